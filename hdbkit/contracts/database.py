@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from signal import Signals
 from typing import Any, Protocol
 
@@ -54,6 +55,10 @@ class Database(Protocol):
         Does not connect. Where it depends, reading ``capabilities`` or ``dialects`` for the first time in a process
         does, and raises the errors of :meth:`connect`.
         """
+        ...
+
+    def files(self, target: Target) -> tuple[Path, ...]:
+        """The file that is the database of an embedded engine, then those of its logs; empty for other engines."""
         ...
 
     def driver_version(self) -> str:

@@ -7,6 +7,7 @@ knows better. ``hdbkit engine check`` lists the statements that an engine does n
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from signal import Signals
 from types import MappingProxyType
 from typing import Any
@@ -65,6 +66,10 @@ class BaseDatabase:
     def at(self, target: Target) -> Database:
         """The same everywhere."""
         return self
+
+    def files(self, target: Target) -> tuple[Path, ...]:
+        """None."""
+        return ()
 
     def driver_version(self) -> str:
         """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""

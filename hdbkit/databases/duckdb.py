@@ -256,6 +256,10 @@ class DuckDB(DbapiDatabase):
             raise MissingDriver(self.kind, "duckdb", self.extra) from None
         return f"duckdb {duckdb.__version__}"
 
+    def files(self, target: Target) -> tuple[Path, ...]:
+        """The database and its write-ahead log."""
+        return tuple(Path(f"{target.database}{suffix}") for suffix in ("", ".wal"))
+
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DuckdbSession:
         """A session; the file is opened when it is needed, and created by the first change."""
         self.check_options(target)

@@ -102,6 +102,10 @@ class Sqlite(DbapiDatabase):
         """The standard library's module, and the library."""
         return f"sqlite3 (SQLite {sqlite3.sqlite_version})"
 
+    def files(self, target: Target) -> tuple[Path, ...]:
+        """The database, its write-ahead log, and the index of that."""
+        return tuple(Path(f"{target.database}{suffix}") for suffix in ("", "-wal", "-shm"))
+
     def opened(self, target: Target, options: SessionOptions) -> sqlite3.Connection:
         """A connection; without a file to an empty database in memory, so that asking creates no file."""
         path = Path(target.database or "")

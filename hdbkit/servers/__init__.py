@@ -16,6 +16,7 @@ from hdbkit.databases import kinds as database_kinds
 from hdbkit.errors import InputError
 from hdbkit.servers._guard import read_note
 from hdbkit.servers.agent_control import AgentControl
+from hdbkit.servers.file_data import FileData
 from hdbkit.servers.local_control import LocalControl
 from hdbkit.servers.no_settings import NoSettings
 from hdbkit.servers.place import Binaries
@@ -28,7 +29,8 @@ __all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_ser
 def control(target: Target) -> ServerControl:
     """Return the control that the target asks for: private server, agent, file and commands, or SQL only.
 
-    Without ``Capability.SETTINGS`` it has no settings, and restarts the server if the target has commands for that.
+    Without ``Capability.SETTINGS`` it has no settings, and restarts the server if the target has commands for that; a
+    database that is a file can be kept and restored where the target allows changes.
 
     It controls the server at the target's first address, never another that answers instead.
 
@@ -38,7 +40,8 @@ def control(target: Target) -> ServerControl:
     """
     target = target.first
     if Capability.SETTINGS not in database(target).capabilities:
-        return NoSettings(target)
+        files = database(target).files(target) if target.may_change_settings else ()
+        return FileData(target, files) if files else NoSettings(target)
     if target.server_folder:
         return launcher(target.kind).control(target)
     if target.control.agent:

@@ -40,7 +40,7 @@ def unrestorable(plan: SweepPlan, control: ServerControl) -> list[Problem]:
         found.append(Problem("reset", f"the data of {control.identity} cannot be restored; use 'none' or 'auto'"))
     if _of_schema(plan) and (not control.can_restore_data or plan.target.control.agent):
         need = f"{' and '.join(_of_schema(plan))} need the schema to be rebuilt"
-        advice = "sweep them on a private server on this host, or omit them"
+        advice = "use a private server on this host, or a file whose target sets 'may_change_settings: true'"
         found.append(Problem("factors", f"{need}, but the data of {control.identity} cannot be kept; {advice}"))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import hdbkit
 from hdbkit.api import connect
 from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.contracts import BUILT
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError, ServerFailed
 from hdbkit.results.journal import Step
@@ -67,8 +69,81 @@ def test_a_sweep_of_factors_of_the_load_runs_on_an_engine_without_settings(
     assert Step.SWEEP_FINISHED in {line.step for line in find_sweep(results, done.sweep_id).journal.lines}
 
 
-def test_settings_and_copies_of_data_are_refused_there(target: Target) -> None:
+PARAMETERS = """\
+schema_name: things
+parameters: {rows: 20}
+tables:
+  things: {rows: rows, columns: {id: row, content: 1}}
+operations:
+  add: {weight: 1}
+variables:
+  id: {uniform: {max: rows}}
+"""
+ADD = """\
+-- name: create_things
+CREATE TABLE things (id INTEGER PRIMARY KEY, content INTEGER);
+-- name: add
+UPDATE things SET content = content + 1 WHERE id = :id;
+"""
+
+
+def counted(target: Target) -> tuple[int, int]:
+    """The rows of the table, and the sum of their contents."""
+    with closing(sqlite3.connect(str(target.database))) as file:
+        return file.execute("SELECT count(*), sum(content) FROM things").fetchone()  # type: ignore[no-any-return]
+
+
+def test_factors_of_the_schema_of_a_file_start_from_copies_of_it(
+    target: Target, tmp_path: Path, results: Path
+) -> None:
+    folder = tmp_path / "things"
+    folder.mkdir()
+    (folder / "workload.yaml").write_text(PARAMETERS)
+    (folder / "statements.sql").write_text(ADD)
+    work = specification(folder)
+    assert connect(target).build(work, loaders=1).passed
+    spec = SweepSpec(
+        workload=work,
+        factors={"parameters": ["rows=20", "rows=50"]},
+        virtual_users=(1,),
+        blocks=2,
+        load=Load(rampup_s=0, duration_s=0.3),
+        cooldown_s=0,
+    )
+    with pytest.raises(ConfigErrors, match="need the schema to be rebuilt"):
+        hdbkit.sweep(target, spec)
+    before = counted(target)
+    done = hdbkit.sweep(target.with_(may_change_settings=True), spec)
+    assert list(done.runs["status"]) == ["done"] * 4
+    assert (done.runs["metric_value"] > 0).all()
+    assert counted(target) == before == (20, 20)
+    assert sorted(path.name for path in tmp_path.glob("file.db*")) == ["file.db"]
+
+
+@pytest.mark.parametrize("log", [b"log", None])
+def test_a_copy_of_a_file_comes_back_with_its_own_log_alone(
+    target: Target, tmp_path: Path, log: bytes | None
+) -> None:
+    file, wal, index = database(FILE).files(target)
     server = control(target.with_(may_change_settings=True))
+    with pytest.raises(ServerFailed, match="to copy"):
+        server.keep_data()
+    file.write_bytes(b"before")
+    if log:
+        wal.write_bytes(log)
+    server.keep_data()
+    for one in (file, wal, index):
+        one.write_bytes(b"after")
+    server.restore_data()
+    assert (file.read_bytes(), wal.exists() and wal.read_bytes(), index.exists()) == (b"before", log or False, False)
+    with pytest.raises(ServerFailed, match="to copy"):
+        server.restore_data(BUILT)
+    server.drop_kept_data()
+    assert set(tmp_path.glob("file.db*")) == {file, *([wal] if log else [])}
+
+
+def test_settings_and_copies_of_data_are_refused_there(target: Target) -> None:
+    server = control(target)
     assert server.problems({"cache_size": ["1"]}) == [
         f"{database(FILE).title} has no settings that hdbkit can change, such as cache_size"
     ]
