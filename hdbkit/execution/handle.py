@@ -22,7 +22,7 @@ from hdbkit.execution.finish import complete, remove_spools
 from hdbkit.execution.folder_setup import is_in_charge, make_run_folder, note_in_charge
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.precheck import Planner, Ready, precheck
-from hdbkit.execution.restoring import restore_data
+from hdbkit.execution.restoring import undo_changes
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, command_of, is_alive, signals_held
 from hdbkit.results.folder import RunFolder
@@ -101,23 +101,20 @@ class RunHandle:
     def recover(self) -> Manifest:
         """Complete the folder of a run whose supervisor died, or whose tables could not be written.
 
-        Faults that the run left behind are undone first: a stopped server is started, a frozen one continues.
+        Faults that the run left behind are undone first: a stopped server is started, a frozen one continues. So are
+        the changes of its load, if that asks for it.
 
         Raises:
-            RunFailed: a fault could not be undone, or the tables could not be written; what is needed for it is kept.
+            RunFailed: a fault or a change could not be undone, or the tables could not be written; what is needed for
+                it is kept.
             InputError: the run is still running, there is nothing to recover, or another version of hdbkit wrote its
                 spools, which are kept.
         """
         manifest = self.manifest()
         if not manifest.status.ended:
             raise InputError(f"run {self.run_id} is still running; stop it first: hdbkit stop {self.run_id}")
-        undone = self._undo_faults()
-        if undone:
-            warnings = [
-                *manifest.warnings,
-                f"a fault had left {' and '.join(undone)}, until it was undone by recover",
-            ]
-            manifest = manifest.model_copy(update={"warnings": warnings})
+        undone = self._undone()
+        manifest = manifest.model_copy(update={"warnings": [*manifest.warnings, *undone]})
         if not self.folder.spools.is_dir():
             if undone:
                 if manifest.status is not Status.ABANDONED:
@@ -130,7 +127,6 @@ class RunHandle:
                 )
             raise InputError(f"run {self.run_id} is complete ({manifest.status.value}); there is nothing to recover")
         self._await_clients()
-        manifest = self._with_data_restored(manifest)
         try:
             require_readable(self.folder.spools)
         except DamagedResult as error:
@@ -144,6 +140,17 @@ class RunHandle:
         self.folder.write(done)
         remove_spools(self.folder)
         return done
+
+    def _undone(self) -> list[str]:
+        """Undo what the run's faults have left, and the changes of its load; return a warning for each."""
+        faults = self._undo_faults()
+        found = [f"a fault had left {' and '.join(faults)}, until it was undone by recover"] if faults else []
+        if not self.folder.changes.is_file():
+            return found
+        self._await_clients()
+        if failed := undo_changes(self.folder):
+            raise RunFailed(self.run_id, "; ".join(failed))
+        return [*found, "the changes of the run were undone by recover"]
 
     @property
     def left_by_faults(self) -> list[str]:
@@ -165,13 +172,6 @@ class RunHandle:
         if failed:
             raise RunFailed(self.run_id, "; ".join(failed))
         return found
-
-    def _with_data_restored(self, manifest: Manifest) -> Manifest:
-        """Undo the changes of a run whose supervisor died before it did, if its load asks for that."""
-        if manifest.status is not Status.ABANDONED or manifest.clock is None:
-            return manifest
-        failed = restore_data(RunPlan.model_validate(manifest.plan))
-        return manifest.model_copy(update={"warnings": [*manifest.warnings, *failed]})
 
     def _await_clients(self) -> None:
         """Wait for the clients: they end shortly after their supervisor."""

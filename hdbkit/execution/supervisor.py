@@ -34,7 +34,7 @@ from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool, disk_full
 from hdbkit.execution.query_plans import plans_of
-from hdbkit.execution.restoring import restore_data
+from hdbkit.execution.restoring import note_changes, undo_changes
 from hdbkit.execution.run_faults import RunFaults
 from hdbkit.execution.sampler import Sampler
 from hdbkit.execution.server_host import ServerHost
@@ -136,6 +136,7 @@ class Supervisor:
             if self._page.fields[Field.STOP_REQUEST]:
                 raise Ended("it was stopped before the start")
             self._generator.wait(_READY_POLL_S)
+        note_changes(self._folder, self._plan)
         self._read_counters("run_start")
         self._start_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
         clock = Clock(start_monotonic_ns=self._start_ns, start_wall=datetime.now(UTC))
@@ -378,13 +379,14 @@ class Supervisor:
 
     def _restore(self) -> None:
         """Undo the changes of the load, if it asks for that; a failure is a warning."""
-        if self._workload.restoring(self._plan.load) is None or self._manifest.clock is None:
+        if not self._folder.changes.is_file():
             return
         if self._at_once():
-            self._warn(["the changes of the run were not undone, as it was stopped at once"])
+            advice = f"run: hdbkit recover {self._plan.run_id}"
+            self._warn([f"the changes of the run were not undone, as it was stopped at once; {advice}"])
             return
         self._write(self._manifest.model_copy(update={"doing": "undoing the changes of the run"}))
-        self._warn(restore_data(self._plan))
+        self._warn(undo_changes(self._folder))
         self._manifest = self._manifest.model_copy(update={"doing": ""})
 
     def _incomplete(self, note: str, error: Exception) -> Status:

@@ -79,6 +79,11 @@ class RunFolder:
         """What the fault of this number leaves behind, until that is undone."""
         return self.path / f"fault-{number}.json"
 
+    @property
+    def changes(self) -> Path:
+        """The plan whose changes are to be undone, until they are."""
+        return self.path / "changes.json"
+
     def left_by_faults(self) -> list[Path]:
         """What faults have left behind and is not undone yet."""
         return sorted(self.path.glob("fault-*.json"))

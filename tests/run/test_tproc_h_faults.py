@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import hdbkit
+from hdbkit.api.running import Running
 from hdbkit.build import build
 from hdbkit.config import Load, Target
-from hdbkit.errors import BuildFailed, HalfBuilt
+from hdbkit.errors import BuildFailed, HalfBuilt, InputError
 from hdbkit.results.manifest import Status
 from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from tests.run.faults import manifest_of
@@ -47,19 +48,43 @@ def test_a_killed_build_is_no_schema_until_it_was_resumed(target: Target) -> Non
     assert hdbkit.connect(target).check(SPEC)["passed"].all()
 
 
-def test_recover_undoes_the_refresh_functions_of_a_killed_run(target: Target, results: Path) -> None:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Target:
+    """A schema of scale factor 0.01."""
+    target = Target(kind="duckdb", database=str(tmp_path_factory.mktemp("built") / "data"))
     hdbkit.connect(target).build(SPEC)
-    running = hdbkit.start(target, SPEC, Load(refresh="undone", query_sets=900, queries="q01"))
-    view = running.live()
-    while view.tick().operations_per_s == 0:
-        time.sleep(0.1)
-    view.close()
+    return target
+
+
+def kill(running: Running) -> None:
+    """Kill the supervisor, and so the clients."""
     pid = manifest_of(running).supervisor_pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     while running.status is not Status.ABANDONED:
         time.sleep(0.1)
-    found = hdbkit.connect(target).check(SPEC).set_index("name")["passed"]
+
+
+def stop_at_once(running: Running) -> None:
+    """Stop, and wait for the end."""
+    running.stop(at_once=True)
+    warnings = running.wait().manifest.warnings
+    assert any("were not undone, as it was stopped at once; run: hdbkit recover" in one for one in warnings)
+
+
+@pytest.mark.parametrize("end", [kill, stop_at_once])
+def test_recover_undoes_the_refresh_functions_of_a_run_that_did_not(
+    built: Target, results: Path, end: Callable[[Running], None]
+) -> None:
+    running = hdbkit.start(built, SPEC, Load(refresh="undone", query_sets=900, queries="q01"))
+    view = running.live()
+    while view.tick().operations_per_s == 0:
+        time.sleep(0.1)
+    view.close()
+    end(running)
+    found = hdbkit.connect(built).check(SPEC).set_index("name")["passed"]
     assert not found["rows of lineitem"] or not found["orders of the build"]
-    running.recover()
-    assert hdbkit.connect(target).check(SPEC)["passed"].all()
+    assert "the changes of the run were undone by recover" in running.recover().manifest.warnings
+    assert hdbkit.connect(built).check(SPEC)["passed"].all()
+    with pytest.raises(InputError, match="there is nothing to recover"):
+        running.recover()
