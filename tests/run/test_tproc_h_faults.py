@@ -49,9 +49,9 @@ def test_a_killed_build_is_no_schema_until_it_was_resumed(target: Target) -> Non
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Target:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Target:
     """A schema of scale factor 0.01."""
-    target = Target(kind="duckdb", database=str(tmp_path_factory.mktemp("built") / "data"))
+    target = Target(kind="duckdb", database=str(tmp_path_factory.mktemp("file") / "data"))
     hdbkit.connect(target).build(SPEC)
     return target
 
@@ -74,17 +74,17 @@ def stop_at_once(running: Running) -> None:
 
 @pytest.mark.parametrize("end", [kill, stop_at_once])
 def test_recover_undoes_the_refresh_functions_of_a_run_that_did_not(
-    built: Target, results: Path, end: Callable[[Running], None]
+    whole: Target, results: Path, end: Callable[[Running], None]
 ) -> None:
-    running = hdbkit.start(built, SPEC, Load(refresh="undone", query_sets=900, queries="q01"))
+    running = hdbkit.start(whole, SPEC, Load(refresh="undone", query_sets=900, queries="q01"))
     view = running.live()
     while view.tick().operations_per_s == 0:
         time.sleep(0.1)
     view.close()
     end(running)
-    found = hdbkit.connect(built).check(SPEC).set_index("name")["passed"]
+    found = hdbkit.connect(whole).check(SPEC).set_index("name")["passed"]
     assert not found["rows of lineitem"] or not found["orders of the build"]
     assert "the changes of the run were undone by recover" in running.recover().manifest.warnings
-    assert hdbkit.connect(built).check(SPEC)["passed"].all()
+    assert hdbkit.connect(whole).check(SPEC)["passed"].all()
     with pytest.raises(InputError, match="there is nothing to recover"):
         running.recover()
