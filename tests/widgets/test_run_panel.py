@@ -204,6 +204,7 @@ def test_a_run_that_cannot_start_shows_why_and_can_be_tried_again(null_target: T
 def test_a_value_out_of_bounds_is_reported_and_not_replaced(panel: RunPanel) -> None:
     panel.form.fields["virtual_users"].value = 0
     assert "virtual_users: must be 1 or more, not 0" in html.unescape(text_of(panel))
+    assert panel._call.value == "", "no code of another load"
     with pytest.raises(ConfigErrors):
         panel.start()
     assert panel.form.fields["virtual_users"].value == 0

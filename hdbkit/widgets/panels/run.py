@@ -221,6 +221,7 @@ class RunPanel(Panel):
         self.say("stopping: the window is closed and the clients finish; press again to stop them at once")
 
     def _show_call(self) -> None:
+        self.show_call("")  # there is none while a value is wrong
         label = self.form.label.value.strip()
         target, workload = target_code(self.shared.target, self.workspace), workload_code(self.choice.spec)
         named = f"label={label!r}" if label else ""
