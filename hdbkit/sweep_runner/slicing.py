@@ -26,6 +26,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.servers.in_session import in_session_values, lacking, settable
 from hdbkit.slices import SERVER, SliceOrder, Slices
 from hdbkit.sweep_plan import SweepPlan
+from hdbkit.workloads import workload
 
 IN_SESSION_S: Final = (0.25, 1.0)
 """The shortest and the longest slice by default if clients set it; between these, a window holds ``CYCLES``."""
@@ -89,11 +90,19 @@ def _unsuitable(spec: SweepSpec, configurations: int) -> list[Problem]:
         "looks": (bool(spec.looks), "a sweep by slices has no looks; it ends after its blocks"),
         "winner_blocks": (bool(spec.winner_blocks), "a sweep by slices has no confirmation blocks"),
         "cache": (spec.cache is not Cache.WARM, "the cache cannot be emptied for each slice"),
+        "workload": (_ends_by_itself(spec), "slices need a window of a known length"),
         "load.iterations": (spec.load.iterations is not None, "slices need a window of a known length"),
         "load.replica_reads": (spec.load.replica_reads, "settings are changed on one server only"),
         "load.faults": (bool(spec.load.faults), "a fault falls into the slice of one configuration"),
     }
     return [Problem(where, f"{why}; use compare_by: runs") for where, (applies, why) in reasons.items() if applies]
+
+
+def _ends_by_itself(spec: SweepSpec) -> bool:
+    """Whether a run ends when its users are done, whatever its ``duration_s``."""
+    if spec.workload is None:
+        return False
+    return any(one.measured and one.duration_s is None for one in workload(spec.workload).phases(spec.load))
 
 
 def _on_server(plan: SweepPlan, known: dict[str, Setting]) -> list[Problem]:

@@ -12,7 +12,7 @@ import hdbkit
 from hdbkit.analysis.run.records import table
 from hdbkit.api import connect
 from hdbkit.api.sweeping import plan_checked
-from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import CompareBy
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors
@@ -20,6 +20,7 @@ from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.in_session import lacking, settable
 from hdbkit.slices import SERVER, SliceOrder, Slices
 from hdbkit.sweep_runner import slicing
+from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from tests.run.conftest import NullTarget
 
 SPEC = SweepSpec(
@@ -68,6 +69,12 @@ def test_slices_that_are_not_possible_are_refused_with_the_reason(
 ) -> None:
     with pytest.raises(ConfigErrors, match=reason):
         slices_of(null_target().with_(may_change_settings=True), compare_by=CompareBy.SLICES, **changes)
+
+
+def test_a_run_that_ends_with_its_last_operation_has_no_slices() -> None:
+    spec = SPEC.with_(workload=TprocHSpec(), load=Load(duration_s=300))
+    assert ["slices need a window of a known length" in one.what for one in slicing._unsuitable(spec, 2)] == [True]
+    assert not slicing._unsuitable(SPEC.with_(workload=WorkloadSpec()), 2)
 
 
 def test_a_window_that_is_too_short_is_named_where_runs_are_not_permitted(null_target: NullTarget) -> None:

@@ -57,6 +57,7 @@ def judge(
     level: float | None = None,
     later: Callable[[int], float] | None = None,
     settled: Collection[Cell] = (),
+    model: BlockModel | None = None,
 ) -> pd.DataFrame:
     """The verdict on each configuration at each count of virtual users.
 
@@ -72,6 +73,7 @@ def judge(
         later: the level of a look after a larger number of blocks, for the advice; without it, ``level``.
         settled: comparisons that an earlier look decided (``looks``). The intervals are as wide as if they were still
             open, since which are open is known from the same runs.
+        model: the fitted model of ``runs``, where its noise was judged together with that of other figures.
 
     Returns:
         A row each with ``configuration``, ``virtual_users``, ``label``, ``runs`` (that count), ``metric_value``
@@ -83,7 +85,10 @@ def judge(
         and ``sentence``.
     """
     at = level or confidence
-    question = _question(runs, metric, baseline, smallest_effect, confidence, at, later or (lambda _: at), settled)
+    model = model or BlockModel.fitted(runs, metric)
+    question = _question(
+        runs, metric, model, baseline, smallest_effect, confidence, at, later or (lambda _: at), settled
+    )
     labels = configuration_labels(runs, baseline)
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
@@ -136,6 +141,7 @@ def setting_columns(runs: pd.DataFrame) -> list[str]:
 def _question(
     runs: pd.DataFrame,
     metric: Metric,
+    model: BlockModel,
     baseline: int,
     smallest_effect: float,
     confidence: float,
@@ -143,7 +149,6 @@ def _question(
     later: Callable[[int], float],
     settled: Collection[Cell],
 ) -> _Question:
-    model = BlockModel.fitted(runs, metric)
     done = usable(runs)
     counts = done.groupby(["virtual_users", "configuration"])["number"].nunique().to_dict()
     contrasts = {}
