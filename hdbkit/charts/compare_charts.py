@@ -15,6 +15,7 @@ from hdbkit.analysis.comparison.groups import (
     metric_values,
     operation_times,
     overlaid,
+    values_by_size,
 )
 from hdbkit.analysis.comparison.sides import Compared
 from hdbkit.analysis.statistics.distribution import shares_ms
@@ -23,6 +24,7 @@ from hdbkit.charts.detail_charts import Line, course_lines, halves
 from hdbkit.charts.marks import MAX_LINES, left_out
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import quantile_lines
+from hdbkit.charts.scale_chart import metric_over_scale
 from hdbkit.charts.scaling_charts import throughput_over_users
 from hdbkit.charts.style import axis_title, figure, shade_rampup
 from hdbkit.config.metric import Metric
@@ -44,6 +46,9 @@ def compare_charts(
     first = next(manifest for finished in groups.values() for _, manifest in finished)
     if compared is not None and by_operation is not None and len(by_operation):
         charts.append(_ratios(list(groups), first, compared, by_operation))
+    sized, scale = values_by_size(groups)
+    if len(sized):
+        charts.append(metric_over_scale(sized, metric, scale))
     times = operation_times(groups)
     if len(times):
         charts.append(profile(times, first.noun, "run"))

@@ -109,6 +109,12 @@ class WorkloadSpec(Extensible):
         kept = {"kind", *(name for name, field in fields if identifies_schema(field) or is_filled_in(field))}
         return type(self)(**{name: getattr(self, name) for name in kept & self.model_fields_set})
 
+    @property
+    def size(self) -> float | None:
+        """Its scale as a number; None if it has none, or it is not known."""
+        found = getattr(self, self.scale_field) if self.scale_field else None
+        return None if found is None else float(found)
+
     scale_field: ClassVar[str] = ""
     """The field for the scale, if there is one; it is always written."""
 

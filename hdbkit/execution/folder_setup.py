@@ -95,6 +95,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         workload_title=kind.title,
         noun=kind.noun,
         scale=kind.scale,
+        size=plan.workload.size,
         detail_charts=list(kind.detail_charts),
         one_by_one=kind.one_by_one,
         phases=[Phase(name=phase.name, measured=phase.measured) for phase in kind.phases(load)],

@@ -235,6 +235,7 @@ class Manifest(BaseModel):
     workload_title: str = Field(default="", description="name of the workload for readers")
     noun: str = Field(default="operation", description="the workload's term for an operation: transaction, query")
     scale: str = Field(default="", description="the size of the schema: 100 branches")
+    size: float | None = Field(default=None, description="the scale as a number, where the workload has one")
     detail_charts: list[DetailChart] = Field(default_factory=list)
     one_by_one: bool = Field(default=False, description="results show every execution instead of quantiles and rates")
     phases: list[Phase] = Field(default_factory=list)

@@ -109,6 +109,10 @@ def _of_queries(root: Path) -> dict[str, Chart]:
     each = compared_by_operation(listed, manifests[:6], QUERY_TIME, ratio)
     found |= {f"queries-compare {one.key}": one for one in compare_charts(sides, ratio, each)}
     throughput = write_queries(root / "streams", {f"q{number:02d}": 0.1 * number for number in range(1, 23)}, users=3)
+    for place, one in enumerate(kept[:6]):
+        kept[place] = one[0], one[1].model_copy(update={"size": (0.1, 1.0)[place % 2], "scale": "scale factor 1"})
+    several = compare_charts({"old": kept[:4], "new": kept[4:6]})
+    found |= {f"queries-sizes {one.key}": one for one in several if one.key == "scale"}
     charts = run_charts(throughput.folder, throughput.manifest)
     return found | {f"queries {one.key}": one for one in charts if one.key == "profile"}
 

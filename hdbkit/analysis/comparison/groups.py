@@ -127,6 +127,27 @@ def distributions(groups: Groups, operation: str) -> dict[str, pd.Series[int]]:
     return found
 
 
+def values_by_size(groups: Groups) -> tuple[pd.DataFrame, str]:
+    """A row per run with a value and a size of its schema: group, size, metric_value; and what the size counts.
+
+    Empty where all have one size.
+    """
+    rows = [
+        {"group": name, "size": manifest.size, "metric_value": float(manifest.result["metric_value"])}
+        for name, finished in groups.items()
+        for _, manifest in finished
+        if manifest.size and manifest.result.get("metric_value")
+    ]
+    scale = next((manifest.scale for finished in groups.values() for _, manifest in finished if manifest.size), "")
+    found = pd.DataFrame(rows, columns=["group", "size", "metric_value"])
+    several = found["size"].nunique() > 1
+    return (found if several else found.head(0)), " ".join(word for word in scale.split() if not _is_number(word))
+
+
+def _is_number(word: str) -> bool:
+    return word.replace(",", "").replace(".", "").isdigit()
+
+
 def operation_times(groups: Groups) -> pd.DataFrame:
     """A row per run and operation of a metric that is a mean over operations: group, operation, seconds (the mean).
 
