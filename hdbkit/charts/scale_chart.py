@@ -9,7 +9,7 @@ import pandas as pd
 
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MAX_LINES, left_out, plain
-from hdbkit.charts.style import axis_title, figure, hover, log_axis, series
+from hdbkit.charts.style import figure, hover, log_axis, series
 from hdbkit.config.metric import Better, Metric
 
 
@@ -24,7 +24,7 @@ def metric_over_scale(runs: pd.DataFrame, metric: Metric, scale: str) -> Chart:
     logs = runs.assign(metric_value=np.log(runs["metric_value"].astype(float)))
     means = np.exp(logs.groupby(["group", "size"], sort=False)["metric_value"].mean()).reset_index()
     names = list(dict.fromkeys(runs["group"]))
-    fig = figure(f"{scale} (log)", axis_title(metric))
+    fig = figure(f"{scale} (log)", f"{metric.heading}, log")
     for index, name in enumerate(names[:MAX_LINES]):
         look, of_it = series(index), means[means["group"] == name].sort_values("size")
         each = runs[runs["group"] == name]
