@@ -22,6 +22,7 @@ from hdbkit.api.sweeping import plan_checked
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.errors import InputError, SweepFailed
 from hdbkit.servers import PrivateServer
+from hdbkit.sweep_plan import SweepPlan
 from hdbkit.widgets import Shared, SweepPanel
 from hdbkit.widgets.parts.picked_values import text_of as values_text
 from hdbkit.widgets.parts.picked_values import values_in
@@ -322,7 +323,8 @@ def test_a_sweep_of_another_process_is_attached_closed_killed_resumed_stopped_an
     assert shared.finished == 2
 
     path = running.folder.path / "plan.json"
-    path.write_text(path.read_text().replace('"duration_s": 600.0', '"duration_s": 0.3'))
+    plan = path.read_text().replace('"duration_s": 600.0', '"duration_s": 0.3')
+    running.folder.write_plan(SweepPlan.model_validate_json(plan))
     panel.resume.click()
     until(lambda: panel.result is not None)
     assert list(panel.wait().runs["status"]) == ["done"] * 2
