@@ -374,7 +374,7 @@ class Supervisor:
         try:
             if plans := plans_of(self._plan):
                 write_plans(self._folder.plans, plans)
-        except (HdbkitError, OSError) as error:
+        except Exception as error:
             self._note("plans of queries not read", reason=str(error))
 
     def _restore(self) -> None:
