@@ -356,6 +356,11 @@ def resumed_target(folder: SweepFolder, target: Target | str | None, accept: boo
     """
     if folder.is_own:
         return place.target(target) if target is not None else folder.read_plan(SweepPlan).target
+    if folder.is_restored_elsewhere:
+        raise InputError(
+            f"{folder.path} is a copy of a sweep whose settings were restored since, so it is not continued; start a "
+            "new sweep"
+        )
     if target is None or not accept:
         raise InputError(
             f"this account did not write the files of {folder.sweep_id}, so commands, addresses and settings in them "

@@ -25,6 +25,10 @@ from hdbkit.paths import places_of_targets, targets_file
 _ADDRESS = re.compile(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:/@,\s]+))(?::(?P<port>[0-9]{1,5}))?")
 
 
+ATTRIBUTES = "target_session_attrs"
+"""The option that says which of the addresses is used: libpq's, which other drivers have by the same name."""
+
+
 class Target(ConfigModel):
     """A database to measure.
 
@@ -234,8 +238,9 @@ class Target(ConfigModel):
         return self.each[0]
 
     def replica(self, number: int) -> Target:
-        """The target on one of its replicas, taken in turn by ``number``."""
-        return self._at(self.replicas[number % len(self.replicas)])
+        """The target on one of its replicas, taken in turn by ``number``, whatever its role."""
+        at = self._at(self.replicas[number % len(self.replicas)])
+        return at.with_(options={name: one for name, one in at.options.items() if name != ATTRIBUTES})
 
     def _at(self, address: str) -> Target:
         """The target at another address (empty: its own), with the same password."""

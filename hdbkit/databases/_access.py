@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.target import ATTRIBUTES
 from hdbkit.errors import CannotConnect, InputError, NothingListens
 
 S = TypeVar("S")
-ATTRIBUTES = "target_session_attrs"
 """The option of a target that states which of its servers is wanted."""
 _PRIMARY = ("read-write", "primary")
 LOOPBACK = "127.0.0.1"

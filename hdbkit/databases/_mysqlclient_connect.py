@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
+from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._access import ATTRIBUTES, CONNECT_TIMEOUT, connect_timeout_s, tls_failure
+from hdbkit.databases._access import CONNECT_TIMEOUT, connect_timeout_s, tls_failure
 from hdbkit.databases._password_files import in_option_file
 from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.files import is_utf8

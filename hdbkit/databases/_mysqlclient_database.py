@@ -20,6 +20,7 @@ from pydantic import Field
 
 from hdbkit.config import Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import (
     SERVER,
     Access,
@@ -32,7 +33,7 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
-from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, ends_here, first_usable, wants_primary
+from hdbkit.databases._access import LOOPBACK, check_options, ends_here, first_usable, wants_primary
 from hdbkit.databases._base import BaseDatabase
 from hdbkit.databases._mysqlclient_connect import (
     OPTIONS,

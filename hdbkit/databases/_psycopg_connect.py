@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdbkit.config import Target
+from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._access import (
-    ATTRIBUTES,
     CONNECT_TIMEOUT,
     certificate_end,
     connect_timeout_s,

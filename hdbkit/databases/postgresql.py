@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import Field
 
 from hdbkit.config import Target
+from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import (
     SERVER,
     Access,
@@ -27,7 +28,7 @@ from hdbkit.contracts import (
     SessionOptions,
     Workload,
 )
-from hdbkit.databases._access import ATTRIBUTES, LOOPBACK, check_options, first_usable, wants_primary
+from hdbkit.databases._access import LOOPBACK, check_options, first_usable, wants_primary
 from hdbkit.databases._base import BaseDatabase
 from hdbkit.databases._password_files import in_colon_file
 from hdbkit.databases._psycopg_connect import VALUES, known_options, reached, stated_pooling

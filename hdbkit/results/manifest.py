@@ -199,6 +199,7 @@ class _Result(_Part):
     littles_law: _Law
     full_pages: dict[Literal["first", "last"], float] | None = None
     server_restarts_s: list[float] | None = None
+    server_moves_s: list[float] | None = None
     replication_lag_s: dict[Literal["mean", "max"], float] | None = None
     data: dict[str, float | None] | None = None
     counters: dict[str, float | None]

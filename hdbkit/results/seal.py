@@ -56,6 +56,14 @@ def write_sealed(path: Path, kind: str, content: dict[str, Any], once: bool = Fa
     replace_file(path, json.dumps({"seal": _seal(key, sealed), "content": sealed}).encode(), mode=0o600)
 
 
+def is_over(path: Path) -> bool:
+    """Whether a file of this account that counts once does not count any more."""
+    with suppress(FileNotFoundError, DamagedResult, InputError):
+        content, own = _read(path)
+        return own and _ONCE in content and not _listed(content[_ONCE]).is_file()
+    return False
+
+
 def read_sealed(path: Path, kind: str) -> tuple[dict[str, Any], bool]:
     """The content of a sealed file of any account, and whether it is this account's, of this kind, and still counts.
 

@@ -28,7 +28,7 @@ from hdbkit.results.folder import RunFolder, is_run, only_match
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.seal import drop_sealed, read_sealed, require_key, write_sealed
+from hdbkit.results.seal import drop_sealed, is_over, read_sealed, require_key, write_sealed
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
@@ -94,6 +94,11 @@ class SweepFolder:
         with suppress(OSError, DamagedResult):
             return self._before_is_own() and _digest(self._plan.read_bytes()) in self._own_plans()
         return False
+
+    @property
+    def is_restored_elsewhere(self) -> bool:
+        """Whether this account has restored the settings already, from the folder of which this is a copy."""
+        return is_over(self.before)
 
     def write_plan(self, plan: BaseModel) -> None:
         """Write the plan and its seal, replacing an earlier one atomically.

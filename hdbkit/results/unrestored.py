@@ -39,5 +39,5 @@ def doubtful(root: Path, identity: str | None = None) -> Iterator[tuple[SweepFol
         except (DamagedResult, InputError) as error:  # also a key that cannot be read
             yield folder, str(error)
         else:
-            if not own:
+            if not own and not folder.is_restored_elsewhere:
                 yield folder, f"this account did not write the files in {folder.path}"

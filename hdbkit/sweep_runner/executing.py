@@ -21,6 +21,7 @@ from hdbkit.errors import (
     NoneFree,
     Problem,
     ServerDown,
+    ServerFailed,
     SweepFailed,
     innermost_reason,
     is_caused_by,
@@ -270,12 +271,22 @@ class _Execution:
     def _save(self) -> None:
         """Save the server's settings, and its data if needed, before the first change."""
         found = settings_now(self.control, self.plan.spec.settings)
-        before = self.control.snapshot(list(self.plan.spec.settings)) if _changes(self.plan) else {}
+        before = self._snapshot() if _changes(self.plan) else {}
         self.folder.save_before(self.control.identity, before, found)
         if keeps_data(self.plan, self.control):
             took_s = self.control.keep_data()
             self.folder.append(Step.DATA_KEPT, took_s=took_s)
         self._report(EventKind.SAVED)
+
+    def _snapshot(self) -> dict[str, Any]:
+        """The server's settings; empty if the account may not read them and the sweep changes none of them."""
+        try:
+            return self.control.snapshot(list(self.plan.spec.settings))
+        except ServerFailed as error:
+            if self.plan.changes_server or isinstance(error, ServerDown):
+                raise
+            self.control.say(f"{error}; this sweep only sets what each session can set for itself")
+            return {}
 
     def _one(self, planned: PlannedRun) -> None:
         """Execute one planned run; a failure is recorded and does not end the sweep."""

@@ -59,6 +59,8 @@ def slices_for(plan: SweepPlan, control: ServerControl) -> Slices | None:
     known = control.settings()
     in_session = settable(plan.target, known, spec.settings) == spec.settings.keys()
     problems = [*(() if in_session else _on_server(plan, known)), *_too_short(plan, in_session)]
+    if asked and not in_session and not runs_possible:
+        problems = [_not_permitted(plan, known)]
     if problems and (asked or (in_session and not runs_possible)):
         raise ConfigErrors(f"the sweep '{spec.name}'", problems)
     if problems or not (in_session or asked):
@@ -103,6 +105,16 @@ def _ends_by_itself(spec: SweepSpec) -> bool:
     if spec.workload is None:
         return False
     return any(one.measured and one.duration_s is None for one in workload(spec.workload).phases(spec.load))
+
+
+def _not_permitted(plan: SweepPlan, known: dict[str, Setting]) -> Problem:
+    able = settable(plan.target, known, plan.spec.settings)
+    names = [name for name in plan.spec.settings if name not in able]
+    return Problem(
+        f"settings.{names[0]}" if names else "settings",
+        "the account cannot set it in its sessions, so it is applied on the server; the target must set "
+        "'may_change_settings: true'",
+    )
 
 
 def _on_server(plan: SweepPlan, known: dict[str, Setting]) -> list[Problem]:

@@ -84,6 +84,12 @@ def test_a_window_that_is_too_short_is_named_where_runs_are_not_permitted(null_t
     assert slices_of(null_target(), slice_s=0.25, settings={"speed": ("1", "2")}) is None
 
 
+def test_slices_of_settings_of_the_server_need_its_permission(null_target: NullTarget) -> None:
+    with pytest.raises(ConfigErrors, match=r"settings\.speed: the account cannot set it in its sessions") as refused:
+        slices_of(null_target(), settings={"speed": ("1", "2")}, compare_by=CompareBy.SLICES)
+    assert len(refused.value.problems) == 1
+
+
 def test_all_clients_change_their_sessions_and_the_server_keeps_its_settings(null_target: NullTarget) -> None:
     target = null_target(latency_us=4000)  # which permits no changes of the server
     done = hdbkit.sweep(target, SPEC)

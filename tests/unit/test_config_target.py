@@ -29,7 +29,7 @@ host = st.sampled_from(["db1", "DB1.Example", "10.0.0.1", "::1", "fe80::1"])
     user=st.none() | word,
     options=st.dictionaries(
         st.from_regex(r"[a-y]{3,8}", fullmatch=True),
-        st.text(st.characters(exclude_characters="\0"), max_size=8),
+        st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=8),
         max_size=3,
     ),
     others=st.tuples(st.lists(address, max_size=2), st.lists(address, max_size=2)),
@@ -211,3 +211,9 @@ def test_a_password_in_the_targets_file_is_refused(named: Path) -> None:
 def test_an_entry_must_be_keys_and_values(named: Path) -> None:
     with pytest.raises(ConfigErrors, match="must be keys and values"):
         Target.parse("short")
+
+
+def test_a_replica_need_not_have_the_role_that_the_target_asks_for() -> None:
+    target = Target.parse("postgresql://b@p:1/x?target_session_attrs=read-write&replicas=r:2&sslmode=require")
+    assert target.replica(0).options == {"sslmode": "require"}
+    assert target.each[0].options["target_session_attrs"] == "read-write"

@@ -60,6 +60,39 @@ def test_transactions_are_unknown_when_a_crash_has_set_one_of_their_counters_bac
     assert summarize(run.folder, run.manifest)["engine_tpm"] is None
 
 
+@pytest.mark.parametrize(
+    ("uptimes_s", "restarts", "moves"),
+    [
+        ([100, 102, 107, 112], [], []),
+        ([100, 102, 1, 6], [6.0], []),
+        ([100, 102, 77, 82], [], [7.0]),
+        ([100, 102, 907, 912], [], [7.0]),
+    ],
+)
+def test_another_server_is_told_from_a_restart_by_its_start(
+    tmp_path: Path, uptimes_s: list[float], restarts: list[float], moves: list[float]
+) -> None:
+    """The clients of a failover go on with a server that ran already, whose counters are others."""
+    run = write_run(tmp_path / "moved", duration_s=10)
+    counters = counters_of(run.rows, 2_000_000, 12_000_000)
+    edges = zip(("run_start", "start", "", "end"), (0, 2, 7, 12), uptimes_s, strict=True)
+    lines = [
+        {
+            "t_sent_us": at * 1_000_000,
+            "t_returned_us": at * 1_000_000,
+            "edge": edge,
+            "name": "uptime_s",
+            "value": value,
+        }
+        for edge, at, value in edges
+    ]
+    write_table(run.folder.table("counters"), pd.concat([counters, pd.DataFrame(lines)]), columns.COUNTERS)
+    found = summarize(run.folder, run.manifest)
+    assert (found["server_restarts_s"], found["server_moves_s"]) == (restarts, moves)
+    assert (found["engine_tpm"] is None) == bool(moves)
+    assert found["metric_value"]
+
+
 def test_nopm_is_measured_between_the_middles_of_its_own_queries(tmp_path: Path) -> None:
     run = write_run(tmp_path / "late", duration_s=10)
     counters = counters_of(run.rows, 2_000_000, 12_000_000)

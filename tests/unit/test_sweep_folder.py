@@ -256,7 +256,9 @@ def test_a_copy_of_settings_that_were_restored_is_not_restored_again(tmp_path: P
     again = sweep_folder(tmp_path, folder.sweep_id)
     assert again.read_plan(SweepPlan)
     assert not again.is_own
+    assert again.is_restored_elsewhere
     assert unrestored(tmp_path, "server-1") == []
+    assert [*doubtful(tmp_path, "server-1")] == []
 
 
 def test_what_a_process_has_saved_it_restores_without_its_key_and_file(

@@ -13,6 +13,7 @@ from itertools import pairwise
 import pandas as pd
 
 from hdbkit.readings import UPTIME
+from hdbkit.results.columns import COUNTED
 
 RUN_START = "run_start"
 RUN_END = "run_end"
@@ -57,9 +58,12 @@ def readings(counters: pd.DataFrame | None, edge: str) -> dict[str, Reading]:
 
 
 def growth(counters: pd.DataFrame | None) -> dict[str, Growth]:
-    """The growth of every counter that was read at both edges and was not set back between: a crash may do that."""
+    """The growth of every counter that was read at both edges, is of one server, and was not set back between.
+
+    A crash may set them back. What the schema counts is the same on every server.
+    """
     first, last = readings(counters, START), readings(counters, END)
-    back = _set_back(counters)
+    back = first.keys() - {COUNTED} if moves_s(counters) else _set_back(counters)
     return {
         name: Growth(last[name].value - start.value, (last[name].middle_us - start.middle_us) / 1e6)
         for name, start in first.items()
@@ -82,12 +86,35 @@ def is_set_back(counters: pd.DataFrame, name: str) -> bool:
 
 def restarts_s(counters: pd.DataFrame | None) -> list[float]:
     """When the server was started again during the run, in seconds since the run's start."""
+    return [round(change.started_s, 1) for change in _changes(counters) if not change.other_server]
+
+
+def moves_s(counters: pd.DataFrame | None) -> list[float]:
+    """When another server was first seen to answer, in seconds since the run's start, as after a failover."""
+    return [round(change.seen_s, 1) for change in _changes(counters) if change.other_server]
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A reading with another start of the server than the one before: when it was, and when it was started."""
+
+    seen_s: float
+    started_s: float
+    other_server: bool
+    """It was started before the reading of the one before, so both ran at the same time."""
+
+
+def _changes(counters: pd.DataFrame | None) -> list[_Change]:
     if counters is None:
         return []
     rows = counters[counters["name"] == UPTIME].sort_values("t_sent_us")
-    sampled_s = (rows["t_sent_us"] + rows["t_returned_us"]) / 2e6
-    started_s = (sampled_s - rows["value"]).tolist()
-    return [round(now, 1) for before, now in pairwise(started_s) if now > before + _LATER_S]
+    seen_s = (rows["t_sent_us"] + rows["t_returned_us"]) / 2e6
+    readings_s = zip(seen_s.tolist(), (seen_s - rows["value"]).tolist(), strict=True)
+    return [
+        _Change(at, started, other_server=started < before - _LATER_S)
+        for (before, known), (at, started) in pairwise(readings_s)
+        if abs(started - known) > _LATER_S
+    ]
 
 
 def rate(grew: dict[str, Growth], *names: str, per_s: float) -> float | None:

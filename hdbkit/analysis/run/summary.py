@@ -12,7 +12,17 @@ from typing import Any, assert_never
 
 import pandas as pd
 
-from hdbkit.analysis.run.counters import RUN_END, RUN_START, START, Growth, growth, rate, readings, restarts_s
+from hdbkit.analysis.run.counters import (
+    RUN_END,
+    RUN_START,
+    START,
+    Growth,
+    growth,
+    moves_s,
+    rate,
+    readings,
+    restarts_s,
+)
 from hdbkit.analysis.run.host import (
     client_cpu_us,
     client_use,
@@ -81,6 +91,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "waiting_locks": mean_waiting(counters),
         "replication_lag_s": replication_lag(counters),
         "server_restarts_s": restarts_s(counters),
+        "server_moves_s": moves_s(counters),
         "full_pages": full_page_rates(counters),
         "data": _data(counters),
         "clients_lost": None if clients is None else int((clients["ended"] != "done").sum()),

@@ -26,7 +26,7 @@ _FULL_PCT = 95.0
 def run_warnings(manifest: Manifest) -> dict[str, str]:
     """Each warning of a run by its kind: one sentence without its full stop."""
     found = {DATA: _fit(manifest), FULL_PAGES: _full_pages(manifest), BUSY: _busy(manifest)}
-    found[RESTART] = _restarted(manifest)
+    found[RESTART] = "; ".join(filter(None, (_restarted(manifest), _moved(manifest))))
     found[SCHEMA] = "; ".join(manifest.warnings)
     found[EARLY] = f"it {manifest.ended_early}" if manifest.ended_early else ""
     found[STEAL] = _steal(manifest.result.get("host_cpu_pct"), "load host")
@@ -41,6 +41,14 @@ def _restarted(manifest: Manifest) -> str:
         return ""
     listed = " and ".join(f"{at:.0f} s" for at in times)
     return f"the server was restarted during the run, {listed} after its start: the result includes its recovery"
+
+
+def _moved(manifest: Manifest) -> str:
+    times = manifest.result.get("server_moves_s")
+    if not times:
+        return ""
+    listed = " and ".join(f"{at:.0f} s" for at in times)
+    return f"another server answered from {listed} after the run's start on, so what the servers counted is unknown"
 
 
 def _fit(manifest: Manifest) -> str:
