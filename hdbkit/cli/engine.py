@@ -72,7 +72,8 @@ def engine_list(
     elif markdown:
         show.console.file.write(show.markdown(found))
     else:
-        show.console.print(show.table(found, omit=["meaning"]))
+        show.console.print(show.table(found.drop(columns=["part", "meaning"])))
+        show.console.print(show.table(found[["part", "name", "meaning"]], title="What they mean"))
 
 
 def operations(

@@ -126,3 +126,11 @@ def test_operations_of_a_folder_are_listed_and_another_folder_is_an_error() -> N
     assert set(api.operations("custom")["name"]) == {"key_range", "count_rows"}
     with pytest.raises(InputError, match="no operation belongs to 'costum'; folders: server, "):
         api.operations("costum")
+
+
+def test_the_list_of_engines_states_what_each_capability_means_on_a_narrow_screen(
+    command: HdbkitCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hdbkit.cli.show.console.width", 80)
+    words = " ".join(command("engine", "list").out.split())
+    assert "capability LOCK_TIMEOUT waiting for a lock can be limited" in words

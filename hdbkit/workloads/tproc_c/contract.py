@@ -83,7 +83,8 @@ _STEPS: Final = (
     ("select_named", "the customers with a last name, by first name", (*_DISTRICT, "c_last"), ("c_id",)),
     (
         "update_payer",
-        "book a payment of a customer; with bad credit, put the note before its data, cut at 500 characters",
+        "book a payment of a customer; with bad credit, put the note before its data, cut at 500 characters; returns "
+        "what select_payer does if the session returns changed rows",
         ("h_amount", "note", *_DISTRICT, "c_id"),
         ("c_id", "c_first", "c_middle", "c_last", *_CUSTOMER),
     ),
