@@ -10,13 +10,13 @@ import pandas as pd
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database, Operation
 from hdbkit.databases import database, kinds
-from hdbkit.engines import asked, lacking, provided, try_rules, write_skeleton
+from hdbkit.engines import ask_server, asked, lacking, provided, try_rules, write_skeleton
 from hdbkit.errors import InputError
 from hdbkit.workloads import rules as rules_of
 from hdbkit.workloads import specification, workload
 from hdbkit.workspace import DEFAULT, Workspace
 
-FAILED = ("missing", "broken")
+FAILED = ("missing", "wrong", "broken")
 """The states of what an engine must have or do."""
 _KEPT = {True: "kept", False: "broken", None: "not applicable"}
 
@@ -41,7 +41,8 @@ def check_engine(
 
     Returns:
         One row per capability that the engine lacks (state ``absent``), operation that it lacks (``missing`` if it is
-        required, else ``optional``) and rule (``kept``, ``broken``, ``not applicable``): part, name, state, detail.
+        required, else ``optional``), question to the server (``answered``, ``wrong``) and rule (``kept``, ``broken``,
+        ``not applicable``): part, name, state, detail.
 
     Raises:
         InputError: there is something in the schema or database that hdbkit did not create for a check.
@@ -71,6 +72,8 @@ def _tried(target: Target, progress: Callable[[str], None]) -> Iterator[tuple[st
     work = workload(specification())
     for one in try_rules(target, work, rules_of(work.spec.kind), progress):
         yield "rule", one.rule, _KEPT[one.kept], one.detail
+    for name, problem in ask_server(target):
+        yield "server", name, "wrong" if problem else "answered", problem
 
 
 def engines() -> pd.DataFrame:

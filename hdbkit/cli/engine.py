@@ -45,7 +45,7 @@ def check(
         show.print_json(show.frame_json(found))
     else:
         counts = found["state"].value_counts()
-        gaps = found[~found["state"].isin(["kept", "not applicable"])]
+        gaps = found[~found["state"].isin(["kept", "answered", "not applicable"])]
         show.console.print(show.table(gaps))
         show.console.print(", ".join(f"{counts.get(state, 0)} {words}" for state, words in _COUNTED.items()))
     return Exit.CHECK_FAILED if found["state"].isin(FAILED).any() else Exit.DONE
@@ -55,6 +55,8 @@ _COUNTED = {
     "absent": "capabilities absent",
     "missing": "required operations missing",
     "optional": "optional operations missing",
+    "answered": "questions to the server answered",
+    "wrong": "answers wrong",
     "kept": "rules kept",
     "broken": "rules broken",
     "not applicable": "rules not applicable",

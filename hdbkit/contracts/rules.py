@@ -16,6 +16,9 @@ class Violation(AssertionError):
 class Bench(Protocol):
     """Where rules are tried: the tables of a workload with indexes and routines, in a schema of their own."""
 
+    capabilities: frozenset[Capability]
+    """Those of the engine."""
+
     def emptied(self) -> SqlSession:
         """A session on the tables, with nothing in them; closed after the rule."""
         ...

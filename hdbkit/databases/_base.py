@@ -28,6 +28,7 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.databases._access import check_options
+from hdbkit.errors import InputError
 from hdbkit.readings import (
     Disturbance,
     Encryption,
@@ -104,9 +105,13 @@ class BaseDatabase:
         return f"{self.title} {rows[0][0]}" if rows else self.title
 
     def role(self, session: Session) -> ServerRole:
-        """By the statement ``role``; else a primary."""
+        """By the statement ``role``; else a primary. Raises ``InputError`` for another answer."""
         rows = self.asked(session, "role")
-        return ServerRole(rows[0][0]) if rows else ServerRole.PRIMARY
+        given = rows[0][0] if rows else ServerRole.PRIMARY
+        if given not in {*ServerRole}:
+            known = ", ".join(ServerRole)
+            raise InputError(f"the statement role of {self.title} must return one of {known}, not {given!r}")
+        return ServerRole(given)
 
     def is_replica(self, session: Session) -> bool:
         """By its role."""

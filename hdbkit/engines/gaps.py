@@ -37,12 +37,12 @@ def lacking(engine: Database) -> list[Gap]:
 
 def provided(engine: Database, folder: str, operation: Operation) -> bool:
     """Whether the engine has the operation: as a statement, by its sessions, or by a method of its own."""
-    if operation.name in engine.answers or _has_method(engine, operation.method):
+    if operation.name in engine.answers or has_method(engine, operation.method):
         return True
     known = {*statements(engine.dialects, folder), *statements(engine.dialects, SERVER_STATEMENTS)}
     return any(map(operation.matches, known))
 
 
-def _has_method(engine: Database, name: str) -> bool:
+def has_method(engine: Database, name: str) -> bool:
     """Whether the engine implements the method itself; that of the base only asks for the operation."""
     return bool(name) and getattr(type(engine), name) is not getattr(BaseDatabase, name)

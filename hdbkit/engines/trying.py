@@ -6,10 +6,13 @@ database must be empty. A record in the schema marks it, so that what a killed c
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any, Final, cast
 
 from hdbkit.config import Target
@@ -94,13 +97,17 @@ class _Bench:
     def __init__(self, target: Target, work: Workload, schema: Schema) -> None:
         self._target, self._work, self._schema = target, work, schema
         self._engine = database(target)
+        self.capabilities = self._engine.capabilities
+        self.sent: list[str] = []
+        """The names of the statements that were sent last."""
         self._sessions: list[Session] = []
 
     def connect(self, options: SessionOptions | None = None) -> SqlSession:
         scope = self._work.scope(self._engine.dialects)
         self._sessions.append(self._engine.connect(self._target, scope, options))
         speaks_sql = Capability.SQL in self._engine.capabilities
-        return cast(SqlSession, self._sessions[-1] if speaks_sql else _Plain(self._sessions[-1], self._schema))
+        used = self._sessions[-1] if speaks_sql else _Plain(self._sessions[-1], self._schema)
+        return cast(SqlSession, _Noting(used, self.sent))
 
     def emptied(self) -> SqlSession:
         session = self.connect(SessionOptions(lock_timeout_ms=_LOCK_TIMEOUT_MS))
@@ -116,6 +123,29 @@ class _Bench:
     def close(self) -> None:
         for session in self._sessions:
             session.close()
+
+
+class _Noting:
+    """A session that notes the statements that it is given, for messages."""
+
+    def __init__(self, session: Any, sent: list[str]) -> None:
+        self._session, self._sent = session, sent
+
+    def __getattr__(self, name: str) -> Any:
+        work = getattr(self._session, name)
+        return partial(self._noted, name, work) if name in _NAMING else work
+
+    def _noted(self, how: str, work: Callable[..., Any], given: Any, *others: Any, **arguments: Any) -> Any:
+        self._sent[:] = _NAMING[how](given)
+        return work(given, *others, **arguments)
+
+
+_NAMING: Final[dict[str, Callable[[Any], list[str]]]] = {
+    **dict.fromkeys(("query", "ask", "call", "bind"), lambda name: [name]),
+    "batch": lambda calls: list(dict.fromkeys(name for name, _ in calls)),
+    "load": lambda table: [f"load of {table.name}"],
+}
+"""How the methods of a session name what they send."""
 
 
 class _Plain:
@@ -168,6 +198,13 @@ def _not_applicable(rule: Rule, engine: Database) -> Tried:
     return Tried(rule.name, None, f"the engine lacks {', '.join(sorted(rule.needs - engine.capabilities))}")
 
 
+def _place(error: Exception, sent: Sequence[str]) -> str:
+    """The line that raised the error, and the statements that were sent last."""
+    *_, innermost = traceback.extract_tb(error.__traceback__)
+    place = f"{Path(innermost.filename).name}:{innermost.lineno}"
+    return f"{place}, after {', '.join(sent)}" if sent else place
+
+
 def _tried(bench: _Bench, rule: Rule) -> Tried:
     """Try a rule. Whatever it raises breaks it: no error of a driver may leave an engine."""
     with closing(bench):
@@ -176,5 +213,5 @@ def _tried(bench: _Bench, rule: Rule) -> Tried:
         except Violation as violation:
             return Tried(rule.name, False, str(violation))
         except Exception as error:
-            return Tried(rule.name, False, f"{type(error).__name__}: {error}")
+            return Tried(rule.name, False, f"{type(error).__name__}: {error} ({_place(error, bench.sent)})")
     return Tried(rule.name, True)

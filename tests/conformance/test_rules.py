@@ -8,6 +8,7 @@ import pytest
 
 from hdbkit.config import Target
 from hdbkit.contracts import Database, Rule, SessionOptions, SqlSession
+from hdbkit.databases import database
 from hdbkit.workloads.tproc_c.conformance import RULES
 from tests.conformance.conftest import Tables, connected
 
@@ -17,6 +18,7 @@ class Bench:
 
     def __init__(self, target: Target, tables: Tables) -> None:
         self._target, self._tables = target, tables
+        self.capabilities = database(target).capabilities
         self._open: list[SqlSession] = []
 
     def emptied(self) -> SqlSession:

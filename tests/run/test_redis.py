@@ -147,6 +147,7 @@ class Bench:
 
     def __init__(self, empty: AsSql, connect: Connect) -> None:
         self._empty, self._connect = empty, connect
+        self.capabilities = database("redis").capabilities
 
     def emptied(self) -> Any:
         self._empty.command("FLUSHDB")

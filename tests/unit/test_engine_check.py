@@ -13,9 +13,10 @@ from hdbkit import api
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Bench, Capability, Rule
 from hdbkit.databases import database
-from hdbkit.engines import Tried, try_rules
+from hdbkit.engines import Tried, ask_server, try_rules
+from hdbkit.engines.asking import wrong_rows
 from hdbkit.engines.trying import _RECORD
-from hdbkit.errors import InputError, SchemaProblem
+from hdbkit.errors import ErrorClass, InputError, SchemaProblem
 from hdbkit.workloads import rules, workload
 from tests.conftest import HdbkitCommand
 
@@ -53,7 +54,8 @@ def test_a_broken_rule_states_what_was_found_and_the_others_are_tried(target: Ta
     asks, failed, needs, *others = try_rules(target, WORK, given)
     assert asks.kept is False
     assert "no_such_statement" in asks.detail
-    assert failed == Tried("fails", False, "OperationalError: an error of the driver")
+    assert failed.detail.startswith("OperationalError: an error of the driver (test_engine_check.py:")
+    assert failed.detail.endswith(", after count_item)")
     assert needs == Tried("needs", None, "the engine lacks admin")
     assert all(one.kept for one in others)
     assert tables(target) == []
@@ -94,11 +96,12 @@ def test_two_checks_of_one_database_exclude_each_other(target: Target) -> None:
     assert tables(target) == []
 
 
-def test_an_engine_without_tables_is_only_compared(tmp_path: Path) -> None:
-    found = api.check_engine(Target(kind="nulldb", database=str(tmp_path / "null")))
+def test_an_engine_without_tables_is_compared_and_asked() -> None:
+    found = api.check_engine(Target(kind="nulldb", database="check"))
     states = found.groupby("part")["state"].unique()
     assert set(states["rule"]) == {"not applicable"}
-    assert "missing" not in set(found["state"])
+    assert not {"missing", "wrong"} & set(found["state"])
+    assert "answered" in set(states["server"])
 
 
 def test_a_missing_operation_fails_the_check(
@@ -134,3 +137,41 @@ def test_the_list_of_engines_states_what_each_capability_means_on_a_narrow_scree
     monkeypatch.setattr("hdbkit.cli.show.console.width", 80)
     words = " ".join(command("engine", "list").out.split())
     assert "capability LOCK_TIMEOUT waiting for a lock can be limited" in words
+
+
+@pytest.mark.parametrize("given", ["primary  ", "leader"])
+def test_a_role_that_is_none_is_reported_by_the_check_and_is_no_crash(
+    target: Target, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    engine = database(FILE)
+    monkeypatch.setattr(type(engine), "asked", lambda *_: [(given,)])
+    with pytest.raises(InputError, match=f"must return one of primary, standby, read-only, not '{given}'"):
+        engine.role(None)  # type: ignore[arg-type]
+
+
+def test_an_answer_has_the_declared_columns_and_no_padded_names() -> None:
+    assert wrong_rows([("commits", 1), ("rollbacks", 2)], ("name", "value")) == ""
+    assert wrong_rows([(1, 2, 3)], ("limit", "...")) == ""
+    assert wrong_rows([("commits",)], ("name", "value")) == "1 columns instead of 2 (name, value)"
+    assert "'commits  '; cast it to VARCHAR" in wrong_rows([("commits  ", 1)], ("name", "value"))
+
+
+def test_every_question_to_the_server_is_asked_and_a_wrong_answer_fails_the_check(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(dict(ask_server(target)).values()) == {""}
+    monkeypatch.setattr(type(database(FILE)), "version", lambda *_: {}["version"])
+    assert dict(ask_server(target))["server_version"] == "KeyError: 'version'"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "kept"), [(frozenset(), True), (frozenset({Capability.LOCK_ERRORS}), False)]
+)
+def test_a_lock_timeout_may_be_a_retried_error_where_they_have_one_code(
+    target: Target, monkeypatch: pytest.MonkeyPatch, capabilities: frozenset[Capability], kept: bool
+) -> None:
+    engine = type(database(FILE))
+    monkeypatch.setattr(engine, "capabilities", engine.capabilities | capabilities)
+    monkeypatch.setattr(engine, "described", lambda *_: (ErrorClass.DEADLOCK, "1", "locked"))
+    rule = next(one for one in ALL if one.name == "waiting too long for a lock is a lock timeout")
+    assert [one.kept for one in try_rules(target, WORK, [rule])] == [kept]
