@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -311,7 +312,7 @@ def root(tmp_path: Path, run: Synthetic, monkeypatch: pytest.MonkeyPatch) -> Pat
         changes = {"run_id": folder.run_id, "result": result, "tags": ["profile:both", f"profile:{name}"]}
         folder.write(run.manifest.model_copy(update={**changes, "history": [Event(status=Status.DONE, at=at)]}))
         folder.table("seconds").write_bytes(run.folder.table("seconds").read_bytes())
-        folder.operations.symlink_to(run.folder.operations)
+        shutil.copytree(run.folder.operations, folder.operations)
         folder.settings.write_text(json.dumps(SETTINGS))
     return root
 
