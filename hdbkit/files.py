@@ -63,7 +63,7 @@ def is_utf8(text: str) -> bool:
     return not any("\ud800" <= one <= "\udfff" for one in text)
 
 
-def odd_entry(folder: Path) -> Path | None:
+def irregular_entry(folder: Path) -> Path | None:
     """The first link or special file among a folder and what is in it, at any depth; None if there is none.
 
     Reading a pipe may never end, and writing to a link changes a file elsewhere.
@@ -79,7 +79,7 @@ def odd_entry(folder: Path) -> Path | None:
     return None
 
 
-def no_link(path: str, flags: int) -> int:
+def nofollow(path: str, flags: int) -> int:
     """An opener for ``open`` that follows no link."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 

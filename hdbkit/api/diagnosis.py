@@ -44,7 +44,7 @@ from hdbkit.workspace import DEFAULT, Workspace
 ROUND_TRIPS = 20
 FEW_DAYS = 30
 """A certificate that ends within this many days is worth a warning."""
-_DOUBTED = "make its files readable; if it is yours or you trust it: hdbkit sweep TARGET --resume ID --accept"
+_UNVERIFIED = "make its files readable; if it is yours or you trust it: hdbkit sweep TARGET --resume ID --accept"
 _RENEW = "renew the certificate on the server; clients that verify it cannot connect once it has expired"
 FEW_CONNECTIONS = 20
 CLOCK_S = 1.0
@@ -128,7 +128,7 @@ def _reached(target: Target, workspace: Workspace, asked: Workload) -> Findings:
         text = f"{left} ended and left its settings on this server"
         yield Finding("settings of a sweep", State.WARNING, text, resume_command(left))
     for text in unknown_settings(workspace.results, target):
-        yield Finding("settings of a sweep", State.WARNING, text, _DOUBTED)
+        yield Finding("settings of a sweep", State.WARNING, text, _UNVERIFIED)
     begun = time.monotonic()
     try:
         with advised(workspace.results, target):

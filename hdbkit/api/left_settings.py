@@ -11,7 +11,7 @@ from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, DamagedResult, InputError, NoneFree, NothingListens
 from hdbkit.results.sweep_folder import SweepFolder, sweep_folders
-from hdbkit.results.unrestored import doubtful
+from hdbkit.results.unrestored import unverified
 from hdbkit.servers.server_access import host_of
 from hdbkit.sweep_plan import SweepPlan
 
@@ -42,8 +42,8 @@ def settings_warnings(root: Path, target: Target) -> list[str]:
 def unknown_settings(root: Path, target: Target) -> list[str]:
     """A sentence per sweep on the target's server of which it is unknown what it left there."""
     return [
-        f"{doubt}; whether {folder.sweep_id} left its settings on this server is unknown"
-        for folder, doubt in doubtful(root)
+        f"{reason}; whether {folder.sweep_id} left its settings on this server is unknown"
+        for folder, reason in unverified(root)
         if _is_on(folder, target)
     ]
 

@@ -356,7 +356,7 @@ def resumed_target(folder: SweepFolder, target: Target | str | None, accept: boo
     """
     if folder.is_own:
         return place.target(target) if target is not None else folder.read_plan(SweepPlan).target
-    if folder.is_restored_elsewhere:
+    if folder.is_stale_copy:
         raise InputError(
             f"{folder.path} is a copy of a sweep whose settings were restored since, so it is not continued; start a "
             "new sweep"

@@ -22,7 +22,7 @@ _KIND: Final = "changes"
 def note_changes(folder: RunFolder, plan: RunPlan) -> None:
     """Note that the changes of a run are to be undone, if its load asks for that. Raises ``InputError``."""
     if workload(plan.workload).restoring(plan.load) is not None:
-        write_sealed(folder.changes, _KIND, {"plan": plan.model_dump(mode="json")}, once=True)
+        write_sealed(folder.changes, _KIND, {"plan": plan.model_dump(mode="json")}, revocable=True)
 
 
 def undo_changes(folder: RunFolder) -> list[str]:

@@ -78,7 +78,7 @@ class Leftover:
         with ExitStack() as block:
             with draft_of(path) as draft:
                 content = {**asdict(self), "target": self.target.model_dump(mode="json")}
-                write_sealed(draft, _KIND, content, once=True)
+                write_sealed(draft, _KIND, content, revocable=True)
                 block.enter_context(held(draft))
             yield
 

@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import no_link, replace_file
+from hdbkit.files import nofollow, replace_file
 from hdbkit.results.folder import make_folder
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
@@ -78,7 +78,7 @@ class BatchFolder:
     def held(self) -> Iterator[None]:
         """Create and lock the folder. Raises ``InputError`` if the same batch is running."""
         make_folder(self.path, exist_ok=True)
-        with open(self.path / "batch.lock", "w", opener=no_link) as file:
+        with open(self.path / "batch.lock", "w", opener=nofollow) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import odd_entry
+from hdbkit.files import irregular_entry
 from hdbkit.results.folder import RunFolder, only_match, run_folders
 from hdbkit.results.manifest import Manifest
 
@@ -103,7 +103,7 @@ def find_run(root: Path, word: str) -> RunFolder:
     ``DamagedResult`` if its folder has links or special files in it.
     """
     found = _found(root, word)
-    if odd := odd_entry(found.path):
+    if odd := irregular_entry(found.path):
         raise DamagedResult(f"{odd} is a link or a special file, which no run folder has; the run is not used")
     return found
 

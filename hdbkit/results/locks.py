@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from hdbkit.errors import InputError
-from hdbkit.files import no_link
+from hdbkit.files import nofollow
 from hdbkit.results.folder import make_folder
 
 _END_GRACE_S = 2.0
@@ -28,7 +28,7 @@ def only_one(root: Path, what: str, otherwise: str) -> Iterator[int]:
         InputError: ``otherwise``, while another process holds the lock.
     """
     folder = make_folder(root / "sweeps" / ".locks", exist_ok=True)
-    with open(folder / hashlib.sha256(what.encode()).hexdigest()[:16], "ab", opener=no_link) as file:
+    with open(folder / hashlib.sha256(what.encode()).hexdigest()[:16], "ab", opener=nofollow) as file:
         if not _locked(file):
             raise InputError(otherwise)
         yield file.fileno()

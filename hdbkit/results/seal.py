@@ -1,9 +1,9 @@
-"""Seals: which files in a results folder this account wrote itself, as opposed to those in a folder from elsewhere.
+"""Seals: whether this account wrote a file in a results folder, or the file came from elsewhere.
 
 What a results folder contains is shown to anybody. What would be executed because of it, such as the settings that a
 killed sweep restores and the command that starts a killed server, needs the seal of this account: an HMAC-SHA256
-(RFC 2104) with a key in the account's state folder that only the account can read. What is to be done once is listed
-there until it is done, so that a copy of its file has no effect later.
+(RFC 2104) with a key in the account's state folder that only the account can read. A seal can be revoked: its nonce
+is listed there until then, so that a copy of the file has no effect later.
 """
 
 from __future__ import annotations
@@ -23,63 +23,63 @@ from hdbkit.paths import state_folder
 
 _KEY_BYTES = 32
 _MAX_BYTES = 64 << 20
-_ONCE = "once"
+_NONCE = "nonce"
 
 
 def require_key() -> bytes:
     """The account's key, which is made on first use. Raises ``InputError`` if it cannot be read or made."""
     key = _found_key() or _new_key()
     if not key:
-        raise _no_key("it is a link to nothing")
+        raise _no_key("it is a dangling link")
     return key
 
 
-def write_sealed(path: Path, kind: str, content: dict[str, Any], once: bool = False) -> None:
+def write_sealed(path: Path, kind: str, content: dict[str, Any], revocable: bool = False) -> None:
     """Replace a file by the content and its seal; only the account can read it.
 
     Args:
         path: the file.
         kind: what it is for; a file of another kind is not taken for it.
         content: what is sealed.
-        once: whether it counts only until ``drop_sealed``.
+        revocable: whether it is valid only until ``drop_sealed``.
 
     Raises:
         InputError: the account has no key and cannot make one.
     """
     key, sealed = require_key(), {**content, "kind": kind}
-    if once:
-        sealed[_ONCE] = secrets.token_hex(16)
-        folder = _listed(sealed[_ONCE]).parent
+    if revocable:
+        sealed[_NONCE] = secrets.token_hex(16)
+        folder = _pending(sealed[_NONCE]).parent
         folder.mkdir(exist_ok=True, mode=0o700)
-        replace_file(_listed(sealed[_ONCE]), str(path).encode(errors="replace"), mode=0o600)
+        replace_file(_pending(sealed[_NONCE]), str(path).encode(errors="replace"), mode=0o600)
         sync_folder(folder)
     replace_file(path, json.dumps({"seal": _seal(key, sealed), "content": sealed}).encode(), mode=0o600)
 
 
-def is_over(path: Path) -> bool:
-    """Whether a file of this account that counts once does not count any more."""
+def is_revoked(path: Path) -> bool:
+    """Whether this account has sealed a file and revoked the seal."""
     with suppress(FileNotFoundError, DamagedResult, InputError):
         content, own = _read(path)
-        return own and _ONCE in content and not _listed(content[_ONCE]).is_file()
+        return own and _NONCE in content and not _pending(content[_NONCE]).is_file()
     return False
 
 
 def read_sealed(path: Path, kind: str) -> tuple[dict[str, Any], bool]:
-    """The content of a sealed file of any account, and whether it is this account's, of this kind, and still counts.
+    """The content of any sealed file, and whether the seal is this account's, of this kind and not revoked.
 
     Raises ``FileNotFoundError``, ``DamagedResult``, and ``InputError`` if this account's key cannot be read.
     """
     content, own = _read(path)
-    counts = _ONCE not in content or (own and _listed(content[_ONCE]).is_file())
-    return content, own and counts and content.get("kind") == kind
+    valid = _NONCE not in content or (own and _pending(content[_NONCE]).is_file())
+    return content, own and valid and content.get("kind") == kind
 
 
 def drop_sealed(path: Path) -> None:
-    """Remove a sealed file, of which no copy counts from now on; does nothing without it."""
+    """Remove a sealed file and revoke its seal, also that of its copies; does nothing without it."""
     listed: Path | None = None
     with suppress(FileNotFoundError, DamagedResult, InputError):
         content, own = _read(path)
-        listed = _listed(content[_ONCE]) if own and _ONCE in content else None
+        listed = _pending(content[_NONCE]) if own and _NONCE in content else None
     path.unlink(missing_ok=True)
     if listed:
         listed.unlink(missing_ok=True)
@@ -109,8 +109,8 @@ def _path() -> Path:
     return state_folder() / "key"
 
 
-def _listed(name: str) -> Path:
-    """The file that lists something which is to be done once."""
+def _pending(name: str) -> Path:
+    """The file that lists the nonce of a seal which is not revoked."""
     return state_folder() / "pending" / name
 
 

@@ -22,13 +22,13 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult
-from hdbkit.files import odd_entry, replace_file, sync_folder
+from hdbkit.files import irregular_entry, replace_file, sync_folder
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, is_run, only_match
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.seal import drop_sealed, is_over, read_sealed, require_key, write_sealed
+from hdbkit.results.seal import drop_sealed, is_revoked, read_sealed, require_key, write_sealed
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
@@ -96,9 +96,9 @@ class SweepFolder:
         return False
 
     @property
-    def is_restored_elsewhere(self) -> bool:
+    def is_stale_copy(self) -> bool:
         """Whether this account has restored the settings already, from the folder of which this is a copy."""
-        return is_over(self.before)
+        return is_revoked(self.before)
 
     def write_plan(self, plan: BaseModel) -> None:
         """Write the plan and its seal, replacing an earlier one atomically.
@@ -206,7 +206,7 @@ class SweepFolder:
 
     def _write_before(self, identity: str, snapshot: dict[str, Any]) -> None:
         content = {"sweep": self.sweep_id, "identity": identity, "snapshot": snapshot}
-        write_sealed(self.before, _BEFORE, content, once=True)
+        write_sealed(self.before, _BEFORE, content, revocable=True)
         sync_folder(self.path)
         self._saved[:] = [snapshot]
 
@@ -245,7 +245,7 @@ def sweep_folder(root: Path, sweep_id: str) -> SweepFolder:
 def sweep_folders(root: Path) -> Iterator[SweepFolder]:
     """All sweeps under ``root``, newest first; other files are ignored, and folders with links or special files."""
     for path in sorted((root / "sweeps").glob("*/plan.json"), reverse=True):
-        if odd_entry(path.parent) is None:
+        if irregular_entry(path.parent) is None:
             yield SweepFolder(path.parent)
 
 

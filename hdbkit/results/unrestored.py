@@ -24,8 +24,8 @@ def unrestored(root: Path, identity: str) -> list[SweepFolder]:
     return found
 
 
-def doubtful(root: Path, identity: str | None = None) -> Iterator[tuple[SweepFolder, str]]:
-    """The sweeps of which it is unknown what they left, on the server ``identity`` or on any, newest first; and why.
+def unverified(root: Path, identity: str | None = None) -> Iterator[tuple[SweepFolder, str]]:
+    """The sweeps that may have left settings on the server ``identity``, or on any, newest first; each with the reason.
 
     Their journal cannot be read, or their files are not this account's, as in a folder from elsewhere: what these
     would restore is not used.
@@ -39,5 +39,5 @@ def doubtful(root: Path, identity: str | None = None) -> Iterator[tuple[SweepFol
         except (DamagedResult, InputError) as error:  # also a key that cannot be read
             yield folder, str(error)
         else:
-            if not own and not folder.is_restored_elsewhere:
+            if not own and not folder.is_stale_copy:
                 yield folder, f"this account did not write the files in {folder.path}"

@@ -31,7 +31,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import CAUSE, GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, only_sweep, sweep_folder
-from hdbkit.results.unrestored import doubtful, unrestored
+from hdbkit.results.unrestored import unrestored, unverified
 from hdbkit.sweep_plan import PlannedRun, SweepPlan, extended, run_plan
 from hdbkit.sweep_runner.data import keeps_data
 from hdbkit.sweep_runner.deciding import decide
@@ -186,8 +186,8 @@ def _held(plan: SweepPlan, root: Path, control: ServerControl, watch: Watcher) -
     Errors are reported before anything is changed, unless a killed sweep must be settled first.
     """
     control.say = _waiting(watch, len(plan.runs))
-    for earlier, doubt in doubtful(root, control.identity):
-        control.say(f"{doubt}; if {earlier.sweep_id} left settings on this server, they are not restored")
+    for earlier, reason in unverified(root, control.identity):
+        control.say(f"{reason}; if {earlier.sweep_id} left settings on this server, they are not restored")
     if not unrestored(root, control.identity):
         _check(plan, control)
     with only_sweep(root, control.identity):

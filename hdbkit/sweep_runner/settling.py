@@ -12,7 +12,7 @@ from hdbkit.config.load import starting_s
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError, ServerDown, ServerFailed
 from hdbkit.execution.handle import is_supervised
-from hdbkit.files import odd_entry
+from hdbkit.files import irregular_entry
 from hdbkit.processes import signals_held
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RESTORED, UNCHANGED, JournalLine, Step, SweepState
@@ -47,7 +47,7 @@ def undo_faults(folder: SweepFolder, target: Target | None, say: Callable[[str],
     """
     line = folder.journal.state.open_run
     run = RunFolder(folder.root / line.run_id) if line else None
-    if run is None or odd_entry(run.path) or not run.left_by_faults() or _is_executed(run):
+    if run is None or irregular_entry(run.path) or not run.left_by_faults() or _is_executed(run):
         return
     from hdbkit.faults.undo import left_behind, undo_all  # heavy, and most runs cause none
 
@@ -181,7 +181,7 @@ def _discarded(line: JournalLine, manifest: Manifest | None) -> str:
 def _waited_for(run: RunFolder) -> Manifest | None:
     """Wait until the run's process has ended; return its last manifest, None if there is none."""
     until: float | None = None
-    while odd_entry(run.path) is None:
+    while irregular_entry(run.path) is None:
         try:
             manifest = run.read()
             if not manifest.status.ended and not is_supervised(run, manifest):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.results.seal import drop_sealed, read_sealed, require_key, write_sealed
+from hdbkit.results.seal import drop_sealed, is_revoked, read_sealed, require_key, write_sealed
 
 
 @pytest.fixture(autouse=True)
@@ -54,22 +54,23 @@ def test_a_content_is_read_back_with_whose_it_is(tmp_path: Path, monkeypatch: py
     assert not (tmp_path / "other").exists(), "reading makes no key"
 
 
-def test_what_counts_once_does_not_count_after_it_was_dropped(tmp_path: Path, state: Path) -> None:
+def test_a_copy_of_a_dropped_file_has_a_revoked_seal(tmp_path: Path, state: Path) -> None:
     path, copy = tmp_path / "file", tmp_path / "copy"
-    write_sealed(path, "fault", {"a": 1}, once=True)
+    write_sealed(path, "fault", {"a": 1}, revocable=True)
     shutil.copy(path, copy)
     assert read_sealed(path, "fault")[1]
     drop_sealed(path)
     assert not path.exists()
     assert not read_sealed(copy, "fault")[1]
+    assert is_revoked(copy)
     assert [*(state / "pending").iterdir()] == []
     drop_sealed(path)
 
 
 def test_dropping_a_file_from_elsewhere_removes_nothing_else(tmp_path: Path, state: Path) -> None:
-    write_sealed(tmp_path / "own", "fault", {}, once=True)
+    write_sealed(tmp_path / "own", "fault", {}, revocable=True)
     foreign = tmp_path / "foreign"
-    foreign.write_text(json.dumps({"seal": "", "content": {"once": "../key"}}))
+    foreign.write_text(json.dumps({"seal": "", "content": {"nonce": "../key"}}))
     drop_sealed(foreign)
     assert not foreign.exists()
     assert (state / "key").exists()
@@ -107,5 +108,5 @@ def test_a_key_of_another_length_or_that_is_a_link_to_nothing_is_an_error(state:
         require_key()
     (state / "key").unlink()
     (state / "key").symlink_to(state / "none")
-    with pytest.raises(InputError, match="it is a link to nothing"):
+    with pytest.raises(InputError, match="it is a dangling link"):
         require_key()

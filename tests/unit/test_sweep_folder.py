@@ -26,7 +26,7 @@ from hdbkit.results.sweep_folder import (
     runs_frame,
     sweep_folder,
 )
-from hdbkit.results.unrestored import doubtful, unrestored
+from hdbkit.results.unrestored import unrestored, unverified
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from tests.unit.synthetic import figures
 
@@ -178,9 +178,9 @@ def test_a_journal_that_cannot_be_read_is_reported_and_hides_no_other(tmp_path: 
     left.save_before("server-1", {})
     (damaged.path / "journal.ndjson").mkdir()  # as one that only a colleague's account may read
     assert unrestored(tmp_path, "server-1") == [left]
-    ((folder, doubt),) = doubtful(tmp_path, "server-1")
+    ((folder, reason),) = unverified(tmp_path, "server-1")
     assert folder.sweep_id == damaged.sweep_id
-    assert doubt == f"{damaged.path / 'journal.ndjson'} cannot be read: Is a directory"
+    assert reason == f"{damaged.path / 'journal.ndjson'} cannot be read: Is a directory"
     with pytest.raises(DamagedResult, match="cannot be read"):
         _ = damaged.journal.state
 
@@ -211,8 +211,8 @@ def test_settings_that_another_account_saved_are_neither_restored_nor_passed_ove
     assert not received.is_own
     assert unrestored(tmp_path, "server-1") == []
     reason = f"this account did not write the files in {received.path}"
-    assert [*doubtful(tmp_path, "server-1")] == [(received, reason)]
-    assert [*doubtful(tmp_path, "server-2")] == []
+    assert [*unverified(tmp_path, "server-1")] == [(received, reason)]
+    assert [*unverified(tmp_path, "server-2")] == []
     with pytest.raises(DamagedResult, match="was not written by this account, so the settings are not restored"):
         received.read_before()
 
@@ -256,9 +256,9 @@ def test_a_copy_of_settings_that_were_restored_is_not_restored_again(tmp_path: P
     again = sweep_folder(tmp_path, folder.sweep_id)
     assert again.read_plan(SweepPlan)
     assert not again.is_own
-    assert again.is_restored_elsewhere
+    assert again.is_stale_copy
     assert unrestored(tmp_path, "server-1") == []
-    assert [*doubtful(tmp_path, "server-1")] == []
+    assert [*unverified(tmp_path, "server-1")] == []
 
 
 def test_what_a_process_has_saved_it_restores_without_its_key_and_file(

@@ -1,4 +1,4 @@
-"""An error in a panel, which can take the keyboard's focus and so comes into view and is read aloud."""
+"""An error message in a panel. Focus scrolls it into view, and screen readers then read it."""
 
 from __future__ import annotations
 
