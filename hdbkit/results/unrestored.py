@@ -25,7 +25,7 @@ def unrestored(root: Path, identity: str) -> list[SweepFolder]:
 
 
 def unverified(root: Path, identity: str | None = None) -> Iterator[tuple[SweepFolder, str]]:
-    """The sweeps that may have left settings on the server ``identity``, or on any, newest first; each with the reason.
+    """The sweeps that may have left settings on the server ``identity``, or on any, newest first; with the reason.
 
     Their journal cannot be read, or their files are not this account's, as in a folder from elsewhere: what these
     would restore is not used.

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from hdbkit.config import Cache, Target
-from hdbkit.config.control_spec import is_loopback
 from hdbkit.contracts import ServerControl
+from hdbkit.servers.server_access import is_local
 
 PAGE_CACHE = Path("/proc/sys/vm/drop_caches")
 _PAGES = "1"
@@ -19,7 +19,8 @@ def obstacle(cache: Cache, target: Target, server: ServerControl) -> str:
     if cache is not Cache.WARM and not server.can_restart:
         advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
         return f"hdbkit cannot restart {server.identity}; {advice}"
-    if cache is Cache.COLD and not (_is_here(target) and os.access(PAGE_CACHE, os.W_OK)):
+    here = is_local(target) and not target.control.agent
+    if cache is Cache.COLD and not (here and os.access(PAGE_CACHE, os.W_OK)):
         return f"only root on the host of {target.described} can empty its page cache; use 'restart'"
     return ""
 
@@ -33,9 +34,3 @@ def empty(cache: Cache, server: ServerControl) -> float:
         os.sync()
         PAGE_CACHE.write_text(_PAGES, encoding="ascii")
     return time.monotonic() - began
-
-
-def _is_here(target: Target) -> bool:
-    """Whether the server runs on this host, as far as its address states it."""
-    host = target.host
-    return not target.control.agent and (not host or host.startswith("/") or is_loopback(host))
