@@ -92,6 +92,17 @@ class Load(Extensible):
     iterations: int | None = Field(
         default=None, ge=1, description="maximum number of operations per virtual user", json_schema_extra=_ALONE
     )
+    keying_and_thinking: bool = Field(
+        default=False,
+        description="wait for the keying and thinking times of the workload between operations",
+        json_schema_extra=_ALONE,
+    )
+    keying_scale: float = Field(
+        default=1, ge=0, le=1000, description="factor of all keying times", json_schema_extra=_ALONE
+    )
+    thinking_scale: float = Field(
+        default=1, ge=0, le=1000, description="factor of all thinking times", json_schema_extra=_ALONE
+    )
     isolation: Isolation | None = Field(default=None, description="isolation level; none: the server's default")
     statement_timeout_ms: int = Field(default=0, ge=0, description="statement timeout; 0: none")
     lock_timeout_ms: int = Field(default=0, ge=0, description="lock timeout; 0: none")
@@ -148,6 +159,11 @@ class Load(Extensible):
     def faults(self) -> tuple[Fault, ...]:
         """The faults that the run causes, in the order of their times."""
         return () if self.fault is None else parse_faults(self.fault)
+
+    @property
+    def paced(self) -> bool:
+        """Whether operations have a scheduled start of their own, so that response time differs from service time."""
+        return self.keying_and_thinking
 
     @property
     def max_duration_s(self) -> float:

@@ -50,6 +50,7 @@ from hdbkit.contracts.workloads import (
     Serial,
     User,
     UserPlan,
+    Waits,
     Workload,
 )
 
@@ -94,6 +95,7 @@ __all__ = [
     "User",
     "UserPlan",
     "Violation",
+    "Waits",
     "Workload",
     "declared",
 ]

@@ -29,13 +29,19 @@ class Prepared:
     """An operation ready to be measured: only ``perform(bound)`` runs between the two clock readings.
 
     ``operation`` is the index in ``Workload.operations``. ``head`` is the part of its record that is known in advance
-    (``results.records.Heads``). ``keying_s`` and ``thinking_s`` are 0 unless asked for.
+    (``results.records.Heads``).
     """
 
     operation: int
     perform: Callable[[Any], Any]
     bound: Any
     head: bytes
+
+
+@dataclass(frozen=True)
+class Waits:
+    """How long a user keys an operation, and how long it thinks on average about its answer, in seconds."""
+
     keying_s: float = 0.0
     thinking_s: float = 0.0
 
@@ -138,6 +144,8 @@ class Workload(Protocol):
     operations: tuple[str, ...]
     reading: frozenset[str]
     """The operations that change nothing in the database."""
+    waits: Mapping[str, Waits]
+    """Keying and thinking times by operation, for loads with ``keying_and_thinking``; empty if it has none."""
     metric: Metric
     serial: Serial | None
     """Numbers by which a lost commit is noticed; None if the schema gives none."""
@@ -189,10 +197,6 @@ class Workload(Protocol):
 
         What only the server knows is not in it.
         """
-        ...
-
-    def paced(self, load: Load) -> bool:
-        """Whether users have keying and think times between operations."""
         ...
 
     def details_from_results(self, load: Load) -> bool:

@@ -91,7 +91,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         rollback_shares=kind.rollback_shares(load),
         details=arrow_types(kind.details),
         metric=metric_of(kind, load),
-        paced=kind.paced(load),
+        paced=load.paced,
         workload_title=kind.title,
         noun=kind.noun,
         scale=kind.scale,

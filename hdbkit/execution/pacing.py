@@ -1,18 +1,24 @@
-"""Keying and thinking times: when the next operation of a virtual user is due.
+"""The schedule of a virtual user: when its next operation is due.
 
-A user keys an operation, waits for its answer, thinks, and keys the next. The scheduled start is the end of the last
-answer plus thinking plus keying; response time counts from there, whenever the client wakes up.
+Without one, a user begins each operation as soon as the one before has ended. With keying and thinking times, it keys
+an operation, waits for its answer, thinks, and keys the next: the scheduled start is the end of the last answer plus
+thinking plus keying. Response time counts from there, whenever the client wakes up.
 """
 
 from __future__ import annotations
 
+import random
 import time
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Final, Protocol
 
-from hdbkit.contracts import Prepared
+from hdbkit.config import Load
+from hdbkit.contracts import Prepared, Waits
 from hdbkit.execution.control import Field
 
 _MAX_SLEEP_S = 0.1
+_MAX_MEANS: Final = 10.0
+"""Thinking times are limited to this multiple of their mean (TPC-C 5.2.5.4)."""
 
 
 class Pacing(Protocol):
@@ -32,15 +38,29 @@ class Pacing(Protocol):
 
 
 class Pacer:
-    """Keeps one virtual user to its keying and thinking times."""
+    """Keeps one virtual user to its keying and thinking times.
 
-    def __init__(self, fields: memoryview, start_ns: int) -> None:
+    Thinking times have a negative exponential distribution, limited to ten times its mean (TPC-C 5.2.5.4). They are
+    drawn apart from the inputs of the operations, so that these are the same with and without them.
+
+    Args:
+        waits: the times of each operation, in the order of the workload's operations.
+        load: has the factors of these times.
+        seed: of the thinking times.
+        fields: the control page.
+        start_ns: when the user starts.
+    """
+
+    def __init__(self, waits: Sequence[Waits], load: Load, seed: int, fields: memoryview, start_ns: int) -> None:
+        self._keying_ns = [round(one.keying_s * load.keying_scale * 1e9) for one in waits]
+        self._thinking_ns = [one.thinking_s * load.thinking_scale * 1e9 for one in waits]
+        self._draw = random.Random(f"thinking {seed}").expovariate
         self._fields = fields
         self._free_ns = start_ns
 
     def due_ns(self, prepared: Prepared) -> int:
         """When the operation is due, on the monotonic clock."""
-        return self._free_ns + round(prepared.keying_s * 1e9)
+        return self._free_ns + self._keying_ns[prepared.operation]
 
     def wait(self, prepared: Prepared) -> int:
         """Sleep until the operation is due, or the run ends; the scheduled start in ns."""
@@ -50,7 +70,7 @@ class Pacer:
 
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """Begin thinking at ``end_ns``, the end of the operation."""
-        self._free_ns = end_ns + round(prepared.thinking_s * 1e9)
+        self._free_ns = end_ns + round(min(self._draw(1), _MAX_MEANS) * self._thinking_ns[prepared.operation])
 
 
 def sleep_until(at_ns: int, fields: memoryview) -> None:

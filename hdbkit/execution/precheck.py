@@ -66,6 +66,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
     try:
         plan, session = planned(schema_in(schema, target, asked)), schema.session
         _check_capabilities(engine, workload(plan.workload), plan.load)
+        _check_waits(plan)
         _check_cache(target, plan.load)
         role = engine.role(session)
         _check_role(role, plan)
@@ -84,6 +85,12 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         return Ready(plan, server, engine.settings_of(session), driver, path, warnings, disturbed)
     finally:
         schema.close()
+
+
+def _check_waits(plan: RunPlan) -> None:
+    work = workload(plan.workload)
+    if plan.load.keying_and_thinking and not work.waits:
+        raise InputError(f"no {work.noun} of {work.title} has a keying or thinking time; omit keying_and_thinking")
 
 
 def _check_cache(target: Target, load: Load) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hdbkit.config import Load
-from hdbkit.contracts import Database, Prepared, Scope, SessionOptions, User, UserPlan, Workload
+from hdbkit.contracts import Database, Prepared, Scope, SessionOptions, User, UserPlan, Waits, Workload
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import ErrorCounts, Failures
@@ -137,7 +137,7 @@ class VirtualUser:
         """Create the measured loop, after the common start is published."""
         shared, load = self.shared, self.shared.load
         self._recorder = recorder
-        self.pacer = Pacer(shared.fields, self.start_ns) if shared.workload.paced(load) else None
+        self.pacer = self._paced() if load.paced else None
         if shared.plan.slices and shared.switches:
             begun_ns = int(shared.fields[Field.START_AT_NS])
             self._switch = SessionSwitch(shared.plan.slices, self.plan.index, begun_ns, shared.switches, self.pacer)
@@ -145,6 +145,11 @@ class VirtualUser:
             self.pacer = self._switch
         from_results = shared.workload.details_from_results(load)
         return Loop(recorder, shared.fields, self.failures, pause, self.pacer, load.iterations, from_results)
+
+    def _paced(self) -> Pacing:
+        work = self.shared.workload
+        waits = [work.waits.get(name, Waits()) for name in work.operations]
+        return Pacer(waits, self.shared.load, self.plan.seed, self.shared.fields, self.start_ns)
 
     def run(self, usage: Usage) -> End:
         """Run to the end as the only virtual user of its process; return why it ended."""

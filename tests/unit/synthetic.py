@@ -291,7 +291,7 @@ def write_run(
         rollback_shares=work.rollback_shares(plan.load),
         details=dict(details),
         metric=metric,
-        paced=work.paced(plan.load),
+        paced=plan.load.paced,
         workload_title=work.title,
         noun=noun or work.noun,
         scale=work.scale,

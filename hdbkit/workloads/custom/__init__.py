@@ -24,6 +24,7 @@ from hdbkit.contracts import (
     Table,
     User,
     UserPlan,
+    Waits,
     Workload,
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
@@ -58,6 +59,11 @@ class Custom:
         self.slug = definition.name
         self.operations = tuple(definition.operations)
         self.reading = frozenset(name for name, one in definition.operations.items() if one.reads_only)
+        self.waits: Mapping[str, Waits] = {
+            name: Waits(one.keying_s, one.thinking_s)
+            for name, one in definition.operations.items()
+            if one.keying_s or one.thinking_s
+        }
         self.metric: Metric = definition.metric
         self.details: Mapping[str, str] = dict.fromkeys(definition.details, "i8")
         self.tables: Mapping[str, Table] = {
@@ -118,10 +124,6 @@ class Custom:
         keys = [variables[name].key for name in sorted(drawn & variables.keys())]
         counted = [known["key_range"].filled({"table": one.table, "column": one.column}) for one in keys if one]
         return uses(one.text for one in (*used, *counted))
-
-    def paced(self, load: Load) -> bool:
-        """False: operations follow each other without pauses."""
-        return False
 
     def details_from_results(self, load: Load) -> bool:
         """False: all details are variables."""

@@ -246,6 +246,12 @@ class Operation(ConfigModel):
     )
     statements: tuple[str, ...] = Field(default=(), description="names of statements; none: the operation's own name")
     reads_only: bool = Field(default=False, description="it changes nothing, so that it can run on a standby")
+    keying_s: float = Field(
+        default=0.0, ge=0, le=86_400, description="keying time before it, in seconds, with keying_and_thinking"
+    )
+    thinking_s: float = Field(
+        default=0.0, ge=0, le=86_400, description="mean thinking time after it, in seconds, with keying_and_thinking"
+    )
 
 
 def _or_defaults(written: Any) -> Any:

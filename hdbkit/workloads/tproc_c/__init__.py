@@ -22,6 +22,7 @@ from hdbkit.contracts import (
     TableLoad,
     User,
     UserPlan,
+    Waits,
     Workload,
 )
 from hdbkit.errors import InputError
@@ -39,6 +40,16 @@ NOPM = Metric(
     counter="count_new_orders",
 )
 """New orders per minute: the growth of the schema's own order numbers, without the orders rolled back by design."""
+WAITS: Mapping[str, Waits] = MappingProxyType(
+    {
+        "new_order": Waits(keying_s=18, thinking_s=12),
+        "payment": Waits(keying_s=3, thinking_s=12),
+        "order_status": Waits(keying_s=2, thinking_s=10),
+        "delivery": Waits(keying_s=2, thinking_s=5),
+        "stock_level": Waits(keying_s=2, thinking_s=5),
+    }
+)
+"""Keying times and mean thinking times (TPC-C 5.2.5.7)."""
 TERMINALS = 10
 """Users of a warehouse with keying and thinking times (TPC-C 4.2.1)."""
 DETAILS = MappingProxyType({"w_id": "u4", "d_id": "u1", "o_id": "u4"})
@@ -55,6 +66,7 @@ class TprocC:
     noun = "transaction"
     operations: tuple[str, ...] = TRANSACTIONS
     reading = READING
+    waits = WAITS
     metric = NOPM
     serial: Serial | None = Serial("new_order", ("w_id", "d_id"), "o_id", "last_order_ids")
     details: Mapping[str, str] = DETAILS
@@ -120,10 +132,6 @@ class TprocC:
         if own.routines is Routines.CLIENT:
             return Access(by_privilege((used, counted)))
         return Access(counted, frozenset(planned), used)
-
-    def paced(self, load: Load) -> bool:
-        """Whether users key and think."""
-        return self.load(load).keying_and_thinking
 
     def details_from_results(self, load: Load) -> bool:
         """Whether order ids are recorded, which only the result of a new order contains; a fault run needs them."""

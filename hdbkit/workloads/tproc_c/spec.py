@@ -76,7 +76,6 @@ class TprocCLoad(config.Load):
     remote_warehouses: bool = Field(
         default=True, description="let 1 % of order lines and 15 % of payments use another warehouse"
     )
-    keying_and_thinking: bool = Field(default=False, description="keying and thinking times of TPC-C 5.2.5")
     keep_order_ids: bool = Field(default=False, description="keep the order id of each new order")
 
     @field_validator("mix")

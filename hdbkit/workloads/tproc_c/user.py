@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.random import default_rng
-from numpy.typing import NDArray
 
 from hdbkit.contracts import Arguments, OptimisticSession, Prepared, Session, UserPlan
 from hdbkit.results.records import Heads
@@ -23,11 +22,6 @@ _BATCH: Final = 500
 _ORDER_ID: Final = struct.Struct("<I")
 """The last detail of a head."""
 NEW_ORDER: Final = TRANSACTIONS.index("new_order")
-_KEYING_S: Final = np.array([18.0, 3.0, 2.0, 2.0, 2.0])
-_THINKING_S: Final = np.array([12.0, 12.0, 10.0, 5.0, 5.0])
-"""Keying times and mean thinking times in the order of ``TRANSACTIONS`` (TPC-C 5.2.5.7)."""
-_MAX_MEANS: Final = 10.0
-"""Thinking times are limited to this multiple of their mean (TPC-C 5.2.5.4)."""
 
 Bind = Callable[[Arguments], Any]
 Perform = Callable[[Any], Any]
@@ -46,10 +40,8 @@ class TprocCUser:
         self, session: Session, spec: TprocCSpec, load: TprocCLoad, plan: UserPlan, reader: Session | None = None
     ) -> None:
         generator = default_rng(plan.seed)
-        self._generator = generator
         self._inputs = self.inputs(spec, load, plan, generator)
         self._deck = (Deck if load.input_rules is InputRules.SPEC else Draws)(load.weights, generator)
-        self._waits = load.keying_and_thinking
         self._heads = Heads(plan.index, DETAILS)
         self._calls = self._prepared(session, load)
         if reader is not None:
@@ -71,8 +63,6 @@ class TprocCUser:
         for kind, arguments, head in zip(numbers, inputs, heads, strict=True):
             perform, bind = calls[kind]
             batch.append(Prepared(kind, perform, bind(arguments), head))
-        if self._waits:
-            self._add_waits(batch, kinds)
         return batch
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
@@ -89,11 +79,6 @@ class TprocCUser:
         if load.routines is Routines.STORED:
             return stored(session, [f"call_{name}" for name in TRANSACTIONS])
         return _client(session, load.read_only)
-
-    def _add_waits(self, batch: list[Prepared], kinds: NDArray[np.int64]) -> None:
-        thinking = np.minimum(self._generator.standard_exponential(len(kinds)), _MAX_MEANS) * _THINKING_S[kinds]
-        for prepared, keying_s, thinking_s in zip(batch, _KEYING_S[kinds].tolist(), thinking.tolist(), strict=True):
-            prepared.keying_s, prepared.thinking_s = keying_s, thinking_s
 
 
 def stored(session: Session, calls: Sequence[str]) -> list[Call]:

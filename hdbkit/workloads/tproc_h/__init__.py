@@ -23,6 +23,7 @@ from hdbkit.contracts import (
     TableLoad,
     User,
     UserPlan,
+    Waits,
     Workload,
 )
 from hdbkit.errors import InputError
@@ -68,6 +69,7 @@ class TprocH:
     noun = "query"
     operations: tuple[str, ...] = (*QUERIES, *REFRESHES)
     reading = frozenset(QUERIES)
+    waits: Mapping[str, Waits] = MappingProxyType({})
     metric = QUERY_TIME
     serial: Serial | None = None
     details: Mapping[str, str] = DETAILS
@@ -130,10 +132,6 @@ class TprocH:
         """Reading of all tables; the refresh functions insert and delete orders and lines."""
         changed = dict.fromkeys(("INSERT", "DELETE"), frozenset({"orders", "lineitem"}))
         return Access({"SELECT": frozenset(TABLES), **(changed if self.load(load).refreshes else {})})
-
-    def paced(self, load: Load) -> bool:
-        """False: queries follow each other without pauses."""
-        return False
 
     def details_from_results(self, load: Load) -> bool:
         """True: the number of rows."""
