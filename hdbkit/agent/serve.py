@@ -24,7 +24,8 @@ from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.agent.tokens import Token, new_token
 from hdbkit.config import Target
-from hdbkit.config.control_spec import AGENT_PORT, is_loopback
+from hdbkit.config.control_spec import AGENT_PORT
+from hdbkit.config.hosts import is_loopback
 from hdbkit.config.passwords import TOKEN_VARIABLE, read_secret
 from hdbkit.errors import InputError, MissingDriver
 from hdbkit.servers import control

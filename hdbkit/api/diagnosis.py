@@ -20,6 +20,7 @@ import psutil
 from hdbkit.api.discovery import drivers, host_facts, password_place
 from hdbkit.api.left_settings import advised, left_settings, resume_command, unknown_settings
 from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.hosts import is_local
 from hdbkit.config.quantities import size_text
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting, Workload
 from hdbkit.databases import database
@@ -34,7 +35,6 @@ from hdbkit.errors import (
 )
 from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import control
-from hdbkit.servers.server_access import is_local
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.commands import analyze_command
@@ -169,7 +169,7 @@ def _encryption(at: _Connected) -> Findings:
     if found is None:
         yield Finding("encryption", State.OK, "whether the connection is encrypted is unknown")
         return
-    if not found.protocol and is_local(at.target):
+    if not found.protocol and is_local(at.target.host):
         yield Finding("encryption", State.OK, "the connection is not encrypted; it stays on this host")
         return
     if not found.protocol:

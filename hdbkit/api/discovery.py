@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.config import Target
-from hdbkit.config.control_spec import is_loopback
+from hdbkit.config.hosts import is_local
 from hdbkit.config.quantities import Dimension, Quantity, quantity_text
 from hdbkit.databases import database, kinds, unusable
 from hdbkit.errors import CannotConnect, MissingDriver
@@ -71,9 +71,7 @@ def host_facts(target: Target) -> dict[str, str]:
     """
     if target.control.agent:
         return _as_written(_of_agent(target))
-    name = target.host or "localhost"
-    here = name.startswith("/") or is_loopback(name)
-    return _as_written(host.facts()) if here else {}
+    return _as_written(host.facts()) if is_local(target.host) else {}
 
 
 def _of_agent(target: Target) -> dict[str, Any]:

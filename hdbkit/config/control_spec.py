@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from hdbkit.config.command_secrets import secret_in
+from hdbkit.config.hosts import is_loopback
 from hdbkit.config.model import ConfigModel
 
 AGENT_PORT = 8443
@@ -138,11 +138,3 @@ class ControlSpec(ConfigModel):
     def has_file(self) -> bool:
         """Whether settings are written to a file on this host."""
         return bool(self.config_file or self.drop_in)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address or name is a loopback address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

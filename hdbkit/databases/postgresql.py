@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import Field
 
 from hdbkit.config import Target
+from hdbkit.config.hosts import is_local
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import (
     SERVER,
@@ -177,8 +178,7 @@ class PostgreSQL(BaseDatabase):
 
     def server_process(self, session: Session) -> int | None:
         """The postmaster, if it runs on this host; behind a pooler or a tunnel it may be elsewhere."""
-        host = _own(session).connection.host.decode()
-        if not (host.startswith(("/", "@", "127.")) or host in ("", "localhost", "::1")):
+        if not is_local(_own(session).connection.host.decode()):
             return None
         ((backend, uptime_s),) = session.ask("backend")
         process = _parent_of(backend)

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from hdbkit.config import Cache, Target
+from hdbkit.config.hosts import is_local
 from hdbkit.contracts import ServerControl
-from hdbkit.servers.server_access import is_local
 
 PAGE_CACHE = Path("/proc/sys/vm/drop_caches")
 _PAGES = "1"
@@ -19,7 +19,7 @@ def obstacle(cache: Cache, target: Target, server: ServerControl) -> str:
     if cache is not Cache.WARM and not server.can_restart:
         advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
         return f"hdbkit cannot restart {server.identity}; {advice}"
-    here = is_local(target) and not target.control.agent
+    here = is_local(target.host) and not target.control.agent
     if cache is Cache.COLD and not (here and os.access(PAGE_CACHE, os.W_OK)):
         return f"only root on the host of {target.described} can empty its page cache; use 'restart'"
     return ""

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.config.control_spec import is_loopback
+from hdbkit.config.hosts import is_local
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from hdbkit.config.target import ControlAccount
 from hdbkit.contracts import Power, Session
@@ -248,9 +248,4 @@ def discard(_: str) -> None:
 
 def host_of(target: Target) -> str:
     """The start of a server's address; "localhost" for each name of this host: none, a socket, a loopback."""
-    return f"{target.kind}://{'localhost' if is_local(target) else str(target.host).lower()}:"
-
-
-def is_local(target: Target) -> bool:
-    """Whether a target is reached without a network: in this process, by a socket, or by a loopback address."""
-    return not target.host or target.host.startswith("/") or is_loopback(target.host.lower())
+    return f"{target.kind}://{'localhost' if is_local(target.host) else str(target.host).lower()}:"

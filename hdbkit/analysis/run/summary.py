@@ -36,7 +36,7 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.server_host import server_host_use
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.windows import Window, window_of
-from hdbkit.config.control_spec import is_loopback
+from hdbkit.config.hosts import is_local
 from hdbkit.config.metric import Measure
 from hdbkit.readings import ENDS
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
@@ -100,8 +100,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
 
 def _server_elsewhere(manifest: Manifest) -> bool:
     """Whether the target's address cannot be this host, as far as its text tells."""
-    host = manifest.plan["target"].get("host")
-    return bool(host) and not str(host).startswith("/") and not is_loopback(str(host))
+    return not is_local(manifest.plan["target"].get("host"))
 
 
 def _metric_value(

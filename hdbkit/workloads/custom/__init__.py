@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.config.metric import DetailChart, Metric
+from hdbkit.config.metric import Metric
 from hdbkit.contracts import (
     Access,
     Capability,
@@ -19,7 +17,6 @@ from hdbkit.contracts import (
     PlannedPhase,
     Schema,
     Scope,
-    Serial,
     Session,
     Table,
     User,
@@ -29,6 +26,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.sql import Statement, made, statements
+from hdbkit.workloads._base import BaseWorkload
 from hdbkit.workloads.built import require_access, require_sight
 from hdbkit.workloads.commands import build_command, drop_command
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
@@ -38,17 +36,11 @@ from hdbkit.workloads.phases import rampup_and_window
 _GROUP = "custom"
 
 
-class Custom:
+class Custom(BaseWorkload[CustomSpec]):
     """Contract: :class:`hdbkit.contracts.Workload`."""
 
     noun = "operation"
-    routines: tuple[str, ...] = ()
-    instead: Mapping[Capability, str] = MappingProxyType({})
-    grows = False
-    serial: Serial | None = None
     preload: tuple[str, ...] = ("hdbkit.workloads.custom.user",)
-    detail_charts: tuple[DetailChart, ...] = ()
-    one_by_one = False
 
     def __init__(self, spec: CustomSpec) -> None:
         definition = spec.definition
@@ -103,10 +95,6 @@ class Custom:
         """The weight of each operation."""
         return self._weights(self.load(load))
 
-    def rollback_shares(self, load: Load) -> dict[str, float]:
-        """Empty: nothing is rolled back by design."""
-        return {}
-
     def needs(self, load: Load) -> frozenset[Capability]:
         """SQL."""
         return frozenset({Capability.SQL})
@@ -124,14 +112,6 @@ class Custom:
         keys = [variables[name].key for name in sorted(drawn & variables.keys())]
         counted = [known["key_range"].filled({"table": one.table, "column": one.column}) for one in keys if one]
         return uses(one.text for one in (*used, *counted))
-
-    def details_from_results(self, load: Load) -> bool:
-        """False: all details are variables."""
-        return False
-
-    def hint(self, load: Load) -> str:
-        """None: how users share rows is known to the definition alone."""
-        return ""
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
         """Ramp-up and window."""
@@ -197,10 +177,6 @@ class Custom:
             )
         return found
 
-    def advice_to_build(self, command: str) -> str:
-        """Suggest to build the schema."""
-        return f"run: {command}"
-
     def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.custom.user import CustomUser
@@ -213,17 +189,6 @@ class Custom:
         from hdbkit.workloads.custom.checks import checks
 
         return checks(self.spec, self.scope(dialects).statements)
-
-    def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
-        """None: a run keeps no plans."""
-        return {}
-
-    def restoring(self, load: Load) -> None:
-        """None: its changes stay."""
-
-    def answers(self, seed: int) -> list[PlannedCheck]:
-        """None: there is no reference."""
-        return []
 
 
 def workload(spec: WorkloadSpec) -> Workload:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
@@ -27,6 +26,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import InputError
 from hdbkit.sql import statements
+from hdbkit.workloads._base import BaseWorkload
 from hdbkit.workloads.phases import rampup_and_window
 from hdbkit.workloads.tproc_c.spec import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import COUNTED, TABLES, USES, by_privilege
@@ -56,7 +56,7 @@ DETAILS = MappingProxyType({"w_id": "u4", "d_id": "u1", "o_id": "u4"})
 """The warehouse and district of a transaction, and the order that a new order made (0 unless asked for)."""
 
 
-class TprocC:
+class TprocC(BaseWorkload[TprocCSpec]):
     """Contract: :class:`hdbkit.contracts.Workload`. Heavy modules are imported on first use."""
 
     title = "TPROC-C"
@@ -70,7 +70,6 @@ class TprocC:
     metric = NOPM
     serial: Serial | None = Serial("new_order", ("w_id", "d_id"), "o_id", "last_order_ids")
     details: Mapping[str, str] = DETAILS
-    one_by_one = False
     detail_charts: tuple[DetailChart, ...] = (
         DetailChart(
             key="warehouses",
@@ -184,15 +183,6 @@ class TprocC:
 
         return built_spec(schema, self, advice=", or use --schema-from hammerdb if HammerDB created them")
 
-    @property
-    def record(self) -> str:
-        """The specification."""
-        return self.spec.model_dump_json()
-
-    def advice_to_build(self, command: str) -> str:
-        """Suggest to build the schema."""
-        return f"run: {command}"
-
     def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.tproc_c.user import TprocCUser
@@ -204,17 +194,6 @@ class TprocC:
         from hdbkit.workloads.tproc_c import consistency
 
         return consistency.checks(self.spec)
-
-    def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
-        """None: a run keeps no plans."""
-        return {}
-
-    def restoring(self, load: Load) -> None:
-        """None: its changes stay."""
-
-    def answers(self, seed: int) -> list[PlannedCheck]:
-        """None: there is no reference."""
-        return []
 
 
 def workload(spec: WorkloadSpec) -> Workload:

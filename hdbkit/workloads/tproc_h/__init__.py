@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.config.metric import DetailChart, Measure, Metric
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.contracts import (
     Access,
     Capability,
@@ -16,18 +16,17 @@ from hdbkit.contracts import (
     PlannedPhase,
     Schema,
     Scope,
-    Serial,
     Session,
     SqlSession,
     Table,
     TableLoad,
     User,
     UserPlan,
-    Waits,
     Workload,
 )
 from hdbkit.errors import InputError
 from hdbkit.sql import Statement, statements
+from hdbkit.workloads._base import BaseWorkload
 from hdbkit.workloads.origin import SchemaFrom
 from hdbkit.workloads.tproc_h.spec import (
     QUERIES,
@@ -59,7 +58,7 @@ _ONLY_IN = {
 """The sets of indexes that have some of them; the other ones are in both."""
 
 
-class TprocH:
+class TprocH(BaseWorkload[TprocHSpec]):
     """Contract: :class:`hdbkit.contracts.Workload`. Heavy modules are imported on first use."""
 
     title = "TPROC-H"
@@ -69,16 +68,11 @@ class TprocH:
     noun = "query"
     operations: tuple[str, ...] = (*QUERIES, *REFRESHES)
     reading = frozenset(QUERIES)
-    waits: Mapping[str, Waits] = MappingProxyType({})
     metric = QUERY_TIME
-    serial: Serial | None = None
     details: Mapping[str, str] = DETAILS
-    detail_charts: tuple[DetailChart, ...] = ()
     one_by_one = True
     tables: Mapping[str, Table] = MappingProxyType(TABLES)
-    routines: tuple[str, ...] = ()
     instead: Mapping[Capability, str] = MappingProxyType({Capability.SERVER: "use one virtual user, or omit refresh"})
-    grows = False
     preload: tuple[str, ...] = ("hdbkit.workloads.tproc_h.user",)
 
     def __init__(self, spec: TprocHSpec) -> None:
@@ -119,10 +113,6 @@ class TprocH:
             return queries
         return queries | dict.fromkeys(REFRESHES, len(own.update_sets) / (own.query_streams * own.query_sets))
 
-    def rollback_shares(self, load: Load) -> dict[str, float]:
-        """Empty: nothing is rolled back by design."""
-        return {}
-
     def needs(self, load: Load) -> frozenset[Capability]:
         """SQL; a server for queries and refresh functions at the same time."""
         shared = self.load(load).refreshes and load.virtual_users > 1
@@ -136,10 +126,6 @@ class TprocH:
     def details_from_results(self, load: Load) -> bool:
         """True: the number of rows."""
         return True
-
-    def hint(self, load: Load) -> str:
-        """None."""
-        return ""
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
         """One measured phase, which ends with the last query of the last stream."""
@@ -162,15 +148,6 @@ class TprocH:
         from hdbkit.workloads.built import built_spec
 
         return built_spec(schema, self)
-
-    @property
-    def record(self) -> str:
-        """The specification."""
-        return self.spec.model_dump_json()
-
-    def advice_to_build(self, command: str) -> str:
-        """Suggest to build the schema."""
-        return f"run: {command}"
 
     def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
         """A stream, ready to run."""
