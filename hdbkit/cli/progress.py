@@ -25,6 +25,7 @@ _EVERY_S = 5.0
 class RunLines:
     """A line every 5 s for one run after another: elapsed time, rate, p95 of the headline operation, errors.
 
+    Where users have lists of operations: elapsed time, and what of them is finished, failed and running.
     A line above the first states what the figures are; it is repeated when that changes.
     """
 
@@ -65,6 +66,9 @@ class RunLines:
         tick = self._view.tick()
         if tick.status not in (Status.RAMPUP, Status.MEASURING):
             notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.status.value}  {tick.doing}".rstrip(), markup=False)
+            return
+        if tick.in_lists:
+            notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.in_lists.text(tick.noun)}", markup=False)
             return
         described = f"  {about(tick.metric)}; p95: 95 % quantile of the latency of {tick.headline}"
         if described != self._about:

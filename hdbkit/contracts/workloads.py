@@ -184,6 +184,13 @@ class Workload(Protocol):
         """The planned weight of each operation; empty if the workload has no mix."""
         ...
 
+    def listed(self, load: Load) -> Sequence[tuple[tuple[str, ...], int]]:
+        """The list of operations of each virtual user in order, and how often it executes that.
+
+        Empty unless the workload is ``one_by_one``.
+        """
+        ...
+
     def rollback_shares(self, load: Load) -> dict[str, float]:
         """By operation, the share that is rolled back by design."""
         ...

@@ -19,6 +19,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.execution import failures
 from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
+from hdbkit.execution.list_progress import InLists, ListProgress
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
@@ -66,12 +67,15 @@ class Tick:
     """What is being done after the window, such as the statement of a check."""
     error: str = ""
     """The newest database error in that time, if there was one."""
+    in_lists: InLists | None = None
+    """How far the users are in their lists of operations, once they have begun; None if operations are drawn."""
 
 
 class LiveView:
     """Looks at a running run; every ``tick`` reads what is new.
 
-    The first look at a run in progress reads its last two seconds, not all that is past.
+    The first look at a run in progress reads its last two seconds, not all that is past; all of it where users have
+    lists, which are short.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -80,12 +84,14 @@ class LiveView:
         self._looked_ns: int | None = None
         self._cpu_s: dict[int, float] = {}
         self._worked_ns = 0
+        self._in_lists: ListProgress | None = None
 
     def tick(self) -> Tick:
         """The course since the last tick."""
         manifest, now = self._folder.read(), time.monotonic_ns()
         start_ns = manifest.clock.start_monotonic_ns if manifest.clock else now
-        since_ns = max(start_ns, self._looked_ns or now - _FIRST_LOOK_NS)
+        first_ns = start_ns if manifest.lists else now - _FIRST_LOOK_NS
+        since_ns = max(start_ns, self._looked_ns or first_ns)
         pieces = list(self._spools.new(since_ns))
         self._looked_ns = now
         self._worked_ns = max([start_ns, self._worked_ns or since_ns, *map(_last_worked_ns, pieces)])
@@ -104,8 +110,16 @@ class LiveView:
             server_cpu_cores=_server_cpu_cores(self._folder.spools / "host.ndjson"),
             silent_s=silent_s,
             error=_newest_error(self._folder.spools, self._worked_ns) if silent_s > _SILENT_S else "",
+            in_lists=self._place_in_lists(manifest, pieces, now),
             **_figures(manifest, pieces, seconds),
         )
+
+    def _place_in_lists(self, manifest: Manifest, pieces: Sequence[Records], now_ns: int) -> InLists | None:
+        if not manifest.lists or not manifest.clock:
+            return None
+        self._in_lists = self._in_lists or ListProgress(manifest)
+        self._in_lists.add(pieces)
+        return self._in_lists.at(manifest.clock.start_monotonic_ns, now_ns)
 
     def close(self) -> None:
         """Close the spools."""

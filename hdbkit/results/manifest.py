@@ -239,6 +239,10 @@ class Manifest(BaseModel):
     size: float | None = Field(default=None, description="the scale as a number, where the workload has one")
     detail_charts: list[DetailChart] = Field(default_factory=list)
     one_by_one: bool = Field(default=False, description="results show every execution instead of quantiles and rates")
+    lists: list[tuple[list[str], int]] = Field(
+        default_factory=list,
+        description="of each virtual user its list of operations and how often it executes that; empty: drawn",
+    )
     phases: list[Phase] = Field(default_factory=list)
     command: str = Field(default="", description="the command that repeats the run")
     software: dict[str, str] = Field(default_factory=dict)

@@ -6,7 +6,7 @@ knows better.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -33,6 +33,10 @@ class BaseWorkload(Generic[SpecT]):
     def record(self) -> str:
         """The specification."""
         return self.spec.model_dump_json()
+
+    def listed(self, load: Load) -> Sequence[tuple[tuple[str, ...], int]]:
+        """Empty: operations are drawn."""
+        return ()
 
     def rollback_shares(self, load: Load) -> dict[str, float]:
         """Empty: nothing is rolled back by design."""

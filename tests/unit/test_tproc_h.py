@@ -180,6 +180,13 @@ def test_one_user_runs_the_power_stream_and_several_run_others() -> None:
     assert (phase.name, phase.duration_s, phase.measured) == ("throughput", None, True)
 
 
+def test_the_list_of_each_user_is_what_it_executes() -> None:
+    work = workload(TprocHSpec())
+    lists = work.listed(TprocHLoad(virtual_users=3, query_sets=2, queries="q01,q03", refresh="undone"))
+    assert lists == [(("q03", "q01"), 2), (("q01", "q03"), 2), (("rf1", "rf2"), 4)]
+    assert work.listed(TprocHLoad(queries="q01", refresh="undone")) == [(("rf1", "q01", "rf2"), 1)]
+
+
 def test_the_metric_of_some_queries_is_named_after_them_and_compares_with_no_other() -> None:
     work = workload(SMALL)
 

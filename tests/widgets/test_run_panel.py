@@ -15,6 +15,7 @@ import hdbkit
 from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import ConfigErrors, InputError, RunFailed
+from hdbkit.execution.list_progress import InLists
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.records import Heads
 from hdbkit.results.spool import SpoolReader, SpoolWriter
@@ -262,6 +263,12 @@ MANIFEST = Manifest(
 def tick(status: str, **given: Any) -> api.Tick:
     values: dict[str, Any] = {"elapsed_s": 0.0, "metric_value": 0.0, "operations_per_s": 1.0, "seconds": 0.5, **given}
     return api.Tick(status=Status(status), metric=NOPM, headline="new_order", **values)
+
+
+def test_the_state_line_of_lists_is_what_is_finished_at_any_time() -> None:
+    now = tick("measuring", elapsed_s=9999, in_lists=InLists(1, 0, 22, (("q02", 3.2),)))
+    assert doing(now, MANIFEST) == "1 of 22 transactions finished; running: q02 (3.2 s)"
+    assert whole(now, MANIFEST.plan["load"], 0.5), "its length is not that of a window"
 
 
 @pytest.mark.parametrize(

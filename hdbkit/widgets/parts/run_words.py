@@ -18,6 +18,8 @@ _LOADED = ("rampup", "measuring")
 
 def whole(tick: Tick, load: dict[str, Any], period_s: float) -> bool:
     """Whether the load ran during the whole interval; one cut short by an edge would show a false dip."""
+    if tick.in_lists:
+        return tick.status.value in _LOADED
     max_s = starting_s(load) + max(load["rampup_s"], load.get("rampup_max_s", 0)) + load["duration_s"]
     in_load = tick.status.value in _LOADED and tick.elapsed_s <= max_s
     return in_load and tick.seconds >= period_s / 2
@@ -42,7 +44,9 @@ def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
         "finishing": f"finishing: {tick.doing or f'the last {plural(manifest.noun)}, the files and the checks'}",
     }.get(tick.status.value, tick.status.value)
     rate = ""
-    if tick.status.value in _LOADED:
+    if tick.in_lists and tick.status.value in _LOADED:
+        sentence = tick.in_lists.text(manifest.noun)
+    elif tick.status.value in _LOADED:
         of_all = all_per_s(tick.operations_per_s, manifest.noun)
         rate = f"; {tick.metric.text(tick.metric_value)}, {of_all}{silence(tick, manifest)}"
     return f"{'stopping; ' if stopping else ''}{sentence}{rate}"

@@ -152,7 +152,7 @@ class LiveLine:
         self._manifest: Manifest | None = None
 
     def words(self, now: api.SweepProgress) -> str:
-        """Rate, p95 of the headline operation and errors; empty between runs."""
+        """Rate and p95 of the headline operation, or what of the lists is finished; errors. Empty between runs."""
         if now.status.ended or not now.run_id:
             self.close()
             return ""
@@ -166,6 +166,8 @@ class LiveLine:
             return ""
         if tick.status.ended or self._manifest is None:
             return ""
+        if tick.in_lists:
+            return tick.in_lists.text(tick.noun)
         if not tick.p95_us:
             return f"{tick.status.value}{silence(tick, self._manifest)}"
         p95_ms = tick.p95_us.get(tick.headline, math.nan) / 1000

@@ -113,6 +113,13 @@ class TprocH(BaseWorkload[TprocHSpec]):
             return queries
         return queries | dict.fromkeys(REFRESHES, len(own.update_sets) / (own.query_streams * own.query_sets))
 
+    def listed(self, load: Load) -> list[tuple[tuple[str, ...], int]]:
+        """The queries of each stream in its order, and the refresh functions."""
+        from hdbkit.workloads.tproc_h.streams import operations_of
+
+        own = self.load(load)
+        return [(operations_of(own, index), len(own.sets_of(index))) for index in range(own.virtual_users)]
+
     def needs(self, load: Load) -> frozenset[Capability]:
         """SQL; a server for queries and refresh functions at the same time."""
         shared = self.load(load).refreshes and load.virtual_users > 1

@@ -122,5 +122,17 @@ class TprocHLoad(config.Load):
         pairs = self.refresh_pairs or sets if self.virtual_users > 1 else sets
         return range(self.update_set, self.update_set + pairs) if self.refreshes else range(0)
 
+    def stream_of(self, index: int) -> int:
+        """The stream of a virtual user: 0 of one alone and of one that runs only refresh functions."""
+        return index + 1 if index < self.query_streams and self.virtual_users > 1 else 0
+
+    def refreshes_in(self, index: int) -> bool:
+        """Whether a virtual user runs the refresh functions: one alone, or the last of several."""
+        return self.refreshes and (self.virtual_users == 1 or index == self.query_streams)
+
+    def sets_of(self, index: int) -> range:
+        """The numbers of a virtual user's sets: of update sets if it runs them, else of its query sets."""
+        return self.update_sets if self.refreshes_in(index) else range(1, self.query_sets + 1)
+
 
 MODELS = Models("TPROC-H", TprocHSpec, TprocHLoad, order=10)

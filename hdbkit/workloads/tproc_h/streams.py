@@ -8,6 +8,8 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from hdbkit.workloads.tproc_h.spec import REFRESHES, TprocHLoad
+
 _ORDERS: Final = (
     "14 2 9 20 6 17 18 8 21 13 3 22 16 4 11 15 1 10 19 5 7 12",
     "21 3 18 5 11 7 6 20 17 12 16 15 13 10 2 8 14 19 9 22 1 4",
@@ -89,6 +91,19 @@ def ordered(stream: int) -> tuple[str, ...]:
     """The queries of a stream in order; stream 41 is in the order of stream 1."""
     numbers = _ORDERS[stream if stream < len(_ORDERS) else (stream - 1) % (len(_ORDERS) - 1) + 1].split()
     return tuple(f"q{int(number):02d}" for number in numbers)
+
+
+def queries_of(load: TprocHLoad, index: int) -> tuple[str, ...]:
+    """The queries of a virtual user in order; none if it runs only refresh functions."""
+    runs_queries = index < load.query_streams
+    return tuple(name for name in ordered(load.stream_of(index)) if name in load.selected) if runs_queries else ()
+
+
+def operations_of(load: TprocHLoad, index: int) -> tuple[str, ...]:
+    """A set of a virtual user in order: queries, the pair of refresh functions, or one within the other."""
+    before, after = REFRESHES
+    queries = queries_of(load, index)
+    return (before, *queries, after) if load.refreshes_in(index) else queries
 
 
 def first_set(stream: int, selected: Container[str], seed: int, scale_factor: float) -> dict[str, Values]:

@@ -10,7 +10,7 @@ from hdbkit.contracts import Prepared, Session, SqlSession, UserPlan
 from hdbkit.results.records import Heads
 from hdbkit.workloads.tproc_h.refresh import Refresh, UpdateSet
 from hdbkit.workloads.tproc_h.spec import QUERIES, REFRESHES, TprocHLoad, TprocHSpec
-from hdbkit.workloads.tproc_h.streams import drawn, ordered
+from hdbkit.workloads.tproc_h.streams import drawn, operations_of, queries_of
 
 _OPERATIONS = (*QUERIES, *REFRESHES)
 
@@ -28,14 +28,10 @@ class TprocHUser:
         self._reader, self._spec = reader, spec
         self._source = random.Random(plan.seed)
         self._heads = Heads(plan.index, details)
-        alone, runs_queries = load.virtual_users == 1, plan.index < load.query_streams
-        self._stream = plan.index + 1 if runs_queries and not alone else 0
-        self._order = [name for name in ordered(self._stream) if name in load.selected] if runs_queries else []
-        refreshes = load.refreshes and (alone or not runs_queries)
-        self._refresh = Refresh(cast(SqlSession, session)) if refreshes else None
-        sets = load.update_sets if refreshes else range(1, load.query_sets + 1)
-        self._number, self._skipped = divmod(plan.done, len(self._order) + (len(REFRESHES) if refreshes else 0))
-        self._sets = iter(sets[self._number :])
+        self._stream, self._order = load.stream_of(plan.index), queries_of(load, plan.index)
+        self._refresh = Refresh(cast(SqlSession, session)) if load.refreshes_in(plan.index) else None
+        self._number, self._skipped = divmod(plan.done, len(operations_of(load, plan.index)))
+        self._sets = iter(load.sets_of(plan.index)[self._number :])
         reader.prepare(self._order)
         self._ahead: Sequence[Prepared] = self._drawn()
 
