@@ -60,11 +60,11 @@ def test_two_sessions_in_each_others_way_are_a_deadlock(connect: Connect, small:
 
 
 @pytest.mark.needs(Capability.SNAPSHOT_CONFLICTS, "never: it changes the newest version of the row")
-def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, db: SqlSession) -> None:
-    session = connect(isolation=Isolation.REPEATABLE_READ)
+def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, small: Small) -> None:
+    session, other = connect(isolation=Isolation.REPEATABLE_READ), connect(lock_timeout_ms=100)
     session.begin()
     session.query("count_warehouse")
-    db.query(PAY, h_amount=Decimal(1), w_id=1)
+    other.query(PAY, h_amount=Decimal(1), w_id=1)  # waits for the reader where there are no snapshots
     assert refused(session.call, PAY, Decimal(1), 1) is ErrorClass.SERIALIZATION
     assert session.query("count_warehouse") == [(2,)]
 
