@@ -10,6 +10,7 @@ import random
 import time
 from contextlib import closing
 from decimal import Decimal
+from functools import partial
 
 from bench.common import blocks, postgres_environment, quick_or, scratch, server, show, title
 from hdbkit.config import Target, WorkloadSpec
@@ -53,9 +54,8 @@ def some_of_each(session: SqlSession, rng: random.Random) -> None:
             client.stock_level(session, (1, d_id, 15))
 
 
-def measured(session: SqlSession) -> tuple[float, float]:
+def measured(session: SqlSession, rng: random.Random) -> tuple[float, float]:
     """Transactions per second of a slice, and microseconds of the client's CPU per transaction."""
-    rng = random.Random(time.monotonic_ns())
     began, used = time.perf_counter(), time.process_time()
     some_of_each(session, rng)
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - used
@@ -63,13 +63,14 @@ def measured(session: SqlSession) -> tuple[float, float]:
 
 
 def compare_drivers(own: PrivateServer) -> None:
-    """Client SQL through both."""
-    sessions = {}
+    """Client SQL through both, the same transactions in each."""
+    sessions, ways = {}, {}
     for name, target in {OWN: own.target, ODBC: through_odbc(own)}.items():
         sessions[name] = sql_session(target, WORK.scope(database(target).dialects))
         sessions[name].prepare(client.statements(sessions[name]))
         some_of_each(sessions[name], random.Random(1))
-    done = blocks({name: lambda one=one: measured(one) for name, one in sessions.items()}, SLICES)  # type: ignore[misc]
+        ways[name] = partial(measured, sessions[name], random.Random(2))
+    done = blocks(ways, SLICES)
     show(
         "client SQL: throughput / that of the own driver", [one[ODBC][0] / one[OWN][0] for one in done], at_least=0.5
     )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from hdbkit.sql import Statement
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|[^'\";/-]+|.", re.DOTALL)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_ROW = re.compile(r"\s*INSERT\b.*\bVALUES\s*(\((?:\?|%s)(?:\s*,\s*(?:\?|%s))*\))\s*", re.DOTALL | re.IGNORECASE)
+"""An INSERT of one row that is all values, with placeholders that can be repeated."""
 _BLOCK = "create_routine_"
 """Statements with these names are sent whole: a body has semicolons of its own."""
 
@@ -28,7 +31,7 @@ class Piece(NamedTuple):
         return {name: values[name] for name in self.names} if self.by_name else [values[name] for name in self.names]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Compiled:
     """A statement as commands for the driver."""
 
@@ -36,6 +39,18 @@ class Compiled:
     parameters: tuple[str, ...]
     pieces: tuple[Piece, ...]
     may_roll_back: bool
+
+    @cached_property
+    def row(self) -> str:
+        """The placeholders of a row, if the statement is nothing but an INSERT of one; else empty."""
+        found = _ROW.fullmatch(self.pieces[0].text) if len(self.pieces) == 1 else None
+        return found[1] if found else ""
+
+    def of_rows(self, count: int) -> Compiled:
+        """The INSERT of one row as that of several, whose values follow each other."""
+        (one,) = self.pieces
+        text = ", ".join([one.text, *[self.row] * (count - 1)])
+        return replace(self, pieces=(one._replace(text=text, names=one.names * count),))
 
 
 def pieces_of(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from hdbkit.contracts import Capability
-from hdbkit.databases._dbapi_statements import compiled
+from hdbkit.databases._dbapi_statements import compiled, pieces_of
 from hdbkit.errors import ErrorClass
 from hdbkit.paths import data_folder
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 KIND: Final = "odbc"
 BASE: Final[tuple[str, ...]] = (ANSI, KIND)
 """The dialects of a source about which nothing is known."""
+_RETURNING: Final = "odbc_returning"
 _TRIED: Final[Mapping[str, tuple[str, ...]]] = {
     "try_from_nothing": ("odbc_dual", "odbc_sysdummy1", "odbc_rdb_database"),
     "try_limit": ("odbc_limit", "odbc_top"),
@@ -34,6 +35,7 @@ _TRIED: Final[Mapping[str, tuple[str, ...]]] = {
     "try_typed": ("odbc_untyped",),
     "try_exact": ("odbc_round",),
     "try_for_update": ("odbc_unlocked",),
+    "try_returning": (_RETURNING,),
 }
 """By the statement that tries it: the dialects besides standard SQL, in this order."""
 _BY_TYPE: Final = (
@@ -109,6 +111,11 @@ class Source:
     """Whether times are read as such; else as text."""
 
     @property
+    def returns_changed(self) -> bool:
+        """Whether a statement that changes a row can return it."""
+        return _RETURNING in self.dialects
+
+    @property
     def own_capabilities(self) -> frozenset[Capability]:
         """What the source has besides what all sources have."""
         several_levels = (self.isolation_levels & _LEVELS).bit_count() > 1
@@ -160,11 +167,14 @@ def _with(dialects: tuple[str, ...], more: str) -> tuple[str, ...]:
 
 
 def _rows(connection: pyodbc.Connection, dialects: tuple[str, ...], name: str) -> list[tuple[Any, ...]]:
-    """The rows of a statement; none if the source rejects it."""
+    """The rows of a statement, the last of its commands; none if the source rejects one."""
     import pyodbc
 
     try:
-        return [tuple(row) for row in connection.execute(find(dialects, SERVER_STATEMENTS, name).text).fetchall()]
+        cursor = connection.cursor()
+        for text in pieces_of(find(dialects, SERVER_STATEMENTS, name).text):
+            cursor.execute(text)
+        return [tuple(row) for row in cursor.fetchall()]
     except pyodbc.Error:
         return []
 

@@ -66,6 +66,7 @@ class OdbcSession(DbapiSession):
         super().__init__(connection, engine, scope)
         source = engine.source
         self.values_per_insert = source.values_per_insert
+        self.returns_changed = source.returns_changed
         self._converts = not (source.exact_decimals and source.typed_times)
         known = statements(source.dialects, SERVER_STATEMENTS)
         self._by_text = {name: known[name].text for name in (_BEGIN, _COMMIT, _ROLL_BACK) if name in known}

@@ -3,3 +3,6 @@
 
 -- fragment: from_nothing
 -- Follows SELECT where an engine needs a table to read from.
+
+-- fragment: returning(columns)
+-- Follows a statement that changes rows where its result has what became of them.

@@ -26,6 +26,12 @@ SELECT CASE WHEN {{exact(0.1 + 0.2 - 0.3)}} = 0 THEN 1 ELSE 0 END {{from_nothing
 -- name: try_for_update
 SELECT n FROM (SELECT 1 AS n {{from_nothing}}) numbers {{for_update}};
 
+-- name: try_returning
+-- In a table of the connection: some drivers take the statement and pass no rows on.
+CREATE TEMPORARY TABLE IF NOT EXISTS hdbkit_try (n INTEGER);
+INSERT INTO hdbkit_try (n) VALUES (0);
+UPDATE hdbkit_try SET n = n + 1 WHERE n = 0 {{returning(n)}};
+
 -- name: try_rows_of_values
 -- Whether an INSERT takes several rows; some engines take them nowhere else, or name their columns.
 SELECT count(*) - 1 FROM (VALUES (1), (2)) numbers;
