@@ -13,8 +13,6 @@ from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from itertools import groupby
-from operator import attrgetter
 from typing import Any, NamedTuple, NoReturn
 
 from hdbkit.config import Target
@@ -83,6 +81,7 @@ class DbapiSession:
         self._prepared: dict[str, tuple[Compiled, Any]] = {}
         self._of_rows: dict[tuple[Compiled, int], tuple[str, Any]] = {}
         self._begun = self._closed = False
+        self._encodes, self._decodes = self._overrides("encoded"), self._overrides("decoded")
 
     def client_path(self, needs: frozenset[Capability]) -> str:
         """The driver."""
@@ -143,9 +142,9 @@ class DbapiSession:
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """The commands of a statement with their values."""
         known, cursor = self._prepared[statement]
-        encoded = map(self.encoded, arguments)
-        values = dict(zip(known.parameters, encoded, strict=True))
-        return Bound(known, tuple((piece.text, piece.given(values)) for piece in known.pieces), cursor)
+        assert len(arguments) == len(known.parameters), f"{statement} has {len(known.parameters)} parameters"
+        values = tuple(map(self.encoded, arguments)) if self._encodes else arguments
+        return Bound(known, known.calls(values), cursor)
 
     def perform(self, bound: Bound) -> Any:
         """Perform one whole transaction; return the rows of its last result."""
@@ -153,7 +152,7 @@ class DbapiSession:
 
     def rows(self, raw: Any) -> list[Row]:
         """The rows as tuples of plain values."""
-        return [tuple(map(self.decoded, row)) for row in raw]
+        return [tuple(map(self.decoded, row)) for row in raw] if self._decodes else list(map(tuple, raw))
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
         """Run a prepared statement inside a transaction."""
@@ -163,9 +162,9 @@ class DbapiSession:
         """Run several prepared statements in order, together if the driver can; rows of one table in one INSERT."""
         assert self._begun, "a call outside a transaction"
         self.prepare(name for name, _ in calls)
-        joined = list(self._joined(self.bind_all(calls)))
-        answers = self._guarded(self._sent_together, [one for one, _ in joined])
-        return [self.rows(raw) for raw, (_, count) in zip(answers, joined, strict=True) for _ in range(count)]
+        runs = self._runs(self.bind_all(calls))
+        answers = self._guarded(self._sent_together, [self._as_one(run) for run in runs])
+        return [self.rows(raw) for raw, run in zip(answers, runs, strict=True) for _ in run]
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[Bound]:
         """Several calls with their values."""
@@ -203,26 +202,38 @@ class DbapiSession:
         with suppress(Exception):
             self.connection.close()
 
-    def _joined(self, bound: Iterable[Bound]) -> Iterator[tuple[Bound, int]]:
-        """INSERTs of a row that follow each other as one of several rows, where that is faster; with their number."""
-        for statement, run in groupby(bound, key=attrgetter("statement")):
-            alike = list(run)
-            at_once = self.values_per_insert // (statement.row.count(",") + 1) if statement.row else 1
-            for start in range(0, len(alike), at_once or 1):
-                rows = alike[start : start + (at_once or 1)]
-                yield (self._of_all(statement, rows) if len(rows) > 1 else rows[0]), len(rows)
+    def _runs(self, bound: Iterable[Bound]) -> list[list[Bound]]:
+        """Calls that can be one: INSERTs of a row that follow each other, up to the number of values of one."""
+        runs: list[list[Bound]] = []
+        for one in bound:
+            width, last = one.statement.width, runs[-1] if runs else ()
+            if (
+                width
+                and last
+                and last[0].statement is one.statement
+                and (len(last) + 1) * width <= self.values_per_insert
+            ):
+                last.append(one)
+            else:
+                runs.append([one])
+        return runs
 
-    def _of_all(self, statement: Compiled, rows: Sequence[Bound]) -> Bound:
-        """One INSERT of several rows, with a cursor for this number of them."""
-        key = statement, len(rows)
+    def _as_one(self, run: Sequence[Bound]) -> Bound:
+        """A run as one call; an INSERT has a cursor for each number of rows."""
+        if len(run) == 1:
+            return run[0]
+        key = run[0].statement, len(run)
         if key not in self._of_rows:
-            self._of_rows[key] = statement.of_rows(len(rows)).pieces[0].text, self._guarded(self._cursor)
+            self._of_rows[key] = key[0].of_rows(len(run)), self._guarded(self._cursor)
         text, cursor = self._of_rows[key]
-        return Bound(statement, ((text, [value for row in rows for value in row.calls[0][1]]),), cursor)
+        return Bound(key[0], ((text, [value for row in run for value in row.calls[0][1]]),), cursor)
+
+    def _overrides(self, method: str) -> bool:
+        """Whether the engine's own session has a method in place of that of this class."""
+        return getattr(type(self), method) is not getattr(DbapiSession, method)
 
     def _insert_each(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
-        values = (dict(zip(table.columns, row, strict=True)) for row in self._values(table, rows))
-        cursor.executemany(f"{head} ({one.text})", [one.given(row) for row in values])
+        cursor.executemany(f"{head} ({one.text})", list(map(one.picker(table.columns), self._values(table, rows))))
 
     def _insert(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
         """In one command; drivers whose placeholders have names or numbers cannot repeat those of a row."""
@@ -257,9 +268,10 @@ class DbapiSession:
 
     def _run(self, statement: Compiled, arguments: Mapping[str, Any]) -> Any:
         """Run the commands of a statement, and commit unless a transaction is open."""
-        values = {name: self.encoded(arguments[name]) for name in statement.parameters}
         cursor = self._guarded(self._cursor)
-        bound = Bound(statement, tuple((one.text, one.given(values)) for one in statement.pieces), cursor)
+        bound = Bound(
+            statement, statement.calls([self.encoded(arguments[name]) for name in statement.parameters]), cursor
+        )
         try:
             rows = self._guarded(self._sent, bound)
         finally:

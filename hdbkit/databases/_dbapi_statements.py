@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from hdbkit.sql import Statement
@@ -26,9 +27,14 @@ class Piece(NamedTuple):
     by_name: bool
     """Whether the driver takes the values as a dictionary."""
 
-    def given(self, values: Mapping[str, Any]) -> Any:
-        """The values as the driver takes them."""
-        return {name: values[name] for name in self.names} if self.by_name else [values[name] for name in self.names]
+    def picker(self, parameters: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
+        """What makes the values that the driver takes of the values of these parameters."""
+        places = [parameters.index(name) for name in self.names]
+        if self.by_name:
+            return lambda values: {name: values[place] for name, place in zip(self.names, places, strict=True)}
+        if places == list(range(len(parameters))):
+            return list
+        return itemgetter(*places) if len(places) > 1 else lambda values: [values[place] for place in places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +47,25 @@ class Compiled:
     may_roll_back: bool
 
     @cached_property
-    def row(self) -> str:
-        """The placeholders of a row, if the statement is nothing but an INSERT of one; else empty."""
-        found = _ROW.fullmatch(self.pieces[0].text) if len(self.pieces) == 1 else None
-        return found[1] if found else ""
+    def calls(self) -> Callable[[Sequence[Any]], tuple[tuple[str, Any], ...]]:
+        """What makes the commands of the values of all parameters, each with those that it takes."""
+        pickers = [(one.text, one.picker(self.parameters)) for one in self.pieces]
+        if len(pickers) == 1:
+            ((text, only),) = pickers
+            return lambda values: ((text, only(values)),)
+        return lambda values: tuple([(text, picked(values)) for text, picked in pickers])
 
-    def of_rows(self, count: int) -> Compiled:
-        """The INSERT of one row as that of several, whose values follow each other."""
-        (one,) = self.pieces
-        text = ", ".join([one.text, *[self.row] * (count - 1)])
-        return replace(self, pieces=(one._replace(text=text, names=one.names * count),))
+    @cached_property
+    def width(self) -> int:
+        """The number of values in a row, if the statement is nothing but an INSERT of one; else 0."""
+        return len(self.pieces[0].names) if len(self.pieces) == 1 and _ROW.fullmatch(self.pieces[0].text) else 0
+
+    def of_rows(self, count: int) -> str:
+        """The text of the INSERT of one row as that of several."""
+        text = self.pieces[0].text
+        found = _ROW.fullmatch(text)
+        assert found, f"{self.name} is not an INSERT of a row"
+        return ", ".join([text, *[found[1]] * (count - 1)])
 
 
 def pieces_of(text: str) -> list[str]:

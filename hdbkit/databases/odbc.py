@@ -67,7 +67,7 @@ class OdbcSession(DbapiSession):
         source = engine.source
         self.values_per_insert = source.values_per_insert
         self.returns_changed = source.returns_changed
-        self._converts = not (source.exact_decimals and source.typed_times)
+        self._decodes = not (source.exact_decimals and source.typed_times)
         known = statements(source.dialects, SERVER_STATEMENTS)
         self._by_text = {name: known[name].text for name in (_BEGIN, _COMMIT, _ROLL_BACK) if name in known}
         self._open = False
@@ -81,10 +81,6 @@ class OdbcSession(DbapiSession):
 
     ask = query
 
-    def rows(self, raw: Any) -> list[Row]:
-        """The rows as tuples of plain values."""
-        return super().rows(raw) if self._converts else list(map(tuple, raw))
-
     def decoded(self, value: Any) -> Any:
         """A floating-point number as the decimal, and a text as the time that the source does not know as such."""
         source = self.engine.source
@@ -96,20 +92,19 @@ class OdbcSession(DbapiSession):
 
     def _sent_together(self, bound: Sequence[Bound]) -> list[Any]:
         """Send calls as one batch, if the driver takes batches with a result for each statement."""
-        texts = [text for one in bound for text, _ in one.calls]
-        if not self.engine.source.batches or len(texts) < 2:
+        calls = [call for one in bound for call in one.calls]
+        if not self.engine.source.batches or len(calls) < 2:
             return self._sent_in_turn(bound)
-        text = ";\n".join(texts)
+        text = ";\n".join([text for text, _ in calls])
         cursor = self._cursor_of(text)
-        values = [value for one in bound for _, given in one.calls for value in given]
-        cursor.execute(text, values)
+        cursor.execute(text, [value for _, given in calls for value in given])
         results = [_rows_of(cursor)]
         while cursor.nextset():
             results.append(_rows_of(cursor))
-        if len(results) != len(texts):
-            raise _pyodbc().Error("", f"the driver gave {len(results)} results for {len(texts)} statements")
+        if len(results) != len(calls):
+            raise _pyodbc().Error("", f"the driver gave {len(results)} results for {len(calls)} statements")
         parts = iter(results)
-        own = ([rows for rows in islice(parts, len(one.calls)) if rows is not None] for one in bound)
+        own = [[rows for rows in islice(parts, len(one.calls)) if rows is not None] for one in bound]
         return [of_one[-1] if of_one else [] for of_one in own]
 
     def _cursor_of(self, text: str) -> pyodbc.Cursor:

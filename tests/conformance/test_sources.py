@@ -34,6 +34,11 @@ def end_other_sessions(target: Target) -> None:
         session.query("end_other_sessions", database_name=target.database)
 
 
+def test_a_change_returns_its_row_where_the_source_and_its_driver_do(reached: Target) -> None:
+    """Found out by trying."""
+    assert database(reached).source.returns_changed  # type: ignore[attr-defined]
+
+
 WAYS: dict[str, Callable[[SqlSession], object]] = {
     "query": lambda session: session.query("list_tables"),
     "execute": lambda session: session.execute("SELECT 1"),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hdbkit.contracts import SERVER, Table
+from hdbkit.contracts import Scope, Table
 from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession, class_of
 from hdbkit.databases._dbapi_statements import compiled, pieces_of
 from hdbkit.errors import ErrorClass
 from hdbkit.sql import Statement
 
-VALUES = {"a": 1, "b": 2}
+PARAMETERS, VALUES = ("a", "b"), (1, 2)
 
 
 def statement(text: str, name: str = "s") -> Statement:
@@ -32,13 +33,14 @@ def statement(text: str, name: str = "s") -> Statement:
 )
 def test_values_are_passed_in_the_style_of_the_driver(paramstyle: str, text: str, given: object) -> None:
     (piece,) = compiled(statement("SELECT a % 2 WHERE a = :a AND b = :b OR a > :a"), paramstyle).pieces
-    assert (piece.text, piece.given(VALUES)) == (text, given)
+    taken = piece.picker(PARAMETERS)(VALUES)
+    assert (piece.text, taken if isinstance(given, dict) else list(taken)) == (text, given)
 
 
 @pytest.mark.parametrize("paramstyle", ["format", "pyformat"])
 def test_a_percent_sign_is_doubled_even_where_no_value_is_passed(paramstyle: str) -> None:
     (piece,) = compiled(statement("SELECT '%' WHERE a LIKE 'x%'"), paramstyle).pieces
-    assert piece.given(VALUES) in ([], {})
+    assert piece.picker(PARAMETERS)(VALUES) in ([], {})
     assert piece.text == "SELECT '%%' WHERE a LIKE 'x%%'"
 
 
@@ -55,8 +57,9 @@ def test_a_comment_alone_is_no_command() -> None:
 
 
 def test_each_command_of_a_text_takes_its_own_values() -> None:
-    first, second = compiled(statement("DELETE FROM t WHERE a = :b; INSERT INTO t VALUES (:a, :b)"), "qmark").pieces
-    assert (first.given(VALUES), second.given(VALUES)) == ([2], [1, 2])
+    both = compiled(statement("DELETE FROM t WHERE a = :b; INSERT INTO t VALUES (:a, :b)"), "qmark")
+    assert both.parameters == ("b", "a")
+    assert both.calls((2, 1)) == (("DELETE FROM t WHERE a = ?", [2]), ("INSERT INTO t VALUES (?, ?)", (1, 2)))
 
 
 def test_the_body_of_a_routine_is_one_command() -> None:
@@ -107,10 +110,10 @@ class Engine(DbapiDatabase):
     errors = (OSError,)
 
 
-def session_on(recorder: Recorder, paramstyle: str = "qmark") -> DbapiSession:
+def session_on(recorder: Recorder, paramstyle: str = "qmark", statements: Sequence[Statement] = ()) -> DbapiSession:
     engine = Engine()
     engine.paramstyle = paramstyle
-    return DbapiSession(recorder, engine, SERVER)
+    return DbapiSession(recorder, engine, Scope("", {one.name: one for one in statements}))
 
 
 T = Table("t", ("a", "b"), types=("integer", "text"))
@@ -137,6 +140,51 @@ def test_rows_are_loaded_by_inserts_of_as_many_rows_as_the_values_allow() -> Non
     assert session.load(T, CHUNKS) == 5
     two, one = "INSERT INTO t (a, b) VALUES (?, ?), (?, ?)", "INSERT INTO t (a, b) VALUES (?, ?)"
     assert recorder.sent[:3] == [(two, [1, "x", 2, None]), (two, [3, "z", 4, "u"]), (one, [5, "v"])]
+
+
+INSERT = statement("INSERT INTO t (a, b) VALUES (:a, :b)", "insert_t")
+CHANGE = statement("UPDATE t SET a = a + 1 WHERE b = :b", "change_t")
+
+
+@pytest.mark.parametrize(
+    ("values", "inserts"),
+    [
+        (6, [("INSERT INTO t (a, b) VALUES (?, ?), (?, ?), (?, ?)", [1, 2, 3, 4, 5, 6])]),
+        (
+            5,
+            [
+                ("INSERT INTO t (a, b) VALUES (?, ?), (?, ?)", [1, 2, 3, 4]),
+                ("INSERT INTO t (a, b) VALUES (?, ?)", [5, 6]),
+            ],
+        ),
+        (0, [("INSERT INTO t (a, b) VALUES (?, ?)", row) for row in [[1, 2], [3, 4], [5, 6]]]),
+    ],
+)
+def test_inserts_of_a_row_that_follow_each_other_are_sent_as_one(values: int, inserts: list[tuple[str, Any]]) -> None:
+    """Up to the number of values that one may have; each of them has its answer."""
+    recorder = Recorder()
+    session = session_on(recorder, statements=(INSERT, CHANGE))
+    session.values_per_insert = values
+    session.begin()
+    change = ("change_t", (9,))
+    answers = session.batch([change, change, *(("insert_t", row) for row in [(1, 2), (3, 4), (5, 6)]), change])
+    sent = ("UPDATE t SET a = a + 1 WHERE b = ?", [9])
+    assert recorder.sent == [sent, sent, *inserts, sent]
+    assert answers == [[]] * 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO t (a, b) VALUES (:a, :b) RETURNING a",
+        "INSERT INTO t (a, b) VALUES (:a, 1)",
+        "INSERT INTO t (a) SELECT :a",
+        "INSERT INTO t (a) VALUES (:a); DELETE FROM u",
+    ],
+)
+def test_only_an_insert_of_values_alone_can_have_more_rows(text: str) -> None:
+    """Others have an answer, or something besides the values of a row."""
+    assert compiled(statement(text), "qmark").width == 0
 
 
 @pytest.mark.parametrize(
