@@ -18,6 +18,7 @@ from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sessions import runs_of
+from hdbkit.analysis.comparison.shared_operations import of_shared_operations
 from hdbkit.analysis.comparison.sides import (
     DEFAULT_BLOCKS,
     SETTING,
@@ -61,6 +62,8 @@ class Comparison:
     by_operation: pd.DataFrame = field(default_factory=pd.DataFrame)
     """One row per operation where the metric is a mean over operations: ``operation``, ``base`` and ``new`` (s),
     ``ratio``, ``low`` and ``high`` (simultaneous), ``verdict``, ``sentence``; else empty."""
+    left_out: str = ""
+    """Which operations the metric lacks here because not all runs completed them, and which runs; empty: none."""
 
     @property
     def ratio(self) -> Ratio:
@@ -108,6 +111,7 @@ class Comparison:
             differences=self.differences,
             by_users=self.by_users,
             by_operation=self.by_operation,
+            warnings=self.warnings,
             plans=self.plans,
             command=shlex.join(["hdbkit", "compare", *ids, "--report"]),
         )
@@ -176,7 +180,8 @@ class Comparison:
     def warnings(self) -> list[str]:
         """What the ratio reflects beside the servers, a sentence without its full stop each."""
         sides = zip(self.names, (self.base, self.new), strict=True)
-        return comparison_warnings(self.differences, {name: [one.manifest for one in side] for name, side in sides})
+        found = comparison_warnings(self.differences, {name: [one.manifest for one in side] for name, side in sides})
+        return [self.left_out, *found] if self.left_out else found
 
     def gate(self, below: float) -> Gate:
         """Whether the metric became worse by more than ``below`` (such as -0.02), at any of the user counts.
@@ -184,12 +189,14 @@ class Comparison:
         ``analysis.comparison.sides.gate`` defines the rule.
 
         Raises:
-            InputError: ``below`` is not above -1 and at most 0.
+            InputError: ``below`` is not above -1 and at most 0, or not all runs completed the same operations.
 
         Example:
             >>> hdbkit.compare("before", "after").gate(-0.02).verdict  # doctest: +SKIP
             'held'
         """
+        if self.left_out:
+            raise InputError(f"a gate needs runs that completed the same operations. {self.left_out}")
         ratios = self.compared.by_users
         if not len(ratios):
             ratios = pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}])
@@ -231,8 +238,8 @@ def compare(
         workspace: the workspace with the runs; by default that of this process.
 
     Raises:
-        InputError: a run does not exist or has no measured window, the metrics of the runs differ, or a side cannot
-            be measured.
+        InputError: a run does not exist or has no measured window, the metrics of the runs differ in more than the
+            operations of a mean, no operation was completed by all runs, or a side cannot be measured.
         RunFailed: a run failed; finished runs are kept.
         KeyboardInterrupt: stopped; finished runs are kept.
 
@@ -250,14 +257,16 @@ def compare(
         )  # fmt: skip
     else:
         sides = {BASE: _results(base, place), NEW: _results(new, place)}
+    timed = [one.manifest for results in sides.values() for one in results]
+    sides, left_out = _of_shared_operations(sides)
     metric = common_metric(_finished(sides))
     manifests = {side: [_with_value(one).manifest for one in results] for side, results in sides.items()}
     runs = runs_of(manifests)
     again = (f"{label}-{BASE}", f"{label}-{NEW}") if run else (_words(base), _words(new))
     command = _command(again, sides)
     found = compared(runs, metric, smallest_effect, command=command)
-    each = compared_by_operation(runs, [*manifests[BASE], *manifests[NEW]], metric, found)
-    return Comparison(sides[BASE], sides[NEW], found, _names(base, new), place, each)
+    each = compared_by_operation(runs, timed, metric, found)
+    return Comparison(sides[BASE], sides[NEW], found, _names(base, new), place, each, left_out)
 
 
 def overlay(groups: Mapping[str, Side], *, workspace: Workspace | None = None) -> dict[str, Chart]:
@@ -272,12 +281,23 @@ def overlay(groups: Mapping[str, Side], *, workspace: Workspace | None = None) -
         >>> hdbkit.overlay({"on": "durable", "off": ["20261120-2104", "20261120-2107"]})["users"]  # doctest: +SKIP
     """
     place = workspace or DEFAULT
-    finished = _finished({name: _results(side, place) for name, side in groups.items()})
+    shared, _ = _of_shared_operations({name: _results(side, place) for name, side in groups.items()})
+    finished = _finished(shared)
     return {chart.key: chart for chart in compare_charts(finished)}
 
 
 def _finished(sides: Mapping[str, list[Result]]) -> dict[str, list[tuple[RunFolder, Manifest]]]:
     return {name: [(one.folder, one.manifest) for one in side] for name, side in sides.items()}
+
+
+def _of_shared_operations(sides: Mapping[str, list[Result]]) -> tuple[dict[str, list[Result]], str]:
+    """The runs, with the metric over the operations that all completed, and what is left out."""
+    manifests, left_out = of_shared_operations({name: [one.manifest for one in side] for name, side in sides.items()})
+    found = {
+        name: [one.with_manifest(manifest) for one, manifest in zip(side, manifests[name], strict=True)]
+        for name, side in sides.items()
+    }
+    return found, left_out
 
 
 def _words(side: Side | Target) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 import shutil
@@ -33,6 +34,12 @@ class Result:
     def __init__(self, folder: RunFolder, workspace: Workspace = DEFAULT) -> None:
         self.folder, self._workspace = folder, workspace
         self.manifest: Manifest = RunHandle(folder).manifest()
+
+    def with_manifest(self, manifest: Manifest) -> Result:
+        """The same run with another manifest, such as one with the metric over some of its operations."""
+        found = copy.copy(self)
+        found.manifest = manifest
+        return found
 
     @property
     def run_id(self) -> str:

@@ -89,12 +89,15 @@ class Metric(ConfigModel):
         return self.model_copy(update=changes)
 
     def of_some(self, operations: Collection[str], every: Collection[str]) -> Metric:
-        """The same geometric mean over ``operations``, some of ``every``; the name states that others are missing."""
+        """The same geometric mean over ``operations``, some of ``every``; the name states that others are missing.
+
+        It may be such a part already.
+        """
         missing = [name for name in every if name not in operations]
         listed = f"without {', '.join(missing)}" if len(missing) < len(operations) else ", ".join(operations)
         name = f"{_GEOMETRIC_MEAN} ({listed})"
         short = name if len(name) <= MAX_NAME else f"{_GEOMETRIC_MEAN} ({len(operations)} of {len(every)})"
-        title = f"{self.title} ({listed})"
+        title = f"{self.title.partition(' (')[0]} ({listed})"
         return self.model_copy(update={"name": short, "title": title, "operations": tuple(operations)})
 
     def comparable(self, other: Metric) -> bool:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Groups, common_metric
 from hdbkit.analysis.comparison.plans import PlanPair, plans_note
-from hdbkit.analysis.comparison.sides import Compared, comparison_warnings, settings_apart
+from hdbkit.analysis.comparison.sides import Compared, settings_apart
 from hdbkit.analysis.wording import percent, percent_of, percents
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config.metric import Metric
@@ -32,6 +32,7 @@ def compare_report(
     command: str,
     by_users: pd.DataFrame,
     by_operation: pd.DataFrame,
+    warnings: Sequence[str] = (),
     plans: Sequence[PlanPair] = (),
 ) -> Path:
     """Write the report of a comparison to ``path`` and return the path.
@@ -45,6 +46,7 @@ def compare_report(
         command: the command that repeats the comparison.
         by_users: the ratios at each count of virtual users; empty where there is just one.
         by_operation: the ratios of each operation (``Comparison.by_operation``); may be empty.
+        warnings: what the ratio reflects beside the servers, each without its full stop (``Comparison.warnings``).
         plans: the plans of each query on both sides.
     """
     ratio = compared.ratio
@@ -59,7 +61,7 @@ def compare_report(
         answer=verdict_text(compared),
         notice=manifests[0].notice,
         command=command,
-        warnings=[f"{one}." for one in comparison_warnings(differences, by_side)],
+        warnings=[f"{one}." for one in warnings],
         figures=[
             Figure("base", _value(figures, "base", metric), f"{metric.name}, {_runs(base)}"),
             Figure("new", _value(figures, "new", metric), f"{metric.name}, {_runs(new)}"),

@@ -5,6 +5,8 @@ Tables that hdbkit built are converted to HammerDB's form, and get procedures wi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +16,8 @@ from hdbkit.databases import database, sql_session
 from hdbkit.databases._psycopg import PsycopgSession
 from hdbkit.servers import PrivateServer
 from hdbkit.sql import statements
+from hdbkit.workloads.origin import LOG_TABLES
+from hdbkit.workloads.tproc_h.tables import TABLES
 
 GROUP: Final = "tproc_c.hammerdb"
 _FOLDER: Final = Path(__file__).parent
@@ -42,6 +46,22 @@ def copied(server: PrivateServer, name: str, *, functions: bool = False, rewrite
         for statement in text("postgresql_rewrite").split(";\n"):
             execute(target, GROUP, statement)
     return target
+
+
+@contextmanager
+def tproc_h(target: Target) -> Iterator[None]:
+    """What hdbkit built for TPROC-H in a database, as HammerDB's tables: copied on PostgreSQL, else renamed."""
+    if target.kind == "postgresql":
+        there, away = text("postgresql_tproc_h"), f"DROP TABLE {', '.join(f'public.{one}' for one in TABLES)}"
+    else:
+        names = {one: one.upper() for one in TABLES} | {one: f"hidden_{one}" for one in LOG_TABLES}
+        there = f"RENAME TABLE {', '.join(f'{one} TO {other}' for one, other in names.items())}"
+        away = f"RENAME TABLE {', '.join(f'{other} TO {one}' for one, other in names.items())}"
+    execute(target, "tproc_h.hammerdb", there)
+    try:
+        yield
+    finally:
+        execute(target, "tproc_h.hammerdb", away)
 
 
 def execute(target: Target, group: str, command: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.contracts import Session, UserPlan
+from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import metric_of, workload
@@ -22,6 +23,7 @@ from hdbkit.workloads.tproc_h.checks import checks
 from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet
 from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
+from hdbkit.workloads.tproc_h.tables import TABLES
 
 SMALL = TprocHSpec(scale_factor=0.01)
 
@@ -178,6 +180,22 @@ def test_one_user_runs_the_power_stream_and_several_run_others() -> None:
     assert [phase.name for phase in work.phases(Load(virtual_users=1))] == ["power"]
     (phase,) = work.phases(Load(virtual_users=2))
     assert (phase.name, phase.duration_s, phase.measured) == ("throughput", None, True)
+
+
+@pytest.mark.parametrize("kind", ["mysql", "postgresql"])
+def test_statements_of_a_hammerdb_schema_have_its_names_of_tables_and_no_others(kind: str) -> None:
+    """The names of values, columns and texts stay as they are."""
+    ours, theirs = (
+        workload(TprocHSpec(schema_from=tool)).scope(database(kind).dialects).statements
+        for tool in ("hdbkit", "hammerdb")
+    )
+    for name in (*QUERIES, "count_lineitem", "sum_orders"):
+        plain, changed = ours[name].text.split(), theirs[name].text.split()
+        assert {one for one, other in zip(changed, plain, strict=True) if one != other} <= {
+            f"{table.upper()}{end}" for table in TABLES for end in ("", ",", ")")
+        }
+        assert not set(changed) & set(TABLES)
+    assert ":region" in theirs["q08"].text
 
 
 def test_the_list_of_each_user_is_what_it_executes() -> None:

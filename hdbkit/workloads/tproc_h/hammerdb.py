@@ -1,13 +1,15 @@
 """TPROC-H on a schema that HammerDB made: its tables and data, with the queries of the specification.
 
-HammerDB's tables have the specification's names and columns, in the account's search path; keys are numeric and dates
-have times there, which the queries do not notice. Its data are not the specification's, so there are no verified
-answers, and no update sets.
+HammerDB's tables have the specification's names and columns, in the account's search path; their names are in upper
+case where a server keeps the case. Keys may be numeric and dates may have times, which the queries do not notice. Its
+data are not the specification's, so there are no verified answers, and no update sets.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
@@ -24,6 +26,8 @@ from hdbkit.workloads.tproc_h.tables import TABLES
 
 _FEWEST_LINES = 0.99
 """HammerDB draws the number of lines of each order, so their total varies."""
+_TABLE = re.compile(rf"'[^']*'|(?<![:.\w])(?:{'|'.join(TABLES)})\b")
+"""A text, or the name of a table; not a value such as ``:nation``."""
 
 
 class HammerDBTprocH(TprocH):
@@ -33,8 +37,9 @@ class HammerDBTprocH(TprocH):
     tables: Mapping[str, Table] = MappingProxyType({})
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
-        """The same queries, in the account's search path."""
-        return Scope("", statements(dialects, "tproc_h.hammerdb"))
+        """The same queries, in the account's search path, with names in upper case."""
+        known = statements(dialects, "tproc_h.hammerdb")
+        return Scope("", {name: replace(one, text=_in_upper_case(one.text)) for name, one in known.items()})
 
     def load(self, given: Load) -> TprocHLoad:
         """``given`` without refresh functions. Raises ``InputError`` if it has them."""
@@ -45,11 +50,6 @@ class HammerDBTprocH(TprocH):
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
         """The schema with its scale factor, by the number of suppliers; None if there is no schema."""
-        if not {row[0] for row in schema.session.ask("list_tables")}.isdisjoint(map(str.upper, TABLES)):
-            raise SchemaProblem(
-                "HammerDB's tables have names in upper case here, and this server tells cases apart; "
-                "hdbkit runs HammerDB's schema of TPROC-H only on servers that do not"
-            )
         if not has_tables(schema.session, TABLES):
             return None
         require_access(schema, self.access(Load()))
@@ -79,3 +79,8 @@ def _rows(session: CheckSession, *, table: str, scale_factor: float) -> Check:
     rows, wanted = int(session.ask(f"count_{table}")[0][0]), TABLES[table].rows_at(scale_factor)
     least = round(_FEWEST_LINES * wanted) if table == "lineitem" else wanted
     return Check(f"rows of {table}", rows >= least, f"{rows}, at least {least} expected")
+
+
+def _in_upper_case(text: str) -> str:
+    """A statement with the names of the tables in upper case; servers that do not keep the case ignore it."""
+    return _TABLE.sub(lambda found: found[0] if found[0].startswith("'") else found[0].upper(), text)
