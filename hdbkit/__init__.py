@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hdbkit.api import open_target as open_target
     from hdbkit.api import overlay as overlay
     from hdbkit.api import profile as profile
+    from hdbkit.api import quickstart as quickstart
     from hdbkit.api import ready as ready
     from hdbkit.api import result as result
     from hdbkit.api import run as run
@@ -55,6 +56,7 @@ _PLACES = {
                 "open_target",
                 "overlay",
                 "profile",
+                "quickstart",
                 "ready",
                 "result",
                 "run",

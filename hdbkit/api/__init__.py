@@ -14,12 +14,13 @@ from hdbkit.api.demo_engines import demo_engines
 from hdbkit.api.diagnosis import doctor
 from hdbkit.api.discovery import databases, password_place
 from hdbkit.api.engines import check_engine, engines, new_engine, operations
+from hdbkit.api.first_result import Quickstart, QuickstartResult, QuickStep, StepState, quickstart
 from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
 from hdbkit.api.kept import remove_server, servers, start_server, stop_server
 from hdbkit.api.planned_power import PlannedPower, planned_power
 from hdbkit.api.profiles import Profile, history, profile, profiles
 from hdbkit.api.result import Result, result, runs
-from hdbkit.api.running import Running, attach, run, running_runs, start
+from hdbkit.api.running import Running, attach, default_load, run, running_runs, start
 from hdbkit.api.running_sweep import RunningSweep, attach_sweep, running_sweeps, start_sweep
 from hdbkit.api.sweeping import SweepResult, plan, sweep, sweep_result
 from hdbkit.build import Estimate, estimate
@@ -38,9 +39,13 @@ __all__ = [
     "LiveView",
     "PlannedPower",
     "Profile",
+    "QuickStep",
+    "Quickstart",
+    "QuickstartResult",
     "Result",
     "Running",
     "RunningSweep",
+    "StepState",
     "SweepProgress",
     "SweepResult",
     "SweepStatus",
@@ -53,6 +58,7 @@ __all__ = [
     "compare",
     "connect",
     "databases",
+    "default_load",
     "demo",
     "demo_engines",
     "doctor",
@@ -71,6 +77,7 @@ __all__ = [
     "private_targets",
     "profile",
     "profiles",
+    "quickstart",
     "ready",
     "remove_server",
     "result",

@@ -151,7 +151,7 @@ def demo(
         HdbkitError: the built schema failed a check; no run was started.
     """
     with private_server(database, keep=keep) as server:
-        spec = spec or _sweep_of(server.target.kind, "sweep-quick" if quick else "sweep-demo")
+        spec = spec or sweep_of(server.target.kind, "sweep-quick" if quick else "sweep-demo")
         connection = connect(server.target)
         say(f"{connection.version}, private server on {server.target.url}")
         if keep:
@@ -171,7 +171,7 @@ def demo(
     return DemoResult(done, done.report())
 
 
-def _sweep_of(kind: str, name: str) -> SweepSpec:
+def sweep_of(kind: str, name: str) -> SweepSpec:
     """The sweep of this name for an engine if ``params`` has one, else the common one; settings differ by engine."""
     own, common = (data_folder("params") / f"{stem}.yaml" for stem in (f"{name}-{kind}", name))
     return SweepSpec.read(own if own.is_file() else common)

@@ -75,6 +75,11 @@ class Running:
         return Result(self._handle.folder, self._workspace)
 
 
+def default_load(target: Target) -> Load:
+    """The load of a run that is given none: minutes, but seconds on a private server."""
+    return Load() if target.server_folder is None else Load(rampup_s=2, duration_s=20)
+
+
 def start(
     target: Target | str,
     workload: WorkloadSpec | Path | str | None = None,
@@ -90,7 +95,8 @@ def start(
         workload: the workload in the database: a specification, the name of a workload, or a folder that defines one;
             by default the default workload at the scale of the schema. With ``schema_from="hammerdb"`` it runs
             the routines of a schema that HammerDB created, with HammerDB's input rules.
-        load: users, phases and pacing; by default one virtual user, 2 minutes of ramp-up and 5 of measured window.
+        load: users, phases and pacing; by default one virtual user, with 2 minutes of ramp-up and 5 of measured
+            window, on a private server with 2 s and 20 s.
         label: a name of your choice, to find the run.
         workspace: the workspace for the run and for names of targets; by default that of this process.
 
@@ -106,7 +112,7 @@ def start(
     target = place.target(target)
 
     def planned(spec: WorkloadSpec) -> RunPlan:
-        driven = workload_of(spec).load(load or Load())
+        driven = workload_of(spec).load(load or default_load(target))
         run_id = new_run_id(datetime.now(UTC), target, spec, driven)
         return RunPlan(run_id=run_id, target=target, workload=spec, load=driven, label=label)
 

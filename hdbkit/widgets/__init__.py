@@ -14,6 +14,7 @@ from hdbkit.errors import InputError
 
 if TYPE_CHECKING:
     from hdbkit.widgets.panels.compare import ComparePanel as ComparePanel
+    from hdbkit.widgets.panels.quickstart import QuickstartPanel as QuickstartPanel
     from hdbkit.widgets.panels.run import RunPanel as RunPanel
     from hdbkit.widgets.panels.runs import RunsPanel as RunsPanel
     from hdbkit.widgets.panels.schema import SchemaPanel as SchemaPanel
@@ -30,6 +31,7 @@ _PLACES = {
     "ComparePanel": "panels.compare",
     "Panel": "parts.base",
     "PasswordField": "parts.password",
+    "QuickstartPanel": "panels.quickstart",
     "RunPanel": "panels.run",
     "RunsPanel": "panels.runs",
     "SchemaPanel": "panels.schema",

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.api.first_steps import _sweep_of
+from hdbkit.api.first_steps import sweep_of
 from hdbkit.build import BuildResult
 from hdbkit.cli import measuring
 from hdbkit.config import Load, SweepSpec, WorkloadSpec
@@ -161,8 +161,8 @@ def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_every_engine_that_can_be_started_has_a_sweep_of_its_own_settings(quick: bool) -> None:
+def test_every_engine_that_can_be_started_has_asweep_of_its_own_settings(quick: bool) -> None:
     size = "sweep-quick" if quick else "sweep-demo"
-    sweeps = {kind: _sweep_of(kind, size) for kind in startable_kinds()}
+    sweeps = {kind: sweep_of(kind, size) for kind in startable_kinds()}
     assert len({tuple(spec.settings) for kind, spec in sweeps.items() if kind != "mysql"}) == len(sweeps) - 1
     assert sweeps["mysql"].settings == sweeps["mariadb"].settings

@@ -63,6 +63,8 @@ NO_COMMAND = {
     "demo_engines": "demo --workload",
     **dict.fromkeys(("end_private", "private", "private_targets"), "a server for one process; demo starts its own"),
     **dict.fromkeys(("open_target", "ready"), "a notebook's first cell; commands take the target itself"),
+    **dict.fromkeys(("quickstart", "Quickstart.run", "Quickstart.stop"), "demo --quick"),
+    "default_load": "panels show it before a run; a command line names the phases",
     "running_runs": "runs list shows their status",
     "estimate": "panels show it before a build",
     "password_place": "panels show it; a command line says what was wrong instead",

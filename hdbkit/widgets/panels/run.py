@@ -21,6 +21,7 @@ from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.live import LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm
+from hdbkit.widgets.parts.phases import DefaultPhases
 from hdbkit.widgets.parts.python_code import call_code, first_lines, panel_code, target_code
 from hdbkit.widgets.parts.run_words import doing, whole
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
@@ -36,7 +37,8 @@ class RunPanel(Panel):
     """Choose a workload and a load, run it, watch it, keep its result.
 
     ``target`` and ``workload`` are what ``hdbkit.run`` takes, by default those that the panels share; ``load`` is
-    what the fields show at first. ``start()`` and ``wait()`` do what the buttons do.
+    what the fields show at first, by default phases of seconds on a private server and of minutes elsewhere.
+    ``start()`` and ``wait()`` do what the buttons do.
 
     Example:
         >>> hdbkit.widgets.RunPanel(target="lab", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
@@ -59,6 +61,7 @@ class RunPanel(Panel):
             self.shared.workload = specification(workload).identity
         self.choice = WorkloadChoice(self.shared, self.guarded)
         self.form = LoadForm(load or Load(), self.choice.spec)
+        self._phases = DefaultPhases(Load()) if load is None else None
         self.run = button("Run", self.guarded(self.start), style="primary")
         self.stop = button("Stop", self.guarded(self._stop), hint="close the window now and keep the result")
         self.live = LiveChart()
@@ -77,9 +80,9 @@ class RunPanel(Panel):
         self._idle = threading.Event()
         self._ready()
         self.form.observe(self.guarded(self._show_call))
-        self.shared.observe(self.guarded(self._show_call), ["target"])
+        self.shared.observe(self.guarded(self._use_target), ["target"])
         self.shared.observe(self.guarded(self._use_workload), ["workload"])
-        self._show_call()
+        self._use_target()
 
     # -- what can be asked of it --------------------------------------------------------------------------
 
@@ -227,6 +230,11 @@ class RunPanel(Panel):
         named = f"label={label!r}" if label else ""
         run = call_code("hdbkit.run", target, workload, "load=load", named, workspace=self.workspace)
         self.show_call(f"{first_lines(self.workspace)}load = hdbkit.Load({self.form.code()})\nresult = {run}\nresult")
+
+    def _use_target(self) -> None:
+        if self._phases is not None:
+            self._phases.use(self.shared.target, *(self.form.fields[name] for name in ("rampup_s", "duration_s")))
+        self._show_call()
 
     def _use_workload(self) -> None:
         self.form.use(self.choice.spec)

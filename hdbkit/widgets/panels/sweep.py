@@ -19,8 +19,9 @@ from hdbkit.errors import HdbkitError, InputError
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.phases import DefaultPhases
 from hdbkit.widgets.parts.python_code import call_code, panel_code
-from hdbkit.widgets.parts.sweep_form import SweepForm, sweep_code
+from hdbkit.widgets.parts.sweep_form import DEFAULT_LOAD, SweepForm, sweep_code
 from hdbkit.widgets.parts.sweep_view import SweepView
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice
 from hdbkit.workspace import Workspace
@@ -61,6 +62,7 @@ class SweepPanel(Panel):
             self.shared.workload = spec.workload.identity
         self.choice = WorkloadChoice(self.shared, self.guarded)
         self.form = SweepForm(self.guarded(self._show_plan))
+        self._phases = DefaultPhases(DEFAULT_LOAD) if spec is None else None
         self.view = SweepView(self)
         self.planned, self.power, self.wrong = (ipywidgets.HTML().add_class("hdbkit-note") for _ in range(3))
         self.permit = ipywidgets.Checkbox(
@@ -157,6 +159,8 @@ class SweepPanel(Panel):
         target = self.shared.target
         options = database(target).schema_options.model_fields if target is not None else ()
         self.form.use(self.choice.spec, options)
+        if self._phases is not None:
+            self._phases.use(target, self.form.rampup, self.form.duration)
         self._show_plan()
 
     def _schema_known(self) -> None:

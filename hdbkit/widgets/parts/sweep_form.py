@@ -19,12 +19,15 @@ from hdbkit.widgets.parts.workload_choice import spec_code
 from hdbkit.workloads import specification
 from hdbkit.workspace import DEFAULT, Workspace
 
+DEFAULT_LOAD = Load(rampup_s=10, duration_s=60)
+"""The phases of each run, unless the target is a private server."""
+
 
 class SweepForm:
     """The fields of a sweep; ``spec`` reads them, ``show`` fills them. Other fields of a spec stay as shown."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        self._base = SweepSpec(settings={"none": ("none",)}, load=Load(rampup_s=10, duration_s=60), blocks=3)
+        self._base = SweepSpec(settings={"none": ("none",)}, load=DEFAULT_LOAD, blocks=3)
         self._filling = False
         self._wanted: WorkloadSpec | None = None
         self._changed = changed
