@@ -14,6 +14,7 @@ from datetime import datetime
 
 from pydantic import Field
 
+from hdbkit.arrivals import operations_per_s
 from hdbkit.config import Target
 from hdbkit.config.load import AnyLoad, Load
 from hdbkit.config.model import ConfigModel
@@ -23,7 +24,7 @@ from hdbkit.config.workload_spec import AnyWorkload, WorkloadSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.readings import Pooling
 from hdbkit.slices import Slices
-from hdbkit.workloads import workload
+from hdbkit.workloads import metric_of, workload
 
 
 class SweepPlace(ConfigModel):
@@ -77,6 +78,16 @@ class RunPlan(ConfigModel):
     def users(self) -> tuple[UserPlan, ...]:
         """All virtual users."""
         return tuple(UserPlan(i, user_seed(self.load.seed, i)) for i in range(self.load.virtual_users))
+
+    @property
+    def rate_per_s(self) -> float | None:
+        """The operations per second of an open loop; None in a closed loop."""
+        work, load = workload(self.workload), self.load
+        if load.rate is None:
+            return None
+        undone = work.rollback_shares(load)
+        counted = {name: 1 - undone.get(name, 0.0) for name in metric_of(work, load).operations or work.operations}
+        return operations_per_s(dict(load), work.mix(load), counted)
 
     @property
     def command(self) -> str:

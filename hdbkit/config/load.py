@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
 from hdbkit.config.extensible import Extensible
 from hdbkit.config.fault import Fault, parse_faults
@@ -37,6 +37,20 @@ class Cache(StrEnum):
     WARM = "warm"
     RESTART = "restart"
     COLD = "cold"
+
+
+class Arrivals(StrEnum):
+    """How the operations of an open loop follow each other: at random and independently, or evenly."""
+
+    POISSON = "poisson"
+    UNIFORM = "uniform"
+
+
+class RateOf(StrEnum):
+    """What the rate of an open loop counts: all operations, or those of the metric that are not rolled back."""
+
+    OPERATIONS = "operations"
+    METRIC = "metric"
 
 
 CACHE_STATES = "warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"
@@ -103,6 +117,30 @@ class Load(Extensible):
     thinking_scale: float = Field(
         default=1, ge=0, le=1000, description="factor of all thinking times", json_schema_extra=_ALONE
     )
+    rate: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e7,
+        description="open loop: operations per second of all users together; none: closed loop",
+        json_schema_extra=_ALONE,
+    )
+    rate_of: RateOf = Field(
+        default=RateOf.OPERATIONS,
+        description="what the rate counts: all operations, or those of the metric",
+        json_schema_extra=_ALONE,
+    )
+    arrivals: Arrivals = Field(
+        default=Arrivals.POISSON,
+        description="how the operations of an open loop follow each other: at random (poisson), or evenly (uniform)",
+        json_schema_extra=_ALONE,
+    )
+    latency_limit_ms: float = Field(
+        default=0,
+        ge=0,
+        le=3_600_000,
+        description="open loop: skip operations that could only start later than this; 0: none",
+        json_schema_extra=_ALONE,
+    )
     isolation: Isolation | None = Field(default=None, description="isolation level; none: the server's default")
     statement_timeout_ms: int = Field(default=0, ge=0, description="statement timeout; 0: none")
     lock_timeout_ms: int = Field(default=0, ge=0, description="lock timeout; 0: none")
@@ -155,6 +193,14 @@ class Load(Extensible):
             raise ValueError(f"'{late[0]}' is not over before the end of the window ({number_text(window_s)} s)")
         return text
 
+    @model_validator(mode="after")
+    def _one_schedule(self) -> Self:
+        if self.rate is None and self.latency_limit_ms:
+            raise ValueError("latency_limit_ms needs a rate: a closed loop has no schedule to be late for")
+        if self.rate is not None and self.keying_and_thinking:
+            raise ValueError("rate and keying_and_thinking exclude each other: an open loop has its own schedule")
+        return self
+
     @property
     def faults(self) -> tuple[Fault, ...]:
         """The faults that the run causes, in the order of their times."""
@@ -163,7 +209,7 @@ class Load(Extensible):
     @property
     def paced(self) -> bool:
         """Whether operations have a scheduled start of their own, so that response time differs from service time."""
-        return self.keying_and_thinking
+        return self.keying_and_thinking or self.rate is not None
 
     @property
     def max_duration_s(self) -> float:

@@ -5,7 +5,8 @@ hdbkit's own overhead. It has no SQL and no tables, so nothing can be checked. W
 texts next to the SQL of other engines; see :mod:`hdbkit.databases._null_texts`.
 
 Options of a target: ``latency_us`` (median of a call, 0 for none), ``spread`` (standard deviation of its logarithm),
-``seed``, ``error_rate`` and ``error_class`` (failures), ``connections`` (maximum number of clients).
+``seed``, ``error_rate`` and ``error_class`` (failures), ``connections`` (maximum number of clients),
+``stall_at_s`` and ``stall_s`` (calls that begin so long after a session's first one wait until the stall is over).
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ class NullSession:
         self._random = random.Random(int(numbers.get("seed", 1)) + os.getpid())
         self._error_rate = numbers.get("error_rate", 0.0)
         self.connections = int(numbers["connections"]) if "connections" in numbers else None
+        self._stall_s = numbers.get("stall_at_s", 0.0), numbers.get("stall_s", 0.0)
+        if self._stall_s[1]:
+            self.perform = self._perform_or_stall  # type: ignore[method-assign]
+        self._first_s = 0.0
         self._prepared: dict[str, tuple[Totals, int, Callable[[Arguments], bool]]] = {}
 
     def parameters(self, operation: str) -> tuple[str, ...]:
@@ -97,6 +102,15 @@ class NullSession:
             totals.add(0)
             raise RolledBackByDesign
         return totals.add(index)
+
+    def _perform_or_stall(self, bound: Any) -> Any:
+        """Wait until the stall is over if the call begins in it, then perform."""
+        now_s = time.monotonic()
+        self._first_s = self._first_s or now_s
+        at_s, length_s = self._stall_s
+        if 0 <= now_s - self._first_s - at_s < length_s:
+            time.sleep(self._first_s + at_s + length_s - now_s)
+        return NullSession.perform(self, bound)
 
     def rows(self, raw: Any) -> list[Row]:
         """One row with an increasing number."""
@@ -229,7 +243,7 @@ class NullDatabase(BaseDatabase):
     )
     answers = frozenset(one.name for one in OPERATIONS if Capability.SETTINGS in one.needs)
     preload: tuple[str, ...] = ("hdbkit.databases.nulldb",)
-    options = ("latency_us", "spread", "seed", "error_rate", "error_class", "connections")
+    options = ("latency_us", "spread", "seed", "error_rate", "error_class", "connections", "stall_at_s", "stall_s")
     option_values = MappingProxyType({"error_class": [*ErrorClass]})
 
     def driver_version(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.faults import effects, lost_commits
+from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.config.load import client_slices
@@ -59,6 +60,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
         result = summarize(folder, manifest)
         result |= _of_faults(folder, manifest, result["clients_lost"] or 0)
         result |= _of_slices(folder, manifest)
+        result |= _of_schedule(folder, manifest)
         manifest = manifest.model_copy(update={"result": result})
         edges = [] if manifest.metric.counter is None else [_edges_read(samples)]
         checks = [*check_run(folder, manifest), *edges, *manifest.checks]
@@ -105,6 +107,17 @@ def _of_slices(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         return {}
     write_table(folder.table("slices"), columns.SLICES, {str(name): values for name, values in found.rows.items()})
     return {"slices": slices_result(found, manifest)}
+
+
+def _of_schedule(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
+    """Write the table of an open loop's schedule; its summary as part of the result. Empty in a closed loop."""
+    if manifest.rate_per_s is None:
+        return {}
+    found = schedule_of(folder, manifest)
+    write_table(
+        folder.table("schedule"), columns.SCHEDULE, {str(name): values for name, values in found.rows.items()}
+    )
+    return {"schedule": found.result}
 
 
 def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -92,6 +92,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         details=arrow_types(kind.details),
         metric=metric_of(kind, load),
         paced=load.paced,
+        rate_per_s=plan.rate_per_s,
         workload_title=kind.title,
         noun=kind.noun,
         scale=kind.scale,

@@ -2,16 +2,19 @@
 
 Without one, a user begins each operation as soon as the one before has ended. With keying and thinking times, it keys
 an operation, waits for its answer, thinks, and keys the next: the scheduled start is the end of the last answer plus
-thinking plus keying. Response time counts from there, whenever the client wakes up.
+thinking plus keying. In an open loop it is the next arrival, whether or not the operation before has ended. Response
+time counts from the scheduled start, whenever the client wakes up.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
+from hdbkit.arrivals import Times
 from hdbkit.config import Load
 from hdbkit.contracts import Prepared, Waits
 from hdbkit.execution.control import Field
@@ -37,7 +40,24 @@ class Pacing(Protocol):
         ...
 
 
-class Pacer:
+class Timetable(ABC):
+    """A schedule that knows when the next operation is due."""
+
+    def __init__(self, fields: memoryview) -> None:
+        self._fields = fields
+
+    @abstractmethod
+    def due_ns(self, prepared: Prepared) -> int:
+        """When the operation is due, on the monotonic clock."""
+
+    def wait(self, prepared: Prepared) -> int:
+        """Sleep until the operation is due, or the run ends; the scheduled start in ns."""
+        due_ns = self.due_ns(prepared)
+        sleep_until(due_ns, self._fields)
+        return due_ns
+
+
+class Pacer(Timetable):
     """Keeps one virtual user to its keying and thinking times.
 
     Thinking times have a negative exponential distribution, limited to ten times its mean (TPC-C 5.2.5.4). They are
@@ -55,22 +75,49 @@ class Pacer:
         self._keying_ns = [round(one.keying_s * load.keying_scale * 1e9) for one in waits]
         self._thinking_ns = [one.thinking_s * load.thinking_scale * 1e9 for one in waits]
         self._draw = random.Random(f"thinking {seed}").expovariate
-        self._fields = fields
+        super().__init__(fields)
         self._free_ns = start_ns
 
     def due_ns(self, prepared: Prepared) -> int:
         """When the operation is due, on the monotonic clock."""
         return self._free_ns + self._keying_ns[prepared.operation]
 
-    def wait(self, prepared: Prepared) -> int:
-        """Sleep until the operation is due, or the run ends; the scheduled start in ns."""
-        due_ns = self.due_ns(prepared)
-        sleep_until(due_ns, self._fields)
-        return due_ns
-
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """Begin thinking at ``end_ns``, the end of the operation."""
         self._free_ns = end_ns + round(min(self._draw(1), _MAX_MEANS) * self._thinking_ns[prepared.operation])
+
+
+class OpenLoop(Timetable):
+    """Keeps one virtual user to its arrivals, which do not wait for it: an operation may begin late.
+
+    Args:
+        arrivals: when its operations are due, in microseconds since the run's start.
+        latency_limit_ms: an operation that could only begin later than this after it was due is skipped; 0: none.
+        fields: the control page.
+        run_start_ns: the common start of the run.
+    """
+
+    def __init__(
+        self, arrivals: Iterable[Times], latency_limit_ms: float, fields: memoryview, run_start_ns: int
+    ) -> None:
+        super().__init__(fields)
+        self._arrivals: Iterator[int] = (
+            run_start_ns + 1000 * at_us for block in arrivals for at_us in block.tolist()
+        )
+        self._limit_ns = round(latency_limit_ms * 1e6)
+        self._due_ns = next(self._arrivals)
+
+    def due_ns(self, prepared: Prepared) -> int:
+        """When the operation is due, on the monotonic clock; what is too late by now is skipped."""
+        if self._limit_ns:
+            oldest_ns = time.monotonic_ns() - self._limit_ns
+            while self._due_ns < oldest_ns:
+                self._due_ns = next(self._arrivals)
+        return self._due_ns
+
+    def done(self, prepared: Prepared, end_ns: int) -> None:
+        """Go on to the next arrival; an operation that was not recorded has not taken one."""
+        self._due_ns = next(self._arrivals)
 
 
 def sleep_until(at_ns: int, fields: memoryview) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hdbkit.analysis.wording import plural
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import Cache, client_slices
@@ -66,7 +67,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
     try:
         plan, session = planned(schema_in(schema, target, asked)), schema.session
         _check_capabilities(engine, workload(plan.workload), plan.load)
-        _check_waits(plan)
+        _check_schedule(plan)
         _check_cache(target, plan.load)
         role = engine.role(session)
         _check_role(role, plan)
@@ -87,8 +88,10 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         schema.close()
 
 
-def _check_waits(plan: RunPlan) -> None:
+def _check_schedule(plan: RunPlan) -> None:
     work = workload(plan.workload)
+    if plan.load.rate is not None and work.one_by_one:
+        raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}, so it has no rate; omit rate")
     if plan.load.keying_and_thinking and not work.waits:
         raise InputError(f"no {work.noun} of {work.title} has a keying or thinking time; omit keying_and_thinking")
 

@@ -47,6 +47,12 @@ class Seat:
             self._draw()
         return None
 
+    def moved_on(self) -> bool:
+        """Whether the operation that was due is skipped by now, and the next one is due later."""
+        if self._one.pacer and self._next:
+            self.due_ns = max(self.due_ns, self._one.pacer.due_ns(self._next[0]))
+        return self.due_ns > time.monotonic_ns()
+
     def next_batch(self) -> Sequence[Prepared]:
         """The operation of this turn, returned once."""
         batch, self._next = self._next, ()
@@ -97,7 +103,7 @@ def take_turns(users: Sequence[VirtualUser]) -> End:
         sleep_until(due_ns, shared.fields)
         if shared.stopped:
             return End.STOPPED
-        ended = seat.take_turn()
+        ended = None if seat.moved_on() else seat.take_turn()
         if ended is None:
             heapq.heappush(queue, (seat.due_ns, number, seat))
         elif ended is End.RAISED:

@@ -12,12 +12,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
+from hdbkit.arrivals import due_us
 from hdbkit.config import Load
 from hdbkit.contracts import Database, Prepared, Scope, SessionOptions, User, UserPlan, Waits, Workload
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import ErrorCounts, Failures
-from hdbkit.execution.pacing import Pacer, Pacing, sleep_until
+from hdbkit.execution.pacing import OpenLoop, Pacer, Pacing, sleep_until
 from hdbkit.execution.switching import SessionSwitch
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End, Loop, Recorder
@@ -147,9 +148,12 @@ class VirtualUser:
         return Loop(recorder, shared.fields, self.failures, pause, self.pacer, load.iterations, from_results)
 
     def _paced(self) -> Pacing:
-        work = self.shared.workload
-        waits = [work.waits.get(name, Waits()) for name in work.operations]
-        return Pacer(waits, self.shared.load, self.plan.seed, self.shared.fields, self.start_ns)
+        shared, load, fields = self.shared, self.shared.load, self.shared.fields
+        if (rate_per_s := shared.plan.rate_per_s) is not None:
+            arrivals = due_us(dict(load), rate_per_s, self.plan.index)
+            return OpenLoop(arrivals, load.latency_limit_ms, fields, int(fields[Field.START_AT_NS]))
+        waits = [shared.workload.waits.get(name, Waits()) for name in shared.workload.operations]
+        return Pacer(waits, load, self.plan.seed, fields, self.start_ns)
 
     def run(self, usage: Usage) -> End:
         """Run to the end as the only virtual user of its process; return why it ended."""

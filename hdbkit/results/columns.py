@@ -128,6 +128,17 @@ SLICES: Final = {
     "operations_per_s": "float64",
 }
 """Columns of ``slices``: the slices that count of a run that compares configurations by slices."""
+SCHEDULE: Final = {
+    "second": "int32",  # whole seconds since the run's start
+    "due": "int64",  # operations that were due in it
+    "begun": "int64",  # that began in it
+    "skipped": "int64",  # that were due in it and skipped, as they could only begin later than latency_limit_ms
+    "backlog": "int64",  # at its end: due, not begun, and not skipped
+    "late_p50_us": "float64",  # lateness (start - scheduled start) of those that began in it; NaN if there are none
+    "late_p99_us": "float64",
+    "late_max_us": "float64",
+}
+"""Columns of ``schedule``: the operations of an open loop, which are due at a rate of their own."""
 
 LATENCY_BUCKETS_US: Final = tuple(round(10 ** (1 + i / 10)) for i in range(61))
 """Upper bounds of the histogram's buckets: 10 us to 10 s, ten per decade."""

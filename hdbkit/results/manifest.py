@@ -177,6 +177,18 @@ class _Slices(_Part):
     configurations: list[_SlicesConfiguration]
 
 
+class _Schedule(_Part):
+    offered_per_s: float
+    achieved_per_s: float
+    due: int
+    begun: int
+    late: int
+    skipped: int
+    backlog: dict[Literal["start", "end"], int]
+    lateness: dict[str, float | None]
+    saturated: bool
+
+
 class _Result(_Part):
     metric_value: float | None
     metric_unknown: str = ""
@@ -209,6 +221,7 @@ class _Result(_Part):
     lost_commits: int | None = None
     lost_commits_unknown: str = ""
     slices: _Slices | None = None
+    schedule: _Schedule | None = None
 
 
 PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server, "result": _Result}
@@ -232,7 +245,12 @@ class Manifest(BaseModel):
     )
     details: dict[str, str] = Field(default_factory=dict, description="detail columns and their Arrow types")
     metric: Metric
-    paced: bool = Field(default=False, description="users have keying and think times between operations")
+    paced: bool = Field(
+        default=False, description="operations have a scheduled start: keying and thinking times, or an open loop"
+    )
+    rate_per_s: float | None = Field(
+        default=None, description="the planned operations per second of an open loop; none: closed loop"
+    )
     workload_title: str = Field(default="", description="name of the workload for readers")
     noun: str = Field(default="operation", description="the workload's term for an operation: transaction, query")
     scale: str = Field(default="", description="the size of the schema: 100 branches")

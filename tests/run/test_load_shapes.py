@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +15,7 @@ import hdbkit
 from hdbkit.api import Result
 from hdbkit.config import Load, Target
 from hdbkit.errors import InputError
+from tests.run.conftest import NullTarget
 from tests.unit.own_workload import folder
 
 SQL = """\
@@ -54,3 +56,44 @@ def test_keying_and_thinking_are_refused_where_a_workload_has_no_times(file: Tar
     own = folder(tmp_path, yaml="operations:\n  look: {}\n", sql=SQL)
     with pytest.raises(InputError, match="no operation of my-work has a keying or thinking time; omit keying_and_t"):
         hdbkit.run(file, own, Load(keying_and_thinking=True))
+
+
+def test_a_stall_is_hidden_by_service_time_and_shown_by_response_time(null_target: NullTarget) -> None:
+    """100 operations per second; all calls that begin between 1 s and 2 s wait until 2 s.
+
+    With calls that take no time, the operation due k * 10 ms into the stall has a response time of
+    1000 - 10 k ms: of 300 operations 100 are slow, the p95 is the 16th slowest (850 ms) and the p75 the 76th (250 ms).
+    """
+    load = Load(rate=100, arrivals="uniform", rampup_s=0, duration_s=3.3, iterations=300)
+    result = hdbkit.run(null_target(stall_at_s=1, stall_s=1), load=load)
+    rows = operations(result)
+    assert (rows["t_start_us"] - rows["wait_us"]).tolist() == [10_000 * at for at in range(300)]
+    service_ms, response_ms = rows["latency_us"] / 1000, (rows["latency_us"] + rows["wait_us"]) / 1000
+    quantiles = [0.5, 0.75, 0.95]
+    shown = np.quantile(response_ms, quantiles, method="inverted_cdf")
+    assert shown[1:] == pytest.approx([250, 850], abs=100), "a busy host delays each a little"
+    assert shown[0] < 100
+    assert np.quantile(service_ms, 0.99, method="inverted_cdf") < 100
+    assert (service_ms > 900).sum() == 1
+    assert result.manifest.rate_per_s == 100
+    assert result.table("schedule")["due"].sum() == 300
+    assert result.checks.set_index("name")["passed"]["schedule kept"]
+
+
+def test_a_rate_beyond_the_capacity_is_reported_as_saturation(null_target: NullTarget) -> None:
+    """Two users of one process with calls of 20 ms serve at most 50 per second."""
+    load = Load(virtual_users=2, users_per_process=2, rate=500, rampup_s=0, duration_s=2, latency_limit_ms=100)
+    result = hdbkit.run(null_target(latency_us=20_000), load=load)
+    schedule = result.summary["schedule"]
+    assert schedule["saturated"]
+    assert schedule["offered_per_s"] == pytest.approx(500, rel=0.2), "Poisson: 1,000 +- 32 are due"
+    assert schedule["achieved_per_s"] <= 51
+    assert schedule["skipped"] > 500
+    assert operations(result)["wait_us"].max() < 2_000_000, "what is too late is skipped, not served"
+    assert not result.checks.set_index("name")["passed"]["schedule kept"]
+
+
+def test_a_rate_of_the_metric_is_divided_by_its_share_of_the_mix(null_target: NullTarget) -> None:
+    target = null_target(latency_us=100)
+    load = Load(rate=9, rate_of="metric", mix={"new_order": 1, "payment": 9}, rampup_s=0, duration_s=1)
+    assert hdbkit.run(target, load=load).manifest.rate_per_s == pytest.approx(90 / 0.99)

@@ -292,6 +292,7 @@ def write_run(
         details=dict(details),
         metric=metric,
         paced=plan.load.paced,
+        rate_per_s=plan.rate_per_s,
         workload_title=work.title,
         noun=noun or work.noun,
         scale=work.scale,

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
+from hdbkit.arrivals import due_us
 from hdbkit.config import Load
 from hdbkit.contracts import Prepared, Waits
 from hdbkit.execution.control import Field
-from hdbkit.execution.pacing import Pacer
+from hdbkit.execution.failures import Failures
+from hdbkit.execution.pacing import OpenLoop, Pacer
+from hdbkit.execution.user import End, Loop, Recorder
 
+START_NS = 5 * 10**9
 OVER = memoryview(array("q", [0] * len(Field)))
 """A control page whose stop time has passed, so that nothing sleeps."""
 FIRST, SECOND = (Prepared(operation, print, None, b"") for operation in range(2))
@@ -69,3 +74,85 @@ def test_an_operation_without_a_thinking_time_is_followed_at_once() -> None:
     one = pacer()
     one.done(SECOND, end_ns=7000)
     assert one.due_ns(SECOND) == 7000 + 2 * 10**9
+
+
+class Clock:
+    """A clock of the test: sleeping and working let it go on."""
+
+    def __init__(self) -> None:
+        self.now_ns = START_NS
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ns += round(seconds * 1e9)
+
+
+class Stalling:
+    """A user whose operations take 1 ms; those that begin in the stall, from 1 s to 2 s, wait until it is over."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+
+    def next_batch(self) -> Sequence[Prepared]:
+        return [Prepared(0, self.perform, None, b"")] * 7
+
+    def perform(self, bound: None) -> None:
+        at_s = (self.clock.now_ns - START_NS) / 1e9
+        self.clock.sleep(max(0.0, 2 - at_s) if 1 <= at_s < 2 else 0.001)
+
+    def head(self, prepared: Prepared, raw: object) -> bytes:
+        return prepared.head
+
+
+class Records:
+    """Keeps scheduled start, start and end of each operation, in ms since the start."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[float]] = []
+
+    def append(self, scheduled_ns: int, start_ns: int, end_ns: int, *_: object) -> None:
+        self.rows.append([(at_ns - START_NS) / 1e6 for at_ns in (scheduled_ns, start_ns, end_ns)])
+
+    @property
+    def written(self) -> int:
+        return len(self.rows)
+
+
+def open_loop(monkeypatch: pytest.MonkeyPatch, limit_ms: float = 0) -> np.ndarray:
+    """A user with an arrival every 10 ms for 4 s, and a stall of 1 s; a row per operation as in ``Records``."""
+    clock, records, page = Clock(), Records(), memoryview(array("q", [0] * len(Field)))
+    page[Field.STOP_AT_NS] = START_NS + 4 * 10**9
+    monkeypatch.setattr("time.monotonic_ns", clock.monotonic_ns)
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    arrivals = due_us({"virtual_users": 1, "arrivals": "uniform"}, 100, index=0)
+    pacing = OpenLoop(arrivals, limit_ms, page, START_NS)
+    loop = Loop(cast("Recorder", records), page, cast("Failures", None), clock.sleep, pacing)
+    assert loop.run(Stalling(clock)) is End.STOPPED
+    return np.array(records.rows)
+
+
+def test_service_time_hides_a_stall_and_response_time_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 400 operations one waits for the whole stall, and those that are due in it begin when it is over.
+
+    The operation due at 1000 + 10 k ms (k = 0 ... 99) begins behind k others of 1 ms, at 2000 + (k - 1) ms, and ends
+    1 ms later: its response time is 1000 - 9 k ms. The backlog is served 11 operations later: the one of
+    k = 110 has a response time of 10 ms, that of k = 111 of 1 ms again. So 111 are slower than 1 ms: the
+    p95 (the 380th of 400) is the 21st slowest, k = 20: 820 ms; the p99 the 5th slowest, k = 4: 964 ms.
+    """
+    due, start, end = open_loop(monkeypatch).T
+    assert due.tolist() == [10.0 * at for at in range(400)], "no arrival is left out or delayed"
+    service, response = end - start, end - due
+    assert np.quantile(service, [0.5, 0.95, 0.99], method="inverted_cdf") == pytest.approx([1, 1, 1])
+    assert np.quantile(response, [0.5, 0.95, 0.99], method="inverted_cdf") == pytest.approx([1, 820, 964])
+    assert (np.sort(service)[-2:]).tolist() == pytest.approx([1, 1000])
+    assert int((response > 1.5).sum()) == 111
+
+
+def test_what_could_only_begin_too_late_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 2000 ms everything due before 1900 ms is given up; what is due then begins with a backlog of 10."""
+    due, start, _ = open_loop(monkeypatch, limit_ms=100).T
+    given_up = {10.0 * at for at in range(400)} - {*due.tolist()}
+    assert given_up == {10.0 * at for at in range(101, 190)}
+    assert (start - due).max() == pytest.approx(100)

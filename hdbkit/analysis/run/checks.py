@@ -21,6 +21,7 @@ from hdbkit.analysis.run.costs import MIN_S, against_earlier, within
 from hdbkit.analysis.run.faults import lost_text
 from hdbkit.analysis.run.host import pressure_pct, server_is_here
 from hdbkit.analysis.run.records import operations_of, table
+from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.tails import binomial_range, chi_square_tail
@@ -124,7 +125,7 @@ def _rolled_back(run: _Run, operation: str, expected: float) -> Line:
 def _littles_law(run: _Run) -> Line:
     law = run.result["littles_law"]
     if run.manifest.paced:
-        return None, "users key and think; the law is checked only for closed loops without pauses"
+        return None, "operations begin by a schedule; the law is checked only for closed loops without pauses"
     if not run.result["completed"] or law["mean_us"] is None:
         return None, "nothing was completed in the window"
     longest = max(line["mean_us"] or 0 for line in run.result["operations"].values())
@@ -134,6 +135,19 @@ def _littles_law(run: _Run) -> Line:
         f"{law['outside_pct']:.1f} % of a user's time is outside the calls"
     )
     return abs(law["ratio"] - 1) <= allowed, detail
+
+
+def _schedule_kept(run: _Run) -> Line:
+    found = run.manifest.result.get("schedule") or schedule_of(run.folder, run.manifest).result
+    backlog, p99_us = found["backlog"], found["lateness"]["p99_us"]
+    lateness = "none began" if p99_us is None else f"99 % of starts were at most {p99_us / 1000:,.3g} ms late"
+    detail = (
+        f"{found['achieved_per_s']:,.1f} of {found['offered_per_s']:,.1f} {plural(run.noun)}/s that were due; "
+        f"{lateness}, {found['skipped']:,} skipped, backlog {backlog['start']:,} to {backlog['end']:,}"
+    )
+    if not found["saturated"]:
+        return True, detail
+    return False, f"{detail}: the load was saturated; use a lower rate, or more users if the server has capacity left"
 
 
 def _pressure(run: _Run) -> Line:
@@ -291,6 +305,8 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
     if manifest.plan["load"].get("fault"):
         yield "faults caused", _caused
         yield "acknowledged commits kept", _kept
+    if manifest.rate_per_s is not None:
+        yield "schedule kept", _disturbed(_schedule_kept)
     yield "Little's law", _disturbed(_littles_law)
     yield "steady state", _disturbed(_steady)
     yield "CPU pressure", _pressure

@@ -1,0 +1,79 @@
+"""Arrivals: when the operations of an open loop are due, whatever the server does.
+
+The rate is divided among the virtual users. With ``poisson`` each has a Poisson process of its own, seeded by (run
+seed, index), and their union is one of the whole rate; with ``uniform`` they take turns at equal distances. Times are
+whole microseconds since the run's start, so that a record keeps its scheduled start exactly, and the analysis
+knows which arrivals were never served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Any, Final
+
+import numpy as np
+from numpy.random import default_rng
+from numpy.typing import NDArray
+
+from hdbkit.config.load import Arrivals, RateOf
+from hdbkit.errors import InputError
+
+_BLOCK: Final = 1000
+_OF_ARRIVALS: Final = 0xA44
+"""Sets the random numbers of arrivals apart from those of inputs."""
+
+Times = NDArray[np.int64]
+
+
+def due_us(load: Mapping[str, Any], rate_per_s: float, index: int) -> Iterator[Times]:
+    """When the operations of a virtual user are due, in order, without end, in blocks of some hundred.
+
+    Args:
+        load: the fields of a load.
+        rate_per_s: operations per second of all users.
+        index: the number of the virtual user.
+
+    Example:
+        >>> load = {"virtual_users": 2, "arrivals": "uniform"}
+        >>> next(due_us(load, 1000, index=1))[:3].tolist()
+        [1000, 3000, 5000]
+    """
+    users, begin_us = load["virtual_users"], index * (load.get("start_delay_ms") or 0) * 1000
+    for positions in _even(users, index) if load["arrivals"] == Arrivals.UNIFORM else _random(load, index):
+        yield begin_us + np.rint(positions * (1e6 / rate_per_s)).astype(np.int64)
+
+
+def operations_per_s(load: Mapping[str, Any], mix: Mapping[str, float], counted: Mapping[str, float]) -> float | None:
+    """The rate of an open loop in operations per second; None in a closed loop.
+
+    Args:
+        load: the fields of a load.
+        mix: the weight of each operation.
+        counted: of the operations of the metric, by name, the share that is not rolled back by design.
+
+    Raises:
+        InputError: no operation of the metric is executed.
+    """
+    rate = load.get("rate")
+    if rate is None or load.get("rate_of") != RateOf.METRIC:
+        return rate
+    if not any(mix.get(name) for name in counted):
+        raise InputError("rate_of is metric, but the mix has no operation of the metric; use rate_of operations")
+    share = sum(mix.get(name, 0.0) * kept for name, kept in counted.items()) / sum(mix.values())
+    return float(rate / share)
+
+
+def _even(users: int, index: int) -> Iterator[NDArray[np.float64]]:
+    """Every ``users``-th position from ``index`` on."""
+    for first in count(0, _BLOCK):
+        yield np.arange(first, first + _BLOCK, dtype=np.float64) * users + index
+
+
+def _random(load: Mapping[str, Any], index: int) -> Iterator[NDArray[np.float64]]:
+    """The positions of a Poisson process, ``virtual_users`` apart on average."""
+    generator, position = default_rng((load.get("seed", 1), index, _OF_ARRIVALS)), 0.0
+    while True:
+        positions = position + (generator.standard_exponential(_BLOCK) * load["virtual_users"]).cumsum()
+        position = float(positions[-1])
+        yield positions

@@ -1,0 +1,110 @@
+"""The schedule of an open loop against what happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.schedule import schedule_of
+from hdbkit.analysis.run.summary import summarize
+from hdbkit.results.columns import OPERATIONS
+from tests.unit.synthetic import DETAILS, Synthetic, write_run
+
+RATE = {"rate": 100, "arrivals": "uniform"}
+DUE_US = np.arange(0, 5_000_000, 10_000)
+"""One user with 100 operations per second from the run's start on; the window is from 1 s to 5 s."""
+
+
+def rows(start_us: np.ndarray, end_us: np.ndarray, due_us: np.ndarray = DUE_US) -> pd.DataFrame:
+    """Payments of one user."""
+    made = dict.fromkeys([*OPERATIONS, *DETAILS], np.zeros(len(due_us), np.int64))
+    made |= {"t_start_us": start_us, "latency_us": end_us - start_us, "wait_us": start_us - due_us}
+    return pd.DataFrame(made | {"operation": np.ones(len(due_us), np.int64)})
+
+
+def run_of(path: Path, made: pd.DataFrame, **load: Any) -> Synthetic:
+    return write_run(path / "open", users=1, rampup_s=1, duration_s=4, rows=made, load={**RATE, **load})
+
+
+def stalled(from_us: int, until_us: int) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends of operations of 1 ms with a stall; those that are due in it end one after the other."""
+    starts, ends, free_us = [], [], 0
+    for due_us in DUE_US.tolist():
+        start_us = max(due_us, free_us)
+        free_us = until_us if from_us <= start_us < until_us else start_us + 1000
+        starts.append(start_us)
+        ends.append(free_us)
+    return np.array(starts), np.array(ends)
+
+
+def test_a_stall_is_in_response_time_lateness_and_backlog_and_not_in_service_time(tmp_path: Path) -> None:
+    """The stall is from 2 s to 3 s: as computed in ``test_pacing``, of the 400 of the window 111 begin late.
+
+    Operation k of these is late by 990 - 9 (k - 1) ms: the p99, the 5th largest lateness, is that of k = 5: 954 ms
+    (k = 0 is not late). 99 operations are due and wait when the stall ends, and they are served within the run.
+    """
+    run = run_of(tmp_path, rows(*stalled(2_000_000, 3_000_000)))
+    found = schedule_of(run.folder, run.manifest)
+    result = found.result
+    assert (result["due"], result["begun"], result["skipped"], result["saturated"]) == (400, 400, 0, False)
+    assert (result["offered_per_s"], result["achieved_per_s"]) == (100, 100)
+    assert result["backlog"] == {"start": 0, "end": 0}
+    assert (result["lateness"]["p50_us"], result["lateness"]["max_us"]) == (0, 990_000)
+    assert result["lateness"]["p99_us"] == 990_000 - 9_000 * 4
+    by_second = found.rows.set_index("second")
+    assert by_second["due"].tolist() == [100] * 5
+    assert by_second["begun"].tolist() == [100, 100, 1, 199, 100]
+    assert by_second["backlog"].tolist() == [0, 0, 99, 0, 0]
+    line = summarize(run.folder, run.manifest)["operations"]["payment"]
+    assert (line["p95_us"], line["p99_us"], line["response"]["p95_us"], line["response"]["p99_us"]) == (
+        1_000, 1_000, 820_000, 964_000,
+    )  # fmt: skip
+
+
+def test_what_was_never_begun_is_backlog_and_saturates_the_load(tmp_path: Path) -> None:
+    """Operations take 20 ms where one is due each 10 ms: every second one has not begun at the end."""
+    start_us = np.arange(0, 5_000_000, 20_000)
+    run = run_of(tmp_path, rows(start_us, start_us + 20_000, DUE_US[:250]))
+    result = schedule_of(run.folder, run.manifest).result
+    assert (result["due"], result["begun"], result["saturated"]) == (400, 200, True)
+    assert result["backlog"] == {"start": 50, "end": 250}
+    kept = next(one for one in check_run(run.folder, run.manifest) if one.name == "schedule kept")
+    assert kept.passed is False
+    assert kept.detail.startswith("50.0 of 100.0 transactions/s that were due")
+    assert "use a lower rate" in kept.detail
+
+
+def test_what_the_limit_gives_up_is_skipped_and_no_backlog(tmp_path: Path) -> None:
+    """Every second operation is skipped, each when it would have begun 5 ms late or more."""
+    served = DUE_US[::2]
+    run = run_of(tmp_path, rows(served, served + 15_000, served), latency_limit_ms=4)
+    result = schedule_of(run.folder, run.manifest).result
+    assert (result["due"], result["begun"], result["skipped"]) == (400, 200, 200)
+    assert result["backlog"] == {"start": 0, "end": 0}
+    assert result["saturated"]
+
+
+def test_a_user_that_reached_its_limit_of_iterations_is_offered_no_more(tmp_path: Path) -> None:
+    served = DUE_US[:150]
+    run = run_of(tmp_path, rows(served, served + 1000, served), iterations=150)
+    result = schedule_of(run.folder, run.manifest).result
+    assert (result["due"], result["begun"], result["saturated"]) == (50, 50, False)
+
+
+def test_operations_of_a_user_that_was_lost_are_missed(tmp_path: Path) -> None:
+    served = DUE_US[:300]
+    run = run_of(tmp_path, rows(served, served + 1000, served))
+    result = schedule_of(run.folder, run.manifest).result
+    assert (result["due"], result["begun"], result["backlog"]["end"]) == (400, 200, 200)
+
+
+@pytest.mark.parametrize("load", [{}, {"keying_and_thinking": True}])
+def test_a_closed_loop_has_no_schedule(tmp_path: Path, load: dict[str, bool]) -> None:
+    run = write_run(tmp_path / "closed", users=1, duration_s=2, load=load)
+    assert run.manifest.rate_per_s is None
+    assert "schedule kept" not in {one.name for one in check_run(run.folder, run.manifest)}
