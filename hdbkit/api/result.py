@@ -69,7 +69,20 @@ class Result:
     @property
     def latencies(self) -> pd.DataFrame:
         """One row per operation: count, committed, failed, p50_us ... p999_us, max_us (service time)."""
-        return pd.DataFrame.from_dict(self.summary.get("operations", {}), orient="index").rename_axis("operation")
+        found = pd.DataFrame.from_dict(self.summary.get("operations", {}), orient="index").rename_axis("operation")
+        return found.drop(columns="response", errors="ignore")
+
+    @property
+    def response_times(self) -> pd.DataFrame:
+        """One row per operation: count, p50_us ... p999_us, max_us, from the scheduled start.
+
+        It has no rows where operations begin as soon as the previous one has ended.
+        """
+        lines = self.summary.get("operations", {})
+        kept = {
+            name: {"count": line["count"], **line["response"]} for name, line in lines.items() if "response" in line
+        }
+        return pd.DataFrame.from_dict(kept, orient="index").rename_axis("operation")
 
     def executions(self) -> pd.DataFrame:
         """One row per execution: operation, virtual_user, start_s, elapsed_s, outcome, error, and the details.

@@ -24,6 +24,7 @@ from hdbkit.charts.detail_column import detail_chart
 from hdbkit.charts.fault_chart import faults_over_time
 from hdbkit.charts.marks import plain
 from hdbkit.charts.operation_charts import profile
+from hdbkit.charts.schedule_charts import schedule_charts
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
@@ -74,6 +75,9 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         ),
         *(_times(folder, manifest) if manifest.one_by_one else _latencies(folder, manifest, window, step_s)),
     ]
+    schedule = table(folder, "schedule")
+    if schedule is not None and len(schedule):
+        charts[1:1] = schedule_charts(schedule, window, manifest.noun, step_s)
     slices = table(folder, "slices")
     if slices is not None and len(slices):
         charts.insert(1, slices_of_run(slices, manifest))
@@ -97,15 +101,22 @@ def _times(folder: RunFolder, manifest: Manifest) -> list[Chart]:
 
 
 def _latencies(folder: RunFolder, manifest: Manifest, window: Window, step_s: int) -> list[Chart]:
-    """The latency over time of the headline's operation, and that of each operation."""
-    latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s)
-    of_headline = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
-    histogram = quantiles.counts(folder, window)
-    done = histogram[histogram["outcome"] != Outcome.FAILED.value]
-    return [
-        latency_over_time(of_headline, window, manifest.headline),
-        latency_by_operation(done, manifest.operations, manifest.noun),
-    ]
+    """The latency over time of the headline's operation, and that of each operation.
+
+    Where operations have a scheduled start, response time comes first.
+    """
+    charts = []
+    for time in ("response", "service") if manifest.paced else ("service",):
+        latency = quantiles.TIMES[time]
+        latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s, latency)
+        of_headline = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
+        histogram = quantiles.counts(folder, window, latency)
+        done = histogram[histogram["outcome"] != Outcome.FAILED.value]
+        charts += [
+            latency_over_time(of_headline, window, manifest.headline, time),
+            latency_by_operation(done, manifest.operations, manifest.noun, time),
+        ]
+    return charts
 
 
 def throughput_over_time(
@@ -163,9 +174,12 @@ def throughput_over_time(
     return Chart("throughput", "Was the throughput steady over the run?", fig, words, course)
 
 
-def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str) -> Chart:
-    """Exact p50, p95 and p99 of one operation along the run; ``seconds`` as ``quantiles.by_second`` gives."""
-    fig = figure("seconds since the start", f"service time of {operation} (ms, log)")
+def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str, time: str = "service") -> Chart:
+    """Exact p50, p95 and p99 of one operation along the run; ``seconds`` as ``quantiles.by_second`` gives.
+
+    ``time`` is that of the figures, one of ``quantiles.TIMES``.
+    """
+    fig = figure("seconds since the start", f"{time} time of {operation} (ms, log)")
     shade_rampup(fig, window.start_us / 1e6)
     for index, name in enumerate(("p50", "p95", "p99")):
         look = series(index)
@@ -181,11 +195,13 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str) -> 
         low, high = inside["p95_us"].min() / 1000, inside["p95_us"].max() / 1000
         worst = inside.iloc[int(inside["max_us"].argmax())]
         words = (
-            f"The p95 of {operation} per second was between {low:,.3g} and {high:,.3g} ms in the window; the "
-            f"longest took {worst['max_us'] / 1000:,.3g} ms, in second {int(worst['second'])} of the run."
+            f"The p95 of the {time} time of {operation} per second was between {low:,.3g} and {high:,.3g} ms in the "
+            f"window; the longest took {worst['max_us'] / 1000:,.3g} ms, in second {int(worst['second'])} of the run."
         )
     table = seconds.drop(columns="operation").reset_index(drop=True)
-    return Chart("latency_over_time", f"Did the latency of {operation} stay constant?", fig, words, table)
+    what = "latency" if time == "service" else f"{time} time"
+    key = f"{'latency' if time == 'service' else time}_over_time"
+    return Chart(key, f"Did the {what} of {operation} stay constant?", fig, words, table)
 
 
 def lag_over_time(samples: pd.DataFrame, window: Window) -> Chart:
@@ -204,23 +220,29 @@ def lag_over_time(samples: pd.DataFrame, window: Window) -> Chart:
     return Chart("replication_lag", "How far was the standby behind?", fig, words, samples)
 
 
-def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: str) -> Chart:
-    """Latency at each share of the operations, the slow end stretched; ``histogram`` as of ``quantiles.counts``."""
+def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: str, time: str = "service") -> Chart:
+    """Latency at each share of the operations, the slow end stretched; ``histogram`` as of ``quantiles.counts``.
+
+    ``time`` is that of the figures, one of ``quantiles.TIMES``.
+    """
     seen = {
         name: rows.groupby("latency_us")["n"].sum()
         for index, name in enumerate(operations)
         if len(rows := histogram[histogram["operation"] == index])
     }
-    fig = quantile_lines(seen)
+    fig = quantile_lines(seen, time)
     lines = [{"operation": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
     words = "; ".join(f"{one['operation']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines)
     table = pd.DataFrame(lines)
-    return Chart("latency", f"How long did each {noun} take?", fig, f"{words or 'Nothing was completed'}.", table)
+    key, asked = "latency", f"How long did each {noun} take?"
+    if time == "response":
+        key, asked = "response", f"How long did users wait for each {noun}?"
+    return Chart(key, asked, fig, f"{words or 'Nothing was completed'}.", table)
 
 
-def quantile_lines(seen: Mapping[str, pd.Series[int]]) -> go.Figure:
+def quantile_lines(seen: Mapping[str, pd.Series[int]], time: str = "service") -> go.Figure:
     """A line per name, the latency at each share; ``seen`` is how often each latency (us, sorted) was seen."""
-    fig = figure("share of operations (slow end stretched)", "service time (ms, log)")
+    fig = figure("share of operations (slow end stretched)", f"{time} time (ms, log)")
     longest = max((int(one.sum()) for one in seen.values()), default=1)
     for index, (name, one) in enumerate(seen.items()):
         look, points = series(index), slow_end(one)

@@ -217,13 +217,21 @@ def run(result: Result) -> None:
         if manifest.one_by_one:
             _executions(result)
         else:
-            console.print(table(result.latencies.reset_index(), columns=_LATENCIES))
+            _latencies(result)
         for effect in summary.get("faults", []):
             console.print(f"  fault: {effect_text(effect, metric)}", markup=False)
     checks(_without_passed_conditions(result.checks))
     for warning in result.warnings:
         console.print(f"  [yellow]warning[/]: {escape(warning)}")
     console.print(f"  {escape(manifest.notice)}", style="dim")
+
+
+def _latencies(result: Result) -> None:
+    """The quantiles of each operation, and of response times where they differ from service times."""
+    response, service = result.response_times.reset_index(), result.latencies.reset_index()
+    if len(response):
+        console.print(table(response, "response time (from the scheduled start)", columns=_LATENCIES))
+    console.print(table(service, "service time" if len(response) else None, columns=_LATENCIES))
 
 
 def _executions(result: Result) -> None:

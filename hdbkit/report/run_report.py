@@ -137,9 +137,11 @@ def answer(manifest: Manifest) -> str:
         return f"The run is {manifest.status.value} and has no result{f': {note}' if note else ''}."
     value, metric = result.get("metric_value"), manifest.metric
     words = _value_words(metric, value) if value is not None else f"{metric.name} is unknown{_why(result)}"
-    p95 = result["operations"].get(manifest.headline, {}).get("p95_us")
+    line = result["operations"].get(manifest.headline, {})
+    p95 = line.get("response", line).get("p95_us")
     has_quantiles = p95 is not None and not manifest.one_by_one
     latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95)} ms" if has_quantiles else ""
+    latency += " from the scheduled start" if latency and manifest.paced else ""
     words += f" ({all_per_s(result['operations_per_s'], manifest.noun)} of all types)"
     return f"{words}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
 
@@ -207,6 +209,7 @@ def tables(manifest: Manifest) -> list[Table]:
     lines = [(name, line) for name, line in result["operations"].items() if line["count"]]
     if manifest.one_by_one:
         return [_times(lines, noun), *_traffic(result, noun)]
+    response = _response_times(lines, noun) if manifest.paced else []
     head = [noun, "count", "per second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
         [name, f"{line['count']:,}", number(line["count"] / result["window_s"])]
@@ -215,7 +218,19 @@ def tables(manifest: Manifest) -> list[Table]:
         for name, line in lines
     ]
     title = f"{plural(noun).capitalize()} of the window (service time in ms)"
-    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)]), *_traffic(result, noun)]
+    return [*response, Table(title, head, rows, [False, *[True] * (len(head) - 1)]), *_traffic(result, noun)]
+
+
+def _response_times(lines: list[tuple[str, dict[str, Any]]], noun: str) -> list[Table]:
+    """The times from the scheduled start of each operation to its end."""
+    head = [noun, "count", "p50", "p90", "p95", "p99", "p99.9", "max"]
+    rows = [
+        [name, f"{line['count']:,}", *(milliseconds(line["response"][quantile]) for quantile in QUANTILES)]
+        for name, line in lines
+        if line.get("response")
+    ]
+    title = f"{plural(noun).capitalize()} of the window (response time in ms, from the scheduled start)"
+    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)])]
 
 
 def _times(lines: list[tuple[str, dict[str, Any]]], noun: str) -> Table:

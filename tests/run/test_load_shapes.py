@@ -62,7 +62,7 @@ def test_a_stall_is_hidden_by_service_time_and_shown_by_response_time(null_targe
     """100 operations per second; all calls that begin between 1 s and 2 s wait until 2 s.
 
     With calls that take no time, the operation due k * 10 ms into the stall has a response time of
-    1000 - 10 k ms: of 300 operations 100 are slow, the p95 is the 16th slowest (850 ms) and the p75 the 76th (250 ms).
+    1000 - 10 k ms: of 300 operations 100 are slow, the p95 is the 16th slowest (850 ms), the p75 the 76th (250 ms).
     """
     load = Load(rate=100, arrivals="uniform", rampup_s=0, duration_s=3.3, iterations=300)
     result = hdbkit.run(null_target(stall_at_s=1, stall_s=1), load=load)

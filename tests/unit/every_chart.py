@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hdbkit.analysis.comparison.history import segments
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import compared
 from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.by_operation import operation_verdicts
 from hdbkit.analysis.sweep.effects import main_effects
@@ -19,6 +21,7 @@ from hdbkit.analysis.sweep.interactions import interactions
 from hdbkit.analysis.sweep.planning import Noise
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import PlannedPower
+from hdbkit.arrivals import due_us
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.history_chart import history_chart
@@ -30,6 +33,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.workloads.tproc_h import QUERY_TIME
 from tests.unit.synthetic import (
+    DETAILS,
     GRID,
     METRIC,
     operations,
@@ -55,10 +59,26 @@ def finished(path: Path, seed: int = 1, users: int = 4) -> tuple[RunFolder, Mani
     return made.folder, manifest
 
 
+def open_loop(path: Path) -> tuple[RunFolder, Manifest]:
+    """A run of 8 s at a rate that it does not keep: of each user every second operation is served, ever later."""
+    load = {"rate": 400, "arrivals": "uniform", "virtual_users": 2}
+    served = [np.concatenate([*islice(due_us(load, 400, user), 3)])[::2] for user in range(2)]
+    due = np.concatenate([one[one < 10_000_000] for one in served])
+    rows = pd.DataFrame(dict.fromkeys([*columns.OPERATIONS, *DETAILS], np.zeros(len(due), np.int64)))
+    users = np.repeat(range(2), [int((one < 10_000_000).sum()) for one in served])
+    rows = rows.assign(virtual_user=users, t_start_us=due + due // 10, wait_us=due // 10, latency_us=800, operation=1)
+    made = write_run(path, users=2, duration_s=8, rows=rows, load={"rate": 400, "arrivals": "uniform"})
+    found = schedule_of(made.folder, made.manifest)
+    write_table(made.folder.table("schedule"), found.rows, columns.SCHEDULE)
+    result = summarize(made.folder, made.manifest) | {"schedule": found.result}
+    return made.folder, made.manifest.model_copy(update={"result": result})
+
+
 def every_chart(root: Path) -> dict[str, Chart]:
     """By what they are of and their key, such as ``run latency``."""
     run, other = finished(root / "a-run"), finished(root / "another", seed=2, users=2)
     found = {f"run {chart.key}": chart for chart in run_charts(*run)}
+    found |= {f"open-loop {chart.key}": chart for chart in run_charts(*open_loop(root / "open-loop"))}
     for name, users in (("sweep", (4,)), ("users-sweep", (1, 4))):
         runs, verdicts, effects = sweep_frames(users=users)
         ids = list(runs["run_id"])

@@ -18,6 +18,7 @@ from hdbkit.charts import run_charts, script, style, sweep_charts
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import by_worth
 from hdbkit.results import columns
+from tests.unit.every_chart import open_loop
 from tests.unit.sweeps import synthetic_runs
 from tests.unit.synthetic import GRID, METRIC, Synthetic, sweep_frames, write_run, write_table
 
@@ -227,3 +228,16 @@ def test_a_configuration_that_failed_leaves_the_others_their_charts() -> None:
     assert [chart.key for chart in charts] == ["effects", "configurations", "grid"]
     assert json.dumps([chart.figure.to_plotly_json() for chart in charts], allow_nan=False)
     assert "durable=off" in charts[1].alternative
+
+
+def test_an_open_loop_shows_response_times_first_and_what_was_offered(tmp_path: Path) -> None:
+    charts = {one.key: one for one in run_charts.run_charts(*open_loop(tmp_path / "open"))}
+    assert [*charts][:4] == ["throughput", "rates", "lateness", "backlog"]
+    axes = {key: one.figure.layout.yaxis.title.text for key, one in charts.items()}
+    assert axes["response_over_time"].startswith("response time of")
+    assert axes["latency_over_time"].startswith("service time of")
+    assert (axes["response"], axes["latency"]) == ("response time (ms, log)", "service time (ms, log)")
+    assert "400 transactions per second were due (offered)" in charts["rates"].alternative
+    assert set(charts["rates"].table["offered"]) == {400}
+    assert charts["lateness"].table["max"].max() > 800
+    assert charts["backlog"].table["backlog"].is_monotonic_increasing

@@ -25,6 +25,8 @@ SECOND_QUANTILES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 SERVICE_US = "latency_us"
 RESPONSE_US = "latency_us + wait_us"
+TIMES: Mapping[str, str] = {"service": SERVICE_US, "response": RESPONSE_US}
+"""Each kind of time, from the start and from the scheduled start of an operation to its end."""
 ROWS_AT_A_TIME = 12_500_000
 """A long run is read in slices of about this many rows, so that memory does not grow with its length."""
 
@@ -40,7 +42,7 @@ def counts(folder: RunFolder, window: Window, latency: str = SERVICE_US) -> pd.D
     return histogram.sort_values(["operation", "outcome", "error_class", "latency_us"], ignore_index=True)
 
 
-def by_second(folder: RunFolder, window: Window, step_s: int = 1) -> pd.DataFrame:
+def by_second(folder: RunFolder, window: Window, step_s: int = 1, latency: str = SERVICE_US) -> pd.DataFrame:
     """Each second of the window and operation: second, operation, n, p50_us, p95_us, p99_us, max_us.
 
     ``second`` counts from the window's start. With ``step_s`` each row covers this many seconds and ``second`` is
@@ -48,21 +50,23 @@ def by_second(folder: RunFolder, window: Window, step_s: int = 1) -> pd.DataFram
     """
     whole = int(window.duration_s) // step_s
     step = max(1, min(whole, whole * ROWS_AT_A_TIME // max(1, row_count(folder))))
-    parts = [_slice(folder, window, step_s, range(at, min(at + step, whole))) for at in range(0, whole, step)]
+    parts = [
+        _slice(folder, window, step_s, range(at, min(at + step, whole)), latency) for at in range(0, whole, step)
+    ]
     columns = ["second", "operation", "n", *(f"{name}_us" for name in SECOND_QUANTILES), "max_us"]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def _slice(folder: RunFolder, window: Window, step_s: int, steps: range) -> pd.DataFrame:
+def _slice(folder: RunFolder, window: Window, step_s: int, steps: range, latency: str) -> pd.DataFrame:
     step_us = step_s * 1_000_000
     part = Window(window.start_us + steps.start * step_us, window.start_us + steps.stop * step_us)
     second = f"((t_end_us - {window.start_us}) // {step_us} * {step_s})::INTEGER"
-    selected = f"quantile_disc(latency_us, {list(SECOND_QUANTILES.values())})"
+    selected = f"quantile_disc({latency}, {list(SECOND_QUANTILES.values())})"
     with operations_of(folder, part) as rows:
         found: pd.DataFrame = (
             rows.filter(f"outcome <> {Outcome.FAILED.value}")
             .aggregate(
-                f"{second} AS second, operation, count(*)::BIGINT AS n, {selected} AS q, max(latency_us) AS max_us",
+                f"{second} AS second, operation, count(*)::BIGINT AS n, {selected} AS q, max({latency}) AS max_us",
                 f"{second}, operation",
             )
             .project(
