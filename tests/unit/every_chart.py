@@ -66,7 +66,7 @@ def open_loop(path: Path) -> tuple[RunFolder, Manifest]:
     due = np.concatenate([one[one < 10_000_000] for one in served])
     rows = pd.DataFrame(dict.fromkeys([*columns.OPERATIONS, *DETAILS], np.zeros(len(due), np.int64)))
     users = np.repeat(range(2), [int((one < 10_000_000).sum()) for one in served])
-    rows = rows.assign(virtual_user=users, t_start_us=due + due // 10, wait_us=due // 10, latency_us=800, operation=1)
+    rows = rows.assign(virtual_user=users, t_start_us=due + due // 10, wait_us=due // 10, latency_us=800)
     made = write_run(path, users=2, duration_s=8, rows=rows, load={"rate": 400, "arrivals": "uniform"})
     found = schedule_of(made.folder, made.manifest)
     write_table(made.folder.table("schedule"), found.rows, columns.SCHEDULE)
