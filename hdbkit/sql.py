@@ -3,11 +3,11 @@
 Files are SQL, or scripts (Lua) and commands of an engine without SQL. In a file, each statement follows a line
 ``-- name: create_accounts``; the comment lines after that are its description, and comment lines at its end belong to
 the next statement. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of
-these) inserted into the text. A script states its parameters, and the columns of its result, in two lines of its
+these) inserted into the text. A script states its parameters, and the columns of its result, in lines of its
 description, ``-- parameters: account_id, amount`` and ``-- returns: balance(100), owner``; what is in parentheses
-says how the engine stores a value. In a cluster, ``-- key: {$account_id}`` is the key on whose node it runs;
-``-- nodes: sum`` says that it runs on each node and the numbers are added (``rows``: all rows; ``common``: the rows
-that each node returns).
+says how the engine stores a value. So does a call in SQL whose results are values that it sets. In a cluster,
+``-- key: {$account_id}`` is the key on whose node it runs; ``-- nodes: sum`` says that it runs on each node and the
+numbers are added (``rows``: all rows; ``common``: the rows that each node returns).
 
 ``{{limit(1)}}`` is a fragment: what engines write differently. It is defined in ``schemas/ansi/fragments.sql`` after
 a line ``-- fragment: limit(rows)``, with ``{rows}`` for its argument, and again in the folder of a dialect that
@@ -314,9 +314,9 @@ def made(name: str, body: str, origin: Path) -> Statement:
     """A statement from its text; leading comment lines are its description."""
     lines = body.strip().splitlines()
     leading = _leading_comment(lines)
-    stated = {
-        found[1]: tuple(re.findall(r"[^,\s]+", found[2])) for found in map(_DECLARED.fullmatch, leading) if found
-    }
+    stated: dict[str, tuple[str, ...]] = {}
+    for found in filter(None, map(_DECLARED.fullmatch, leading)):
+        stated[found[1]] = (*stated.get(found[1], ()), *re.findall(r"[^,\s]+", found[2]))
     comment = [line.removeprefix("--").strip() for line in leading if not _DECLARED.fullmatch(line)]
     text = "\n".join(lines[len(leading) :]).strip().removesuffix(";")
     declared = stated.get("parameters", () if origin.suffix in _SCRIPTS else None)

@@ -74,6 +74,8 @@ class DbapiSession:
     values_per_insert = 0
     """The number of values of an INSERT of several rows; 0: a bulk load is the driver's ``executemany``, and a batch
     has an INSERT for each row."""
+    insertion = "insert_row"
+    """The statement with the beginning of a bulk load's INSERT."""
 
     def __init__(self, connection: Any, engine: DbapiDatabase, scope: Scope) -> None:
         self.connection, self.engine = connection, engine
@@ -242,7 +244,7 @@ class DbapiSession:
 
     def _insertion(self, table: Table) -> tuple[str, Piece]:
         """The beginning of an INSERT, and the placeholders of a row."""
-        statement = in_scope({}, self.engine.dialects, "insert_row")
+        statement = in_scope({}, self.engine.dialects, self.insertion)
         places = Statement("", ", ".join(f":{name}" for name in table.columns), statement.origin, "")
         head = statement.filled({"table": table.name, "columns": table.columns})
         return head.text, piece(places, self.engine.paramstyle)

@@ -17,6 +17,8 @@ _ROW = re.compile(r"\s*INSERT\b.*\bVALUES\s*(\((?:\?|%s)(?:\s*,\s*(?:\?|%s))*\))
 """An INSERT of one row that is all values, with placeholders that can be repeated."""
 _BLOCK = "create_routine_"
 """Statements with these names are sent whole: a body has semicolons of its own."""
+_END_OF_BLOCK = re.compile(r"^/[ \t]*$", re.MULTILINE)
+"""A line with a slash alone ends a command whose semicolons are its own."""
 
 
 class Piece(NamedTuple):
@@ -31,7 +33,7 @@ class Piece(NamedTuple):
         """What makes the values that the driver takes of the values of these parameters."""
         places = [parameters.index(name) for name in self.names]
         if self.by_name:
-            return lambda values: {name: values[place] for name, place in zip(self.names, places, strict=True)}
+            return lambda values: {_place(n): values[at] for n, at in zip(self.names, places, strict=True)}
         if places == list(range(len(parameters))):
             return list
         return itemgetter(*places) if len(places) > 1 else lambda values: [values[place] for place in places]
@@ -69,7 +71,9 @@ class Compiled:
 
 
 def pieces_of(text: str) -> list[str]:
-    """The commands of a text, which semicolons outside of quotes and comments separate."""
+    """The commands of a text, which semicolons outside of quotes and comments separate, or lines with a slash."""
+    if _END_OF_BLOCK.search(text):
+        return [one.strip() for one in _END_OF_BLOCK.split(text) if one.strip()]
     found = [""]
     for part in _TOKEN.findall(text):
         if part == ";":
@@ -81,7 +85,7 @@ def pieces_of(text: str) -> list[str]:
 
 def compiled(statement: Statement, paramstyle: str) -> Compiled:
     """A statement for a driver with this ``paramstyle`` (PEP 249)."""
-    whole = statement.name.startswith(_BLOCK)
+    whole = statement.name.startswith(_BLOCK) and not _END_OF_BLOCK.search(statement.text)
     texts = [statement.text] if whole else pieces_of(statement.text)
     pieces = tuple(piece(Statement("", text, statement.origin, ""), paramstyle) for text in texts)
     return Compiled(statement.name, statement.parameters, pieces, statement.may_roll_back)
@@ -103,8 +107,8 @@ def piece(statement: Statement, paramstyle: str) -> Piece:
             "qmark": "?",
             "format": "%s",
             "numeric": f":{index}",
-            "named": f":{name}",
-            "pyformat": f"%({name})s",
+            "named": f":{_place(name)}",
+            "pyformat": f"%({_place(name)})s",
         }[paramstyle]
 
     escaped = plain(statement.text, paramstyle).text
@@ -112,3 +116,8 @@ def piece(statement: Statement, paramstyle: str) -> Piece:
     by_name = paramstyle in ("named", "pyformat")
     once = by_name or paramstyle == "numeric"
     return Piece(text, statement.parameters if once else tuple(used), by_name)
+
+
+def _place(name: str) -> str:
+    """The name of a value for the driver: that of no keyword, such as ``:size`` or ``:number`` would be."""
+    return f"{name}_"

@@ -27,8 +27,8 @@ def statement(text: str, name: str = "s") -> Statement:
         ("qmark", "SELECT a % 2 WHERE a = ? AND b = ? OR a > ?", [1, 2, 1]),
         ("format", "SELECT a %% 2 WHERE a = %s AND b = %s OR a > %s", [1, 2, 1]),
         ("numeric", "SELECT a % 2 WHERE a = :1 AND b = :2 OR a > :1", [1, 2]),
-        ("named", "SELECT a % 2 WHERE a = :a AND b = :b OR a > :a", {"a": 1, "b": 2}),
-        ("pyformat", "SELECT a %% 2 WHERE a = %(a)s AND b = %(b)s OR a > %(a)s", {"a": 1, "b": 2}),
+        ("named", "SELECT a % 2 WHERE a = :a_ AND b = :b_ OR a > :a_", {"a_": 1, "b_": 2}),
+        ("pyformat", "SELECT a %% 2 WHERE a = %(a_)s AND b = %(b_)s OR a > %(a_)s", {"a_": 1, "b_": 2}),
     ],
 )
 def test_values_are_passed_in_the_style_of_the_driver(paramstyle: str, text: str, given: object) -> None:

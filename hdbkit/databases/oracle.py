@@ -1,0 +1,222 @@
+"""Oracle Database 19c and later, through python-oracledb: thin by default, with Oracle's client library on demand.
+
+The workload's tables are in the account's own schema. There was no server to try it on: docs/engines.md states what
+was verified, and how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from types import MappingProxyType
+from typing import Any, cast
+
+from pydantic import Field
+
+from hdbkit.config import Isolation, Target
+from hdbkit.contracts import ApplyBy, Capability, Row, Schema, SchemaOptions, Session, SessionOptions, Workload
+from hdbkit.databases._access import LOOPBACK
+from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._oracle_connect import (
+    CLASS_OF,
+    DIRECT,
+    KIND,
+    LOAD,
+    NO_PRIVILEGE,
+    OPTIONS,
+    PORT,
+    THICK,
+    THIN,
+    VALUES,
+    code_and_text,
+    connected,
+    driver,
+)
+from hdbkit.databases._oracle_session import OracleSession
+from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
+from hdbkit.errors import ErrorClass, InputError, TransactionError
+from hdbkit.readings import Encryption, Timeout
+from hdbkit.sql import ANSI
+
+_ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
+_DATA, _OWN_SESSIONS = "the data were created with its present value", "its own sessions set it"
+_PROTECTED = MappingProxyType(
+    {
+        **dict.fromkeys(("local_listener", "remote_listener", "listener_networks", "forward_listener"), _ADDRESS),
+        **dict.fromkeys(("service_names", "dispatchers", "instance_name", "instance_number"), _ADDRESS),
+        **dict.fromkeys(("db_name", "db_unique_name", "db_domain", "cluster_database"), _ADDRESS),
+        **dict.fromkeys(("enable_pluggable_database", "remote_login_passwordfile"), _ADDRESS),
+        **dict.fromkeys(
+            ("control_files", "spfile", "db_create_file_dest", "diagnostic_dest", "undo_tablespace"), _FILES
+        ),
+        **dict.fromkeys(("db_block_size", "compatible", "max_string_size"), _DATA),
+        **dict.fromkeys(("nls_date_format", "nls_numeric_characters"), _OWN_SESSIONS),
+    }
+)
+
+
+class OracleSchemaOptions(SqlSchemaOptions):
+    """The storage options of Oracle Database."""
+
+    checkpoint: bool = Field(
+        default=False, description="after a build, write all changed blocks and switch the redo log"
+    )
+
+
+class OracleSchema(SqlSchema):
+    """A schema in the account's own schema."""
+
+    def finish(self) -> None:
+        """Record that the schema is complete; then a checkpoint and a new redo log file, if they are wanted."""
+        super().finish()
+        if not self._options["checkpoint"]:
+            return
+        self.session.query("checkpoint")
+        if not self.session.query("is_pluggable")[0][0]:
+            self.session.query("switch_log")
+
+    def create(self, spec: str) -> None:
+        """Create what is missing. Raises ``InputError`` before, if this account may not do what follows the build."""
+        missing = (
+            [command for (command,) in self.session.query("grants_to_set")] if self._options["checkpoint"] else []
+        )
+        if missing:
+            raise InputError(
+                f"checkpoint needs a privilege; run as an administrator: {missing[0]}; or omit checkpoint"
+            )
+        super().create(spec)
+
+
+class Oracle(DbapiDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`."""
+
+    kind = KIND
+    title = "Oracle Database"
+    extra = KIND
+    driver = "oracledb"
+    paramstyle = "named"
+    dialects: tuple[str, ...] = (ANSI, KIND)
+    capabilities = frozenset(Capability) - {
+        Capability.OPTIMISTIC,
+        Capability.SCHEMAS,
+        Capability.LOCK_TIMEOUT,
+    }
+    gauges = frozenset({"waiting_locks", "instances"})
+    schema_options: type[SchemaOptions] = OracleSchemaOptions
+    connection_settings: Mapping[str, int] = MappingProxyType({"processes": 1})
+    protected_settings: Mapping[str, str] = _PROTECTED
+    default_port: int | None = PORT
+    preload: tuple[str, ...] = ("oracledb", "hdbkit.databases._oracle_session")
+    options = OPTIONS
+    option_values = VALUES
+    session_type = OracleSession
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Those of the driver; a connection that breaks may raise one of the operating system."""
+        return (driver().Error, OSError)
+
+    def mode(self) -> str:
+        """Whether this process uses the driver alone (thin), or Oracle's client library (thick)."""
+        return THIN if driver().is_thin_mode() else THICK
+
+    def driver_version(self) -> str:
+        """The driver, its mode, and the client library in thick mode."""
+        module = driver()
+        library = ""
+        if not module.is_thin_mode():
+            library = f", client library {'.'.join(map(str, module.clientversion()))}"
+        return f"python-oracledb {module.__version__} ({self.mode()}{library})"
+
+    def opened(self, target: Target, options: SessionOptions) -> Any:
+        """A connection to the only address of ``target``."""
+        return connected(target, options)
+
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """The address replaces the host; the name of a server behind tcps is then not its own."""
+        if not target.host:
+            raise InputError("connections would bypass the proxy; name host and port in the target, not a name")
+        if target.options.get("protocol") == "tcps" and target.options.get("server_dn_match") != "off":
+            raise InputError(
+                f"the driver verifies the name of the proxy instead of {target.host}; set the option server_dn_match "
+                "of the target to off"
+            )
+        return target.with_(host=LOOPBACK, port=port)
+
+    def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
+        """Formats, isolation, workers and the timeout of calls, which the driver keeps."""
+        own = cast(OracleSession, session)
+        own.query("set_formats")
+        if options.isolation is not None:
+            own.query(f"set_isolation_{Isolation(options.isolation).value}")
+        if options.parallel_workers is not None:
+            if options.parallel_workers:
+                own.query("set_parallel_workers", degree=options.parallel_workers)
+            else:
+                own.query("set_no_parallel_workers")
+        own.connection.call_timeout = options.statement_timeout_ms
+        if target.options.get(LOAD) == DIRECT:
+            own.load_directly()
+
+    def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
+        """By the code of the server or the driver; an error of the operating system is a lost connection."""
+        code, text = code_and_text(error)
+        if isinstance(error, OSError):
+            return ErrorClass.CONNECTION_LOST, code, text
+        return CLASS_OF.get(code, ErrorClass.OTHER), code, text
+
+    def asked(self, session: Session, operation: str, /, **arguments: Any) -> list[Row]:
+        """The answer to a question of the server; none where a privilege is missing, which doctor reports."""
+        try:
+            return super().asked(session, operation, **arguments)
+        except TransactionError as error:
+            if error.code in NO_PRIVILEGE:
+                return []
+            raise
+
+    def version(self, session: Session) -> str:
+        """With the pluggable database and the number of instances, if there are several."""
+        text = super().version(session)
+        rows = self.asked(session, "place")
+        database, container = rows[0][:2] if rows else ("", "")
+        notes = [f"PDB {container}"] if container and container != database else []
+        return f"{text} ({', '.join(notes)})" if notes else text
+
+    def encryption(self, session: Session, target: Target) -> Encryption | None:
+        """TLS by the protocol of the connection; what native encryption does is not known."""
+        rows = self.asked(session, "network_protocol")
+        if rows and str(rows[0][0]).lower() == "tcps":
+            return Encryption("TLS")
+        return Encryption() if self.mode() == THIN else None
+
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """Those of the account's profile, and that of calls, which the driver keeps."""
+        calls_ms = cast(OracleSession, session).connection.call_timeout
+        own = [Timeout("statements", calls_ms / 1000, "hdbkit")] if calls_ms else []
+        return [*own, *super().timeouts(session)]
+
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """ALTER SYSTEM, for all parameters."""
+        return [str(command) for (command,) in self.asked(session, "grants_to_set")] if kept or applied else []
+
+    def slow_load(self, session: Session) -> str | None:
+        """Arrays are sent; direct path is a choice, since it locks tables."""
+        return None
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema."""
+        return OracleSchema(self, target, workload)
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account if it is missing, with what a build needs; the database must exist."""
+        role = target.user or ""
+        with closing(self.connect(admin)) as session:
+            if session.query("account", role=role)[0][0]:
+                return []
+            session.query("create_role", role=role, password=target.new_password())
+        return [f"account {role}"]
+
+
+DATABASE = Oracle()

@@ -1,0 +1,40 @@
+-- Oracle Database 19c and later.
+
+-- fragment: smallint
+NUMBER(5)
+
+-- fragment: integer
+NUMBER(10)
+
+-- fragment: bigint
+NUMBER(19)
+
+-- fragment: decimal(precision, scale)
+NUMBER({precision},{scale})
+
+-- fragment: char(length)
+-- A CHAR does not equal a bound text without the blanks at its end.
+VARCHAR2({length} CHAR)
+
+-- fragment: text(length)
+VARCHAR2({length} CHAR)
+
+-- fragment: long_text
+CLOB
+
+-- fragment: timestamp
+-- To the second, in 7 bytes; the driver binds times as this type.
+DATE
+
+-- fragment: now
+SYSDATE
+
+-- fragment: date_value(value)
+-- A text or a bound date; the session sets the format of texts.
+CAST({value} AS DATE)
+
+-- fragment: substring(text, start, length)
+SUBSTR({text}, {start}, {length})
+
+-- fragment: hash_partitions(column)
+PARTITION BY HASH ({column}) PARTITIONS {partitions}
