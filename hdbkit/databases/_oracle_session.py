@@ -136,7 +136,11 @@ class OracleSession(DbapiSession):
     def bind(self, statement: str, arguments: Arguments) -> Any:
         """The commands of a statement with their values."""
         block = self._blocks.get(statement)
-        return super().bind(statement, arguments) if block is None else Call(self._prepared[statement][0], block, arguments)
+        return (
+            super().bind(statement, arguments)
+            if block is None
+            else Call(self._prepared[statement][0], block, arguments)
+        )
 
     def _whole(self, bound: Sequence[Any], send: Callable[[Sequence[Any]], list[Any]]) -> list[Any]:
         """Begin, run the calls and commit; a single call of a block commits itself."""

@@ -1,6 +1,6 @@
 """Every statement of Oracle Database is read by a grammar: by sqlfluff's, by PMD's of PL/SQL (Java), or by both.
 
-No server is needed. Both read the syntax alone: a wrong name or type passes. ``make test`` fetches PMD's jars (.ci/tools).
+No server is needed. Both read the syntax alone: a wrong name or type passes. PMD's jars come with ``make tools``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 PMD = CACHE / "hdbkit" / "plsql"
 DIALECTS = (ANSI, "oracle")
-WORDS = {"partitions": 8, "table": "stock", "columns": ("a", "b"), "degree": 4, "cluster": "c", "column": "a"}
+WORDS = {"partitions": 8, "table": "stock", "columns": ("a", "b"), "degree": 4, "column": "a"}
 BLOCK = re.compile(r"(DECLARE|BEGIN|CREATE OR REPLACE PACKAGE)\b")
 UNREAD_BY_SQLFLUFF = {
     *("server.checkpoint.0", "server.switch_log.0"),  # ALTER SYSTEM

@@ -72,16 +72,6 @@ FROM user_tab_statistics
 WHERE object_type = 'TABLE' AND (last_analyzed IS NULL OR stale_stats = 'YES')
 ORDER BY table_name;
 
--- name: list_clusters
--- Hash clusters without a table, of those that a build creates.
-SELECT LOWER(cluster_name) FROM user_clusters
-WHERE cluster_name LIKE '%\_CLUSTER' ESCAPE '\'
-  AND cluster_name NOT IN (SELECT cluster_name FROM user_tables WHERE cluster_name IS NOT NULL)
-ORDER BY cluster_name;
-
--- name: drop_cluster
-DROP CLUSTER {cluster};
-
 -- name: switch_log
 -- Starts a new redo log file; a pluggable database cannot.
 ALTER SYSTEM SWITCH LOGFILE;
