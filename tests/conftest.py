@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from hdbkit.cli import main
 from hdbkit.config import sweep_spec
+from tests import generated
 from tests.forked import Forked
 
 settings.register_profile("busy host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -101,6 +103,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return crashed
 
     return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def generated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the generator of TPROC-H gave is kept for all workers of these tests."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "tproc_h"
+    folder.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(generated.FOLDER, str(folder))
+        yield
 
 
 @pytest.fixture(autouse=True)

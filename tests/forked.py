@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.processes import ONE_THREAD
+from tests import generated
 
 PROGRAMS = (
     "hdbkit.execution.supervisor", "hdbkit.build.loader", "hdbkit.api.sweep_process", "hdbkit.agent", "hdbkit.cli",
@@ -114,6 +115,7 @@ class Source:
 _source = Source()
 
 os.fsync = lambda _: None  # type: ignore[assignment]  # tests kill processes, of which the kernel keeps all, not hosts
+generated.keep()
 
 
 def _started() -> socket.socket:

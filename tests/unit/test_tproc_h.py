@@ -24,6 +24,7 @@ from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet
 from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
 from hdbkit.workloads.tproc_h.tables import TABLES
+from tests import generated
 
 SMALL = TprocHSpec(scale_factor=0.01)
 
@@ -112,6 +113,7 @@ def test_the_parts_of_a_scale_have_all_rows(scale_factor: float, count: int) -> 
 
 def test_a_missing_generator_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(population, "_TOOL", "no-such-generator")
+    monkeypatch.delenv(generated.FOLDER)
     with pytest.raises(InputError, match="TPROC-H needs no-such-generator"):
         next(iter(population.part(SMALL, "region-1-1"))).chunks.__next__()
 
