@@ -21,7 +21,8 @@ from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.report import run_card, run_report
-from hdbkit.results.catalog import find_run, list_runs
+from hdbkit.results.catalog import find_run, list_runs, profiles_of
+from hdbkit.results.differences import configurations, differing
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.query_plans import QueryPlan, read_plans
@@ -224,8 +225,12 @@ def result(run_id: str = "last", *, workspace: Workspace | None = None) -> Resul
     return Result(find_run(found.results, run_id), found)
 
 
-def runs(where: str | None = None, *, workspace: Workspace | None = None) -> pd.DataFrame:
+def runs(where: str | None = None, *, wide: bool = False, workspace: Workspace | None = None) -> pd.DataFrame:
     """List all runs, newest first; ``where`` filters by columns, such as ``virtual_users = 8``.
+
+    With ``wide``, each option of schema or load and each setting of the server in which the listed runs differ is a
+    further column (names in ``.attrs["differing"]``); ``configuration`` has all of these as a text, ``profile`` the
+    profile of the run. Settings that nobody changed in any run are left out, and so are the port and paths.
 
     Unreadable folders are omitted; ``.attrs["damaged"]`` contains one sentence for each.
 
@@ -236,6 +241,7 @@ def runs(where: str | None = None, *, workspace: Workspace | None = None) -> pd.
 
     Example:
         >>> hdbkit.runs("label = 'nightly'")[["run_id", "metric_value"]]  # doctest: +SKIP
+        >>> hdbkit.runs(wide=True).groupby("configuration")["metric_value"].median()  # doctest: +SKIP
     """
     root = (workspace or DEFAULT).results
     listing = list_runs(root, where)
@@ -243,8 +249,16 @@ def runs(where: str | None = None, *, workspace: Workspace | None = None) -> pd.
         status if Status(status).ended else _status_now(RunFolder(root / run_id), status)
         for run_id, status in zip(listing.runs["run_id"], listing.runs["status"], strict=True)
     ]
-    listing.runs.attrs["damaged"] = listing.damaged
-    return listing.runs
+    if not wide:
+        listing.runs.attrs["damaged"] = listing.damaged
+        return listing.runs
+    found = differing(listing.runs, listing.details)
+    profiles = profiles_of(listing.runs, finished=False).groupby("run_id")["profile"].first()
+    more = listing.runs.join(found).assign(
+        configuration=configurations(found), profile=listing.runs["run_id"].map(profiles)
+    )
+    more.attrs |= {"damaged": listing.damaged, "differing": list(found.columns)}
+    return more
 
 
 def _status_now(folder: RunFolder, noted: str) -> str:

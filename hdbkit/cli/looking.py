@@ -88,11 +88,14 @@ def runs_list(
             help="SQL filter over columns, metrics and options, such as \"virtual_users = 8 and label = 'nightly'\""
         ),
     ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="with a column for each option and setting in which the runs differ")
+    ] = False,
     csv: Annotated[bool, typer.Option("--csv", help="print all columns as CSV")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the runs, newest first."""
-    found = api.runs(where)
+    found = api.runs(where, wide=wide)
     for sentence in found.attrs["damaged"]:
         show.notes.print(f"skipped: {sentence}", markup=False)
     if as_json:
@@ -100,7 +103,7 @@ def runs_list(
     elif csv:
         found.to_csv(sys.stdout, index=False)
     else:
-        show.console.print(show.table(found, columns=_SHORT, omit=_OMITTED))
+        show.console.print(show.table(found, columns=[*_SHORT, *found.attrs.get("differing", ())], omit=_OMITTED))
 
 
 def runs_show(

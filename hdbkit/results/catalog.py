@@ -19,6 +19,7 @@ import pandas as pd
 
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import irregular_entry
+from hdbkit.results.differences import settings_of
 from hdbkit.results.folder import RunFolder, only_match, run_folders
 from hdbkit.results.manifest import Manifest
 
@@ -47,9 +48,10 @@ _COLUMNS = {
 }
 _LISTED = 10
 """How many runs of an ambiguous label are listed."""
-_HIDDEN = {"options": "TEXT", "changed_ns": "INTEGER"}
-"""Internal columns: the options of schema and load as JSON, and the time of the manifest's last change."""
-_INDEX_VERSION = 3
+_HIDDEN = {"options": "TEXT", "settings": "TEXT", "changed_ns": "INTEGER"}
+"""Internal columns: options of schema and load and settings of the server as JSON, the manifest's last change."""
+_DETAILS = ["options", "settings"]
+_INDEX_VERSION = 4
 """Changes with the content of the rows: an index of another version is rebuilt."""
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*' | "(?P<quoted>(?:[^"]|"")*)" | `[^`]*` | \[[^\]]*\] | --[^\n]* | /\*.*?\*/ | \w+ | .""",
@@ -67,6 +69,8 @@ class Listing:
 
     runs: pd.DataFrame
     damaged: list[str]
+    details: pd.DataFrame
+    """For each run, as JSON: ``options`` of schema and load, changed and varied ``settings`` of the server."""
 
 
 def list_runs(root: Path, where: str | None = None) -> Listing:
@@ -82,7 +86,7 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
         InputError: it is not a valid filter, or names an unknown column.
     """
     if not root.is_dir():
-        return Listing(pd.DataFrame(columns=list(_COLUMNS)), [])
+        return Listing(pd.DataFrame(columns=list(_COLUMNS)), [], pd.DataFrame(columns=_DETAILS))
     path = root / "catalog.sqlite"
     if path.is_symlink():
         return _listed(Path(":memory:"), root, where)
@@ -138,11 +142,12 @@ def profile_tag(name: str) -> str:
     return f"profile:{name}"
 
 
-def profiles_of(runs: pd.DataFrame) -> pd.DataFrame:
-    """A row for each run with a result and each of its profiles: the columns of ``runs``, and ``profile``."""
+def profiles_of(runs: pd.DataFrame, *, finished: bool = True) -> pd.DataFrame:
+    """A row for each run, by default only with a result, and each of its profiles: with the column ``profile``."""
     tags = runs["tags"].map(json.loads).explode()
     names = tags[tags.astype(str).str.startswith(profile_tag(""))].astype(str).str.removeprefix(profile_tag(""))
-    return runs.join(names.rename("profile"), how="inner").dropna(subset=["metric_value"])
+    found = runs.join(names.rename("profile"), how="inner")
+    return found.dropna(subset=["metric_value"]) if finished else found
 
 
 def runs_of_profile(root: Path, name: str) -> list[str]:
@@ -154,7 +159,8 @@ def runs_of_profile(root: Path, name: str) -> list[str]:
 def _listed(path: Path, root: Path, where: str | None) -> Listing:
     with closing(_prepared(path)) as catalog:
         damaged = _refresh(catalog, root)
-        return Listing(_select(catalog, where), damaged)
+        runs = _select(catalog, where)
+    return Listing(runs.drop(columns=_DETAILS), damaged, runs[_DETAILS])
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
@@ -185,7 +191,9 @@ def _refresh(catalog: sqlite3.Connection, root: Path) -> list[str]:
                 if known.get(folder.run_id) == changed_ns:
                     seen.add(folder.run_id)
                     continue
-                row = {**_row(folder.read()), "run_id": folder.run_id, "changed_ns": changed_ns}
+                manifest = folder.read()
+                settings = json.dumps(settings_of(folder, manifest.plan))
+                row = {**_row(manifest), "run_id": folder.run_id, "settings": settings, "changed_ns": changed_ns}
             except FileNotFoundError:  # removed since it was listed
                 continue
             except DamagedResult as error:
@@ -250,13 +258,14 @@ def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
     catalog.execute("PRAGMA query_only = ON")
     more = {} if where is None else _more_columns(catalog)
     columns = ", ".join(["*", *(f'{text} AS "{name}"' for name, text in more.items())])
+    wanted = [*_COLUMNS, *_DETAILS]
     condition = f"WHERE ({where})" if where else ""
     try:
         _require_one_condition(where or "", {*_COLUMNS, *more})
         cursor = catalog.execute(
-            f"SELECT {', '.join(_COLUMNS)} FROM (SELECT {columns} FROM runs) {condition} ORDER BY run_id DESC"  # noqa: S608
+            f"SELECT {', '.join(wanted)} FROM (SELECT {columns} FROM runs) {condition} ORDER BY run_id DESC"  # noqa: S608
         )
-        return pd.DataFrame(cursor.fetchall(), columns=list(_COLUMNS))
+        return pd.DataFrame(cursor.fetchall(), columns=wanted)
     except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, ValueError) as error:
         unknown = _NO_COLUMN.fullmatch(str(error))  # other messages quote the rest of the query
         why = f" (there is no column {unknown[1]})" if unknown else ""

@@ -65,7 +65,7 @@ def test_runs_on_a_narrow_screen_break_no_word(
 ) -> None:
     row = {"run_id": run_id, "status": "done", "metric_value": 123456.0, "metric": metric}
     row |= {"operations_per_s": 2345.6, "p95_us": 12345.6, "checks_failed": 12, "label": "nightly build"}
-    monkeypatch.setattr(looking.api, "runs", lambda _: _runs(row))
+    monkeypatch.setattr(looking.api, "runs", lambda _, **__: _runs(row))
     looking.runs_list()
     lines = shown.getvalue().splitlines()
     assert max(map(len, lines)) <= 80

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -17,7 +16,6 @@ from hdbkit import api
 from hdbkit.config import Load, Target
 from hdbkit.errors import InputError
 from hdbkit.widgets import RunsPanel
-from hdbkit.widgets.panels.runs import with_settings
 from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_errors, write_run
@@ -156,23 +154,7 @@ def test_report_and_table_come_to_the_browser_as_bytes(
     assert two[1].encode() in report[1][0]
 
 
-def test_only_settings_that_somebody_changed_are_axes_and_no_place_of_a_server(two: list[str]) -> None:
-    """Two engines: what only one has is missing for the other."""
-    changed = {"default": "", "unit": None, "changed": True}
-    for run_id, own in zip(two, ({"ours": {"value": "1", **changed}}, {}), strict=True):
-        at = api.result(run_id)
-        port = {"value": str(at.manifest.plan["target"].get("port")), **changed}
-        path = {"value": f"/var/{run_id}", **changed}
-        version = {"value": run_id, **changed, "changed": False}
-        size = {"value": run_id[-20:], **changed}
-        given = {"port": port, "data": path, "version": version, "size": size, **own}
-        at.folder.settings.write_text(json.dumps(given), encoding="utf-8")
-    frame = with_settings(api.runs())
-    assert list(frame.columns) == ["virtual_users", "scale", "database", "size", "metric_value"]
-
-
 def test_settings_of_runs_are_the_axes_of_the_chart(panel: RunsPanel, two: list[str]) -> None:
-    assert list(with_settings(panel.runs).columns)[:2] == ["virtual_users", "scale"]
     press(panel, "Settings and results")
     until(lambda: panel.chart.value)
     assert "Which values do the fastest runs have in common?" in panel.chart.value

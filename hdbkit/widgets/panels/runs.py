@@ -15,7 +15,7 @@ from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.wording import many
 from hdbkit.charts.parallel_chart import parallel_coordinates
-from hdbkit.errors import HdbkitError, InputError
+from hdbkit.errors import InputError
 from hdbkit.results.folder import RunFolder
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, html_table, row
@@ -23,7 +23,6 @@ from hdbkit.widgets.parts.links import FileLink
 from hdbkit.widgets.parts.pick_table import MAX_ROWS, PickTable
 from hdbkit.widgets.parts.pictures import charts_html
 from hdbkit.widgets.parts.python_code import call_code, first_lines
-from hdbkit.workspace import DEFAULT, Workspace
 
 COLUMNS = (
     "run_id",
@@ -40,8 +39,9 @@ COLUMNS = (
     "tags",
     "note",
 )
+_AXES = ("virtual_users", "scale", "database")
 MAX_DRAWN = 100
-"""Runs in the chart of settings, newest first; the settings are read folder by folder."""
+"""Runs in the chart of settings, newest first."""
 
 
 class RunsPanel(Panel):
@@ -110,9 +110,9 @@ class RunsPanel(Panel):
     def refresh(self) -> None:
         """Read the list again. Raises ``InputError`` for a wrong filter."""
         where = self.where.value.strip() or None
-        self.runs = api.runs(where, workspace=self.workspace)
+        self.runs = api.runs(where, wide=True, workspace=self.workspace)
         self.columns.allowed_tags = list(self.runs.columns)
-        listed = call_code("hdbkit.runs", repr(where) if where else "", workspace=self.workspace)
+        listed = call_code("hdbkit.runs", repr(where) if where else "", "wide=True", workspace=self.workspace)
         self.show_call(first_lines(self.workspace) + listed)
         self._show()
 
@@ -140,15 +140,18 @@ class RunsPanel(Panel):
 
     def _draw(self) -> None:
         chosen = self.runs[self.runs["run_id"].isin(self.picked)] if len(self.picked) > 1 else self.runs
-        self.say("reading the settings of the runs ...")
+        frame = chosen[chosen["metric_value"].notna()].head(MAX_DRAWN).set_index("run_id")
+        axes = [*_AXES, *self.runs.attrs["differing"]]
+        self.say("drawing ...")
 
         def work() -> None:
-            frame = with_settings(chosen[chosen["metric_value"].notna()].head(MAX_DRAWN), self.workspace)
-            varied = [name for name in frame.columns.drop("metric_value") if frame[name].nunique() > 1]
+            varied = [name for name in axes if frame[name].dropna().astype(str).nunique() > 1]
             if not varied:
                 raise InputError("these runs have equal settings; select others, or clear the filter")
             folders = [RunFolder(self.workspace.results / run_id) for run_id in frame.index]
-            chart = parallel_coordinates(frame, varied, common_metric({"runs": readable(folders)}))
+            chart = parallel_coordinates(
+                frame[[*axes, "metric_value"]], varied, common_metric({"runs": readable(folders)})
+            )
             self.chart.value = charts_html([chart])
             self.say("")
 
@@ -200,31 +203,6 @@ class RunsPanel(Panel):
         if not self.picked:
             raise InputError("select a run in the table first; Ctrl or Shift adds runs")
         return self.picked
-
-
-def with_settings(runs: pd.DataFrame, workspace: Workspace = DEFAULT) -> pd.DataFrame:
-    """One row per run: virtual users, scale, database, the settings in which the runs differ, the metric's value.
-
-    Of the settings, those that have their default in all runs are left out, and those that only state where a server
-    is: its port, and paths. A setting that another run's engine does not have is missing there.
-    """
-    settings = {run_id: _chosen(api.result(run_id, workspace=workspace)) for run_id in runs["run_id"]}
-    frame = pd.DataFrame({run_id: chosen["value"] for run_id, chosen in settings.items()}, dtype=object).T
-    changed = {name for chosen in settings.values() for name in chosen.index[chosen["changed"].astype(bool)]}
-    differ = [name for name in frame.columns if name in changed and frame[name].dropna().astype(str).nunique() > 1]
-    known = runs.set_index("run_id")[["virtual_users", "scale", "database", "metric_value"]]
-    return known.drop(columns="metric_value").join(frame[differ]).join(known["metric_value"])
-
-
-def _chosen(result: api.Result) -> pd.DataFrame:
-    """The settings of a run, with ``changed``, without its port and paths; none where they cannot be read."""
-    try:
-        found = result.settings[["value", "changed"]]
-    except (HdbkitError, KeyError):
-        return pd.DataFrame({"value": [], "changed": []})
-    place = str(result.manifest.plan["target"].get("port"))
-    value = found["value"].astype(str)
-    return found[(value != place) & ~value.str.startswith("/")]
 
 
 def _errors(result: api.Result) -> str:

@@ -1,0 +1,126 @@
+"""What differs between runs: options of schema and load, and settings of the server, as columns of a frame."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.config.quantities import quantity, quantity_text
+from hdbkit.results.folder import RunFolder
+
+Setting = tuple[str, str | None]
+"""A setting's value, and the server's default if that is known; texts with units."""
+_DRAWN_BY_HDBKIT = frozenset({"seed"})
+"""Options that differ from run to run by themselves."""
+_UNIT = re.compile(r"([1-9]\d*)?([A-Za-z]+)")
+_BETWEEN = " | "
+"""Between the values of a setting that alternates within a run."""
+
+
+def settings_of(folder: RunFolder, plan: Mapping[str, Any]) -> dict[str, Setting]:
+    """The settings of a run that somebody changed or a sweep varied; none where they cannot be read.
+
+    Left out are those that only state where the server is: its port, and paths.
+    """
+    try:
+        read = json.loads(folder.settings.read_bytes())
+        changed = {
+            name: (_text(one["value"], one.get("unit")), _text(one.get("default"), one.get("unit")))
+            for name, one in read.items()
+            if one.get("changed")
+        }
+    except (OSError, ValueError, AttributeError, KeyError, TypeError):
+        changed = {}
+    port = str((plan.get("target") or {}).get("port"))
+    kept = {name: one for name, one in changed.items() if one[0] != port and not str(one[0]).startswith("/")}
+    return {name: (value or "", default) for name, (value, default) in kept.items()} | _swept(plan, changed)
+
+
+def differing(runs: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
+    """A column for each option and setting in which the runs differ; the rows are those of ``runs``.
+
+    Args:
+        runs: a row per run, as the catalog lists them.
+        details: their ``options`` and ``settings`` as JSON, as the catalog has them.
+
+    An option that is not set is missing; it differs if another run of the same workload sets it. A setting that
+    nobody changed has its default, as another run of the same engine, best of the same version, states it.
+    """
+    options, settings = ([json.loads(one) for one in details[name]] for name in ("options", "settings"))
+    chosen = pd.DataFrame(options, index=runs.index, dtype=object)
+    chosen = chosen.drop(columns=[name for name in chosen if name in runs or name in _DRAWN_BY_HDBKIT])
+    set_by_some = chosen.notna().groupby(runs["workload"]).mean()
+    own = [name for name in chosen if _several(chosen[name]) or set_by_some[name].between(0, 1, "neither").any()]
+    on_server = _with_defaults(runs, settings)
+    varied = [name for name in on_server if name not in own and name not in runs and _several(on_server[name])]
+    found = chosen[own].join(on_server[varied])
+    return found.apply(_numbers)
+
+
+def configurations(differences: pd.DataFrame) -> pd.Series[str]:
+    """The differing values of each run as one text: ``partitions=4, shared_buffers=1GB``."""
+    columns = [
+        values.map(
+            lambda one, name=name: "" if pd.isna(one) else f"{name}={f'{one:g}' if isinstance(one, float) else one}"
+        )
+        for name, values in differences.items()
+    ]
+    texts = (
+        [", ".join(filter(None, row)) for row in zip(*columns, strict=True)] if columns else [""] * len(differences)
+    )
+    return pd.Series(texts, index=differences.index, dtype=object)
+
+
+def _swept(plan: Mapping[str, Any], read: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Setting]:
+    """The settings that a sweep gave the run, with all values of those that alternate within it."""
+    alternating = (plan.get("slices") or {}).get("settings") or [(plan.get("sweep") or {}).get("settings") or {}]
+    values: dict[str, list[str]] = {}
+    for one in alternating:
+        for name, value in one.items():
+            values.setdefault(name, []).append(_text(value, None) or "")
+    return {
+        name: (_BETWEEN.join(dict.fromkeys(given)), read.get(name, (None, None))[1]) for name, given in values.items()
+    }
+
+
+def _with_defaults(runs: pd.DataFrame, settings: Sequence[Mapping[str, Setting]]) -> pd.DataFrame:
+    servers = list(zip(runs["database"], runs["version"].fillna(""), strict=True))
+    defaults: dict[tuple[str, str], dict[str, str]] = {}
+    for (kind, version), of_run in zip(servers, settings, strict=True):
+        known = {name: default for name, (_, default) in of_run.items() if default is not None}
+        defaults.setdefault((kind, version), {}).update(known)
+        defaults.setdefault((kind, ""), {}).update(known)
+    rows = [
+        {**defaults[kind, ""], **defaults[kind, version], **{name: value for name, (value, _) in of_run.items()}}
+        for (kind, version), of_run in zip(servers, settings, strict=True)
+    ]
+    return pd.DataFrame(rows, index=runs.index, dtype=object)
+
+
+def _several(values: pd.Series[Any]) -> bool:
+    return values.dropna().astype(str).nunique() > 1
+
+
+def _numbers(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Numbers as numbers, where all known values are some."""
+    known = values.dropna()
+    if any(isinstance(one, bool) for one in known):
+        return values
+    converted = pd.to_numeric(values, errors="coerce")
+    return converted if converted.notna().sum() == len(known) else values
+
+
+def _text(value: Any, unit: str | None) -> str | None:
+    """A value with its unit, in the largest in which it is whole: 16384 of ``8kB`` is ``128MB``."""
+    if value is None:
+        return None
+    text, found = str(value), _UNIT.fullmatch(unit or "")
+    number = quantity(f"{text}{found[2]}" if found else text)
+    if number is None or number.amount <= 0 or (number.unit == "" and not found):
+        return text
+    return quantity_text(replace(number, amount=number.amount * int((found and found[1]) or 1), unit=""))
