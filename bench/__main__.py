@@ -23,6 +23,7 @@ BENCHES = (
     "journal",
     "build",
     "mariadb",
+    "tproc_h",
     "watched",
     "report_page",
 )

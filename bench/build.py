@@ -6,6 +6,7 @@ statistics and checks the whole; the two last steps have no counterpart in the f
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-import hdbkit
 from bench.common import (
     Command,
     blocks,
@@ -25,8 +25,9 @@ from bench.common import (
     show,
     title,
 )
-from hdbkit.build import Stage, build
-from hdbkit.contracts import TableLoad
+from hdbkit.build import Stage, build, drop
+from hdbkit.config import WorkloadSpec
+from hdbkit.contracts import Table, TableLoad
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads import workload
@@ -35,7 +36,6 @@ from hdbkit.workloads.tproc_c.spec import TprocCSpec
 SPEC = TprocCSpec(warehouses=quick_or(2, 10))
 CONNECTIONS = 2
 BLOCKS = quick_or(2, 3)
-WORK = workload(SPEC)
 
 
 @dataclass(frozen=True)
@@ -68,35 +68,59 @@ class Stages:
         pass
 
 
-def write_files(folder: Path, tool: Tool) -> tuple[list[Path], float]:
-    """Write the files of each part and a script that loads them; return the MB/s of the population on one core."""
-    made, spent_s, scripts = 0, 0.0, []
-    for part in WORK.parts():
-        lines = []
-        for load in WORK.part(part.key):
-            assert isinstance(load, TableLoad)
-            path = folder / f"{part.key}.{load.table.name}"
-            with path.open("wb") as file:
-                began = time.process_time()
-                for chunk in load.chunks:
-                    spent_s += time.process_time() - began
-                    made += file.write(chunk)
-                    began = time.process_time()
-            lines.append(tool.load.format(table=load.table.name, columns=", ".join(load.table.columns), path=path))
-        script = folder / f"{part.key}.sql"
-        script.write_text("BEGIN;\n" + "\n".join(lines) + "\nCOMMIT;\n", encoding="utf-8")
-        scripts.append(script)
-    return scripts, made / 1e6 / spent_s
+@dataclass(frozen=True)
+class Files:
+    """The text of a population: by part, each file with its table; and the MB/s with which one core made it."""
+
+    spec: WorkloadSpec
+    parts: dict[str, list[tuple[Table, Path]]]
+    speed_mb_per_s: float
+
+    @classmethod
+    def written(cls, spec: WorkloadSpec, folder: Path) -> Files:
+        """Write the text to ``folder``. The CPU time that it takes includes that of programs, not that of writing."""
+        parts: dict[str, list[tuple[Table, Path]]] = {}
+        work, size_bytes, writing_s = workload(spec), 0, 0.0
+        began_s = cpu_s()
+        for part in work.parts():
+            files = parts.setdefault(part.key, [])
+            for load in work.part(part.key):
+                assert isinstance(load, TableLoad)
+                path = folder / f"{part.key}.{len(files)}.{load.table.name}"
+                with path.open("wb") as file:
+                    for chunk in load.chunks:
+                        write_began_s = time.process_time()
+                        size_bytes += file.write(chunk)
+                        writing_s += time.process_time() - write_began_s
+                files.append((load.table, path))
+        return cls(spec, parts, size_bytes / 1e6 / (cpu_s() - began_s - writing_s))
+
+    def scripts(self, tool: Tool) -> list[Path]:
+        """Write a script for each part, which loads it in one transaction."""
+        scripts = []
+        for key, files in self.parts.items():
+            lines = [
+                tool.load.format(table=table.name, columns=", ".join(table.columns), path=path)
+                for table, path in files
+            ]
+            scripts.append(files[0][1].with_name(f"{key}.sql"))
+            scripts[-1].write_text("\n".join(["BEGIN;", *lines, "COMMIT;", ""]), encoding="utf-8")
+        return scripts
 
 
-def by_tool(own: PrivateServer, tool: Tool, scripts: list[Path]) -> tuple[float, float]:
+def cpu_s() -> float:
+    """CPU time of this process and of the programs that it has run."""
+    return sum(os.times()[:4])
+
+
+def by_tool(own: PrivateServer, tool: Tool, spec: WorkloadSpec, scripts: list[Path]) -> tuple[float, float]:
     """Seconds of tables, load and indexes, and of the whole, which is the same here."""
     control(own.target).maintain()
-    engine = database(own.target)
-    schema = engine.schema(own.target, WORK)
+    engine, work = database(own.target), workload(spec)
+    schema = engine.schema(own.target, work)
     began = time.monotonic()
-    schema.create(WORK.record)
-    named = WORK.scope(engine.dialects).statements
+    schema.create(work.record)
+    named = work.scope(engine.dialects).statements
     texts = [named[name].text for name in schema.after_load()]
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         list(pool.map(lambda path: program(tool.script(path), tool.environment), scripts))
@@ -107,30 +131,36 @@ def by_tool(own: PrivateServer, tool: Tool, scripts: list[Path]) -> tuple[float,
     return took_s, took_s
 
 
-def by_hdbkit(own: PrivateServer) -> tuple[float, float]:
+def by_hdbkit(own: PrivateServer, spec: WorkloadSpec) -> tuple[float, float]:
     """Seconds of tables, load and indexes, and of the whole build."""
     control(own.target).maintain()
     stages = Stages()
     began = time.monotonic()
-    result = build(own.target, SPEC, CONNECTIONS, stages)
+    result = build(own.target, spec, CONNECTIONS, stages)
     assert result.passed
-    hdbkit.connect(own.target).drop()
+    drop(own.target, spec)
     return stages.began[Stage.ROUTINES] - began, result.duration_s
 
 
-def compare(own: PrivateServer, tool: Tool, folder: Path, at_most: float) -> None:
-    """Print the ratio and the speed of text generation."""
-    scripts, speed = write_files(folder, tool)
-    done = blocks({"hdbkit": partial(by_hdbkit, own), "tool": partial(by_tool, own, tool, scripts)}, BLOCKS)
+def compare(own: PrivateServer, tool: Tool, files: Files, at_most: float) -> None:
+    """Print the ratios of the times of a build."""
+    spec, scripts = files.spec, files.scripts(tool)
+    done = blocks(
+        {"hdbkit": partial(by_hdbkit, own, spec), "tool": partial(by_tool, own, tool, spec, scripts)}, BLOCKS
+    )
     ratios = [[one["hdbkit"][i] / one["tool"][i] for one in done] for i in (0, 1)]
     seconds = "; ".join(f"{one['hdbkit'][0]:.1f} and {one['tool'][0]:.1f}" for one in done)
     show(f"tables, load, indexes / {tool.name}'s", ratios[0], at_most=at_most, note=f"{seconds} s")
     whole = "; ".join(f"{one['hdbkit'][1]:.1f}" for one in done)
     show(f"routines, statistics and checks too / {tool.name}'s", ratios[1], note=f"{whole} s")
-    show("population, of one core", [speed], unit="MB/s", at_least=100)
 
 
-def psql(own: PrivateServer) -> Tool:
+def show_speed(files: Files) -> None:
+    """Print the speed with which the text was made."""
+    show("population, of one core", [files.speed_mb_per_s], unit="MB/s", at_least=100)
+
+
+def psql(own: PrivateServer, schema: str) -> Tool:
     r"""The client program of PostgreSQL, which loads with \copy."""
     words: Command = [own.place.binaries / "psql", "-q", "-X", "-v", "ON_ERROR_STOP=1"]
     return Tool(
@@ -138,7 +168,7 @@ def psql(own: PrivateServer) -> Tool:
         r"\copy {table} ({columns}) FROM '{path}'",
         lambda path: [*words, "-f", path],
         lambda text: [*words, "-c", text],
-        postgres_environment(own),
+        postgres_environment(own, schema),
     )
 
 
@@ -146,7 +176,9 @@ def main() -> None:
     """Compare on PostgreSQL."""
     title(rf"build: {SPEC.warehouses} warehouses, {CONNECTIONS} connections, beside psql \copy and the same indexes")
     with scratch() as folder, server() as own:
-        compare(own, psql(own), folder, at_most=1.15)
+        files = Files.written(SPEC, folder)
+        compare(own, psql(own, "tproc_c"), files, at_most=1.15)
+        show_speed(files)
 
 
 if __name__ == "__main__":

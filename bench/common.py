@@ -148,8 +148,8 @@ def server(warehouses: int = 0, kind: str = "postgresql") -> Iterator[PrivateSer
         yield own
 
 
-def postgres_environment(own: PrivateServer) -> dict[str, str]:
-    """The environment with which a libpq program connects to a private server as hdbkit's clients do."""
+def postgres_environment(own: PrivateServer, schema: str = "tproc_c") -> dict[str, str]:
+    """The environment with which a libpq program connects to a schema of a private server as hdbkit's clients do."""
     target = own.target
     return {
         "PGHOST": target.host or "",
@@ -157,5 +157,5 @@ def postgres_environment(own: PrivateServer) -> dict[str, str]:
         "PGUSER": target.user or "",
         "PGDATABASE": target.database or "",
         "PGPASSFILE": str(target.password_file),
-        "PGOPTIONS": "-c search_path=tproc_c",
+        "PGOPTIONS": f"-c search_path={schema}",
     }

@@ -57,7 +57,9 @@ def main() -> None:
         clients(maria, postgres)
         hdbkit.connect(maria.target).drop()
         title(f"mariadb: build of {build.SPEC.warehouses} warehouses, {build.CONNECTIONS} connections")
-        build.compare(maria, client_program(maria), folder, at_most=1.5)
+        files = build.Files.written(build.SPEC, folder)
+        build.compare(maria, client_program(maria), files, at_most=1.5)
+        build.show_speed(files)
 
 
 if __name__ == "__main__":

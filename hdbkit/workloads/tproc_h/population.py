@@ -1,16 +1,19 @@
 """The population, from the generator of the specification's data (``tpchgen-cli``), streamed and never on disk.
 
-Equal scale factors give equal rows, whatever the parts. A part is a range of a table's rows, or several small tables
-together, since each start of the generator takes about a second. The rows of a part come through a pipe; tables that
-come together are distinguished by their number of columns.
+Equal scale factors give equal rows, whatever the parts. A part is a range of the rows of every table, as equal parts
+keep all loaders busy, and each start of the generator takes a second of CPU time. Its rows come through one pipe, as
+tab-separated values with a line of column names ahead of each table.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -21,72 +24,65 @@ from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from hdbkit.workloads.tproc_h.tables import TABLES
 
 _TOOL: Final = "tpchgen-cli"
-_PART_BYTES: Final = 200_000_000
+_PART_BYTES: Final = 600_000_000
 _CHUNK_BYTES: Final = 1 << 20
-_TABS: Final = bytes.maketrans(b"|", b"\t")
-_TOGETHER: Final = ("region", "nation", "supplier", "customer", "part", "partsupp")
-"""Tables with different numbers of columns."""
+_QUOTE: Final = b'"'
+"""Text is quoted, and has no quote."""
+_OF_NAMES: Final = b"_"
+"""The names of columns have it, and no row does."""
 
 
 def parts(spec: TprocHSpec) -> list[Part]:
-    """Parts of about 200 MB, the largest tables first."""
-    sizes = {table.name: table.rows_at(spec.scale_factor) * table.row_bytes for table in TABLES.values()}
-    together = _TOGETHER if sum(sizes[name] for name in _TOGETHER) <= _PART_BYTES else ()
-    alone = [(name,) for name in sorted(sizes, key=lambda name: -sizes[name]) if name not in together]
-    found = []
-    for names in (*alone, *((together,) if together else ())):
-        size_bytes = sum(sizes[name] for name in names)
-        rows = sum(TABLES[name].rows_at(spec.scale_factor) for name in names)
-        count = -(-size_bytes // _PART_BYTES)
-        found += [
-            Part(f"{'+'.join(names)}-{number}-{count}", rows // count, size_bytes // count)
-            for number in range(1, count + 1)
-        ]
-    return found
+    """Equal parts of at most 600 MB; their number is a power of two, so that loaders end together."""
+    rows = [table.rows_at(spec.scale_factor) for table in TABLES.values()]
+    size_bytes = sum(count * table.row_bytes for count, table in zip(rows, TABLES.values(), strict=True))
+    count = 1 << (-(-size_bytes // _PART_BYTES) - 1).bit_length()
+    return [Part(f"{number}-{count}", sum(rows) // count, size_bytes // count) for number in range(1, count + 1)]
 
 
-def part(spec: TprocHSpec, key: str) -> Iterator[TableLoad]:
-    """The rows of a part: a load for each run of rows of one table."""
-    names, number, count = key.rsplit("-", 2)
-    tables = {len(TABLES[name].columns): TABLES[name] for name in names.split("+")}
-    text = _generated(spec.scale_factor, names.replace("+", ","), int(number), int(count))
-    for columns, chunks in groupby(_of_one_table(text), key=lambda chunk: chunk.split(b"\n", 1)[0].count(b"\t") + 1):
-        yield TableLoad(tables[columns], chunks)
-
-
-def _of_one_table(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The rows in chunks whose rows have as many columns each."""
-    for chunk in chunks:
-        columns = chunk[: chunk.index(b"\n")].count(b"\t")
-        if (
-            chunk.count(b"\t") == columns * chunk.count(b"\n")
-            and chunk[:-1].rpartition(b"\n")[2].count(b"\t") == columns
-        ):
-            yield chunk
-            continue
-        for _, rows in groupby(chunk.splitlines(keepends=True), key=lambda row: row.count(b"\t")):
-            yield b"".join(rows)
-
-
-def _generated(scale_factor: float, tables: str, number: int, count: int) -> Iterator[bytes]:
-    """Tab-separated text of a part of tables, in chunks of whole rows.
+def part(spec: TprocHSpec, key: str, tables: Iterable[str] = tuple(TABLES)) -> Iterator[TableLoad]:
+    """The rows of the part ``<number>-<count>`` of some tables: a load for each table.
 
     Raises:
         InputError: the generator is not installed, or fails.
     """
-    words = [generator(), "tbl", "-s", f"{scale_factor:g}", "-T", tables, "--stdout", "-n", "1"]
-    if count > 1:
-        words += ["-p", str(count), "--part", str(number)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+    found = by_table(_generated(spec.scale_factor, ",".join(tables), *map(int, key.split("-"))))
+    for name, pieces in groupby(found, key=lambda piece: piece[0]):
+        yield TableLoad(TABLES[name], (rows for _, rows in pieces))
+
+
+def by_table(chunks: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
+    """The rows of each chunk with the name of their table."""
+    heads = {name: "\t".join(table.columns).encode() + b"\n" for name, table in TABLES.items()}
+    current = ""
+    for chunk in chunks:
+        begin, here = 0, heads if _OF_NAMES in chunk else {}
+        for at, name in sorted((at, name) for name, head in here.items() if (at := chunk.find(head)) >= 0):
+            if at > begin:
+                yield current, chunk[begin:at]
+            current, begin = name, at + len(heads.pop(name))
+        if begin < len(chunk):
+            yield current, chunk[begin:] if begin else chunk
+
+
+def _generated(scale_factor: float, tables: str, number: int, count: int) -> Iterator[bytes]:
+    """Tab-separated text of a part of tables, in chunks of whole rows."""
+    words = [generator(), "csv", r"--delimiter=\t", "-s", f"{scale_factor:g}", "-T", tables, "--stdout", "-n", "1"]
+    words += ["-p", str(count), "--part", str(number)]
+    with subprocess.Popen(words, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
         assert running.stderr is not None
+        with suppress(OSError):  # the kernel limits the pipe memory of an account
+            fcntl.fcntl(running.stdout, fcntl.F_SETPIPE_SZ, _CHUNK_BYTES)
         rest = b""
         try:
-            while read := running.stdout.read(_CHUNK_BYTES):
-                rows, end, after = (rest + read).rpartition(b"\n")
-                rest = after
+            while read := os.read(running.stdout.fileno(), _CHUNK_BYTES):
+                rows, end, after = read.rpartition(b"\n")
                 if end:
-                    yield (rows + end).translate(_TABS).replace(b"\t\n", b"\n")
+                    yield b"".join((rest, rows, end)).replace(_QUOTE, b"")
+                    rest = after
+                else:
+                    rest += read
         finally:
             running.stdout.close()
             problem = running.stderr.read().decode(errors="replace").strip()

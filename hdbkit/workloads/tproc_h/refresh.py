@@ -36,7 +36,7 @@ class Orders:
     def of_part(cls, spec: TprocHSpec, number: int) -> Orders:
         """The orders of one of 1000 parts, from 1. Raises ``InputError`` if the generator fails."""
         found: dict[str, list[bytes]] = {"orders": [], "lineitem": []}
-        for load in population.part(spec, f"orders+lineitem-{number}-{UPDATE_SETS}"):
+        for load in population.part(spec, f"{number}-{UPDATE_SETS}", found):
             for chunk in load.chunks:
                 found[load.table.name] += chunk.splitlines(keepends=True)
         return cls(found)
