@@ -252,8 +252,11 @@ class DbapiSession:
     def _values(self, table: Table, rows: Iterable[bytes]) -> Iterator[list[Any]]:
         """The values of each row as the driver takes them."""
         types = [_OF_TYPE[name] for name in table.types] or [str] * len(table.columns)
-        for row in rows:
-            yield [self.encoded(_value(*one)) for one in zip(types, row.split(b"\t"), strict=True)]
+        for row in fields_of(rows):
+            yield [
+                self.encoded(None if field is None else convert(field))
+                for convert, field in zip(types, row, strict=True)
+            ]
 
     def _cursor(self) -> Any:
         """A cursor of the connection."""
@@ -404,9 +407,11 @@ def _in_groups(chunks: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
         yield waiting
 
 
-def _value(convert: Callable[[str], Any], field: bytes) -> Any:
-    r"""A field of tab-separated text; ``\N`` is null."""
-    if field == rb"\N":
-        return None
-    text = field.decode()
-    return convert(_ESCAPED.sub(lambda m: _ESCAPES.get(m[1], m[1]), text) if "\\" in text else text)
+def fields_of(rows: Iterable[bytes]) -> Iterator[list[str | None]]:
+    r"""The fields of rows of tab-separated text; ``\N`` is null."""
+    for row in rows:
+        yield [None if field == rb"\N" else _text(field.decode()) for field in row.split(b"\t")]
+
+
+def _text(field: str) -> str:
+    return _ESCAPED.sub(lambda m: _ESCAPES.get(m[1], m[1]), field) if "\\" in field else field

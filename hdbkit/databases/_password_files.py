@@ -23,6 +23,17 @@ def in_colon_file(path: Path, host: str, port: int, database: str, user: str) ->
     )
 
 
+def in_account_file(path: Path | None, user: str) -> str | None:
+    """The password of an account in a file of lines ``user:password``; None if there is none."""
+    if path is None:
+        return None
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    return dict(line.split(":", 1) for line in lines if ":" in line).get(user)
+
+
 def in_option_file(path: Path, group: str) -> bool:
     """Whether an option file (``[group]``, ``name = value``) has a password in ``group``."""
     parser = configparser.ConfigParser(allow_no_value=True, strict=False, interpolation=None)

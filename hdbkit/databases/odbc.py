@@ -23,8 +23,9 @@ from hdbkit.databases._access import CONNECT_TIMEOUT, LOOPBACK, check_options, c
 from hdbkit.databases._dbapi import Bound, DbapiDatabase, DbapiSession, class_of
 from hdbkit.databases._file_claim import FileClaim
 from hdbkit.databases._odbc_source import BASE, ERRORS, KIND, Source, explored, indexes, tables
+from hdbkit.databases._pyodbc import DRIVER, error_parts, module, quoted
 from hdbkit.databases._sql_schema import SqlSchema
-from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, Rejected
+from hdbkit.errors import CannotConnect, ErrorClass, InputError, Rejected
 from hdbkit.paths import state_folder
 from hdbkit.sql import SERVER_STATEMENTS, statements
 
@@ -48,12 +49,8 @@ _OF_CATALOG: Final[Mapping[str, Callable[[pyodbc.Connection, Source], list[tuple
 )
 _BEGIN, _COMMIT, _ROLL_BACK = "begin_transaction", "commit_transaction", "roll_back_transaction"
 """Statements of sources whose driver begins transactions in a way that does not suit."""
-_DRIVER, _SERVER, _PORT = "driver", "server", "port"
-_NUMBER = re.compile(r"\((-?\d+)\) \(SQL\w+\)")
-"""The number of the server's error, at the end of pyodbc's text."""
+_SERVER, _PORT = "server", "port"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
-_PLAIN = re.compile(r"[^\[\]{}(),;?*=!@ ][^;{}]*(?<! )")
-"""A value of a connection string that needs no braces."""
 
 
 class OdbcSession(DbapiSession):
@@ -189,7 +186,7 @@ class Odbc(DbapiDatabase):
             try:
                 return explored(connection)
             except self.errors as error:
-                _, _, text = _error_parts(error)
+                _, _, text = error_parts(error)
                 failed = failed or CannotConnect(one.url, text, "check the driver of the data source")
             finally:
                 connection.close()
@@ -218,7 +215,7 @@ class Odbc(DbapiDatabase):
     def check_options(self, target: Target) -> None:
         """All options are attributes of the connection, which only its driver knows."""
         check_options(target, None, {})
-        if not target.host and not _option(target, _DRIVER):
+        if not target.host and not _option(target, DRIVER):
             raise InputError(
                 f"target {target.described} names neither a data source nor a driver; "
                 "write odbc://NAME, or odbc:///database?driver=NAME&server=HOST"
@@ -243,7 +240,7 @@ class Odbc(DbapiDatabase):
             connection.maxwrite = _LONGEST_TEXT
             return connection
         except self.errors as error:
-            code, _, text = _error_parts(error)
+            code, _, text = error_parts(error)
             reason = text.replace(secret, "...") if secret else text
             refused = Rejected if code.startswith("28") else CannotConnect
             raise refused(target.url, reason, _ADVICE.get(code, _ADVICE[""])) from None
@@ -265,7 +262,7 @@ class Odbc(DbapiDatabase):
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the product's number of the error where it has a class, else by the SQLSTATE."""
-        code, number, text = _error_parts(error)
+        code, number, text = error_parts(error)
         known = ERRORS.get(self.source.product.lower(), {})
         return known.get(number) or class_of(code), code, text
 
@@ -301,14 +298,8 @@ def _at(target: Target) -> Odbc:
 
 
 def _pyodbc() -> Any:
-    """The driver's module, without its pool of connections, which a forked process would share."""
-    try:
-        import pyodbc
-    except ImportError as error:
-        missing = KIND if isinstance(error, ModuleNotFoundError) else f"{KIND} (which needs unixODBC: {error})"
-        raise MissingDriver(missing, Odbc.driver, Odbc.extra) from None
-    pyodbc.pooling = False
-    return pyodbc
+    """The driver's module. Raises ``MissingDriver``."""
+    return module(KIND, Odbc.extra)
 
 
 def connection_string(target: Target, secret: str | None) -> str:
@@ -317,13 +308,7 @@ def connection_string(target: Target, secret: str | None) -> str:
     options = {name: value for name, value in target.options.items() if name != CONNECT_TIMEOUT}
     rest = {"PORT": str(target.port) if target.port else None, "DATABASE": target.database, "UID": target.user}
     given = {**named, **options, **rest, "PWD": secret}
-    return ";".join(f"{name}={_quoted(name, value)}" for name, value in given.items() if value)
-
-
-def _quoted(name: str, value: str) -> str:
-    if _PLAIN.fullmatch(value) and name.lower() != _DRIVER:
-        return value
-    return "{" + value.replace("}", "}}") + "}"
+    return ";".join(f"{name}={quoted(name, value)}" for name, value in given.items() if value)
 
 
 def _rows_of(cursor: pyodbc.Cursor) -> Any:
@@ -334,13 +319,6 @@ def _rows_of(cursor: pyodbc.Cursor) -> Any:
 def _option(target: Target, name: str) -> str | None:
     """The name of an option as the target writes it; None if it is not given."""
     return next((one for one in target.options if one.lower() == name), None)
-
-
-def _error_parts(error: Exception) -> tuple[str, int, str]:
-    """SQLSTATE, number and text of an error; pyodbc repeats the SQLSTATE in its text."""
-    code, text = (*map(str, error.args), "", "")[:2]
-    number = _NUMBER.search(text)
-    return code, int(number[1]) if number else 0, " ".join(text.removeprefix(f"[{code}] ").split()) or code
 
 
 DATABASE = Odbc()

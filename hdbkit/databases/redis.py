@@ -17,6 +17,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Capability, Database, Schema, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._access import CONNECT_TIMEOUT, connect_timeout_s, first_usable
 from hdbkit.databases._base import BaseDatabase
+from hdbkit.databases._password_files import in_account_file
 from hdbkit.databases._redis_settings import ANSWERS, PROTECTED, values
 from hdbkit.errors import (
     CannotConnect,
@@ -188,7 +189,7 @@ class Redis(BaseDatabase):
 
     def password_place(self, target: Target) -> str | None:
         """The target's password file, or a variable of redis-cli."""
-        if target.password_file and _in_file(target) is not None:
+        if in_account_file(target.password_file, target.user or "default") is not None:
             return str(target.password_file)
         return _PASSWORD_VARIABLE if os.environ.get(_PASSWORD_VARIABLE) else None
 
@@ -247,19 +248,11 @@ def _number(target: Target) -> int:
 
 
 def _password(target: Target) -> str | None:
-    return target.secret() or _in_file(target) or os.environ.get(_PASSWORD_VARIABLE)
-
-
-def _in_file(target: Target) -> str | None:
-    """The password of the target's user in its password file, a line ``user:password``."""
-    if target.password_file is None:
-        return None
-    try:
-        lines = target.password_file.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    pairs = dict(line.split(":", 1) for line in lines if ":" in line)
-    return pairs.get(target.user or "default")
+    return (
+        target.secret()
+        or in_account_file(target.password_file, target.user or "default")
+        or os.environ.get(_PASSWORD_VARIABLE)
+    )
 
 
 def _refusal(target: Target, text: str) -> CannotConnect:

@@ -21,6 +21,7 @@ from hdbkit.servers import private_server
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, runner
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill
+from tests.babelfish import STARTED
 from tests.quick import QUICK
 from tests.sources import OF_SOURCES, SOURCES, source
 
@@ -85,6 +86,8 @@ def servers() -> Iterator[Callable[[str], Target]]:
         def of(kind: str) -> Target:
             try:
                 database(kind).driver_version()
+                if kind in STARTED:
+                    return block.enter_context(STARTED[kind]())
                 return block.enter_context(private_server(kind, settings=QUICK.get(kind))).target
             except InputError as error:
                 pytest.skip(f"no server: {error}")

@@ -55,7 +55,10 @@ def test_a_build_holds_its_schema_however_long_its_own_session_is_idle(
     target: Target, tables: Tables, engine: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_sql_schema, "_CLAIM_PATIENCE_S", 0)
-    (brief,) = [target.with_(options=one) for one in BRIEF if knows(engine, target.with_(options=one))]
+    known = [target.with_(options=one) for one in BRIEF if knows(engine, target.with_(options=one))]
+    if not known:
+        pytest.skip("no option of a target makes the server end an idle session")
+    (brief,) = known
     with closing(engine.schema(brief, WORK)) as first, closing(tables.schema()) as second:
         assert first.claim()
         time.sleep(1.5)

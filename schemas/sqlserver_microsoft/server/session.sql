@@ -1,0 +1,30 @@
+-- What Babelfish cannot answer.
+
+-- name: footprint
+-- The size of this database's data files; the setting that limits the server's memory, and that size in bytes.
+SELECT SUM(CAST(size AS BIGINT)) * 8192, 'max server memory (MB)',
+       (SELECT CAST(value_in_use AS BIGINT) * 1048576 FROM sys.configurations WHERE name = 'max server memory (MB)')
+FROM sys.database_files WHERE type = 0;
+
+-- name: counters
+-- Running totals of the server; those whose names end in /sec are totals, too. Requires VIEW SERVER STATE.
+SELECT CASE RTRIM(counter_name) WHEN 'Batch Requests/sec' THEN 'batch_requests'
+                                WHEN 'Number of Deadlocks/sec' THEN 'deadlocks' ELSE 'checkpoint_pages' END,
+       cntr_value
+FROM sys.dm_os_performance_counters
+WHERE counter_name IN ('Batch Requests/sec', 'Checkpoint pages/sec')
+   OR (counter_name = 'Number of Deadlocks/sec' AND instance_name = '_Total');
+
+-- name: disturbing_settings
+-- Settings of this database whose values disturb runs, or make their results incomparable: name, value, effect.
+SELECT 'DELAYED_DURABILITY', delayed_durability_desc, 'acknowledged commits can be lost'
+FROM sys.databases WHERE database_id = DB_ID() AND delayed_durability > 0
+UNION ALL
+SELECT 'AUTO_SHRINK', 'ON', 'the server shrinks files during runs'
+FROM sys.databases WHERE database_id = DB_ID() AND is_auto_shrink_on = 1
+UNION ALL
+SELECT 'AUTO_CLOSE', 'ON', 'the server closes the database while nobody uses it'
+FROM sys.databases WHERE database_id = DB_ID() AND is_auto_close_on = 1
+UNION ALL
+SELECT 'PAGE_VERIFY', page_verify_option_desc, 'damaged pages are not detected'
+FROM sys.databases WHERE database_id = DB_ID() AND page_verify_option < 2;
