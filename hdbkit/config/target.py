@@ -213,7 +213,7 @@ class Target(ConfigModel):
         if self.replicas:
             options["replicas"] = ",".join(self.replicas)
         query = f"?{urlencode(options)}" if options else ""
-        return f"{self.kind}://{user}{host}{port}/{quote(self.database or '', safe='')}{query}"
+        return f"{self.kind}://{user}{host}{port}/{quote(self.database or '')}{query}"
 
     def found_password(self) -> FoundPassword | None:
         """The password from memory, ``HDBKIT_PASSWORD`` or the keyring; if None, the driver looks for one itself.

@@ -253,6 +253,33 @@ def test_a_live_chart_keeps_a_bounded_number_of_points_and_the_newest() -> None:
     assert chart.points[-1]["t"] == 3 * MAX_POINTS - 1
 
 
+def test_the_live_chart_of_lists_keeps_the_newest_time_of_each_operation_and_shows_which_is_running() -> None:
+    chart = LiveChart()
+    chart.begin(MANIFEST.model_copy(update={"lists": [(["new_order", "payment"], 1)]}), 0)
+    taken = {key: {"new_order": 2e6} for key in ("p50_us", "p95_us", "p99_us")}
+    chart.add(tick("measuring", **taken, in_lists=InLists(1, 0, 2, (("payment", 0.1),))))
+    chart.add(tick("measuring", in_lists=InLists(1, 0, 2, (("payment", 0.6),))))
+    newest = chart.points[-1]
+    assert (newest["finished"], newest["newest_s"], newest["running"]) == (1, [2.0, None], [False, True])
+    chart.begin(MANIFEST, 0)
+    chart.add(tick("measuring", **taken))
+    assert "finished" not in chart.points[-1]
+
+
+def test_fields_of_a_window_are_shown_where_a_run_has_one() -> None:
+    def shown(spec: WorkloadSpec) -> set[str]:
+        def inside(box: Any) -> set[Any]:
+            return {box} | {found for child in getattr(box, "children", ()) for found in inside(child)}
+
+        form = LoadForm(Load(), spec)
+        widgets = inside(form.widget)
+        return {name for name, field in form.fields.items() if field in widgets}
+
+    lists, window = shown(WorkloadSpec(kind="tproc_h")), shown(TPROC_C)
+    assert {"rampup_s", "rampup_max_s", "duration_s"} <= window - lists
+    assert {"virtual_users", "statement_timeout_ms"} <= lists & window
+
+
 NOPM = workload(TPROC_C).metric
 MANIFEST = Manifest(
     run_id="a-run", notice="", status=Status.MEASURING, plan={"load": Load(virtual_users=8).model_dump()},

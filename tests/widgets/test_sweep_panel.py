@@ -175,6 +175,13 @@ def test_the_schema_that_is_chosen_is_the_one_that_is_swept_and_its_scale_stays(
     assert form.spec.workload == WorkloadSpec(warehouses=7)
 
 
+def test_fields_of_a_window_are_shown_where_runs_have_one() -> None:
+    form = SweepForm(lambda: None)
+    for kind, display in (("tproc_h", "none"), ("tproc_c", None)):
+        form.use(WorkloadSpec(kind=kind), ())
+        assert {form.rampup.layout.display, form.duration.layout.display} == {display}
+
+
 def test_looks_and_winner_blocks_are_in_the_plan_and_the_call(panel: SweepPanel) -> None:
     panel.form.show(SPEC)
     panel.form.blocks.value, panel.form.looks.value, panel.form.winners.value = 8, "4, 8", 3

@@ -162,7 +162,7 @@ class RunPanel(Panel):
         self._stops = 0
         self.stop.disabled = False
         self.shared.run_id = running.run_id
-        self.live.begin(manifest, starting_s(self._load) + self._load["rampup_s"])
+        self.live.begin(manifest, 0 if manifest.lists else starting_s(self._load) + self._load["rampup_s"])
         self.live.layout.display = ""
         self.keep(_in_progress(running.run_id, self.workspace))
         self.every(PERIOD_S, self._look)

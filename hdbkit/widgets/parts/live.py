@@ -1,5 +1,7 @@
 """The live charts of a run: rate, latency by operation, errors, CPU. Points go to the browser one at a time.
 
+Of users that execute lists of operations: how many are finished, errors, CPU, and the newest time of each operation.
+
 The points are kept here too, at most 600, because a page that is opened later asks for all of them; they are no
 trait, so they are neither sent again with every change nor saved with the notebook.
 """
@@ -8,12 +10,14 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import anywidget
 
 from hdbkit.api import Tick
 from hdbkit.charts.style import palette_css
+from hdbkit.execution.list_progress import InLists
 from hdbkit.results.manifest import Manifest
 from hdbkit.widgets.parts.background import alone
 from hdbkit.widgets.parts.base import STATIC
@@ -24,7 +28,7 @@ Point = dict[str, Any]
 
 
 class LiveChart(anywidget.AnyWidget):
-    """Four small charts and the table of the newest quantiles."""
+    """Small charts, and the table of the newest quantiles or times."""
 
     _esm: ClassVar[Any] = STATIC / "live.js"
     _css: ClassVar[Any] = palette_css(".hdbkit-live") + (STATIC / "live.css").read_text(encoding="utf-8")
@@ -34,6 +38,7 @@ class LiveChart(anywidget.AnyWidget):
         self._lock = threading.Lock()
         self._about: dict[str, Any] = {}
         self._points: list[Point] = []
+        self._newest_s: dict[str, float] = {}
         self.on_msg(self._asked)
 
     def begin(self, manifest: Manifest, rampup_s: float) -> None:
@@ -46,14 +51,18 @@ class LiveChart(anywidget.AnyWidget):
                 "noun": manifest.noun,
                 "metric": {"name": rate.name, "title": rate.title},
                 "rampup_s": rampup_s,
+                "lists": bool(manifest.lists),
             }
-            self._points = []
+            self._points, self._newest_s = [], {}
             self._send_all()
 
     def add(self, tick: Tick) -> None:
         """Add a point."""
         with self._lock:
             point = _point(tick, self._about["operations"])
+            if tick.in_lists:
+                self._newest_s |= {name: time_us / 1e6 for name, time_us in tick.p50_us.items()}
+                point |= _place_in_lists(tick.in_lists, self._newest_s, self._about["operations"])
             self._points.append(point)
             if len(self._points) > MAX_POINTS:
                 self._points = self._points[-1::-2][::-1]
@@ -61,7 +70,11 @@ class LiveChart(anywidget.AnyWidget):
 
     @property
     def points(self) -> list[Point]:
-        """The points, oldest first: ``t`` in seconds, latencies in ms, errors per second, CPU in busy cores."""
+        """The points, oldest first: ``t`` in seconds, latencies in ms, errors per second, CPU in busy cores.
+
+        Of lists also the number of ``finished`` operations, and of each operation the newest time in s and whether it
+        is running.
+        """
         return list(self._points)
 
     def _asked(self, _: Any, content: Any, __: Any) -> None:
@@ -89,6 +102,15 @@ def _point(tick: Tick, operations: list[str]) -> Point:
         "retries": _rounded(tick.retries / tick.seconds),
         "client_cpu": _rounded(tick.client_cpu_cores),
         "server_cpu": _rounded(tick.server_cpu_cores),
+    }
+
+
+def _place_in_lists(state: InLists, newest_s: Mapping[str, float], operations: Sequence[str]) -> Point:
+    running = {name for name, _ in state.running}
+    return {
+        "finished": state.finished,
+        "newest_s": [_rounded(newest_s.get(name, math.nan)) for name in operations],
+        "running": [name in running for name in operations],
     }
 
 

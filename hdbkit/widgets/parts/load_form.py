@@ -18,6 +18,8 @@ from hdbkit.workloads import models, workload
 
 _FIRST: Final = ("virtual_users", "rampup_s", "duration_s")
 """The shared fields that are always shown; the others are in a section that opens."""
+_WINDOW: Final = frozenset({"rampup_s", "rampup_max_s", "duration_s"})
+"""The shared fields that mean nothing where users execute lists, whose end is the end of the run."""
 
 
 class LoadForm:
@@ -45,8 +47,10 @@ class LoadForm:
         self.form = ModelForm(typed)
         self.fields: dict[str, Any] = self.form.inputs
         self.mix = MixSliders(self._workload.mix(self._planned(load)), self._workload.noun)
-        first = self.form.pick([*_FIRST, *(name for name in own if name in typed)])
-        others = self.form.pick(name for name in Load.model_fields if name not in _FIRST)
+        shared = [name for name in Load.model_fields if not (self._workload.one_by_one and name in _WINDOW)]
+        always = [name for name in _FIRST if name in shared]
+        first = self.form.pick([*always, *(name for name in own if name in typed)])
+        others = self.form.pick(name for name in shared if name not in _FIRST)
         sections = {"More options": grid(*others, min_width_px=MIN_WIDTH_PX)}
         if self._mix_field and self.mix.sliders:
             sections = {f"Mix of {plural(self._workload.noun)} (%)": self.mix.widget, **sections}

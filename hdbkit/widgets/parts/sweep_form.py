@@ -16,7 +16,7 @@ from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.sweep_factors import FactorsPicker
 from hdbkit.widgets.parts.sweep_settings import SettingsPicker
 from hdbkit.widgets.parts.workload_choice import spec_code
-from hdbkit.workloads import specification
+from hdbkit.workloads import specification, workload
 from hdbkit.workspace import DEFAULT, Workspace
 
 DEFAULT_LOAD = Load(rampup_s=10, duration_s=60)
@@ -79,6 +79,8 @@ class SweepForm:
     def use(self, spec: WorkloadSpec, engine_options: Iterable[str]) -> None:
         """Sweep a workload; the scale and the load options of another workload or schema are dropped."""
         self.factors.use(spec, engine_options)
+        for field in (self.rampup, self.duration):
+            field.layout.display = "none" if workload(spec).one_by_one else None
         if specification(self._wanted).identity != spec.identity:
             self._wanted = None if spec.fields == {} else spec
             shared = self._base.load.model_dump(include=set(Load.model_fields), exclude_unset=True)

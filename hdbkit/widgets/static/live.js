@@ -155,21 +155,37 @@ function table(parent, operations, noun) {
   });
 }
 
+// Of users that execute lists: the newest time of every operation, and which are running.
+function times(parent, operations, noun) {
+  node("div", { class: "hdbkit-live-heading" }, parent, `newest time of each ${noun} (s); ▸ running`);
+  const list = node("div", { class: "hdbkit-live-times", role: "list" }, parent);
+  return operations.map((name) => {
+    const entry = node("div", { role: "listitem" }, list);
+    node("span", {}, entry, name.replaceAll("_", " "));
+    return node("b", {}, entry);
+  });
+}
+
 function render({ model, el }) {
   let points = [], about = {}, charts = [], cells = [], chosen = 0;
   el.classList.add("hdbkit-live");
 
   function build() {
     el.replaceChildren();
-    const { operations = [], headline, noun, metric } = about;
+    const { operations = [], headline, noun, metric, lists } = about;
     el.dataset.points = points.length;
     if (!operations.length) return;
     chosen = Math.max(0, operations.indexOf(headline));
     const grid = node("div", { class: "hdbkit-live-grid-of-charts" }, el);
     const of = (index) => (point) => point.latency[chosen]?.[index] ?? null;
+    const progress = lists
+      ? [new Chart(grid, "Finished", "number of executions", [{ name: noun, value: (point) => point.finished }])]
+      : [
+        new Chart(grid, "Throughput", metric.title, [{ name: metric.name, value: (point) => point.rate }]),
+        new Chart(grid, "Service time", "ms, log scale", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
+      ];
     charts = [
-      new Chart(grid, "Throughput", metric.title, [{ name: metric.name, value: (point) => point.rate }]),
-      new Chart(grid, "Service time", "ms, log scale", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
+      ...progress,
       new Chart(grid, "Errors", "per second", [
         { name: "failed", value: (point) => point.failed }, { name: "retries", value: (point) => point.retries },
       ]),
@@ -177,6 +193,10 @@ function render({ model, el }) {
         { name: "clients", value: (point) => point.client_cpu }, { name: "server", value: (point) => point.server_cpu },
       ]),
     ];
+    if (lists) {
+      cells = times(el, operations, noun);
+      return;
+    }
     const choice = node("select", { "aria-label": `${noun} whose service time is drawn` });
     operations.forEach((name, index) => node("option", { value: index }, choice, name.replaceAll("_", " ")));
     choice.value = chosen;
@@ -188,6 +208,13 @@ function render({ model, el }) {
   function draw() {
     el.dataset.points = points.length;
     for (const chart of charts) chart.draw(points, about);
+    if (about.lists) {
+      const { newest_s = [], running = [] } = points.at(-1) ?? {};
+      cells.forEach((cell, index) => {
+        cell.textContent = `${running[index] ? "▸ " : ""}${number(newest_s[index])}`;
+      });
+      return;
+    }
     const latency = points.at(-1)?.latency ?? [];
     cells.forEach((row, index) => row.forEach((cell, which) => (cell.textContent = number(latency[index]?.[which]))));
   }
