@@ -224,6 +224,7 @@ def run(result: Result) -> None:
     for warning in result.warnings:
         console.print(f"  [yellow]warning[/]: {escape(warning)}")
     console.print(f"  {escape(manifest.notice)}", style="dim")
+    console.print(f"  to repeat it: {manifest.command}", style="dim", markup=False, soft_wrap=True)
 
 
 def _latencies(result: Result) -> None:

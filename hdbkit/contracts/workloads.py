@@ -180,6 +180,10 @@ class Workload(Protocol):
         """
         ...
 
+    def settled(self, load: Load, capabilities: frozenset[Capability]) -> Load:
+        """``load`` with what it leaves open decided by what the engine can do; as the run keeps it."""
+        ...
+
     def mix(self, load: Load) -> dict[str, float]:
         """The planned weight of each operation; empty if the workload has no mix."""
         ...

@@ -65,7 +65,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
     driver = engine.driver_version()
     schema = engine.schema(target, asked)
     try:
-        plan, session = planned(schema_in(schema, target, asked)), schema.session
+        plan, session = _settled(planned(schema_in(schema, target, asked)), engine), schema.session
         _check_capabilities(engine, workload(plan.workload), plan.load)
         _check_schedule(plan)
         _check_cache(target, plan.load)
@@ -86,6 +86,11 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         return Ready(plan, server, engine.settings_of(session), driver, path, warnings, disturbed)
     finally:
         schema.close()
+
+
+def _settled(plan: RunPlan, engine: Database) -> RunPlan:
+    """The plan with what its load leaves to the engine."""
+    return plan.model_copy(update={"load": workload(plan.workload).settled(plan.load, engine.capabilities)})
 
 
 def _check_schedule(plan: RunPlan) -> None:

@@ -34,6 +34,10 @@ class BaseWorkload(Generic[SpecT]):
         """The specification."""
         return self.spec.model_dump_json()
 
+    def settled(self, load: Load, capabilities: frozenset[Capability]) -> Load:
+        """Unchanged: it leaves nothing to the engine."""
+        return load
+
     def listed(self, load: Load) -> Sequence[tuple[tuple[str, ...], int]]:
         """Empty: operations are drawn."""
         return ()

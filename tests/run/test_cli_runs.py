@@ -33,6 +33,7 @@ def test_a_run_reports_its_figures_checks_and_report(command: HdbkitCommand, nul
     for words in ("NOPM", "new_order", "p95 us", "every transaction accounted for", "report: "):
         assert words in said.out
     assert "not comparable to published results" in said.out
+    assert "--routines stored --label mine" in said.out.partition("to repeat it: ")[2], "what the engine can do"
     path = said.out.rpartition("report: ")[2].strip()
     assert Path(path).is_file()
 

@@ -161,7 +161,7 @@ def test_a_sweep_of_settings_is_refused_before_anything_starts(target: Target, r
     with closing(database(target).schema(target, made)) as schema:
         schema.create(made.record)
         schema.finish()
-    load = Load(rampup_s=0, duration_s=0.3, routines="client")
+    load = Load(rampup_s=0, duration_s=0.3)
     with pytest.raises(ConfigErrors, match="has no settings that hdbkit can change, such as cache_size"):
         hdbkit.sweep(target, SweepSpec(settings={"cache_size": ("1", "2")}, blocks=2, load=load))
     assert not list(results.glob("sweeps/2*"))

@@ -8,6 +8,7 @@ from hdbkit.config import Load, WorkloadSpec, validate
 from hdbkit.config.load import AnyLoad
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.workload_spec import AnyWorkload
+from hdbkit.contracts import Capability
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.workloads import workload
 from hdbkit.workloads.custom.spec import CustomLoad
@@ -73,6 +74,28 @@ def test_a_load_on_a_schema_of_hammerdb_s_has_its_rules_and_its_mix() -> None:
         hammerdb.load(Load(routines=Routines.CLIENT))
     with pytest.raises(InputError, match="requires remote_warehouses true, not false; omit remote_warehouses"):
         hammerdb.load(Load(remote_warehouses=False))
+
+
+@pytest.mark.parametrize(
+    ("given", "on_both", "on_clients_alone"),
+    [
+        ({}, Routines.STORED, Routines.CLIENT),
+        ({"routines": "client"}, Routines.CLIENT, Routines.CLIENT),
+        ({"routines": "stored"}, Routines.STORED, Routines.STORED),
+    ],
+)
+def test_who_sends_the_transactions_is_by_default_what_the_engine_can(
+    given: dict[str, str], on_both: Routines, on_clients_alone: Routines
+) -> None:
+    """As the run keeps it; nothing else of the load changes, and to decide again changes nothing."""
+    work, client = workload(WorkloadSpec()), frozenset({Capability.CLIENT_ROUTINES})
+    for capabilities, expected in (
+        (client | {Capability.STORED_ROUTINES}, on_both),
+        (client, on_clients_alone),
+    ):
+        settled = work.settled(Load(virtual_users=3, **given), capabilities)
+        assert settled == TprocCLoad(virtual_users=3, routines=expected)
+        assert work.settled(settled, frozenset()) == settled
 
 
 def test_a_load_is_of_the_workload_whose_options_are_given() -> None:

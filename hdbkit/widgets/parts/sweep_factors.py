@@ -70,11 +70,11 @@ def _about_factor(name: str) -> str:
 
 
 def _choices(name: str) -> tuple[str, ...]:
-    """The default of an option, and all others where they are few."""
+    """The default of an option, and all others where they are few; none is left out where it means one of them."""
     found: list[object] = [default_of(_field(name))]
     for kind in get_args(_field(name).annotation) or (_field(name).annotation,):
         if kind is bool:
             found += [False, True]
         elif Enum in getattr(kind, "__mro__", ()):
-            found += list(kind)
+            found = [one for one in found if one is not None] + list(kind)
     return factor_texts(name, list(dict.fromkeys(found)))

@@ -82,7 +82,7 @@ class TprocC(BaseWorkload[TprocCSpec]):
     routines: tuple[str, ...] = TRANSACTIONS
     instead: Mapping[Capability, str] = MappingProxyType(
         {
-            Capability.STORED_ROUTINES: "use --routines client (routines: client)",
+            Capability.STORED_ROUTINES: "omit routines, or use client",
             Capability.ACROSS_SHARDS: "use --no-remote-warehouses (remote_warehouses: false)",
         }
     )
@@ -105,6 +105,14 @@ class TprocC(BaseWorkload[TprocCSpec]):
         """``given`` with this workload's options."""
         return given if isinstance(given, TprocCLoad) else TprocCLoad(**given.model_dump(exclude_unset=True))
 
+    def settled(self, load: Load, capabilities: frozenset[Capability]) -> TprocCLoad:
+        """Stored routines where the engine has them, unless the load says who sends the transactions."""
+        own = self.load(load)
+        if own.routines is not None:
+            return own
+        stored = Capability.STORED_ROUTINES in capabilities
+        return own.with_(routines=Routines.STORED if stored else Routines.CLIENT)
+
     def mix(self, load: Load) -> dict[str, float]:
         """The weight of each transaction."""
         return self.load(load).weights
@@ -117,8 +125,8 @@ class TprocC(BaseWorkload[TprocCSpec]):
     def needs(self, load: Load) -> frozenset[Capability]:
         """Stored routines, or what a client can send."""
         own = self.load(load)
-        stored = own.routines is Routines.STORED
-        routines = frozenset({Capability.STORED_ROUTINES if stored else Capability.CLIENT_ROUTINES})
+        sent = own.routines is Routines.CLIENT
+        routines = frozenset({Capability.CLIENT_ROUTINES if sent else Capability.STORED_ROUTINES})
         return (
             routines | {Capability.ACROSS_SHARDS} if own.remote_warehouses and self.spec.warehouses > 1 else routines
         )

@@ -70,7 +70,10 @@ class TprocCLoad(config.Load):
     mix: dict[str, float] | None = Field(
         default=None, description="weight of each transaction; none: 45/43/4/4/4, or HammerDB's 10/10/1/1/1"
     )
-    routines: Routines = Field(default=Routines.STORED, description="stored routines, or the same from the client")
+    routines: Routines | None = Field(
+        default=None,
+        description="stored routines, or the same from the client; none: stored where the engine has them",
+    )
     input_rules: InputRules = Field(default=InputRules.SPEC, description="whose rules draw the inputs")
     all_warehouses: bool = Field(default=False, description="draw a new warehouse for each transaction")
     remote_warehouses: bool = Field(

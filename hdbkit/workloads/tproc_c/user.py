@@ -48,7 +48,7 @@ class TprocCUser:
             on_reader = self._prepared(reader, load.model_copy(update={"read_only": True}))
             chosen = zip(TRANSACTIONS, self._calls, on_reader, strict=True)
             self._calls = [other if name in READING else own for name, own, other in chosen]
-        self._rows: Callable[[Any], Any] = session.rows if load.routines is Routines.STORED else _as_it_is
+        self._rows: Callable[[Any], Any] = _as_it_is if load.routines is Routines.CLIENT else session.rows
 
     def next_batch(self) -> Sequence[Prepared]:
         """The next 500 transactions, drawn and bound."""
@@ -76,9 +76,9 @@ class TprocCUser:
         return int(self._rows(raw)[0][0])
 
     def _prepared(self, session: Session, load: TprocCLoad) -> list[Call]:
-        if load.routines is Routines.STORED:
-            return stored(session, [f"call_{name}" for name in TRANSACTIONS])
-        return _client(session, load.read_only)
+        if load.routines is Routines.CLIENT:
+            return _client(session, load.read_only)
+        return stored(session, [f"call_{name}" for name in TRANSACTIONS])
 
 
 def stored(session: Session, calls: Sequence[str]) -> list[Call]:

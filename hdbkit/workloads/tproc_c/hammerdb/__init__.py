@@ -44,12 +44,13 @@ class HammerDBTprocC(TprocC):
         }
         for name, only in required.items():
             value = getattr(load, name)
-            if value is not only and name in load.model_fields_set:
+            if value not in (None, only) and name in load.model_fields_set:
                 raise InputError(
                     f"a schema of HammerDB requires {name} {_word(only)}, not {_word(value)}; omit {name}"
                 )
         delay_ms = START_DELAY_MS if load.start_delay_ms is None else load.start_delay_ms
-        return load.model_copy(update={"input_rules": InputRules.HAMMERDB, "start_delay_ms": delay_ms})
+        settled = {"routines": Routines.STORED, "input_rules": InputRules.HAMMERDB, "start_delay_ms": delay_ms}
+        return load.model_copy(update=settled)
 
     def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
         """HammerDB's routines and what those of each version use; hdbkit looks for new orders, and counts them."""
