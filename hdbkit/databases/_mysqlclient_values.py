@@ -74,10 +74,8 @@ def _answer(heading: str, lines: str | None = None) -> Row:
     fields = [_value(value) for value in json.loads(heading, parse_float=Decimal)]
     if lines is None:
         return tuple(fields)
-    by_number = json.loads(lines, parse_float=Decimal)
-    if isinstance(by_number, dict):
-        by_number = [by_number[number] for number in sorted(by_number, key=int)]
-    return (*fields, *(tuple(map(_value, field)) for field in zip(*by_number, strict=True)))
+    by_line = json.loads(lines, parse_float=Decimal)
+    return (*fields, *(tuple(map(_value, field)) for field in zip(*by_line, strict=True)))
 
 
 def _value(value: Any) -> Any:

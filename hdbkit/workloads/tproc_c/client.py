@@ -119,7 +119,7 @@ def _taken(
     )
     batch.add("client_insert_new_order", w_id, d_id, o_id)
     known = [number for number, item in enumerate(items) if item]
-    for number in sorted(known, key=lambda number: (lines[number][1], lines[number][0], number)):
+    for number in known:
         item_id, supply_w_id, quantity = lines[number]
         taken = quantity, int(supply_w_id != w_id), supply_w_id, item_id
         places[number] = batch.change("client_update_stock", taken, "client_select_quantity", (supply_w_id, item_id))

@@ -15,6 +15,7 @@ _STORED: Final = frozenset({Capability.STORED_ROUTINES, Capability.TABLES})
 _CLIENT: Final = frozenset({Capability.CLIENT_ROUTINES, Capability.SQL})
 _OPTIMISTIC: Final = frozenset({Capability.CLIENT_ROUTINES, Capability.OPTIMISTIC})
 _TABLES: Final = frozenset({Capability.TABLES})
+# Stock is locked in the order of a new order's lines, which its callers give by (supplying warehouse, item).
 _INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "new_order": ("w_id", "d_id", "c_id", "item_ids", "supply_w_ids", "quantities"),
     "payment": ("w_id", "d_id", "c_w_id", "c_d_id", "c_id", "c_last", "h_amount"),

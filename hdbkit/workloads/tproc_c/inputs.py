@@ -61,7 +61,11 @@ class Inputs:
         self._generator = generator
 
     def new_order(self, count: int) -> list[Arguments]:
-        """(w_id, d_id, c_id, item ids, supplying warehouses, quantities); lines in the order they were drawn."""
+        """(w_id, d_id, c_id, item ids, supplying warehouses, quantities).
+
+        Lines are by (warehouse, item): in this order all new orders lock stock, so that they never deadlock, and no
+        engine need sort them. An unused item, which has no stock, is the last.
+        """
         w_id, d_id, c_id = self._w_id(count), self._between(1, DISTRICTS, count), self._customer(count)
         line_counts = self._between(MIN_LINES, MAX_LINES, count)
         ends = np.cumsum(line_counts)
@@ -72,6 +76,9 @@ class Inputs:
         home = np.repeat(w_id, line_counts)
         supplied = np.where(self._percent(self._remote_line, lines), self._other_warehouse(home), home)
         quantities = self._between(1, _MAX_QUANTITY, lines)
+        order_of = np.repeat(np.arange(count), line_counts)
+        sorted_lines = np.lexsort((items, supplied, items == UNUSED_ITEM, order_of))
+        items, supplied, quantities = items[sorted_lines], supplied[sorted_lines], quantities[sorted_lines]
         i, s, q, end = tuple(items.tolist()), tuple(supplied.tolist()), tuple(quantities.tolist()), ends.tolist()
         return (
             [

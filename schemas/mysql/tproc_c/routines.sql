@@ -4,23 +4,27 @@
 -- Results are left in session variables, and a SELECT after the CALL returns them: a result set of the procedure
 -- itself would be sent before the end of the CALL, in its own packet, and wake the client twice. The result is JSON
 -- text, which the client decodes only on request, since each column costs time. "heading" is a list with a value or
--- an array for each field; "lines" has the fields of each line, in order or by number, and each field becomes an
--- array. In "lines", MariaDB treats a variable as text: + 0 makes it a number again.
+-- an array for each field; "lines" has the fields of each line, and each field becomes an array. In "lines", MariaDB
+-- treats a variable as text: + 0 makes it a number again.
 --
 -- All transactions lock rows in the same order, so that they never deadlock with each other: a payment's customer
--- before district and warehouse; an order's district before stock by (warehouse, item); a delivery's customers before
--- lines. Other rows are read without locks. Locks are on complete primary keys where possible, so that there are no
--- gap locks.
+-- before district and warehouse; an order's district before stock in the order of the lines, which callers sort by
+-- (warehouse, item); a delivery's customers before lines. Other rows are read without locks. Locks are on complete
+-- primary keys where possible, so that there are no gap locks.
+--
+-- There is no cursor and no JSON_TABLE: each fills a temporary table in each call.
 
 -- name: create_routine_new_order
--- TPC-C 2.4.2. Lines are processed in the order of (warehouse, item) and returned by number. An unknown item causes a
--- rollback after all other lines were processed (error 30001).
+-- TPC-C 2.4.2. Lines are processed in their order. An unknown item causes a rollback after all other lines were
+-- processed (error 30001).
 CREATE PROCEDURE new_order(
     in_w_id INT, in_d_id INT, in_c_id INT, item_ids TEXT, supply_w_ids TEXT, quantities TEXT,
     OUT heading TEXT CHARACTER SET utf8mb4, OUT `lines` TEXT CHARACTER SET utf8mb4)
 BEGIN
-    DECLARE v_o_id, v_number, v_item, v_supply, v_quantity, v_stocked INT;
-    DECLARE v_left INT DEFAULT JSON_LENGTH(item_ids);
+    DECLARE v_o_id, v_item, v_supply, v_quantity, v_stocked INT;
+    DECLARE v_count INT DEFAULT JSON_LENGTH(item_ids);
+    DECLARE v_number INT DEFAULT 0;
+    DECLARE v_place VARCHAR(8) CHARACTER SET utf8mb4;
     DECLARE v_local, v_valid INT DEFAULT 1;
     DECLARE v_found INT;
     DECLARE v_w_tax, v_d_tax, v_discount DECIMAL(4,4);
@@ -32,11 +36,6 @@ BEGIN
     DECLARE v_total DECIMAL(12,2) DEFAULT 0;
     DECLARE v_entered DATETIME DEFAULT LOCALTIMESTAMP;
     DECLARE v_lines TEXT CHARACTER SET utf8mb4 DEFAULT '';
-    DECLARE ordered CURSOR FOR
-        SELECT number, item_id, CAST(JSON_EXTRACT(supply_w_ids, CONCAT('$[', number - 1, ']')) AS SIGNED) AS supply_w_id,
-               CAST(JSON_EXTRACT(quantities, CONCAT('$[', number - 1, ']')) AS SIGNED)
-        FROM JSON_TABLE(item_ids, '$[*]' COLUMNS (number FOR ORDINALITY, item_id INT PATH '$')) AS l
-        ORDER BY supply_w_id, item_id, number;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
 
     START TRANSACTION;
@@ -47,9 +46,10 @@ BEGIN
     WHERE d_w_id = in_w_id AND d_id = in_d_id AND w_id = in_w_id
       AND c_w_id = in_w_id AND c_d_id = in_d_id AND c_id = in_c_id;
 
-    OPEN ordered;
-    WHILE v_left > 0 DO
-        FETCH ordered INTO v_number, v_item, v_supply, v_quantity;
+    WHILE v_number < v_count DO
+        SET v_place = CONCAT('$[', v_number, ']'), v_number = v_number + 1;
+        SET v_item = JSON_EXTRACT(item_ids, v_place), v_supply = JSON_EXTRACT(supply_w_ids, v_place),
+            v_quantity = JSON_EXTRACT(quantities, v_place);
         IF v_supply <> in_w_id THEN
             SET v_local = 0;
         END IF;
@@ -72,16 +72,14 @@ BEGIN
             INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity,
                                     ol_amount, ol_dist_info)
             VALUES (in_w_id, in_d_id, v_o_id, v_number, v_item, v_supply, v_quantity, v_amount, v_dist_info);
-            SET v_lines = CONCAT(v_lines, ',"', v_number, '":[', JSON_QUOTE(v_name), ',', v_stocked, ',"', v_brand, '",',
+            SET v_lines = CONCAT(v_lines, ',[', JSON_QUOTE(v_name), ',', v_stocked, ',"', v_brand, '",',
                                  v_price, ',', v_amount, ']');
         ELSE
             SET v_valid = 0;
         END IF;
-        SET v_left = v_left - 1;
     END WHILE;
-    CLOSE ordered;
     INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local)
-    VALUES (in_w_id, in_d_id, v_o_id, in_c_id, v_entered, JSON_LENGTH(item_ids), v_local);
+    VALUES (in_w_id, in_d_id, v_o_id, in_c_id, v_entered, v_count, v_local);
     INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (in_w_id, in_d_id, v_o_id);
     IF NOT v_valid THEN
         SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 30001, MESSAGE_TEXT = 'item number is not valid';
@@ -89,7 +87,7 @@ BEGIN
     COMMIT;
     SET heading = JSON_ARRAY(v_o_id + 0, v_entered, v_w_tax + 0, v_d_tax + 0, v_discount + 0, v_last, v_credit,
                              ROUND(v_total * (1 - v_discount) * (1 + v_w_tax + v_d_tax), 2)),
-        `lines` = CONCAT('{', SUBSTRING(v_lines, 2), '}');
+        `lines` = CONCAT('[', SUBSTRING(v_lines, 2), ']');
 END;
 
 -- name: call_new_order
@@ -192,33 +190,28 @@ SELECT @heading AS heading, @lines AS `lines`;
 -- no other transaction locks. Lines are updated last, since their range lock may block new orders.
 CREATE PROCEDURE delivery(in_w_id INT, in_carrier_id INT, OUT heading TEXT CHARACTER SET utf8mb4)
 BEGIN
-    DECLARE v_d_id, v_o_id, v_c_id, v_locked, v_place INT;
-    DECLARE v_found INT DEFAULT 1;
+    DECLARE v_o_id, v_c_id, v_locked, v_place INT;
+    DECLARE v_d_id INT DEFAULT 0;
     DECLARE v_districts, v_orders TEXT CHARACTER SET utf8mb4 DEFAULT '';
     DECLARE v_amount DECIMAL(12,2);
-    DECLARE waiting CURSOR FOR
-        SELECT d_id, (SELECT no_o_id FROM new_order WHERE no_w_id = in_w_id AND no_d_id = d_id
-                      ORDER BY no_o_id LIMIT 1) AS oldest
-        FROM district WHERE d_w_id = in_w_id HAVING oldest IS NOT NULL ORDER BY d_id;
-    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_found = 0;
 
     START TRANSACTION;
     SELECT i_id INTO v_locked FROM item WHERE i_id = in_w_id FOR UPDATE;
-    SET v_found = 1;
-    OPEN waiting;
-    FETCH waiting INTO v_d_id, v_o_id;
-    WHILE v_found DO
-        SET v_districts = CONCAT(v_districts, ',', v_d_id), v_orders = CONCAT(v_orders, ',', v_o_id);
-        DELETE FROM new_order WHERE no_w_id = in_w_id AND no_d_id = v_d_id AND no_o_id = v_o_id;
-        UPDATE orders SET o_carrier_id = in_carrier_id WHERE o_w_id = in_w_id AND o_d_id = v_d_id AND o_id = v_o_id;
-        SELECT o_c_id INTO v_c_id FROM orders WHERE o_w_id = in_w_id AND o_d_id = v_d_id AND o_id = v_o_id;
-        SELECT SUM(ol_amount) INTO v_amount FROM order_line
-        WHERE ol_w_id = in_w_id AND ol_d_id = v_d_id AND ol_o_id = v_o_id;
-        UPDATE customer SET c_balance = c_balance + v_amount, c_delivery_cnt = c_delivery_cnt + 1
-        WHERE c_w_id = in_w_id AND c_d_id = v_d_id AND c_id = v_c_id;
-        FETCH waiting INTO v_d_id, v_o_id;
+    WHILE v_d_id < 10 DO
+        SET v_d_id = v_d_id + 1;
+        SET v_o_id = (SELECT MIN(no_o_id) FROM new_order WHERE no_w_id = in_w_id AND no_d_id = v_d_id);
+        IF v_o_id IS NOT NULL THEN
+            SET v_districts = CONCAT(v_districts, ',', v_d_id), v_orders = CONCAT(v_orders, ',', v_o_id);
+            DELETE FROM new_order WHERE no_w_id = in_w_id AND no_d_id = v_d_id AND no_o_id = v_o_id;
+            UPDATE orders SET o_carrier_id = in_carrier_id
+            WHERE o_w_id = in_w_id AND o_d_id = v_d_id AND o_id = v_o_id;
+            SELECT o_c_id INTO v_c_id FROM orders WHERE o_w_id = in_w_id AND o_d_id = v_d_id AND o_id = v_o_id;
+            SELECT SUM(ol_amount) INTO v_amount FROM order_line
+            WHERE ol_w_id = in_w_id AND ol_d_id = v_d_id AND ol_o_id = v_o_id;
+            UPDATE customer SET c_balance = c_balance + v_amount, c_delivery_cnt = c_delivery_cnt + 1
+            WHERE c_w_id = in_w_id AND c_d_id = v_d_id AND c_id = v_c_id;
+        END IF;
     END WHILE;
-    CLOSE waiting;
 
     SET v_districts = CONCAT('[', SUBSTRING(v_districts, 2), ']'), v_orders = CONCAT('[', SUBSTRING(v_orders, 2), ']');
     SET v_place = JSON_LENGTH(v_orders);

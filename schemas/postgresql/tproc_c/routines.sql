@@ -1,8 +1,9 @@
 -- The five transactions as functions. Statements about a routine have "routine" in their name, as there
 -- is a table new_order as well: create_routine_x, drop_routine_x, and call_x that sessions prepare.
 --
--- All transactions lock rows in the same order, so that they never deadlock with each other: stock by
--- (warehouse, item), which requires a nested loop over the sorted lines; deliveries of a warehouse are serialized.
+-- All transactions lock rows in the same order, so that they never deadlock with each other: stock in the order of the
+-- lines, which callers sort by (warehouse, item), and which requires a nested loop over them; deliveries of a warehouse
+-- are serialized.
 --
 -- Starting a statement costs more than most of its work, and more with wider rows between its plan nodes, so the
 -- columns of a result appear only once. Results have their own type, because a type of OUT parameters is rebuilt from
@@ -55,7 +56,6 @@ BEGIN
     ), lines AS MATERIALIZED (
         SELECT number, item_id, supply_w_ids[number] AS supply_w_id, quantities[number] AS quantity
         FROM unnest(item_ids) WITH ORDINALITY AS ordered (item_id, number)
-        ORDER BY supply_w_id, item_id, number
     ), taken AS (
         UPDATE stock AS s
         SET s_quantity = s.s_quantity - l.quantity + CASE WHEN s.s_quantity >= l.quantity + 10 THEN 0 ELSE 91 END,
