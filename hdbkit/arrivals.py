@@ -1,14 +1,14 @@
 """Arrivals: when the operations of an open loop are due, whatever the server does.
 
-The rate is divided among the virtual users. With ``poisson`` each has a Poisson process of its own, seeded by (run
-seed, index), and their union is one of the whole rate; with ``uniform`` they take turns at equal distances. Times are
-whole microseconds since the run's start, so that a record keeps its scheduled start exactly, and the analysis
-knows which arrivals were never served.
+The rate, constant or changing in steps, is divided among the virtual users. With ``poisson`` each has a Poisson
+process of its own, seeded by (run seed, index), and their union is one of the whole rate; with ``uniform`` they take
+turns at equal distances. Times are whole microseconds since the run's start, so that a record keeps its scheduled
+start exactly, and the analysis knows which arrivals were never served.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
@@ -16,7 +16,8 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
-from hdbkit.config.load import Arrivals, RateOf
+from hdbkit.config.load import Arrivals, RateOf, starting_s
+from hdbkit.config.steps import mean_level, pieces_of, steps_of
 from hdbkit.errors import InputError
 
 _BLOCK: Final = 1000
@@ -24,6 +25,7 @@ _OF_ARRIVALS: Final = 0xA44
 """Sets the random numbers of arrivals apart from those of inputs."""
 
 Times = NDArray[np.int64]
+Numbers = NDArray[np.float64]
 
 
 def due_us(load: Mapping[str, Any], rate_per_s: float, index: int) -> Iterator[Times]:
@@ -31,7 +33,7 @@ def due_us(load: Mapping[str, Any], rate_per_s: float, index: int) -> Iterator[T
 
     Args:
         load: the fields of a load.
-        rate_per_s: operations per second of all users.
+        rate_per_s: operations per second of all users; with steps their mean over the window.
         index: the number of the virtual user.
 
     Example:
@@ -40,8 +42,11 @@ def due_us(load: Mapping[str, Any], rate_per_s: float, index: int) -> Iterator[T
         [1000, 3000, 5000]
     """
     users, begin_us = load["virtual_users"], index * (load.get("start_delay_ms") or 0) * 1000
+    time_s = _times_of(load, rate_per_s)
     for positions in _even(users, index) if load["arrivals"] == Arrivals.UNIFORM else _random(load, index):
-        yield begin_us + np.rint(positions * (1e6 / rate_per_s)).astype(np.int64)
+        found_us = np.rint(1e6 * time_s(positions)).astype(np.int64)
+        if found_us[-1] >= begin_us:
+            yield found_us[found_us >= begin_us]
 
 
 def operations_per_s(load: Mapping[str, Any], mix: Mapping[str, float], counted: Mapping[str, float]) -> float | None:
@@ -55,7 +60,8 @@ def operations_per_s(load: Mapping[str, Any], mix: Mapping[str, float], counted:
     Raises:
         InputError: no operation of the metric is executed.
     """
-    rate = load.get("rate")
+    steps = steps_of(load)
+    rate = mean_level(steps) if steps and steps[0].is_rate else load.get("rate")
     if rate is None or load.get("rate_of") != RateOf.METRIC:
         return rate
     if not any(mix.get(name) for name in counted):
@@ -64,13 +70,40 @@ def operations_per_s(load: Mapping[str, Any], mix: Mapping[str, float], counted:
     return float(rate / share)
 
 
-def _even(users: int, index: int) -> Iterator[NDArray[np.float64]]:
+def _times_of(load: Mapping[str, Any], rate_per_s: float) -> Callable[[Numbers], Numbers]:
+    """What gives the time at which so many operations were due: the inverse of the rate's integral.
+
+    Within a piece the rate r changes evenly, by s per second; n operations after its beginning the time is
+    2 n / (r + sqrt(r^2 + 2 s n)). After the last step its rate continues.
+    """
+    steps = steps_of(load)
+    if not steps:
+        return lambda positions: positions / rate_per_s
+    pieces = pieces_of(steps, starting_s(load) + load["rampup_s"])
+    lengths_s, first, last = np.array([[one.duration_s, one.first, one.last] for one in pieces]).T
+    first, last = (level * rate_per_s / mean_level(steps) for level in (first, last))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.append(np.where(lengths_s > 0, (last - first) / lengths_s, 0.0), 0.0)
+    begins_s, begun = (np.append(0.0, one.cumsum()) for one in (lengths_s, lengths_s * (first + last) / 2))
+    rates = np.append(first, last[-1])
+
+    def time_s(positions: Numbers) -> Numbers:
+        piece = np.searchsorted(begun, positions, "right") - 1
+        beyond = positions - begun[piece]
+        root = np.sqrt(np.maximum(rates[piece] ** 2 + 2 * slopes[piece] * beyond, 0.0))
+        found: Numbers = begins_s[piece] + 2 * beyond / (rates[piece] + root)
+        return found
+
+    return time_s
+
+
+def _even(users: int, index: int) -> Iterator[Numbers]:
     """Every ``users``-th position from ``index`` on."""
     for first in count(0, _BLOCK):
         yield np.arange(first, first + _BLOCK, dtype=np.float64) * users + index
 
 
-def _random(load: Mapping[str, Any], index: int) -> Iterator[NDArray[np.float64]]:
+def _random(load: Mapping[str, Any], index: int) -> Iterator[Numbers]:
     """The positions of a Poisson process, ``virtual_users`` apart on average."""
     generator, position = default_rng((load.get("seed", 1), index, _OF_ARRIVALS)), 0.0
     while True:

@@ -81,9 +81,9 @@ class RunPlan(ConfigModel):
 
     @property
     def rate_per_s(self) -> float | None:
-        """The operations per second of an open loop; None in a closed loop."""
+        """The operations per second of an open loop, with steps their mean; None in a closed loop."""
         work, load = workload(self.workload), self.load
-        if load.rate is None:
+        if not load.is_open:
             return None
         undone = work.rollback_shares(load)
         counted = {name: 1 - undone.get(name, 0.0) for name in metric_of(work, load).operations or work.operations}

@@ -27,6 +27,7 @@ from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import schedule_charts
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.slice_charts import slices_of_run
+from hdbkit.charts.step_chart import latency_over_throughput
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.readings import LAG
@@ -75,6 +76,8 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         ),
         *(_times(folder, manifest) if manifest.one_by_one else _latencies(folder, manifest, window, step_s)),
     ]
+    if steps := manifest.result.get("steps"):
+        charts.insert(1, latency_over_throughput(steps, manifest.headline, manifest.noun))
     schedule = table(folder, "schedule")
     if schedule is not None and len(schedule):
         charts[1:1] = schedule_charts(schedule, window, manifest.noun, step_s)

@@ -6,7 +6,7 @@ Each workload extends this model with its own options, such as a mix.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
@@ -14,11 +14,13 @@ from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, mod
 
 from hdbkit.config.extensible import Extensible
 from hdbkit.config.fault import Fault, parse_faults
+from hdbkit.config.steps import joined, parse_steps, steps_of, total_s
 from hdbkit.config.words import number_text
 
 MAX_USERS = 10_000
 _ALONE: dict[str, Any] = {"of_a_run_alone": True}
 """Marks an option that does not change what an operation costs the server."""
+_SAME_S = 1e-6
 _RENAMED = {"rampup_most_s": "rampup_max_s"}
 """Keys of earlier versions."""
 
@@ -141,6 +143,11 @@ class Load(Extensible):
         description="open loop: skip operations that could only start later than this; 0: none",
         json_schema_extra=_ALONE,
     )
+    steps: str | None = Field(
+        default=None,
+        description="the window in steps of a rate or of active users: '60 s at 100/s; 60 s from 100 to 500/s'",
+        json_schema_extra={**_ALONE, "anyOf": [{"type": "string"}, {"type": "array"}, {"type": "null"}]},
+    )
     isolation: Isolation | None = Field(default=None, description="isolation level; none: the server's default")
     statement_timeout_ms: int = Field(default=0, ge=0, description="statement timeout; 0: none")
     lock_timeout_ms: int = Field(default=0, ge=0, description="lock timeout; 0: none")
@@ -181,8 +188,18 @@ class Load(Extensible):
 
     @classmethod
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Rename keys of earlier versions."""
-        return {_RENAMED.get(name, name): value for name, value in values.items()}
+        """Rename keys of earlier versions; steps decide the length of the window, and how many users there are."""
+        values = {_RENAMED.get(name, name): value for name, value in values.items()}
+        return (
+            {**_by_steps(values["steps"]), **values, "steps": joined(values["steps"])}
+            if values.get("steps")
+            else values
+        )
+
+    @field_validator("steps")
+    @classmethod
+    def _steps_are_known(cls, text: str | None) -> str | None:
+        return None if text is None else "; ".join(one.text for one in parse_steps(text))
 
     @field_validator("fault")
     @classmethod
@@ -195,9 +212,19 @@ class Load(Extensible):
 
     @model_validator(mode="after")
     def _one_schedule(self) -> Self:
-        if self.rate is None and self.latency_limit_ms:
+        steps = steps_of(dict(self))
+        if steps and abs(total_s(steps) - self.duration_s) > _SAME_S:
+            raise ValueError(f"the steps last {total_s(steps):g} s, not {self.duration_s:g} s; omit duration_s")
+        if steps and self.rampup_max_s:
+            raise ValueError("steps begin at a fixed time; omit rampup_max_s")
+        if steps and steps[0].is_rate and self.rate is not None:
+            raise ValueError("the steps have rates of their own; omit rate")
+        most = max((max(one.first, one.last) for one in steps if not one.is_rate), default=0)
+        if most > self.virtual_users:
+            raise ValueError(f"the steps have {most:g} users, but virtual_users is {self.virtual_users}")
+        if not self.is_open and self.latency_limit_ms:
             raise ValueError("latency_limit_ms needs a rate: a closed loop has no schedule to be late for")
-        if self.rate is not None and self.keying_and_thinking:
+        if self.is_open and self.keying_and_thinking:
             raise ValueError("rate and keying_and_thinking exclude each other: an open loop has its own schedule")
         return self
 
@@ -209,12 +236,29 @@ class Load(Extensible):
     @property
     def paced(self) -> bool:
         """Whether operations have a scheduled start of their own, so that response time differs from service time."""
-        return self.keying_and_thinking or self.rate is not None
+        return self.keying_and_thinking or self.is_open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether operations begin at a rate, whatever the server does."""
+        return self.rate is not None or any(one.is_rate for one in steps_of(dict(self)))
 
     @property
     def max_duration_s(self) -> float:
         """The maximum duration of the users' starts, ramp-up and window together, in seconds."""
         return starting_s(dict(self)) + max(self.rampup_s, self.rampup_max_s) + self.duration_s
+
+
+def _by_steps(text: str | Sequence[str]) -> dict[str, Any]:
+    """The fields of a load that follow from its steps; nothing from steps that cannot be read."""
+    try:
+        steps = parse_steps(joined(text))
+    except (ValueError, TypeError, AttributeError):
+        return {}
+    found: dict[str, Any] = {"duration_s": total_s(steps)}
+    if not steps[0].is_rate:
+        found["virtual_users"] = max(1, round(max(max(one.first, one.last) for one in steps)))
+    return found
 
 
 def client_slices(load: Mapping[str, Any]) -> list[range]:

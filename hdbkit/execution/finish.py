@@ -16,6 +16,7 @@ from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.faults import effects, lost_commits
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
+from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.config.load import client_slices
 from hdbkit.execution import failures, server_host, switching, usage
@@ -61,6 +62,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
         result |= _of_faults(folder, manifest, result["clients_lost"] or 0)
         result |= _of_slices(folder, manifest)
         result |= _of_schedule(folder, manifest)
+        if steps := steps_result(folder, manifest):
+            result["steps"] = steps
         manifest = manifest.model_copy(update={"result": result})
         edges = [] if manifest.metric.counter is None else [_edges_read(samples)]
         checks = [*check_run(folder, manifest), *edges, *manifest.checks]

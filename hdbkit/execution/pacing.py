@@ -17,7 +17,7 @@ from typing import Final, Protocol
 from hdbkit.arrivals import Times
 from hdbkit.config import Load
 from hdbkit.contracts import Prepared, Waits
-from hdbkit.execution.control import Field
+from hdbkit.execution.control import NEVER_NS, Field
 
 _MAX_SLEEP_S = 0.1
 _MAX_MEANS: Final = 10.0
@@ -118,6 +118,35 @@ class OpenLoop(Timetable):
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """Go on to the next arrival; an operation that was not recorded has not taken one."""
         self._due_ns = next(self._arrivals)
+
+
+class ActiveUsers:
+    """Lets a virtual user pause while the load's steps have fewer users.
+
+    Args:
+        active_ns: from when until when it is active, on the monotonic clock, in order.
+        inner: its schedule while it is active; None: a closed loop.
+        fields: the control page.
+    """
+
+    def __init__(self, active_ns: Sequence[tuple[int, int]], inner: Pacing | None, fields: memoryview) -> None:
+        self._active_ns, self._inner, self._fields = active_ns, inner, fields
+
+    def due_ns(self, prepared: Prepared) -> int:
+        """When the operation is due, not before the user is active."""
+        due_ns = self._inner.due_ns(prepared) if self._inner else time.monotonic_ns()
+        return next((max(due_ns, from_ns) for from_ns, until_ns in self._active_ns if due_ns < until_ns), NEVER_NS)
+
+    def wait(self, prepared: Prepared) -> int:
+        """Sleep until the operation is due, or the run ends; the scheduled start in ns, 0 in a closed loop."""
+        due_ns = self.due_ns(prepared)
+        sleep_until(due_ns, self._fields)
+        return due_ns if self._inner else 0
+
+    def done(self, prepared: Prepared, end_ns: int) -> None:
+        """Pass the end of an operation on."""
+        if self._inner:
+            self._inner.done(prepared, end_ns)
 
 
 def sleep_until(at_ns: int, fields: memoryview) -> None:

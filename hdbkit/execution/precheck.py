@@ -95,8 +95,8 @@ def _settled(plan: RunPlan, engine: Database) -> RunPlan:
 
 def _check_schedule(plan: RunPlan) -> None:
     work = workload(plan.workload)
-    if plan.load.rate is not None and work.one_by_one:
-        raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}, so it has no rate; omit rate")
+    if (plan.load.is_open or plan.load.steps) and work.one_by_one:
+        raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}; omit rate and steps")
     if plan.load.keying_and_thinking and not work.waits:
         raise InputError(f"no {work.noun} of {work.title} has a keying or thinking time; omit keying_and_thinking")
 

@@ -6,6 +6,7 @@ from the seed, the index and the number of the connection, never from a clock.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,11 +15,13 @@ from functools import partial
 
 from hdbkit.arrivals import due_us
 from hdbkit.config import Load
+from hdbkit.config.load import starting_s
+from hdbkit.config.steps import active_s, pieces_of, steps_of
 from hdbkit.contracts import Database, Prepared, Scope, SessionOptions, User, UserPlan, Waits, Workload
 from hdbkit.errors import InputError, TransactionError
-from hdbkit.execution.control import Field
+from hdbkit.execution.control import NEVER_NS, Field
 from hdbkit.execution.failures import ErrorCounts, Failures
-from hdbkit.execution.pacing import OpenLoop, Pacer, Pacing, sleep_until
+from hdbkit.execution.pacing import ActiveUsers, OpenLoop, Pacer, Pacing, sleep_until
 from hdbkit.execution.switching import SessionSwitch
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End, Loop, Recorder
@@ -138,7 +141,7 @@ class VirtualUser:
         """Create the measured loop, after the common start is published."""
         shared, load = self.shared, self.shared.load
         self._recorder = recorder
-        self.pacer = self._paced() if load.paced else None
+        self.pacer = self._active(self._paced() if load.paced else None)
         if shared.plan.slices and shared.switches:
             begun_ns = int(shared.fields[Field.START_AT_NS])
             self._switch = SessionSwitch(shared.plan.slices, self.plan.index, begun_ns, shared.switches, self.pacer)
@@ -146,6 +149,20 @@ class VirtualUser:
             self.pacer = self._switch
         from_results = shared.workload.details_from_results(load)
         return Loop(recorder, shared.fields, self.failures, pause, self.pacer, load.iterations, from_results)
+
+    def _active(self, paced: Pacing | None) -> Pacing | None:
+        """The schedule with the pauses that the steps of the load make."""
+        load, fields = self.shared.load, self.shared.fields
+        steps = steps_of(dict(load))
+        if not steps or steps[0].is_rate:
+            return paced
+        begun_ns = int(fields[Field.START_AT_NS])
+        active = active_s(pieces_of(steps, starting_s(dict(load)) + load.rampup_s), self.plan.index)
+        active_ns = [
+            (begun_ns + round(1e9 * from_s), NEVER_NS if until_s == math.inf else begun_ns + round(1e9 * until_s))
+            for from_s, until_s in active
+        ]
+        return ActiveUsers(active_ns, paced, fields)
 
     def _paced(self) -> Pacing:
         shared, load, fields = self.shared, self.shared.load, self.shared.fields

@@ -218,7 +218,37 @@ def tables(manifest: Manifest) -> list[Table]:
         for name, line in lines
     ]
     title = f"{plural(noun).capitalize()} of the window (service time in ms)"
-    return [*response, Table(title, head, rows, [False, *[True] * (len(head) - 1)]), *_traffic(result, noun)]
+    service = Table(title, head, rows, [False, *[True] * (len(head) - 1)])
+    return [*_steps(manifest), *response, service, *_traffic(result, noun)]
+
+
+def _steps(manifest: Manifest) -> list[Table]:
+    """What each step offered and reached; nothing for a window without steps."""
+    steps = manifest.result.get("steps")
+    if not steps:
+        return []
+    time = "response" if manifest.paced else "service"
+    head = [
+        "step",
+        "offered per second",
+        "users",
+        "completed per second",
+        "failed",
+        "p50 (ms)",
+        "p95 (ms)",
+        "p99 (ms)",
+    ]
+    rows = [
+        [
+            one["step"],
+            *("" if one[name] is None else number(one[name]) for name in ("offered_per_s", "users")),
+            number(one["completed_per_s"]),
+            f"{one['failed']:,}",
+            *(milliseconds(one[time][f"{name}_us"]) for name in ("p50", "p95", "p99")),
+        ]
+        for one in steps
+    ]
+    return [text_table(f"Steps, with the {time} time of {manifest.headline}", head, rows)]
 
 
 def _response_times(lines: list[tuple[str, dict[str, Any]]], noun: str) -> list[Table]:

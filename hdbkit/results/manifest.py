@@ -189,6 +189,24 @@ class _Schedule(_Part):
     saturated: bool
 
 
+class _StepTimes(_Part):
+    p50_us: float | None
+    p95_us: float | None
+    p99_us: float | None
+
+
+class _Step(_Part):
+    step: str
+    start_s: float
+    end_s: float
+    offered_per_s: float | None
+    users: float | None
+    completed_per_s: float
+    failed: int
+    service: _StepTimes
+    response: _StepTimes | None = None
+
+
 class _Result(_Part):
     metric_value: float | None
     metric_unknown: str = ""
@@ -222,6 +240,7 @@ class _Result(_Part):
     lost_commits_unknown: str = ""
     slices: _Slices | None = None
     schedule: _Schedule | None = None
+    steps: list[_Step] = Field(default_factory=list)
 
 
 PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server, "result": _Result}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from hdbkit.config import Load
 from hdbkit.config.load import starting_s
+from hdbkit.config.steps import steps_of
 from hdbkit.contracts import PlannedPhase
 
 
 def rampup_and_window(load: Load) -> tuple[PlannedPhase, ...]:
-    """A ramp-up, extended while the server settles if the load requests that, and one window."""
+    """A ramp-up, extended while the server settles if the load requests that, and the window or its steps."""
     rampup = PlannedPhase("rampup", load.rampup_s, measured=False, max_s=load.rampup_max_s)
-    phases = rampup, PlannedPhase("window", load.duration_s, measured=True)
+    steps = [PlannedPhase(one.text, one.duration_s, measured=True) for one in steps_of(dict(load))]
+    phases = rampup, *(steps or [PlannedPhase("window", load.duration_s, measured=True)])
     apart_s = starting_s(dict(load))
     return (PlannedPhase("starts", apart_s, measured=False), *phases) if apart_s else phases

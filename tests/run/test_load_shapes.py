@@ -97,3 +97,29 @@ def test_a_rate_of_the_metric_is_divided_by_its_share_of_the_mix(null_target: Nu
     target = null_target(latency_us=100)
     load = Load(rate=9, rate_of="metric", mix={"new_order": 1, "payment": 9}, rampup_s=0, duration_s=1)
     assert hdbkit.run(target, load=load).manifest.rate_per_s == pytest.approx(90 / 0.99)
+
+
+def test_each_step_of_a_rate_is_a_phase_with_its_figures(null_target: NullTarget) -> None:
+    load = Load(steps="1 s at 50/s; 1 s at 200/s", rampup_s=0.2, arrivals="uniform", virtual_users=4)
+    result = hdbkit.run(null_target(latency_us=100), load=load)
+    phases = [(one.name, one.measured) for one in result.manifest.phases]
+    assert phases == [("rampup", False), ("1 s at 50/s", True), ("1 s at 200/s", True)]
+    rows = operations(result)
+    due_s = (rows["t_start_us"] - rows["wait_us"]) / 1e6
+    assert [int(((due_s >= from_s) & (due_s < from_s + 1)).sum()) for from_s in (0.2, 1.2)] == pytest.approx(
+        [50, 200], abs=1
+    )
+    assert [one["step"] for one in result.summary["steps"]] == ["1 s at 50/s", "1 s at 200/s"]
+    assert "steps" in result.charts()
+    assert "1 s at 200/s" in result.report().read_text("utf-8")
+
+
+def test_steps_of_users_let_the_others_pause(null_target: NullTarget) -> None:
+    """Users 1 and 2 share a process; they are active from 1 s to 2 s."""
+    load = Load(steps="1 s at 1 user; 1 s at 3 users; 1 s at 1 user", rampup_s=0, users_per_process=2)
+    rows = operations(hdbkit.run(null_target(latency_us=5000), load=load))
+    assert sorted(rows["virtual_user"].unique()) == [0, 1, 2]
+    others = rows[rows["virtual_user"] > 0]
+    assert others["t_start_us"].between(1_000_000, 2_500_000).all(), "one that was due in time may begin later"
+    assert (rows["wait_us"] == 0).all()
+    assert rows["t_start_us"].max() > 2_000_000

@@ -59,6 +59,14 @@ def finished(path: Path, seed: int = 1, users: int = 4) -> tuple[RunFolder, Mani
     return made.folder, manifest
 
 
+_TIMES = {"p50_us": 800, "p95_us": 2000, "p99_us": 5000}
+_STEPS = [
+    {"step": f"4 s at {rate}/s", "start_s": 2, "end_s": 6, "offered_per_s": rate, "users": None, "failed": 0}
+    | {"completed_per_s": 0.9 * rate, "service": _TIMES, "response": {key: rate * of for key, of in _TIMES.items()}}
+    for rate in (100, 200)
+]
+
+
 def open_loop(path: Path) -> tuple[RunFolder, Manifest]:
     """A run of 8 s at a rate that it does not keep: of each user every second operation is served, ever later."""
     load = {"rate": 400, "arrivals": "uniform", "virtual_users": 2}
@@ -70,7 +78,7 @@ def open_loop(path: Path) -> tuple[RunFolder, Manifest]:
     made = write_run(path, users=2, duration_s=8, rows=rows, load={"rate": 400, "arrivals": "uniform"})
     found = schedule_of(made.folder, made.manifest)
     write_table(made.folder.table("schedule"), found.rows, columns.SCHEDULE)
-    result = summarize(made.folder, made.manifest) | {"schedule": found.result}
+    result = summarize(made.folder, made.manifest) | {"schedule": found.result, "steps": _STEPS}
     return made.folder, made.manifest.model_copy(update={"result": result})
 
 

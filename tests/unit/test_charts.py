@@ -232,12 +232,15 @@ def test_a_configuration_that_failed_leaves_the_others_their_charts() -> None:
 
 def test_an_open_loop_shows_response_times_first_and_what_was_offered(tmp_path: Path) -> None:
     charts = {one.key: one for one in run_charts.run_charts(*open_loop(tmp_path / "open"))}
-    assert [*charts][:4] == ["throughput", "rates", "lateness", "backlog"]
+    assert [*charts][:5] == ["throughput", "rates", "lateness", "backlog", "steps"]
     axes = {key: one.figure.layout.yaxis.title.text for key, one in charts.items()}
     assert axes["response_over_time"].startswith("response time of")
     assert axes["latency_over_time"].startswith("service time of")
     assert (axes["response"], axes["latency"]) == ("response time (ms, log)", "service time (ms, log)")
     assert "400 transactions per second were due (offered)" in charts["rates"].alternative
     assert set(charts["rates"].table["offered"]) == {400}
+    assert axes["steps"].startswith("response time of")
+    assert charts["steps"].table[["completed per second", "p95 (ms)"]].to_numpy().tolist() == [[90, 200], [180, 400]]
+    assert "90 and 180 transactions per second, the latter in the step '4 s at 200/s'" in charts["steps"].alternative
     assert charts["lateness"].table["max"].max() > 800
     assert charts["backlog"].table["backlog"].is_monotonic_increasing

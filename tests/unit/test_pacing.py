@@ -12,9 +12,9 @@ import pytest
 from hdbkit.arrivals import due_us
 from hdbkit.config import Load
 from hdbkit.contracts import Prepared, Waits
-from hdbkit.execution.control import Field
+from hdbkit.execution.control import NEVER_NS, Field
 from hdbkit.execution.failures import Failures
-from hdbkit.execution.pacing import OpenLoop, Pacer
+from hdbkit.execution.pacing import ActiveUsers, OpenLoop, Pacer
 from hdbkit.execution.user import End, Loop, Recorder
 
 START_NS = 5 * 10**9
@@ -156,3 +156,30 @@ def test_what_could_only_begin_too_late_is_skipped(monkeypatch: pytest.MonkeyPat
     given_up = {10.0 * at for at in range(400)} - {*due.tolist()}
     assert given_up == {10.0 * at for at in range(101, 190)}
     assert (start - due).max() == pytest.approx(100)
+
+
+def test_a_user_pauses_while_it_is_not_active(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Active from 1 s to 2 s, and from 3 s on; operations take 400 ms."""
+    clock, records, page = Clock(), Records(), memoryview(array("q", [0] * len(Field)))
+    page[Field.STOP_AT_NS] = START_NS + 4 * 10**9
+    monkeypatch.setattr("time.monotonic_ns", clock.monotonic_ns)
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    active_ns = [(START_NS + 10**9, START_NS + 2 * 10**9), (START_NS + 3 * 10**9, NEVER_NS)]
+    pacing = ActiveUsers(active_ns, None, page)
+    user = Stalling(clock)
+    monkeypatch.setattr(user, "perform", lambda _: clock.sleep(0.4))
+    loop = Loop(cast("Recorder", records), page, cast("Failures", None), clock.sleep, pacing)
+    assert loop.run(user) is End.STOPPED
+    scheduled, start, _ = np.array(records.rows).T
+    assert start.tolist() == pytest.approx([1000, 1400, 1800, 3000, 3400, 3800])
+    assert (scheduled == start).all(), "it is a closed loop: nothing is late"
+
+
+def test_an_active_user_keeps_its_own_schedule() -> None:
+    own = pacer(thinking_scale=0)
+    active = ActiveUsers([(0, 10**9), (50 * 10**9, NEVER_NS)], own, OVER)
+    assert own.due_ns(FIRST) == 1000 + 18 * 10**9
+    assert active.wait(FIRST) == 50 * 10**9
+    active.done(FIRST, end_ns=60 * 10**9)
+    assert active.due_ns(SECOND) == 62 * 10**9
+    assert ActiveUsers([(0, 10**9)], own, OVER).due_ns(SECOND) == NEVER_NS

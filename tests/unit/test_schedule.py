@@ -11,11 +11,14 @@ import pytest
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.schedule import schedule_of
+from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
+from hdbkit.config.metric import Metric
 from hdbkit.results.columns import OPERATIONS
 from tests.unit.synthetic import DETAILS, Synthetic, write_run
 
 RATE = {"rate": 100, "arrivals": "uniform"}
+PAYMENTS = Metric(name="payments/s", title="payments per second", unit="payments/s", operations=("payment",))
 DUE_US = np.arange(0, 5_000_000, 10_000)
 """One user with 100 operations per second from the run's start on; the window is from 1 s to 5 s."""
 
@@ -108,3 +111,27 @@ def test_a_closed_loop_has_no_schedule(tmp_path: Path, load: dict[str, bool]) ->
     run = write_run(tmp_path / "closed", users=1, duration_s=2, load=load)
     assert run.manifest.rate_per_s is None
     assert "schedule kept" not in {one.name for one in check_run(run.folder, run.manifest)}
+
+
+def test_each_step_has_its_own_figures(tmp_path: Path) -> None:
+    """Steps of 1 s at 100/s and 3 s at 50/s; an operation of the second step takes 2 ms and begins 1 ms late."""
+    due_us = np.concatenate([np.arange(0, 2_000_000, 10_000), np.arange(2_000_000, 5_000_000, 20_000)])
+    late_us = np.where(due_us >= 2_000_000, 1000, 0)
+    made = rows(due_us + late_us, due_us + 2 * late_us + 1000, due_us)
+    run = write_run(
+        tmp_path / "steps", users=1, rampup_s=1, duration_s=4, rows=made,
+        load={"arrivals": "uniform", "steps": "1 s at 100/s; 3 s at 50/s"}, metric=PAYMENTS,
+    )  # fmt: skip
+    first, second = steps_result(run.folder, run.manifest)
+    assert (first["step"], first["start_s"], first["end_s"]) == ("1 s at 100/s", 1, 2)
+    assert (second["step"], second["start_s"], second["end_s"]) == ("3 s at 50/s", 2, 5)
+    assert (first["offered_per_s"], second["offered_per_s"]) == pytest.approx((100, 50))
+    assert (first["completed_per_s"], second["completed_per_s"]) == (100, 50)
+    assert (first["service"]["p95_us"], first["response"]["p95_us"]) == (1000, 1000)
+    assert (second["service"]["p95_us"], second["response"]["p95_us"]) == (2000, 3000)
+    assert [one["users"] for one in (first, second)] == [None, None]
+    schedule = schedule_of(run.folder, run.manifest).result
+    assert (schedule["due"], schedule["begun"], schedule["saturated"]) == (250, 250, False)
+    names = {one.name for one in check_run(run.folder, run.manifest)}
+    assert "schedule kept" in names
+    assert not names & {"steady state", "Little's law"}, "they are about an even load"

@@ -1,0 +1,61 @@
+"""The steps of a run: throughput and latency of each, by the planned times of the steps.
+
+An operation belongs to the step in which it ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hdbkit.analysis.run.quantiles import TIMES, counts, quantiles_of
+from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.config.load import starting_s
+from hdbkit.config.steps import Step, mean_level, steps_of
+from hdbkit.results.columns import Outcome
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+def steps_result(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
+    """The figures of each step that has begun in the window, in order; none if the window is one.
+
+    Raises:
+        DamagedResult: there is no measured window, or a file cannot be read.
+    """
+    load, window, found = manifest.plan["load"], window_of(manifest), []
+    steps = steps_of(load)
+    factor = manifest.rate_per_s / mean_level(steps) if steps and manifest.rate_per_s is not None else 1.0
+    begin_s = starting_s(load) + load["rampup_s"]
+    for step in steps:
+        end_s = begin_s + step.duration_s
+        place = Window(max(round(1e6 * begin_s), window.start_us), min(round(1e6 * end_s), window.end_us))
+        if place.end_us > place.start_us:
+            found.append({"step": step.text, "start_s": begin_s, "end_s": end_s} | _planned(step, factor))
+            found[-1] |= _measured(folder, manifest, place)
+        begin_s = end_s
+    return found
+
+
+def _planned(step: Step, factor: float) -> dict[str, Any]:
+    """The mean rate of a step, or its mean number of users."""
+    level = mean_level([step])
+    return (
+        {"offered_per_s": level * factor, "users": None} if step.is_rate else {"offered_per_s": None, "users": level}
+    )
+
+
+def _measured(folder: RunFolder, manifest: Manifest, place: Window) -> dict[str, Any]:
+    """Completed operations per second, failures, and the latencies of the headline's operation in ms."""
+    found: dict[str, Any] = {}
+    code = manifest.operations.index(manifest.headline)
+    for time in ("service", "response") if manifest.paced else ("service",):
+        histogram = counts(folder, place, TIMES[time])
+        done = histogram[histogram["outcome"] != Outcome.FAILED.value]
+        found["completed_per_s"] = int(done["n"].sum()) / place.duration_s
+        found["failed"] = int(histogram["n"].sum() - done["n"].sum())
+        merged = done[done["operation"] == code].groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
+        rows = quantiles_of(merged, ["operation"], QUANTILES).to_dict("records")
+        found[time] = {f"{name}_us": int(rows[0][f"{name}_us"]) if rows else None for name in QUANTILES}
+    return found

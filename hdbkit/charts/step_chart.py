@@ -1,0 +1,52 @@
+"""Throughput against latency over the steps of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.analysis.wording import many, plural
+from hdbkit.charts.chart import Chart
+from hdbkit.charts.style import figure, log_axis, series
+
+_QUANTILES = ("p50", "p95", "p99")
+
+
+def latency_over_throughput(steps: Sequence[dict[str, Any]], operation: str, noun: str) -> Chart:
+    """A point per step, joined in their order; ``steps`` is the part of a result, ``operation`` the headline's."""
+    time = "response" if all(one.get("response") for one in steps) else "service"
+    table = pd.DataFrame(
+        [
+            {"step": one["step"], "offered per second": one["offered_per_s"], "users": one["users"]}
+            | {"completed per second": round(one["completed_per_s"], 3), "failed": one["failed"]}
+            | {f"{name} (ms)": _ms(one[time][f"{name}_us"]) for name in _QUANTILES}
+            for one in steps
+        ]
+    ).dropna(axis="columns", how="all")
+    fig = figure(f"completed {plural(noun)} per second", f"{time} time of {operation} (ms, log)")
+    shown = [one for one in steps if one[time]["p50_us"] is not None]
+    for index, name in enumerate(_QUANTILES):
+        look = series(index)
+        fig.add_scatter(
+            x=[round(one["completed_per_s"], 3) for one in shown], y=[_ms(one[time][f"{name}_us"]) for one in shown],
+            text=[one["step"] for one in shown], mode="lines+markers", name=name,
+            line={"color": look["color"], "dash": look["dash"], "width": 1.5},
+            marker={"color": look["color"], "symbol": look["symbol"], "size": 8},
+            hovertemplate=f"%{{text}}: %{{x:,.4~g}} per second, {name} %{{y:.3g}} ms<extra></extra>",
+        )  # fmt: skip
+    fig.update_xaxes(rangemode="tozero").update_yaxes(**log_axis(value for line in fig.data for value in line.y))
+    fastest = max(steps, key=lambda one: float(one["completed_per_s"]))
+    slowest_per_s = min(float(one["completed_per_s"]) for one in steps)
+    words = (
+        f"Over {many(len(steps), 'step')} the throughput was between {slowest_per_s:,.4g} and "
+        f"{fastest['completed_per_s']:,.4g} {plural(noun)} per second, the latter in the step '{fastest['step']}'"
+    )
+    if fastest[time]["p95_us"] is not None:
+        words += f", with a p95 of the {time} time of {operation} of {_ms(fastest[time]['p95_us']):,.3g} ms"
+    return Chart("steps", "How does latency grow with throughput?", fig, f"{words}.", table)
+
+
+def _ms(time_us: float | None) -> float:
+    return float("nan") if time_us is None else round(time_us / 1000, 4)
