@@ -71,5 +71,5 @@ def test_steps_of_a_file_may_be_a_list(tmp_path: Path) -> None:
     load = read_params(path, Load)
     assert (load.steps, load.duration_s, load.virtual_users) == ("60 s at 100/s; 5 s at 1000/s", 65, 4)
     path.write_text("steps: [60 s at 100]\n")
-    with pytest.raises(ConfigErrors, match="line 1 .*'60 s at 100' is not a step"):
+    with pytest.raises(ConfigErrors, match=r"line 1 .*'60 s at 100' is not a step"):
         read_params(path, Load)
