@@ -75,7 +75,7 @@ class SqlSchema:
     def __init__(self, engine: SqlDatabase, target: Target, workload: Workload) -> None:
         options = dict(options_of(engine, workload.spec.storage))
         self._options, self._workload, self.target = options, workload, target
-        self._scope = workload.scope(engine.dialects)
+        self._scope = self._scope_of(engine.dialects)
         self._capabilities = engine.capabilities
         self._known = statements(engine.dialects, SERVER_STATEMENTS)
         given = {name: value for name, value in options.items() if value is not None}
@@ -88,6 +88,10 @@ class SqlSchema:
         except BaseException:
             self.session.close()
             raise
+
+    def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
+        """The statements of the workload; an engine may take others for some storage options."""
+        return self._workload.scope(dialects)
 
     def _use_options(self) -> None:
         for name, value in self._used.items():

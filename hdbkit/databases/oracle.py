@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
 from pydantic import Field
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import ApplyBy, Capability, Row, Schema, SchemaOptions, Session, SessionOptions, Workload
+from hdbkit.contracts import ApplyBy, Capability, Row, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._access import LOOPBACK
 from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
 from hdbkit.databases._oracle_connect import (
@@ -36,7 +37,7 @@ from hdbkit.databases._oracle_session import OracleSession
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.readings import Encryption, Timeout
-from hdbkit.sql import ANSI
+from hdbkit.sql import ANSI, Statement
 
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
 _DATA, _OWN_SESSIONS = "the data were created with its present value", "its own sessions set it"
@@ -55,9 +56,20 @@ _PROTECTED = MappingProxyType(
 )
 
 
+_IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_$]*$"
+_VARIANTS = ("partitions", "hash_clusters", "tablespace", "index_tablespace")
+"""Schema options with a folder of statements that replace others: ``oracle_<option>``."""
+_SCALED = "scaled_"
+
+
 class OracleSchemaOptions(SqlSchemaOptions):
     """The storage options of Oracle Database."""
 
+    tablespace: str | None = Field(default=None, pattern=_IDENTIFIER, description="tablespace of the tables")
+    index_tablespace: str | None = Field(default=None, pattern=_IDENTIFIER, description="tablespace of the indexes")
+    hash_clusters: bool = Field(
+        default=False, description="tables that do not grow are in hash clusters, sized for the scale of the build"
+    )
     checkpoint: bool = Field(
         default=False, description="after a build, write all changed blocks and switch the redo log"
     )
@@ -65,6 +77,19 @@ class OracleSchemaOptions(SqlSchemaOptions):
 
 class OracleSchema(SqlSchema):
     """A schema in the account's own schema."""
+
+    def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
+        """With the statements of the storage options; ``{scaled_10}`` in them is ten times the scale."""
+        chosen = [name for name in _VARIANTS if self._options[name]]
+        scope = self._workload.scope((*dialects, *(f"{KIND}_{name}" for name in chosen)))
+        given = {name: self._options[name] for name in chosen if isinstance(self._options[name], str)}
+        known = scope.statements.items()
+        return replace(scope, statements={name: one.partly_filled(given | self._scaled(one)) for name, one in known})
+
+    def _scaled(self, statement: Statement) -> dict[str, int]:
+        scale = int(self._workload.spec.size or 1)
+        words = (word for word in statement.words if word.startswith(_SCALED))
+        return {word: scale * int(word.removeprefix(_SCALED)) for word in words}
 
     def finish(self) -> None:
         """Record that the schema is complete; then a checkpoint and a new redo log file, if they are wanted."""
@@ -84,7 +109,20 @@ class OracleSchema(SqlSchema):
             raise InputError(
                 f"checkpoint needs a privilege; run as an administrator: {missing[0]}; or omit checkpoint"
             )
+        self._drop_clusters()
         super().create(spec)
+
+    def drop(self) -> list[str]:
+        """Drop what a build created, also its clusters."""
+        return [*super().drop(), *self._drop_clusters()]
+
+    def _drop_clusters(self) -> list[str]:
+        """Drop the clusters of this workload that have no table: a build was killed, or its tables are dropped."""
+        own = {f"{table}_cluster" for table in self._workload.tables}
+        found = [str(name) for (name,) in self.session.query("list_clusters") if name in own]
+        for name in found:
+            self.session.query("drop_cluster", cluster=name)
+        return [f"cluster {name}" for name in found]
 
 
 class Oracle(DbapiDatabase):

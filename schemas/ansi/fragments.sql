@@ -58,6 +58,9 @@ FETCH FIRST {rows} ROWS ONLY
 -- Locks the rows of a query.
 FOR UPDATE
 
+-- fragment: index_options
+-- Written after the columns of each index.
+
 -- fragment: primary_key(table, name, columns)
 ALTER TABLE {table} ADD CONSTRAINT {name} PRIMARY KEY {columns}
 

@@ -104,6 +104,9 @@ def test_a_schema_option_of_another_engine_is_refused_with_those_that_there_are(
         "history_key": True,
         "tablespace": "fast",
         "unlogged": True,
+        "index_tablespace": "fast",
+        "hash_clusters": True,
+        "checkpoint": True,
         "storage_engine": "InnoDB",
     }
     foreign = {name for model in models.values() for name in model.model_fields} - set(own)

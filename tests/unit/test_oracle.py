@@ -486,6 +486,63 @@ def test_a_build_that_may_not_do_its_checkpoint_does_not_begin(oracledb: Module)
         schema.create("{}")
 
 
+STORED: dict[str, object] = {
+    "partitions": 8,
+    "tablespace": "fast",
+    "index_tablespace": "fast_ix",
+    "hash_clusters": True,
+}
+
+
+def built(oracledb: Module, **storage: object) -> list[str]:
+    """What the creation of the tables and then of the indexes sends."""
+    work = workload(WorkloadSpec(warehouses=20, storage=storage))
+    oracledb.answers = lambda text, _: Answer([] if text.startswith("SELECT") else None)
+    with closing(ENGINE.schema(TARGET, work)) as schema:
+        oracledb.forget()
+        schema.create("{}")
+        for step in schema.after_load():
+            schema.do(step)
+    return oracledb.texts
+
+
+def test_tables_and_indexes_are_in_their_tablespaces(oracledb: Module) -> None:
+    texts = built(oracledb, tablespace="fast", index_tablespace="fast_ix")
+    tables = [text for text in texts if text.startswith("CREATE TABLE") and "build_" not in text]
+    indexes = [text for text in texts if text.startswith(("CREATE INDEX", "ALTER TABLE"))]
+    assert (len(tables), len(indexes)) == (9, 10)
+    assert all(text.endswith("TABLESPACE fast") for text in tables)
+    assert all(text.endswith("TABLESPACE fast_ix") for text in indexes)
+
+
+def test_partitions_are_by_warehouse_and_their_indexes_too(oracledb: Module) -> None:
+    texts = built(oracledb, partitions=8)
+    parted = [text.split()[2] for text in texts if text.endswith("PARTITIONS 8")]
+    assert sorted(parted) == ["history", "order_line", "orders"]
+    assert len([text for text in texts if text.endswith("LOCAL")]) == 3
+
+
+def test_hash_clusters_are_sized_for_the_scale(oracledb: Module) -> None:
+    texts = built(oracledb, **STORED)
+    clusters = {text.split()[2]: text for text in texts if text.startswith("CREATE CLUSTER")}
+    keys = {name: int(text.partition("HASHKEYS ")[2].split()[0]) for name, text in clusters.items()}
+    assert keys == {
+        **{"item_cluster": 100_000, "warehouse_cluster": 20, "district_cluster": 200},
+        **{"customer_cluster": 600_000, "stock_cluster": 2_000_000},
+    }
+    assert all("TABLESPACE fast " in text for text in clusters.values())
+    assert len([text for text in texts if text.startswith("CREATE TABLE") and " CLUSTER " in text]) == 5
+
+
+def test_clusters_of_a_killed_build_are_dropped_and_no_others(oracledb: Module) -> None:
+    found = [("stock_cluster",), ("emp_dept_cluster",)]
+    oracledb.answers = lambda text, _: Answer(found if "user_clusters" in text else [])
+    with closing(ENGINE.schema(TARGET, workload(WorkloadSpec(warehouses=1)))) as schema:
+        assert schema.drop() == ["cluster stock_cluster"]
+        schema.create("{}")
+    assert [text for text in oracledb.texts if "DROP" in text] == ["DROP CLUSTER stock_cluster"] * 2
+
+
 def test_a_missing_account_is_created_with_what_a_build_needs(oracledb: Module) -> None:
     oracledb.answers = lambda text, _: Answer(
         [(0,)] if "all_users" in text else [("CREATE x",)] if "CREATE USER" in text else None

@@ -113,7 +113,7 @@ def test_a_typed_password_does_not_go_along_to_another_server(panel: TargetPanel
         ("port", "70000", "port"),
         ("given", "postgresql://me:secret@db1/tpcc", "contains a password"),
         ("given", "nowhere", "there is no target &#x27;nowhere&#x27;"),
-        ("given", "oracle://me@db1/x", "there is no kind of database &#x27;oracle&#x27; (known: "),
+        ("given", "access://me@db1/x", "there is no kind of database &#x27;access&#x27; (known: "),
     ],
 )
 def test_a_wrong_input_is_reported_and_the_target_stays(

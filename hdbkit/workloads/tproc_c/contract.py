@@ -233,7 +233,7 @@ def _tables() -> Iterator[Operation]:
         without="the option history_key does nothing",
     )
     no_partitions = "the option partitions leaves this table in one piece"
-    for name in ("history", "order_line"):
+    for name in ("history", "order_line", "orders"):
         yield Operation(
             f"create_{name}_partitioned",
             f"create the table {name} in partitions",

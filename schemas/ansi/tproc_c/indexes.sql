@@ -10,13 +10,13 @@
 {{primary_key(customer, customer_pk, (c_w_id, c_d_id, c_id))}};
 
 -- name: index_customer_by_name
-CREATE INDEX customer_by_name ON customer (c_w_id, c_d_id, c_last, c_first, c_id);
+CREATE INDEX customer_by_name ON customer (c_w_id, c_d_id, c_last, c_first, c_id) {{index_options}};
 
 -- name: index_orders_pk
 {{primary_key(orders, orders_pk, (o_w_id, o_d_id, o_id))}};
 
 -- name: index_orders_by_customer
-CREATE INDEX orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id);
+CREATE INDEX orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id) {{index_options}};
 
 -- name: index_new_order_pk
 {{primary_key(new_order, new_order_pk, (no_w_id, no_d_id, no_o_id))}};

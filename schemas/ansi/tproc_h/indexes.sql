@@ -26,29 +26,29 @@
 {{primary_key(lineitem, lineitem_pk, (l_orderkey, l_linenumber))}};
 
 -- name: index_nation_by_region
-CREATE INDEX nation_by_region ON nation (n_regionkey);
+CREATE INDEX nation_by_region ON nation (n_regionkey) {{index_options}};
 
 -- name: index_supplier_by_nation
-CREATE INDEX supplier_by_nation ON supplier (s_nationkey);
+CREATE INDEX supplier_by_nation ON supplier (s_nationkey) {{index_options}};
 
 -- name: index_customer_by_nation
-CREATE INDEX customer_by_nation ON customer (c_nationkey);
+CREATE INDEX customer_by_nation ON customer (c_nationkey) {{index_options}};
 
 -- name: index_partsupp_by_supplier
-CREATE INDEX partsupp_by_supplier ON partsupp (ps_suppkey);
+CREATE INDEX partsupp_by_supplier ON partsupp (ps_suppkey) {{index_options}};
 
 -- name: index_orders_by_customer
-CREATE INDEX orders_by_customer ON orders (o_custkey);
+CREATE INDEX orders_by_customer ON orders (o_custkey) {{index_options}};
 
 -- name: index_lineitem_by_part
-CREATE INDEX lineitem_by_part ON lineitem (l_partkey, l_suppkey);
+CREATE INDEX lineitem_by_part ON lineitem (l_partkey, l_suppkey) {{index_options}};
 
 -- name: index_lineitem_by_shipdate
-CREATE INDEX lineitem_by_shipdate ON lineitem (l_shipdate);
+CREATE INDEX lineitem_by_shipdate ON lineitem (l_shipdate) {{index_options}};
 
 -- name: index_partsupp_by_part
 -- HammerDB has this and the next one, which begin as a primary key does.
-CREATE INDEX partsupp_by_part ON partsupp (ps_partkey);
+CREATE INDEX partsupp_by_part ON partsupp (ps_partkey) {{index_options}};
 
 -- name: index_lineitem_by_order
-CREATE INDEX lineitem_by_order ON lineitem (l_orderkey);
+CREATE INDEX lineitem_by_order ON lineitem (l_orderkey) {{index_options}};

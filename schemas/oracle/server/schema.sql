@@ -79,3 +79,13 @@ ALTER SYSTEM SWITCH LOGFILE;
 -- name: is_pluggable
 -- 1 in a pluggable database.
 SELECT CASE WHEN SYS_CONTEXT('USERENV', 'CON_ID') > 1 THEN 1 ELSE 0 END FROM dual;
+
+-- name: list_clusters
+-- Clusters without a table whose names are those that a build gives.
+SELECT LOWER(cluster_name) FROM user_clusters
+WHERE cluster_name LIKE '%\_CLUSTER' ESCAPE '\'
+  AND cluster_name NOT IN (SELECT cluster_name FROM user_tables WHERE cluster_name IS NOT NULL)
+ORDER BY cluster_name;
+
+-- name: drop_cluster
+DROP CLUSTER {cluster};

@@ -137,7 +137,9 @@ ORDER BY name;
 SELECT 'GRANT ' || p.privilege || ' TO ' || USER, p.effect
 FROM (SELECT 'CREATE TABLE' AS privilege, 'hdbkit cannot build a schema' AS effect FROM dual
       UNION ALL
-      SELECT 'CREATE PROCEDURE', 'hdbkit cannot create the stored routines' FROM dual) p
+      SELECT 'CREATE PROCEDURE', 'hdbkit cannot create the stored routines' FROM dual
+      UNION ALL
+      SELECT 'CREATE CLUSTER', 'the schema option hash_clusters cannot be used' FROM dual) p
 WHERE NOT EXISTS (SELECT 1 FROM session_privs s WHERE s.privilege = p.privilege)
 UNION ALL
 SELECT 'ALTER USER ' || USER || ' QUOTA UNLIMITED ON ' || u.default_tablespace, 'the tables have no space'
@@ -180,7 +182,7 @@ SELECT 'CREATE USER ' || DBMS_ASSERT.SIMPLE_SQL_NAME(:role) || ' IDENTIFIED BY "
 FROM database_properties p
 WHERE p.property_name = 'DEFAULT_PERMANENT_TABLESPACE'
 UNION ALL
-SELECT 'GRANT CREATE SESSION, CREATE TABLE, CREATE PROCEDURE TO ' || DBMS_ASSERT.SIMPLE_SQL_NAME(:role)
+SELECT 'GRANT CREATE SESSION, CREATE TABLE, CREATE PROCEDURE, CREATE CLUSTER TO ' || DBMS_ASSERT.SIMPLE_SQL_NAME(:role)
 FROM dual;
 
 -- name: explain_text

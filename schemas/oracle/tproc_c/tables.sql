@@ -56,6 +56,18 @@ CREATE TABLE order_line (
     ol_dist_info    VARCHAR2(24 CHAR)   NOT NULL
 ) INITRANS 4 {{table_options}} PARTITION BY HASH (ol_w_id) PARTITIONS {partitions};
 
+-- name: create_orders_partitioned
+CREATE TABLE orders (
+    o_w_id        NUMBER(10)  NOT NULL,
+    o_id          NUMBER(10)  NOT NULL,
+    o_c_id        NUMBER(10)  NOT NULL,
+    o_d_id        NUMBER(5)   NOT NULL,
+    o_ol_cnt      NUMBER(5)   NOT NULL,
+    o_all_local   NUMBER(5)   NOT NULL,
+    o_carrier_id  NUMBER(5),
+    o_entry_d     DATE        NOT NULL
+) INITRANS 4 {{table_options}} PARTITION BY HASH (o_w_id) PARTITIONS {partitions};
+
 -- name: key_history
 -- A key for a table that has none in TPC-C; no other statement uses it.
 ALTER TABLE history ADD (h_id NUMBER(19) GENERATED ALWAYS AS IDENTITY CONSTRAINT history_pk PRIMARY KEY);

@@ -1,0 +1,4 @@
+-- With the schema option tablespace.
+
+-- fragment: table_options
+TABLESPACE {tablespace}
