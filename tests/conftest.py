@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hdbkit.cli import main
-from hdbkit.config import sweep_spec
 from tests import generated
 from tests.forked import Forked
 
@@ -25,8 +24,6 @@ settings.load_profile("busy host")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's background job; programs under test need it
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-sweep_spec.REST_S = 0.0  # tests of sweeps wait for no idle host, unless they give cooldown_s
 
 pytest_plugins = ("tests.progress",)
 

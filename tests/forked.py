@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from hdbkit.config import sweep_spec
 from hdbkit.processes import ONE_THREAD
 from tests import generated
 
@@ -115,6 +116,7 @@ class Source:
 _source = Source()
 
 os.fsync = lambda _: None  # type: ignore[assignment]  # tests kill processes, of which the kernel keeps all, not hosts
+sweep_spec.REST_S = 0.0  # sweeps wait for no idle host, unless they give cooldown_s
 generated.keep()
 
 
