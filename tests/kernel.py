@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from nbclient import NotebookClient
     from nbformat import NotebookNode
 
-_FORK = "import subprocess, tests.forked\nsubprocess.Popen = tests.forked.Forked"
+FORK = "import subprocess, tests.forked\nsubprocess.Popen = tests.forked.Forked"
+"""Has a kernel fork the programs of hdbkit; the tests must be on its path."""
 _RESET = "%reset -f\n__spec__ = None"
 """Forgets the names of the notebook before; a module ``__main__`` without ``__spec__`` cannot start processes."""
 
@@ -76,7 +77,7 @@ def kernel(folder: Path, environment: Mapping[str, str]) -> Iterator[Kernel]:
     try:
         with notebooks.setup_kernel():
             made = Kernel(manager, notebooks)
-            made.execute(new_notebook(_FORK))
+            made.execute(new_notebook(FORK))
             yield made
             notebooks.kc.stop_channels()
     finally:

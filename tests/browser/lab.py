@@ -19,6 +19,9 @@ from typing import Any
 
 import psutil
 
+from tests.architecture.source_tree import ROOT
+from tests.kernel import FORK
+
 POLLING_MS = 200
 """How often a page is asked; playwright asks at each frame otherwise, and so has a page drawn that rests."""
 _CLOSED = "Disposed"
@@ -44,11 +47,17 @@ class Lab:
         messages: Mapping[str, Any] | None = None,
         cwd: Path | None = None,
     ) -> Lab:
-        """Start one with these words, and wait until it answers; ``messages`` are the settings of its messages."""
+        """Start one with these words, and wait until it answers; ``messages`` are the settings of its messages.
+
+        Its kernels fork the programs of hdbkit.
+        """
         if messages:
             path = home / "settings" / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
             path.parent.mkdir(parents=True)
             path.write_text(json.dumps(messages))
+        startup = home / "ipython" / "profile_default" / "startup"
+        startup.mkdir(parents=True)
+        (startup / "fork.py").write_text(FORK)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -56,6 +65,7 @@ class Lab:
         environment = {
             **os.environ,
             "HOME": str(home),
+            "PYTHONPATH": str(ROOT),
             "IPYTHONDIR": str(home / "ipython"),
             "JUPYTER_CONFIG_DIR": str(home / "config"),
             "JUPYTER_DATA_DIR": str(home / "data"),
