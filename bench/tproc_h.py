@@ -37,6 +37,8 @@ from hdbkit.databases import database
 from hdbkit.databases._psycopg import Bound, PsycopgSession
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop
+from hdbkit.execution.virtual_user import session_options
+from hdbkit.plan import RunPlan
 from hdbkit.results.spool import SpoolWriter
 from hdbkit.servers import PrivateServer
 from hdbkit.sql import Statement
@@ -98,9 +100,9 @@ class Spool(SpoolWriter):
 
 
 def opened(own: PrivateServer) -> PsycopgSession:
-    """A session of hdbkit's with all queries prepared."""
-    engine = database(own.target)
-    session = engine.connect(own.target, workload(SPEC).scope(engine.dialects))
+    """A session as a run of hdbkit's has it, with all queries prepared."""
+    engine, plan = database(own.target), RunPlan(run_id="bench", target=own.target, workload=SPEC, load=TprocHLoad())
+    session = engine.connect(own.target, workload(SPEC).scope(engine.dialects), session_options(plan))
     session.prepare(QUERIES)
     return cast(PsycopgSession, session)
 

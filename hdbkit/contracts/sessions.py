@@ -67,7 +67,8 @@ class SessionOptions:
     """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level, and
     ``parallel_workers=None`` its own number of workers that help with a query; ``connect_timeout_s`` is a maximum,
     below that of the target. An engine ignores what it cannot limit; a load that
-    asks for it is refused before.
+    asks for it is refused before. Without ``reuses_plans`` each execution is planned for its own values, also where a
+    server would plan a prepared statement once for all values.
 
     ``pooling`` is what :meth:`Database.pooling` found; with None, a connection that passes a pooler keeps no state in
     the server's session, which is right for each kind of pooler.
@@ -80,6 +81,7 @@ class SessionOptions:
     application: str = "hdbkit"
     parallel_workers: int | None = None
     pooling: Pooling | None = None
+    reuses_plans: bool = True
 
 
 @dataclass(frozen=True)

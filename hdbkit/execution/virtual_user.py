@@ -28,12 +28,13 @@ from hdbkit.execution.user import End, Loop, Recorder
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan, reconnect_seed
 from hdbkit.results.spool import SpoolWriter
+from hdbkit.workloads import workload
 
 _MIN_PAUSE_S, _MAX_PAUSE_S = 0.05, 1.0
 
 
 def session_options(plan: RunPlan) -> SessionOptions:
-    """How the users of a run connect."""
+    """How the users of a run connect. Where each execution counts by itself, it has a plan of its own."""
     load = plan.load
     return SessionOptions(
         load.isolation,
@@ -41,6 +42,7 @@ def session_options(plan: RunPlan) -> SessionOptions:
         load.lock_timeout_ms,
         parallel_workers=load.parallel_workers,
         pooling=plan.pooling,
+        reuses_plans=not workload(plan.workload).one_by_one,
     )
 
 

@@ -16,6 +16,8 @@ from hdbkit.config.metric import Metric
 from hdbkit.contracts import Session, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.execution.virtual_user import session_options
+from hdbkit.plan import RunPlan
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.tproc_h import population
@@ -114,6 +116,12 @@ def test_tables_are_distinguished_wherever_a_chunk_ends(lines: tuple[int, ...]) 
     rest = iter(LINES)
     chunks = [b"".join(itertools.islice(rest, count)) for count in lines]
     assert list(population.by_table(chunks)) == [("region", LINES[1]), ("nation", LINES[3])]
+
+
+def test_each_execution_is_planned_for_its_values_where_each_counts() -> None:
+    target = Target(kind="nulldb", host="db1", database="bench")
+    plans = [RunPlan(run_id="one", target=target, workload=spec, load=Load()) for spec in (SMALL, WorkloadSpec())]
+    assert [session_options(plan).reuses_plans for plan in plans] == [False, True]
 
 
 @pytest.mark.parametrize(("scale_factor", "count"), [(0.01, 1), (1, 2), (10, 32)])
