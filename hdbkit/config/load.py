@@ -88,6 +88,13 @@ class Load(Extensible):
         description="milliseconds between the starts of users, before the ramp-up; none: the workload's own, 0",
         json_schema_extra=_ALONE,
     )
+    connect_rate: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e6,
+        description="logins per second of all users together, before the start; none: as fast as possible",
+        json_schema_extra=_ALONE,
+    )
     rampup_s: float = Field(
         default=120,
         ge=0,
@@ -265,6 +272,16 @@ def client_slices(load: Mapping[str, Any]) -> list[range]:
     """The indices of the users of each client process, for the fields of a load."""
     users, each = load["virtual_users"], load.get("users_per_process", 1)
     return [range(first, min(first + each, users)) for first in range(0, users, each)]
+
+
+def login_s(load: Mapping[str, Any], index: int) -> float:
+    """Seconds from the start of the clients to the login of a virtual user, for the fields of a load.
+
+    Example:
+        >>> login_s({"connect_rate": 20}, index=10)
+        0.5
+    """
+    return float(index / load["connect_rate"]) if load.get("connect_rate") else 0.0
 
 
 def starting_s(load: Mapping[str, Any]) -> float:

@@ -19,11 +19,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from hdbkit.config.load import login_s
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Field
 from hdbkit.execution.failures import ErrorCounts
+from hdbkit.execution.pacing import sleep_until
 from hdbkit.execution.switching import switches_path
 from hdbkit.execution.turns import take_turns
 from hdbkit.execution.usage import Usage
@@ -42,10 +44,14 @@ _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True)
 class ClientPlan:
-    """A slice of a run's virtual users, served by one client process; ``number`` counts from 0."""
+    """A slice of a run's virtual users, served by one client process; ``number`` counts from 0.
+
+    ``begun_ns`` is when the first client was started, from which the times of paced logins count.
+    """
 
     number: int
     users: tuple[UserPlan, ...]
+    begun_ns: int = 0
 
 
 def client_main(folder: Path, plan: RunPlan, own: ClientPlan, supervisor_pid: int) -> None:
@@ -79,6 +85,10 @@ class Client:
         shared = self._shared()
         users = [VirtualUser(shared, plan) for plan in self._own.users]
         for user in users:
+            login_ns = self._own.begun_ns + round(1e9 * login_s(dict(shared.load), user.plan.index))
+            sleep_until(login_ns, shared.fields)
+            if shared.stopped:
+                return
             user.connect()
             if len(users) > 1:
                 user.draw_ahead()

@@ -55,8 +55,9 @@ class LocalPool:
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # ``wait`` takes it
         gc.collect()
         gc.freeze()
+        begun_ns = time.monotonic_ns()
         for number, own in enumerate(client_slices(dict(self._plan.load))):
-            client = ClientPlan(number, tuple(users[index] for index in own))
+            client = ClientPlan(number, tuple(users[index] for index in own), begun_ns)
             pid = self._forked(client)
             self._running[pid] = number
             self._pids.append(pid)

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
+from hdbkit.config.load import login_s
 from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
@@ -126,13 +127,14 @@ class Supervisor:
         self._sampler.start()
         self._server_host.start()
         _finish()  # its imports take a second, while the clients connect
-        deadline = time.monotonic() + _READY_S
+        ready_s = _READY_S + login_s(dict(self._plan.load), self._plan.load.virtual_users)
+        deadline = time.monotonic() + ready_s
         while (ready := self._generator.ready()) < clients:
             self._raise_failed()
             if self._generator.endings():
                 raise Ended("a client ended before the start")
             if time.monotonic() > deadline:
-                raise Ended(f"only {ready} of {clients} clients were ready in {_READY_S:g} s{self._pool_advice()}")
+                raise Ended(f"only {ready} of {clients} clients were ready in {ready_s:g} s{self._pool_advice()}")
             if self._page.fields[Field.STOP_REQUEST]:
                 raise Ended("it was stopped before the start")
             self._generator.wait(_READY_POLL_S)

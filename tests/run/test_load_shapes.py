@@ -14,7 +14,9 @@ import pytest
 import hdbkit
 from hdbkit.api import Result
 from hdbkit.config import Load, Target
-from hdbkit.errors import InputError
+from hdbkit.databases._null_state import State
+from hdbkit.errors import InputError, RunFailed
+from hdbkit.results.manifest import Status
 from tests.run.conftest import NullTarget
 from tests.unit.own_workload import folder
 
@@ -123,3 +125,24 @@ def test_steps_of_users_let_the_others_pause(null_target: NullTarget) -> None:
     assert others["t_start_us"].between(1_000_000, 2_500_000).all(), "one that was due in time may begin later"
     assert (rows["wait_us"] == 0).all()
     assert rows["t_start_us"].max() > 2_000_000
+
+
+def test_logins_are_paced(null_target: NullTarget) -> None:
+    """Five users of two processes log in at 0, 0.5, 1, 1.5 and 2 s; then all begin together."""
+    load = Load(virtual_users=5, users_per_process=3, connect_rate=2, rampup_s=0, duration_s=60, iterations=3)
+    target = null_target()
+    result = hdbkit.run(target, load=load)
+    files = (State(target).folder / "totals").glob("*.bin")
+    logins_s = sorted(int(one.stem.partition("-")[2]) / 1e9 for one in files)
+    assert len(logins_s) == 5
+    assert logins_s[-1] - logins_s[0] > 1, "2 s, less the time that the first process needs to begin"
+    begun = {event.status: event.at for event in result.manifest.history}
+    assert (begun[Status.RAMPUP] - begun[Status.STARTING]).total_seconds() >= 2
+    assert len(operations(result)) == 15
+
+
+def test_a_run_is_stopped_while_its_users_log_in(null_target: NullTarget) -> None:
+    running = hdbkit.start(null_target(), load=Load(virtual_users=100, users_per_process=50, connect_rate=1))
+    running.stop()
+    with pytest.raises(RunFailed, match="stopped before the start"):
+        running.wait()
