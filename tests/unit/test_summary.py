@@ -50,6 +50,17 @@ def test_nopm_is_the_schemas_growth_over_the_measured_time(run: Synthetic, resul
     assert result["counters"]["wal_bytes"] == 1000 * len(run.inside)
 
 
+def test_commands_are_the_engine_tpm_of_a_server_that_counts_no_transactions(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "commands", duration_s=10)
+    counters = counters_of(run.rows, 2_000_000, 12_000_000)
+    counters = counters[counters["name"] != "rollbacks"].replace({"name": {"commits": "batch_requests"}})
+    write_table(run.folder.table("counters"), counters, columns.COUNTERS)
+    requests = counters[counters["name"] == "batch_requests"].set_index("edge")["value"]
+    found = summarize(run.folder, run.manifest)["engine_tpm"]
+    assert found == pytest.approx((requests["end"] - requests["start"]) * 60 / 10)
+    assert found > 0
+
+
 def test_transactions_are_unknown_when_a_crash_has_set_one_of_their_counters_back(tmp_path: Path) -> None:
     """The other one was 0 before and after."""
     run = write_run(tmp_path / "crashed", duration_s=10)

@@ -38,7 +38,7 @@ from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, repli
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.config.hosts import is_local
 from hdbkit.config.metric import Measure
-from hdbkit.readings import ENDS
+from hdbkit.readings import ENDS, REQUESTS
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -65,7 +65,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     return {
         "metric_value": _metric_value(manifest, window, histogram, grew, operations),
         "metric_unknown": _metric_unknown(manifest, operations),
-        "engine_tpm": rate(grew, *(name for name in ENDS if name in readings(counters, START)), per_s=60),
+        "engine_tpm": _engine_tpm(counters, grew),
         "window_s": window.duration_s,
         "measured_s": _measured_s(manifest, window, grew),
         "completed": completed,
@@ -96,6 +96,12 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "data": _data(counters),
         "clients_lost": None if clients is None else int((clients["ended"] != "done").sum()),
     }
+
+
+def _engine_tpm(counters: pd.DataFrame, grew: dict[str, Growth]) -> float | None:
+    """Ended transactions per minute, or commands where the server counts only those; None if it counts neither."""
+    known = readings(counters, START)
+    return rate(grew, *([name for name in ENDS if name in known] or [REQUESTS]), per_s=60)
 
 
 def _server_elsewhere(manifest: Manifest) -> bool:

@@ -13,7 +13,26 @@ SELECT CASE RTRIM(counter_name) WHEN 'Batch Requests/sec' THEN 'batch_requests'
        cntr_value
 FROM sys.dm_os_performance_counters
 WHERE counter_name IN ('Batch Requests/sec', 'Checkpoint pages/sec')
-   OR (counter_name = 'Number of Deadlocks/sec' AND instance_name = '_Total');
+   OR (counter_name = 'Number of Deadlocks/sec' AND instance_name = '_Total')
+UNION ALL
+SELECT 'uptime_s', DATEDIFF(SECOND, sqlserver_start_time, SYSDATETIME()) FROM sys.dm_os_sys_info;
+
+-- name: role
+-- A readable secondary of an availability group is read-only, too.
+SELECT CASE DATABASEPROPERTYEX(DB_NAME(), 'Updateability') WHEN 'READ_ONLY' THEN 'read-only' ELSE 'primary' END;
+
+-- name: advised_grants
+-- What this account lacks: the command that grants it, and what is missing without it. Rights on the server are granted
+-- in master.
+SELECT CONCAT('USE master; GRANT ', p.permission, ' TO ', QUOTENAME(SUSER_SNAME())), p.effect
+FROM (VALUES ('VIEW SERVER STATE', 'runs have no counters of the server, and no engine TPM'),
+             ('ALTER ANY CONNECTION', 'faults cannot end sessions')) AS p (permission, effect)
+WHERE HAS_PERMS_BY_NAME(NULL, NULL, p.permission) = 0
+UNION ALL
+SELECT CONCAT('GRANT ', p.permission, ' TO ', QUOTENAME(USER_NAME())), p.effect
+FROM (VALUES ('CREATE TABLE', 'hdbkit cannot build a schema'),
+             ('CREATE PROCEDURE', 'hdbkit cannot create the stored routines')) AS p (permission, effect)
+WHERE HAS_PERMS_BY_NAME(DB_NAME(), 'DATABASE', p.permission) = 0;
 
 -- name: disturbing_settings
 -- Settings of this database whose values disturb runs, or make their results incomparable: name, value, effect.
