@@ -98,7 +98,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _engine_tpm(counters: pd.DataFrame, grew: dict[str, Growth]) -> float | None:
+def _engine_tpm(counters: pd.DataFrame | None, grew: dict[str, Growth]) -> float | None:
     """Ended transactions per minute, or commands where the server counts only those; None if it counts neither."""
     known = readings(counters, START)
     return rate(grew, *([name for name in ENDS if name in known] or [REQUESTS]), per_s=60)
