@@ -15,12 +15,18 @@ from hdbkit.build.progress import BuildProgress, Silent, Stage
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import BuildLog, Capability, Check, Schema
 from hdbkit.databases import database
-from hdbkit.errors import LASTING, BuildFailed, HalfBuilt, InputError, SchemaProblem, TransactionError
+from hdbkit.errors import LASTING, BuildFailed, ErrorClass, HalfBuilt, InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.commands import build_command, drop_command
 from hdbkit.workloads.present import require_claim, require_primary
+
+_FIRST = {
+    ErrorClass.RESOURCES: "provide what is lacking; ",
+    ErrorClass.CONNECTION_LOST: "the server's log may state why, such as a full disk; ",
+}
+"""What to do before a build is resumed, by the error that ended it."""
 
 ROWS_A_SECOND = 140_000
 """Speed of one loader on a small server, including checks and indexes; for estimates."""
@@ -117,7 +123,8 @@ class _Build:
         if lasting and spec.named != spec.kind:
             drop = drop_command(self._target, spec.named)
             return f"correct this in {spec.named}, then run: {drop}, then: {build}"
-        return f"loaded parts are kept; to resume, run: {build}"
+        first = _FIRST.get(cause.error_class, "") if isinstance(cause, TransactionError) else ""
+        return f"{first}loaded parts are kept; to resume, run: {build}"
 
     def _run(self, loaders: int, started: float) -> BuildResult:
         require_primary(self._schema)

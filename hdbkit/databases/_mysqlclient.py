@@ -196,9 +196,11 @@ class MysqlclientSession:
             if self.local_infile:
                 with piped(chunks) as path:
                     text = _template(self._find("load_from_client").filled(words)).text
-                    (rows,) = self._answered(text % ENCODERS[str](path))
+                    answers = self._answered(text % ENCODERS[str](path))
+                    if code := self.connection.errno():  # after another statement the driver reports no error
+                        self._raise_error(Error(code, self.connection.error()))
                     self._raise_warnings()
-                    return int(rows)
+                    return int(answers[0])
             head = _template(self._find("load_by_insert").filled(words)).text
             return sum(self._answered(text)[0] for text in insertions(head, chunks, self._max_bytes))
         except BaseException:

@@ -6,7 +6,9 @@ transaction and for each question anew, and keeps it open, for reading, only onc
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import re
 import threading
 import time
@@ -31,6 +33,7 @@ _ESCAPED = re.compile(rb"\\[^N]")
 _LOCK_TIMEOUT_S = 60.0
 _LOOK_S = 0.02
 _GROUP_BYTES = 16 << 20
+_NO_SPACE = os.strerror(errno.ENOSPC)
 _CLASSES = {
     "ConstraintException": ErrorClass.CONSTRAINT,
     "TransactionException": ErrorClass.SERIALIZATION,
@@ -305,8 +308,9 @@ class DuckDB(DbapiDatabase):
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the driver's class of exception."""
-        name = type(error).__name__
-        return _CLASSES.get(name, ErrorClass.OTHER), name, str(error)
+        name, text = type(error).__name__, str(error)
+        known = ErrorClass.RESOURCES if _NO_SPACE in text else _CLASSES.get(name, ErrorClass.OTHER)
+        return known, name, text
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's tables, in the file."""

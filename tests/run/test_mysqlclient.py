@@ -21,7 +21,7 @@ import pytest
 
 from hdbkit.build import build
 from hdbkit.config import Isolation, Target, WorkloadSpec
-from hdbkit.contracts import Access, Capability, Scope, SessionOptions
+from hdbkit.contracts import Access, Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
 from hdbkit.databases._mysqlclient_wire import Call
@@ -210,6 +210,19 @@ def test_where_the_server_forbids_loads_rows_go_in_by_insert_and_that_is_reporte
     assert found[0][0] == (1, 7, "it's a \\ é", Decimal("1.25"), "data")
     assert found[0][2][2] == "x\ty"
     assert (found[0][3][2], found[0][3][4]) == ("\r", "a\rb\r\n")
+
+
+@pytest.mark.parametrize("local_infile", ["ON", "OFF"])
+def test_a_table_without_space_for_a_load_is_reported(admin: Any, connect: Sessions, local_infile: str) -> None:
+    admin.execute(f"SET GLOBAL local_infile = {local_infile}")
+    session = connect()
+    session.execute("SET max_heap_table_size = 16384")
+    session.execute("CREATE TEMPORARY TABLE small (word VARCHAR(1000)) ENGINE = MEMORY")
+    session.begin()
+    with pytest.raises(TransactionError, match="The table 'small' is full") as met:
+        session.load(Table("small", ("word",)), [b"word\n" * 1000])
+    assert met.value.error_class is ErrorClass.RESOURCES
+    assert session.query("count_item") == [(0,)], "the session goes on"
 
 
 @pytest.mark.parametrize("local_infile", ["ON", "OFF"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,6 +47,27 @@ def test_a_killed_build_is_no_schema_until_it_was_resumed(target: Target) -> Non
             refused(SPEC)
     assert hdbkit.connect(target).build(SPEC).rows == 86_805
     assert hdbkit.connect(target).check(SPEC)["passed"].all()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, with 2 MB."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", tmp_path], check=False, stderr=-3)
+    if mounted.returncode:
+        pytest.skip("only root may mount a small file system")
+    yield tmp_path
+    subprocess.run(["umount", "-l", tmp_path], check=True)
+
+
+def test_a_build_on_a_full_disk_says_so_and_is_resumed_when_there_is_space(small: Path) -> None:
+    target = Target(kind="duckdb", database=str(small / "data"))
+    full = r"resources .*No space left on device; provide what is lacking; loaded parts are kept; to resume, run"
+    with pytest.raises(BuildFailed, match=full):
+        build(target, SPEC, loaders=1)
+    with pytest.raises(HalfBuilt, match="schema tproc_h is incomplete"):
+        hdbkit.connect(target).check(SPEC)
+    subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+    assert hdbkit.connect(target).build(SPEC).passed
 
 
 @pytest.fixture(scope="module")
