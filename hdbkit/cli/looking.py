@@ -15,8 +15,8 @@ from hdbkit.cli.options import Sectioned
 from hdbkit.cli.schema import AsJson, WorkloadOption, Yes, with_schema
 from hdbkit.errors import InputError
 
-_SHORT = ("run_id", "status", "metric_value", "metric", "operations_per_s", "p95_us", "checks_failed", "label")
-_OMITTED = ("p95_us", "checks_failed", "metric", "label")
+_SHORT = ("run_id", "status", "metric_value", "metric", "operations_per_s", "p95_ms", "checks_failed", "label")
+_OMITTED = ("p95_ms", "checks_failed", "metric", "label")
 """The columns that a narrow screen leaves out, the first first."""
 
 
@@ -103,7 +103,10 @@ def runs_list(
     elif csv:
         found.to_csv(sys.stdout, index=False)
     else:
-        show.console.print(show.table(found, columns=[*_SHORT, *found.attrs.get("differing", ())], omit=_OMITTED))
+        shown = found.assign(
+            p95_ms=found["p95_us"] / 1000
+        )  # like all latencies on the screen; files have microseconds
+        show.console.print(show.table(shown, columns=[*_SHORT, *found.attrs.get("differing", ())], omit=_OMITTED))
 
 
 def runs_show(

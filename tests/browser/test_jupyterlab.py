@@ -221,11 +221,11 @@ def make_runs(bench: Bench) -> None:
 def list_tag_and_export(bench: Bench) -> None:
     """Both are in the table; one is tagged, and the file of the table has its tag."""
     bench.go("Runs")
-    table = bench.panel.locator(".hdbkit-pick")
+    table = bench.panel.locator(".hdbkit-runs")
     table.get_by_role("button", name="metric_value").click()
     table.locator("th[aria-sort=descending]").wait_for()
-    table.locator("tbody tr").nth(1).wait_for()
-    assert table.locator("tbody tr").count() == 2
+    table.locator("tr[data-key]").nth(1).wait_for()
+    assert table.locator("tr[data-key]").count() == 2
     table.get_by_text("two", exact=True).click()
     bench.panel.get_by_placeholder("tags, or a note").fill("kept")
     bench.press("Tag")
@@ -330,7 +330,7 @@ def run_and_list(bench: Bench) -> None:
     bench.fill(**{"Rampup_(s)": 0, "Duration_(s)": 0.5})
     bench.run(HOSTILE)
     bench.go("Runs")
-    rows = bench.panel.locator(".hdbkit-pick tbody tr")
+    rows = bench.panel.locator(".hdbkit-runs tr[data-key]")
     rows.nth(2).wait_for()
     bench.fill(Where=f"label = '{HOSTILE}")
     bench.wait("is not a valid filter")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -47,8 +48,20 @@ def panel(two: list[str]) -> Iterator[RunsPanel]:
     made.close()
 
 
+def content(panel: RunsPanel) -> dict[str, Any]:
+    """What the table sent to the browser."""
+    found: dict[str, Any] = json.loads(panel.table._content)
+    return found
+
+
 def shown(panel: RunsPanel) -> list[str]:
-    return [row[0] for row in panel.table.rows]
+    return list(content(panel)["keys"])
+
+
+def values(panel: RunsPanel, column: str) -> dict[str, Any]:
+    """A column of the table by run."""
+    (found,) = (one["values"] for one in content(panel)["columns"] if one["name"] == column)
+    return dict(zip(shown(panel), found, strict=True))
 
 
 def press(panel: RunsPanel, name: str) -> None:
@@ -58,19 +71,44 @@ def press(panel: RunsPanel, name: str) -> None:
     next(one for one in buttons if getattr(one, "description", "") == name).click()
 
 
-def test_runs_are_filtered_sorted_and_shown_in_chosen_columns(panel: RunsPanel, two: list[str]) -> None:
+def test_the_table_has_all_runs_and_shows_the_columns_in_which_they_differ(panel: RunsPanel, two: list[str]) -> None:
     assert shown(panel) == two[::-1]
-    panel.table.sorted_by = "metric_value"
-    assert shown(panel) == two
-    panel.table.descending = True
-    assert shown(panel) == two[::-1]
-    panel.columns.value = ["label", "failed"]
-    assert panel.table.rows[0][1] == "users 2"
+    assert content(panel)["automatic"][:5] == ["run_id", "status", "virtual_users", "warehouses", "metric_value"]
+    assert values(panel, "label") == {two[0]: "users 1", two[1]: "users 2"}
+    assert values(panel, "p95_ms")[two[0]] == hdbkit.runs().set_index("run_id").loc[two[0], "p95_us"] / 1000
+    assert values(panel, "sweep_id") == dict.fromkeys(two)
     panel.where.value = "virtual_users = 1"
     assert shown(panel) == two[:1]
     assert "1 run<" in text_of(panel)
     panel.where.value = "virtual_users = 3"
     assert "no run matches the filter" in text_of(panel)
+
+
+def test_views_are_saved_for_the_results_folder_and_a_baseline_is_pinned(panel: RunsPanel, two: list[str]) -> None:
+    panel.table.picked = two[:1]
+    press(panel, "Pin as baseline")
+    assert panel.table.view["baseline"] == two[0]
+    panel.table.views = {"mine": panel.table.view}
+    other = RunsPanel()
+    assert other.table.views == {"mine": {"baseline": two[0]}}
+    other.close()
+    panel.table.picked = []
+    press(panel, "Pin as baseline")
+    assert panel.table.view["baseline"] == ""
+
+
+def test_a_damaged_file_of_views_is_no_view(results: Path) -> None:
+    (results / "views.json").write_text("[1")
+    assert RunsPanel().table.views == {}
+
+
+def test_the_selected_runs_are_those_that_compare_groups(two: list[str]) -> None:
+    bench = hdbkit.ui()
+    bench.runs.table.picked = two
+    press(bench.runs, "Compare")
+    assert bench.tabs.selected_index == bench.panels.index(bench.compare)
+    assert set(bench.compare.choice.runs.value) == set(two)
+    bench.close()
 
 
 @pytest.mark.parametrize("wrong", ["speed > 3", "failed >", "label = 'x", "failed > 1)", "1); SELECT (1"])
@@ -99,8 +137,7 @@ def test_tags_and_notes_are_kept_with_the_run(panel: RunsPanel, two: list[str], 
     assert command("runs", "tag", two[0], "nightly", "--remove", "--json").json["tags"] == ["v2.1"]
     assert command("runs", "note", two[0], "with the new kernel", "--json").json["note"] == "with the new kernel"
     panel.refresh()
-    column = 1 + panel.table.heads.index("tags")
-    assert {row[0]: row[column] for row in panel.table.rows} == {two[0]: "v2.1", two[1]: "nightly, v2.1"}
+    assert values(panel, "tags") == {two[0]: "v2.1", two[1]: "nightly, v2.1"}
     assert list(panel.runs.set_index("run_id").loc[two, "note"]) == ["with the new kernel", ""]
     panel.text.value = ""
     press(panel, "Note")

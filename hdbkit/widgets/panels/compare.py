@@ -48,6 +48,7 @@ class ComparePanel(Panel):
         self.mode.observe(self.guarded(self._show_mode), "value")
         self.sweep.observe(self.guarded(self._show_call), "value")
         self.shared.observe(self.guarded(lambda: self.in_background(self.load)), "finished")
+        self.shared.observe(self.guarded(self._take), "compared")
         self._show_mode()
         self.guarded(self.load)()
 
@@ -59,6 +60,11 @@ class ComparePanel(Panel):
         names = runs["sweep_id"].dropna().unique().tolist()
         self.sweep.options = names
         self.sweep.value = kept if kept in names else names[0] if names else None
+
+    def _take(self) -> None:
+        """Select the runs that another panel has chosen."""
+        self.mode.value = _RUNS
+        self.choice.take(self.shared.compared)
 
     def start(self) -> None:
         """Compare what is chosen, as the button does."""

@@ -1,4 +1,4 @@
-"""The panel of runs: find, sort, inspect, tag, annotate and delete runs; chart results by setting."""
+"""The panel of runs: the experiment table; its selection is inspected, compared, tagged, annotated and deleted."""
 
 from __future__ import annotations
 
@@ -20,25 +20,17 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, html_table, row
 from hdbkit.widgets.parts.links import FileLink
-from hdbkit.widgets.parts.pick_table import MAX_ROWS, PickTable
 from hdbkit.widgets.parts.pictures import charts_html
 from hdbkit.widgets.parts.python_code import call_code, first_lines
+from hdbkit.widgets.parts.run_table import RunTable
 
-COLUMNS = (
-    "run_id",
-    "status",
-    "virtual_users",
-    "workload",
-    "scale",
-    "metric_value",
-    "metric",
-    "operations_per_s",
-    "p95_us",
-    "failed",
-    "label",
-    "tags",
-    "note",
-)
+_FIRST = ("run_id", "status", "virtual_users")
+_LAST = ("metric_value", "metric", "operations_per_s", "p95_ms", "failed", "label", "tags", "note")
+"""The columns that are shown first; between them are those in which the runs differ."""
+_GROUPINGS = ("sweep_id", "configuration", "profile", "label", "workload", "database", "virtual_users")
+_BARS = ("metric_value", "operations_per_s", "p95_ms")
+_NAMED = 10
+"""Runs whose ids a question lists."""
 _AXES = ("virtual_users", "scale", "database")
 MAX_DRAWN = 100
 """Runs in the chart of settings, newest first."""
@@ -56,8 +48,8 @@ class RunsPanel(Panel):
             description="Where", placeholder="virtual_users = 8 and label = 'nightly'", continuous_update=False,
             layout=ipywidgets.Layout(width="min(100%, 460px)"),
         )  # fmt: skip
-        self.columns = ipywidgets.TagsInput(value=list(COLUMNS), allow_duplicates=False)
-        self.table = PickTable(layout=ipywidgets.Layout(max_height="340px", overflow="auto", width="100%"))
+        self.table = RunTable()
+        self.table.keep_views(self.workspace.results / "views.json")
         self.text = ipywidgets.Text(placeholder="tags, or a note", layout=ipywidgets.Layout(width="220px"))
         self.report, self.csv = FileLink(), FileLink()
         self.about = ipywidgets.HTML().add_class("hdbkit-outcome")
@@ -65,8 +57,6 @@ class RunsPanel(Panel):
         self._make_question()
         self._lay_out()
         self.where.observe(self.guarded(self.refresh), "value")
-        self.columns.observe(self.guarded(self._show), "value")
-        self.table.observe(self.guarded(self._show), ["sorted_by", "descending"])
         self.table.observe(self.guarded(self._show_picked), "picked")
         self.shared.observe(self.guarded(self.refresh), "finished")
         self.guarded(self.refresh)()
@@ -81,13 +71,18 @@ class RunsPanel(Panel):
         self.question.layout.display = "none"
 
     def _lay_out(self) -> None:
-        columns = ipywidgets.Accordion([self.columns], titles=["Columns"], selected_index=None)
         refresh, csv = button("Refresh", self.guarded(self.refresh)), button("CSV", self.guarded(self._csv))
         drawn = "parallel coordinates of the selected runs, or of all"
         self.body.children = [
             row(self.where, refresh, csv, self.csv),
-            columns,
             self.table,
+            row(
+                button("Compare", self.guarded(self._compare), hint="choose the selected runs in the panel Compare"),
+                button("Pin as baseline", self.guarded(self._pin), hint="keep the selected run on top; none: unpin"),
+                button("Report", self.guarded(self._report), hint="writes the report of the run and links it"),
+                self.report,
+                button("Settings and results", self.guarded(self._draw), hint=drawn),
+            ),
             row(
                 self.text,
                 button("Tag", self.guarded(self._tag)),
@@ -96,11 +91,6 @@ class RunsPanel(Panel):
                 button("Delete ...", self.guarded(self._ask), hint="asks for confirmation"),
             ),
             self.question,
-            row(
-                button("Report", self.guarded(self._report), hint="writes the report of the run and links it"),
-                self.report,
-                button("Settings and results", self.guarded(self._draw), hint=drawn),
-            ),
             self.about,
             self.chart,
         ]  # fmt: skip
@@ -111,7 +101,6 @@ class RunsPanel(Panel):
         """Read the list again. Raises ``InputError`` for a wrong filter."""
         where = self.where.value.strip() or None
         self.runs = api.runs(where, wide=True, workspace=self.workspace)
-        self.columns.allowed_tags = list(self.runs.columns)
         listed = call_code("hdbkit.runs", repr(where) if where else "", "wide=True", workspace=self.workspace)
         self.show_call(first_lines(self.workspace) + listed)
         self._show()
@@ -122,17 +111,14 @@ class RunsPanel(Panel):
         return list(self.table.picked)
 
     def _show(self) -> None:
-        columns = [name for name in self.columns.value if name in self.runs.columns]
-        frame, by = self.runs, self.table.sorted_by
-        if by in frame.columns:
-            frame = frame.sort_values(by, ascending=not self.table.descending, kind="stable")
-        tags = [", ".join(json.loads(one)) for one in frame["tags"]]
-        self.table.show(frame.assign(tags=tags), "run_id", columns)
-        left = f"; the first {MAX_ROWS} are shown" if len(frame) > MAX_ROWS else ""
+        tags = [", ".join(json.loads(one)) for one in self.runs["tags"]]
+        frame = self.runs.assign(tags=tags, p95_ms=self.runs["p95_us"] / 1000).drop(columns="p95_us")
+        differ = [name for name in self.runs.attrs["differing"] if name not in _FIRST]
+        self.table.show(frame, [*_FIRST, *differ, *_LAST], _GROUPINGS, _BARS)
         damaged = self.runs.attrs.get("damaged", [])
         passed = f"; {many(len(damaged), 'folder')} cannot be read: {damaged[0]}" if damaged else ""
         none = "no run matches the filter" if self.where.value.strip() else "no runs yet"
-        self.say(f"{many(len(frame), 'run') if len(frame) else none}{left}{passed}")
+        self.say(f"{many(len(frame), 'run') if len(frame) else none}{passed}")
 
     def _show_picked(self) -> None:
         self._keep()
@@ -172,7 +158,9 @@ class RunsPanel(Panel):
 
     def _ask(self) -> None:
         picked = self._need()
-        self.asked.value = f"Delete {many(len(picked), 'run')} permanently? {html.escape(', '.join(picked))}"
+        more = f" and {len(picked) - _NAMED} more" if len(picked) > _NAMED else ""
+        named = html.escape(", ".join(picked[:_NAMED]))
+        self.asked.value = f"Delete {many(len(picked), 'run')} permanently? {named}{more}"
         self.question.layout.display = ""
 
     def _keep(self) -> None:
@@ -192,6 +180,14 @@ class RunsPanel(Panel):
             self.say(f"the report is {path}")
 
         self.in_background(work)
+
+    def _compare(self) -> None:
+        self.shared.compared = self._need()
+        self.say(f"{many(len(self.picked), 'run')} chosen in the panel Compare")
+
+    def _pin(self) -> None:
+        """Keep the last of the selected runs on top, with the change of all others against it; none: unpin."""
+        self.table.view = {**self.table.view, "baseline": self.picked[-1] if self.picked else ""}
 
     def _csv(self) -> None:
         self.csv.offer("runs.csv", self.runs.to_csv(index=False).encode(), "text/csv")

@@ -47,6 +47,7 @@ class Workbench(Panel):
         self.tabs = ipywidgets.Tab([panel.root for panel in self.panels], titles=[one.title for one in self.panels])
         self.tabs.add_class("hdbkit-tabs")
         self.body.children = [self.in_progress, self.tabs]
+        self.shared.observe(lambda _: self._open(self.compare), "compared")
         self._listed: list[str] = []
         self._looking = Lock()
         self.every(_LOOK_S, self.look)
@@ -71,11 +72,14 @@ class Workbench(Panel):
 
     def _attach_run(self, run_id: str) -> None:
         self.run.attach(run_id)
-        self.tabs.selected_index = self.panels.index(self.run)
+        self._open(self.run)
 
     def _attach_sweep(self, sweep_id: str) -> None:
         self.sweep.attach(sweep_id)
-        self.tabs.selected_index = self.panels.index(self.sweep)
+        self._open(self.sweep)
+
+    def _open(self, panel: Panel) -> None:
+        self.tabs.selected_index = self.panels.index(panel)
 
     def rest(self) -> None:
         """Stop listing runs in progress; the panels stay usable."""

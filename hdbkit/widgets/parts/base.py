@@ -48,6 +48,8 @@ class Shared(traitlets.HasTraits):
     """The ``WorkloadSpec`` of the workload's schema in the target's database, None while it is unknown."""
     run_id = traitlets.Unicode("")
     """The newest run that a panel started or attached to."""
+    compared = traitlets.List(traitlets.Unicode())
+    """The runs that were chosen for a comparison, by their ids."""
     finished = traitlets.Int(0)
     """Grows whenever a run or a sweep ended, so that lists refresh themselves."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,6 +40,7 @@ class RunsChoice:
             changed,
             False,
         )
+        self._taken: set[str] = set()
         self.filter = ipywidgets.Text(
             description="Find", placeholder="part of an id, a label, a database, a sweep", style=LABELS,
             layout=ipywidgets.Layout(width="auto", max_width="460px"),
@@ -69,6 +70,13 @@ class RunsChoice:
         self._known = runs[runs["metric_value"].notna()].fillna({"label": "", "sweep_id": "", "version": ""})
         self._list()
 
+    def take(self, run_ids: Iterable[str]) -> None:
+        """Select these runs, also those that are too old for the list."""
+        self._taken = set(run_ids)
+        self.filter.value = ""
+        self._list()
+        self.runs.value = [run_id for _, run_id in self.runs.options if run_id in self._taken]
+
     @property
     def groups(self) -> dict[str, list[str]]:
         """The ids of the selected runs of each group, oldest first."""
@@ -96,7 +104,9 @@ class RunsChoice:
             .apply(lambda rows: rows.astype(str).str.lower().str.contains(word, regex=False))
             .any(axis=1)
         )
-        listed = self._known[hit].head(MAX_LISTED) if word else self._known.head(MAX_LISTED)
+        taken = self._known["run_id"].isin(self._taken)
+        listed = self._known[hit if word else taken | (~taken).cumsum().le(MAX_LISTED)]
+        listed = listed.head(MAX_LISTED + len(self._taken))
         kept = set(self.runs.value)
         with self._silent():
             self.runs.options = [(_line(one), one["run_id"]) for one in listed.to_dict("records")]

@@ -1,0 +1,101 @@
+"""The experiment table: all runs, which the browser sorts, groups and filters; it builds only the rows in sight.
+
+The rows go to the browser as bytes when it asks for them; they are no trait, so the notebook does not keep them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anywidget
+import pandas as pd
+import traitlets
+
+from hdbkit.files import replace_file
+from hdbkit.widgets.parts.background import alone
+from hdbkit.widgets.parts.base import STATIC
+
+_SAMPLED = 300
+"""Rows from which the width of a column is taken."""
+_MIN_WIDTH, _MAX_WIDTH = 6, 30
+
+
+class RunTable(anywidget.AnyWidget):
+    """Shows a frame with the column ``run_id``; ``picked`` has the ids of the chosen rows.
+
+    ``view`` has what the user arranged: ``columns`` (None: the automatic ones), ``sorted_by``, ``descending``,
+    ``group_by``, ``filters`` such as ``virtual_users = 8``, and ``baseline``, the id of the pinned run. ``views`` has
+    the saved ones by name.
+    """
+
+    _esm: ClassVar[Any] = STATIC / "run_table.js"
+    _css: ClassVar[Any] = STATIC / "run_table.css"
+    view = traitlets.Dict({}).tag(sync=True)
+    views = traitlets.Dict({}).tag(sync=True)
+    picked = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._content = b"{}"
+        self.frame = pd.DataFrame({"run_id": []})
+        self.on_msg(self._asked)
+
+    def show(
+        self, frame: pd.DataFrame, columns: Sequence[str], groupings: Sequence[str], bars: Sequence[str] = ()
+    ) -> None:
+        """Show a frame; ``columns`` are shown unless the user chose others, ``bars`` have a bar in each cell."""
+        self.frame = frame
+        known = set(frame["run_id"])
+        self.picked = [one for one in self.picked if one in known]
+        content = {
+            "keys": frame["run_id"].tolist(),
+            "automatic": list(columns),
+            "groupings": list(groupings),
+            "columns": [_column(str(name), values, name in bars) for name, values in frame.items()],
+        }
+        self._content = json.dumps(content, allow_nan=False).encode()
+        self._send_rows()
+
+    def keep_views(self, path: Path) -> None:
+        """Read the saved views from a file, and write them there whenever they change."""
+        try:
+            found = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            found = {}
+        self.views = found if isinstance(found, dict) else {}
+        self.observe(lambda change: _write(path, change["new"]), "views")
+
+    def _asked(self, _: Any, content: Any, __: Any) -> None:
+        if content == {"kind": "hello"}:
+            alone(self._send_rows)
+
+    def _send_rows(self) -> None:
+        self.send({"kind": "runs"}, [self._content])
+
+
+def _write(path: Path, views: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, json.dumps(views, indent=1).encode())
+
+
+def _column(name: str, values: pd.Series[Any], bar: bool) -> dict[str, Any]:
+    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    listed = [_value(one) for one in values.tolist()]
+    longest = max((len(_sample(one)) for one in listed[:_SAMPLED]), default=0)
+    width = min(max(_MIN_WIDTH, len(name), longest), _MAX_WIDTH)
+    return {"name": name, "numeric": numeric, "bar": bar, "width": width, "values": listed}
+
+
+def _value(value: Any) -> Any:
+    """A value for JSON; None for an unknown one."""
+    if value is None or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value if isinstance(value, int | float | str) else str(value)
+
+
+def _sample(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

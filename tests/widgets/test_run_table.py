@@ -1,0 +1,181 @@
+"""The experiment table in a browser, without a notebook: its module with a model of the same events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdbkit.report.tables import UNKNOWN
+from hdbkit.widgets.parts.base import STATIC
+from hdbkit.widgets.parts.run_table import RunTable
+from tests.conftest import PATIENCE_MS
+
+MODEL = """
+const state = { view: {}, views: {}, picked: [] }, heard = {}, sent = [];
+window.model = {
+  get: (name) => state[name],
+  set: (name, value) => { state[name] = value; (heard[`change:${name}`] ?? []).forEach((one) => one()); },
+  save_changes: () => {},
+  on: (name, action) => (heard[name] ??= []).push(action),
+  off: (name, action) => { heard[name] = heard[name].filter((one) => one !== action); },
+  send: (message) => sent.push(message),
+  give: (bytes) => heard["msg:custom"].forEach((one) => one({ kind: "runs" }, [new TextEncoder().encode(bytes)])),
+  sent, state,
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def tab(chromium: Any) -> Iterator[Any]:
+    made = chromium.new_page(viewport={"width": 1400, "height": 700})
+    made.set_default_timeout(PATIENCE_MS)
+    yield made
+    made.close()
+
+
+def frame(runs: int) -> pd.DataFrame:
+    """Runs of two sweeps, of one user count each, with results that rise by one."""
+    at = np.arange(runs)
+    return pd.DataFrame(
+        {
+            "run_id": [f"run-{i:05d}" for i in at],
+            "sweep_id": np.where(at % 2, "s1", "s0"),
+            "virtual_users": np.where(at % 2, 8, 4),
+            "buffers": np.where(at % 3, "128MB", "1GB"),
+            "metric": "NOPM",
+            "metric_value": 1000.0 + at,
+            "label": [None if i % 5 else f"<b>{i}</b>" for i in at],
+        }
+    )
+
+
+def give(tab: Any, runs: int, **view: Any) -> Any:
+    """A page with a table of so many runs."""
+    table = RunTable()
+    table.show(frame(runs), ["run_id", "buffers", "metric_value", "label"], ["sweep_id"], ["metric_value"])
+    module = (STATIC / "run_table.js").read_text(encoding="utf-8").replace("export default", "window.table =")
+    style = (STATIC / "run_table.css").read_text(encoding="utf-8")
+    tab.set_content(f"<style>{style}</style><div class='hdbkit-panel' id='here'></div>")
+    tab.add_script_tag(content=f"{{{MODEL}}}{{{module}}}")
+    tab.evaluate("view => { model.state.view = view }", view)
+    tab.evaluate("() => { table.render({ model, el: document.getElementById('here') }) }")
+    tab.evaluate("bytes => model.give(bytes)", table._content.decode())
+    assert tab.evaluate("model.sent") == [{"kind": "hello"}]
+    return tab.locator(".hdbkit-runs")
+
+
+def column(table: Any, index: int) -> list[str]:
+    return list(table.locator(f"tr[data-key] td:nth-child({index + 1})").all_inner_texts())
+
+
+def picked(tab: Any) -> list[str]:
+    return list(tab.evaluate("model.state.picked"))
+
+
+def test_ten_thousand_runs_are_a_few_rows_of_the_page_wherever_it_is_scrolled(tab: Any) -> None:
+    table = give(tab, 10_000)
+    assert int(table.get_attribute("aria-rowcount")) == 10_001
+    for share in (0, 0.4, 1):
+        tab.evaluate(
+            "s => { const b = document.querySelector('.hdbkit-runs-box'); b.scrollTop = s * b.scrollHeight }", share
+        )
+        wanted = f"run-{round(share * 9999):05d}"
+        tab.wait_for_function(
+            """() => { const box = document.querySelector('.hdbkit-runs-box').getBoundingClientRect();
+               return [0.2, 0.5, 0.9].every((at) => document.elementFromPoint(box.x + 30, box.y + at * box.height)
+                 ?.closest('tr[data-key]')) }"""
+        )
+        assert table.locator("tr[data-key]").count() < 80
+        if share in (0, 1):
+            assert table.locator(f"tr[data-key='{wanted}']").count() == 1
+
+
+def test_a_head_sorts_and_an_unknown_value_is_last(tab: Any) -> None:
+    table = give(tab, 12)
+    for _ in range(2):
+        table.get_by_role("button", name="label").click()
+    assert column(table, 3)[:3] == ["<b>5</b>", "<b>10</b>", "<b>0</b>"]
+    assert column(table, 3)[-1] == UNKNOWN
+    assert table.locator("th[aria-sort=descending]").inner_text() == "label ▾"
+    table.get_by_role("button", name="metric_value").click()
+    assert column(table, 2)[0] == "1,011"
+    assert table.locator("b").count() == 0, "a label is no HTML"
+
+
+def test_filters_are_chips_and_compare_numbers_as_numbers(tab: Any) -> None:
+    table = give(tab, 30)
+    field = tab.get_by_label("filter", exact=True)
+    for typed, left in (("virtual_users >= 8", 15), ("buffers = 1gb", 5), ("run-0000", 2)):
+        field.fill(typed)
+        field.press("Enter")
+        assert table.locator("tr[data-key]").count() == left
+    assert tab.locator(".hdbkit-count").inner_text() == "2 of 30 runs"
+    tab.get_by_role("button", name="buffers = 1gb").click()
+    assert tab.evaluate("model.state.view.filters") == ["virtual_users >= 8", "run-0000"]
+
+
+def test_groups_state_their_mean_with_its_interval_and_close(tab: Any) -> None:
+    table = give(tab, 8)
+    tab.get_by_label("group by").select_option("sweep_id")
+    heads = table.locator(".hdbkit-group")
+    assert heads.nth(0).inner_text().split()[:5] == ["▾", "s0", "4", "runs,", "geometric"]
+    assert "geometric mean 1,003 NOPM (95 % interval 999 to 1,007)" in heads.nth(0).inner_text().replace(
+        "998.9", "999"
+    )
+    heads.nth(0).click()
+    assert heads.nth(0).get_attribute("aria-expanded") == "false"
+    assert [one.split("-")[1] for one in column(table, 0)] == ["00001", "00003", "00005", "00007"]
+
+
+def test_the_keyboard_moves_selects_and_extends(tab: Any) -> None:
+    table = give(tab, 200)
+    table.locator("tr[data-key]").first.click()
+    assert picked(tab) == ["run-00000"]
+    for key in ("ArrowDown", "ArrowDown", " "):
+        tab.keyboard.press(key if key != " " else "Space")
+    assert picked(tab) == ["run-00000", "run-00002"]
+    tab.keyboard.press("End")
+    assert tab.evaluate("document.activeElement.dataset.key") == "run-00199"
+    tab.keyboard.press("ArrowUp")
+    tab.keyboard.press("Enter")
+    assert picked(tab) == ["run-00198"]
+    tab.keyboard.press("End")
+    tab.keyboard.press("Shift+Enter")
+    assert picked(tab) == ["run-00198", "run-00199"]
+    tab.keyboard.press("Control+a")
+    assert len(picked(tab)) == 200
+    assert table.locator("tr[tabindex='0']").count() == 1
+
+
+def test_a_baseline_stays_on_top_with_the_change_against_it(tab: Any) -> None:
+    table = give(tab, 300, baseline="run-00000", sorted_by="metric_value", descending=True)
+    assert table.locator(".hdbkit-pinned td").all_inner_texts()[2:4] == ["1,000", "baseline"]
+    assert column(table, 3)[0] == "+29.9 %"
+
+
+def test_columns_are_chosen_and_a_view_is_saved_and_taken_again(tab: Any) -> None:
+    table = give(tab, 3)
+    tab.locator("summary").click()
+    tab.get_by_label("label", exact=True).uncheck()
+    assert table.locator("th").all_inner_texts() == ["run_id", "buffers", "metric_value"]
+    tab.get_by_label("name of the view").fill("short")
+    tab.get_by_role("button", name="Save view").click()
+    tab.get_by_label("label", exact=True).check()
+    tab.get_by_label("saved views").select_option("short")
+    assert table.locator("th").all_inner_texts() == ["run_id", "buffers", "metric_value"]
+
+
+def test_unknown_values_are_null_and_widths_follow_the_content() -> None:
+    table = RunTable()
+    made = pd.DataFrame({"run_id": ["a", "b"], "x": [1.5, np.nan], "y": [None, "a" * 50], "z": [True, False]})
+    table.show(made, ["run_id"], [])
+    columns = {one["name"]: one for one in json.loads(table._content)["columns"]}
+    assert columns["x"]["values"] == [1.5, None]
+    assert columns["y"]["values"][0] is None
+    assert (columns["y"]["width"], columns["run_id"]["width"]) == (30, 6)
+    assert [columns[name]["numeric"] for name in "xyz"] == [True, False, False]
