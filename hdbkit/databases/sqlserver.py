@@ -46,6 +46,7 @@ from hdbkit.readings import Encryption
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find, fragments
 
 KIND: Final = "sqlserver"
+_ENDS: Final = ("begin", "commit", "roll_back")
 _LINE: Final = "line"
 """The first column of a result that has a row for each element of arrays."""
 _LEVELS: Final[Mapping[Isolation, str]] = {
@@ -67,8 +68,6 @@ _LOST_STATE: Final = "IMC06"
 _NO_LOCK: Final = "sp_getapplock: "
 _APPLICATION_LOCK: Final = {"-1": ErrorClass.LOCK_TIMEOUT, "-3": ErrorClass.DEADLOCK}
 """What sp_getapplock returns instead of an error; routines raise it with this number."""
-
-
 _TEXTS: Final[Mapping[str, ErrorClass]] = {
     "due to lock timeout": ErrorClass.LOCK_TIMEOUT,
     "could not serialize access": ErrorClass.SERIALIZATION,
@@ -174,9 +173,6 @@ class SqlServerSession(DbapiSession):
         self.connection.execute(self._rollback_text)
 
 
-_ENDS: Final = ("begin", "commit", "roll_back")
-
-
 class SqlServer(DbapiDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is SQL Server in general."""
 
@@ -201,7 +197,7 @@ class SqlServer(DbapiDatabase):
     def found(self) -> Found:
         """What the target's server is. Raises the errors of ``connect``."""
         assert self._target is not None, "the engine of no target"
-        with closing(_general_at(self._target).connect(self._target)) as session:
+        with closing(_Unprobed(self._target).connect(self._target)) as session:
             version, versions = session.query("server_product")[0]
         capabilities = {
             Capability.READS_NEVER_WAIT: versions,
@@ -338,10 +334,6 @@ class _Unprobed(SqlServer):
     """The engine of a server about whose product nothing is known yet."""
 
     found = Found(MICROSOFT, frozenset())
-
-
-def _general_at(target: Target) -> SqlServer:
-    return _Unprobed(target)
 
 
 def _pyodbc() -> Any:

@@ -73,6 +73,18 @@ def test_texts_are_loaded_as_they_are(server: Target) -> None:
         assert sorted(map(str, *zip(*cursor.fetchall(), strict=True))) == sorted(["None", odd])
 
 
+def test_a_load_whose_transaction_was_lost_is_an_error(server: Target) -> None:
+    """Otherwise its rows would be committed one command at a time, and a build could stay half-loaded."""
+    with closing(sql_session(server)) as session:
+        session.execute("CREATE TABLE lost (n INT NOT NULL)")
+        session.begin()
+        session.execute("ROLLBACK TRANSACTION")
+        with pytest.raises(TransactionError, match="the transaction of a load has ended"):
+            session.load(Table("lost", ("n",)), [b"1\n"])
+        cursor = session.connection.execute("SELECT COUNT(*) FROM lost")  # type: ignore[attr-defined]
+        assert cursor.fetchone()[0] == 0
+
+
 @pytest.fixture(scope="module")
 def grammar(server: Target) -> Iterator[Callable[[str], str]]:
     """The word at which Babelfish's grammar refuses a text; a seeded error at its end keeps it from being run."""

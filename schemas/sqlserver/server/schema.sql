@@ -20,6 +20,11 @@ SELECT name FROM sys.procedures WHERE schema_id = SCHEMA_ID() ORDER BY name;
 
 -- name: load_rows
 -- Inserts the rows of a JSON array of arrays of texts, which become the types of the columns. {fields} are the columns of
--- the text, {values} how they are read.
+-- the text, {values} how they are read. Outside a transaction each command would be committed by itself.
+IF @@TRANCOUNT = 0
+BEGIN
+    RAISERROR('the transaction of a load has ended before the load', 16, 1)
+    RETURN
+END
 INSERT INTO {table} ({columns})
 SELECT {values} FROM OPENJSON(CAST(:rows AS NVARCHAR(MAX))) WITH ({fields});
