@@ -110,8 +110,10 @@ class Cursor:
 
     def executemany(self, text: str, parameters: list[Any]) -> None:
         places = self._places(text)
-        assert all(isinstance(row, list) and len(row) == len(places) for row in parameters), "by position"
-        self._check(text, set(places))
+        for row in parameters:
+            self._check(text, set(row) if isinstance(row, dict) else set(places[: len(row)]))
+        if isinstance(parameters[0], dict):
+            assert None not in parameters[0].values(), "a null at first is taken for a text"
         self.connection.sent(Sent("executemany", text, parameters, self.connection.autocommit, self._types))
 
     def fetchall(self) -> list[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ command outside a transaction commits in its own round trip (autocommit), so a c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +15,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
-from hdbkit.databases._dbapi import DbapiSession
+from hdbkit.databases._dbapi import Bound, DbapiSession
 from hdbkit.databases._dbapi_statements import Compiled, Piece
 from hdbkit.databases._oracle_connect import code_and_text, driver
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 BY_DESIGN: Final = "ORA-20001"
 """The error with which a routine reports a rollback by design."""
 _COMPILED_WITH_ERRORS: Final = "ORA-24344"
+_INSERT: Final = re.compile(r"\s*INSERT\b", re.IGNORECASE)
 _ELEMENTS: Final = 15
 """The length of an array: the lines of an order."""
 _TEXT_BYTES: Final = 2000
@@ -91,10 +93,19 @@ class Call(NamedTuple):
     values: Sequence[Any]
 
 
+class Rows(NamedTuple):
+    """An INSERT with several rows of values, sent as one array."""
+
+    statement: Compiled
+    text: str
+    values: list[Any]
+    cursor: Any
+
+
 class OracleSession(DbapiSession):
     """A connection. Contract: :class:`hdbkit.contracts.SqlSession`."""
 
-    autocommits = True
+    autocommits = returns_changed = True
     rows_per_call = 10_000
     engine: Oracle
 
@@ -152,12 +163,32 @@ class OracleSession(DbapiSession):
         """Send the commands of a call; return the rows of the last that has any, or what a block set."""
         if isinstance(bound, Call):
             return bound.block.called(bound.values)
+        if isinstance(bound, Rows):
+            bound.cursor.executemany(bound.text, bound.values)
+            return []
         rows: Any = []
         for text, values in bound.calls:
             rows = super()._sent(bound._replace(calls=((text, values),))) or rows
             if bound.cursor.warning is not None:
                 self._raise_compile_errors()
         return rows
+
+    def _runs(self, bound: Iterable[Any]) -> list[list[Any]]:
+        """Calls that can be one: INSERTs of one statement that follow each other."""
+        runs: list[list[Any]] = []
+        for one in bound:
+            if runs and _is_insert(one) and one.statement is runs[-1][0].statement and _is_insert(runs[-1][0]):
+                runs[-1].append(one)
+            else:
+                runs.append([one])
+        return runs
+
+    def _as_one(self, run: Sequence[Any]) -> Any:
+        """A run as one call."""
+        if len(run) == 1:
+            return run[0]
+        ((text, _),) = run[0].calls
+        return Rows(run[0].statement, text, [values for one in run for _, values in one.calls], run[0].cursor)
 
     def _raise_compile_errors(self) -> NoReturn:
         """A command that creates a package succeeds although its text has errors; it could never run."""
@@ -194,6 +225,14 @@ class OracleSession(DbapiSession):
             self._undo()
             raise RolledBackByDesign(text) from None
         super()._raise_error(error)
+
+
+def _is_insert(bound: Any) -> bool:
+    """Whether it is one INSERT without nulls: the driver takes a null at first for a text."""
+    if not isinstance(bound, Bound) or len(bound.calls) != 1:
+        return False
+    ((text, values),) = bound.calls
+    return _INSERT.match(text) is not None and None not in values.values()
 
 
 @cache

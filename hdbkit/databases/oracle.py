@@ -97,7 +97,7 @@ class OracleSchema(SqlSchema):
         if not self._options["checkpoint"]:
             return
         self.session.query("checkpoint")
-        if not self.session.query("is_pluggable")[0][0]:
+        if self.session.query("pluggable_database")[0][0] is None:
             self.session.query("switch_log")
 
     def create(self, spec: str) -> None:
@@ -213,12 +213,9 @@ class Oracle(DbapiDatabase):
             raise
 
     def version(self, session: Session) -> str:
-        """With the pluggable database and the number of instances, if there are several."""
-        text = super().version(session)
-        rows = self.asked(session, "place")
-        database, container = rows[0][:2] if rows else ("", "")
-        notes = [f"PDB {container}"] if container and container != database else []
-        return f"{text} ({', '.join(notes)})" if notes else text
+        """With the pluggable database."""
+        text, rows = super().version(session), self.asked(session, "pluggable_database")
+        return f"{text} (PDB {rows[0][0]})" if rows and rows[0][0] else text
 
     def encryption(self, session: Session, target: Target) -> Encryption | None:
         """TLS by the protocol of the connection; what native encryption does is not known."""

@@ -281,18 +281,27 @@ def test_every_operation_is_sent_with_a_value_for_each_placeholder(
 def test_statements_of_a_client_are_one_transaction(session: OracleSession, oracledb: Module) -> None:
     oracledb.answers = lambda text, _: Answer([(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)] if "SELECT" in text else None)
     client.payment(session, (1, 2, 1, 2, 3, None, Decimal("12.50")))
-    assert [text.split()[0] for text in oracledb.texts] == [
-        "UPDATE",
-        "SELECT",
-        "UPDATE",
-        "UPDATE",
-        "SELECT",
-        "INSERT",
-        "commit",
-    ]
+    sent = [text.split()[0] for text in oracledb.texts]
+    assert sent == ["BEGIN", "UPDATE", "UPDATE", "SELECT", "INSERT", "commit"]
     assert not any(one.autocommit for one in oracledb.log[:-1])
     assert oracledb.log[0].values["note_"] == "3 2 1 2 1 12.50 | "
     assert session.connection.autocommit
+
+
+def test_lines_of_an_order_are_one_array(session: OracleSession, oracledb: Module) -> None:
+    heading = (3001, WHEN, Decimal("0.1"), Decimal("0.1"), Decimal(0), "BAR", "GC")
+    item = ("name", Decimal("2.50"), "data", "data", "d" * 24)
+    oracledb.answers = lambda text, _: Answer(
+        [item] if "i_name" in text else [heading] if "w_tax" in text else None,
+        sets={"s_quantity_": 91} if "s_quantity_" in text else {},
+    )
+    (row,) = client.new_order(session, (1, 2, 3, (7, 3, 5), (1, 1, 1), (5, 6, 7)))
+    assert row[12] == (Decimal("12.50"), Decimal("15.00"), Decimal("17.50"))
+    (lines,) = [one for one in oracledb.log if one.what == "executemany"]
+    assert sorted(one["i_id_"] for one in lines.values) == [3, 5, 7]
+    assert lines.text.startswith("INSERT INTO order_line")
+    assert not lines.autocommit
+    assert oracledb.texts[-1] == "commit"
 
 
 def test_an_error_in_a_transaction_rolls_it_back(session: OracleSession, oracledb: Module) -> None:
@@ -450,9 +459,7 @@ def test_counters_are_of_all_instances_and_of_no_view_of_the_diagnostics_pack(
 
 
 def test_the_version_names_the_pluggable_database(session: OracleSession, oracledb: Module) -> None:
-    oracledb.answers = lambda text, _: Answer(
-        [("FREE", "FREEPDB1", "free", "freepdb1")] if "CON_NAME" in text else [("23.9.0.25.07",)]
-    )
+    oracledb.answers = lambda text, _: Answer([("FREEPDB1",)] if "CON_NAME" in text else [("23.9.0.25.07",)])
     assert ENGINE.version(session) == "Oracle Database 23.9.0.25.07 (PDB FREEPDB1)"
 
 
@@ -461,9 +468,9 @@ def test_a_schema_is_reserved_by_a_lock_of_the_server(session: OracleSession, or
     assert session.query("claim_schema") == [(1,)]
 
 
-@pytest.mark.parametrize(("pluggable", "switched"), [(0, True), (1, False)])
+@pytest.mark.parametrize(("pluggable", "switched"), [(None, True), ("FREEPDB1", False)])
 def test_a_checkpoint_and_a_new_log_file_end_a_build_on_request(
-    pluggable: int, switched: bool, oracledb: Module
+    pluggable: str | None, switched: bool, oracledb: Module
 ) -> None:
     oracledb.answers = lambda text, _: Answer([(pluggable,)] if "CON_ID" in text else None)
     work = workload(WorkloadSpec(warehouses=1, storage={"checkpoint": True}))

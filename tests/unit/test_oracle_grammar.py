@@ -35,7 +35,7 @@ READ_BY_PMD = re.compile(r"(WITH|SELECT|INSERT|UPDATE|DELETE|DECLARE|BEGIN|CREAT
 UNREAD_BY_PMD = {"server.explain_json.1", "tproc_h.q14.0"}  # JSON_OBJECT('id' VALUE id); a number before an aggregate
 CLAUSES = re.compile(
     r"EXPLAIN PLAN FOR (?=SELECT)|\s+PARTITION BY HASH \(\w+\) PARTITIONS \d+|(?<=\)) CLUSTER \w+ \([\w, ]+\)"
-    r"|(?<=\w|\)) LOCAL\b|(?<=CAST\(:note_ AS VARCHAR2\(100) CHAR(?=\))"
+    r"|(?<=\w|\)) LOCAL\b"
 )
 """Clauses that sqlfluff does not read. What is around them is read without them; no grammar reads those of DDL."""
 UNREAD = {

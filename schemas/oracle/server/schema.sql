@@ -76,10 +76,6 @@ ORDER BY table_name;
 -- Starts a new redo log file; a pluggable database cannot.
 ALTER SYSTEM SWITCH LOGFILE;
 
--- name: is_pluggable
--- 1 in a pluggable database.
-SELECT CASE WHEN SYS_CONTEXT('USERENV', 'CON_ID') > 1 THEN 1 ELSE 0 END FROM dual;
-
 -- name: list_clusters
 -- Clusters without a table whose names are those that a build gives.
 SELECT LOWER(cluster_name) FROM user_clusters

@@ -23,11 +23,9 @@ ALTER SESSION FORCE PARALLEL QUERY PARALLEL {degree};
 -- name: server_version
 SELECT version_full FROM product_component_version WHERE product LIKE 'Oracle%' FETCH FIRST 1 ROWS ONLY;
 
--- name: place
--- The database, its container (the same outside of a pluggable database), the instance and the service.
-SELECT SYS_CONTEXT('USERENV', 'DB_UNIQUE_NAME'), SYS_CONTEXT('USERENV', 'CON_NAME'),
-       SYS_CONTEXT('USERENV', 'INSTANCE_NAME'), SYS_CONTEXT('USERENV', 'SERVICE_NAME')
-FROM dual;
+-- name: pluggable_database
+-- Its name; null outside of one.
+SELECT CASE WHEN SYS_CONTEXT('USERENV', 'CON_ID') > 1 THEN SYS_CONTEXT('USERENV', 'CON_NAME') END FROM dual;
 
 -- name: network_protocol
 -- tcp, tcps, ipc or beq.
