@@ -174,6 +174,16 @@ def test_the_schema_that_is_chosen_is_the_one_that_is_swept_and_its_scale_stays(
     assert form.spec.workload == WorkloadSpec(warehouses=7)
 
 
+def test_a_workload_that_is_chosen_without_options_is_the_one_that_is_swept() -> None:
+    form = SweepForm(lambda: None)
+    form.show(SPEC)
+    form.use(WorkloadSpec(kind="tproc_h"), ())
+    assert form.spec.workload == WorkloadSpec(kind="tproc_h")
+    assert "workload=hdbkit.WorkloadSpec(kind='tproc_h')" in sweep_code(None, form.spec)
+    form.use(specification(), ())
+    assert form.spec.workload is None
+
+
 def test_fields_of_a_window_are_shown_where_runs_have_one() -> None:
     form = SweepForm(lambda: None)
     for kind, display in (("tproc_h", "none"), ("tproc_c", None)):

@@ -82,7 +82,7 @@ class SweepForm:
         for field in (self.rampup, self.duration):
             field.layout.display = "none" if workload(spec).one_by_one else None
         if specification(self._wanted).identity != spec.identity:
-            self._wanted = None if spec.fields == {} else spec
+            self._wanted = None if spec == specification() else spec
             shared = self._base.load.model_dump(include=set(Load.model_fields), exclude_unset=True)
             self._base = self._base.with_(load=Load(**shared))
 
