@@ -35,7 +35,7 @@ COLOURS: Final = {
     "grid": Colour("#dfe3ea", "#333a47"),
     "shade": Colour("#eef1f5", "#222833"),
     "heat-low": Colour("#eaf3fa", "#16324a"),
-    "heat-high": Colour("#2e8bc9", "#2f86c0"),
+    "heat-high": Colour("#3f98d4", "#256d9f"),
 }
 SERIES: Final = tuple(f"series-{i}" for i in range(1, 6))
 MAX_COLOURED: Final = len(SERIES)

@@ -69,6 +69,14 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("end", ["heat-low", "heat-high"])
+def test_the_numbers_of_a_heat_map_can_be_read_on_its_colours(end: str, theme: str) -> None:
+    """WCAG 2.1, 1.4.3: at least 4.5:1."""
+    ink, ground = (luminance(getattr(style.COLOURS[name], theme)) for name in ("ink", end))
+    assert (max(ink, ground) + 0.05) / (min(ink, ground) + 0.05) >= 4.5
+
+
 @pytest.mark.parametrize("name", [*style.SERIES, "muted", "ink"])
 def test_lines_and_text_stand_out_from_both_grounds(name: str) -> None:
     """WCAG 1.4.11: at least 3:1; text (1.4.3) 4.5:1."""
