@@ -16,7 +16,7 @@ from hdbkit.widgets.parts.run_table import RunTable
 from tests.conftest import PATIENCE_MS
 
 MODEL = """
-const state = { view: {}, views: {}, picked: [] }, heard = {}, sent = [];
+const state = { view: {}, baseline: "", views: {}, picked: [] }, heard = {}, sent = [];
 window.model = {
   get: (name) => state[name],
   set: (name, value) => { state[name] = value; (heard[`change:${name}`] ?? []).forEach((one) => one()); },
@@ -153,7 +153,8 @@ def test_the_keyboard_moves_selects_and_extends(tab: Any) -> None:
 
 
 def test_a_baseline_stays_on_top_with_the_change_against_it(tab: Any) -> None:
-    table = give(tab, 300, baseline="run-00000", sorted_by="metric_value", descending=True)
+    table = give(tab, 300, sorted_by="metric_value", descending=True)
+    tab.evaluate("model.set('baseline', 'run-00000')")
     assert table.locator(".hdbkit-pinned td").all_inner_texts()[2:4] == ["1,000", "baseline"]
     assert column(table, 3)[0] == "+29.9 %"
 

@@ -87,14 +87,14 @@ def test_the_table_has_all_runs_and_shows_the_columns_in_which_they_differ(panel
 def test_views_are_saved_for_the_results_folder_and_a_baseline_is_pinned(panel: RunsPanel, two: list[str]) -> None:
     panel.table.picked = two[:1]
     press(panel, "Pin as baseline")
-    assert panel.table.view["baseline"] == two[0]
-    panel.table.views = {"mine": panel.table.view}
+    assert panel.table.baseline == two[0]
+    panel.table.views = {"mine": {"group_by": "label"}}
     other = RunsPanel()
-    assert other.table.views == {"mine": {"baseline": two[0]}}
+    assert other.table.views == {"mine": {"group_by": "label"}}
     other.close()
     panel.table.picked = []
     press(panel, "Pin as baseline")
-    assert panel.table.view["baseline"] == ""
+    assert panel.table.baseline == ""
 
 
 def test_a_damaged_file_of_views_is_no_view(results: Path) -> None:

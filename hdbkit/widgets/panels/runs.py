@@ -187,7 +187,7 @@ class RunsPanel(Panel):
 
     def _pin(self) -> None:
         """Keep the last of the selected runs on top, with the change of all others against it; none: unpin."""
-        self.table.view = {**self.table.view, "baseline": self.picked[-1] if self.picked else ""}
+        self.table.baseline = self.picked[-1] if self.picked else ""
 
     def _csv(self) -> None:
         self.csv.offer("runs.csv", self.runs.to_csv(index=False).encode(), "text/csv")

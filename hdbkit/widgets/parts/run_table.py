@@ -28,14 +28,15 @@ class RunTable(anywidget.AnyWidget):
     """Shows a frame with the column ``run_id``; ``picked`` has the ids of the chosen rows.
 
     ``view`` has what the user arranged: ``columns`` (None: the automatic ones), ``sorted_by``, ``descending``,
-    ``group_by``, ``filters`` such as ``virtual_users = 8``, and ``baseline``, the id of the pinned run. ``views`` has
-    the saved ones by name.
+    ``group_by``, and ``filters`` such as ``virtual_users = 8``; only the browser writes it. ``views`` has the saved
+    ones by name, ``baseline`` the id of the pinned run, which only Python writes.
     """
 
     _esm: ClassVar[Any] = STATIC / "run_table.js"
     _css: ClassVar[Any] = STATIC / "run_table.css"
     view = traitlets.Dict({}).tag(sync=True)
     views = traitlets.Dict({}).tag(sync=True)
+    baseline = traitlets.Unicode("").tag(sync=True)
     picked = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
     def __init__(self) -> None:

@@ -68,7 +68,7 @@ function render({ model, el }) {
   // The columns in their places: the change against a pinned baseline is beside the metric.
   function placed() {
     const shown = shownColumns(), at = shown.indexOf("metric_value") + 1 || shown.length;
-    return place.has(view().baseline) ? [...shown.slice(0, at), AGAINST, ...shown.slice(at)] : shown;
+    return place.has(model.get("baseline")) ? [...shown.slice(0, at), AGAINST, ...shown.slice(at)] : shown;
   }
   const picked = () => new Set(model.get("picked"));
 
@@ -149,7 +149,7 @@ function render({ model, el }) {
   }
 
   function against(row) {
-    const base = place.get(view().baseline);
+    const base = place.get(model.get("baseline"));
     const [a, b] = [base, row].map((one) => value(one, "metric_value"));
     const same = a > 0 && b !== null && value(base, "metric") === value(row, "metric");
     const change = same ? `${b >= a ? "+" : "−"}${Math.abs(100 * (b / a - 1)).toFixed(1)} %` : UNKNOWN;
@@ -200,8 +200,8 @@ function render({ model, el }) {
   }
 
   function drawHead() {
-    const { sorted_by: sorted, descending, baseline } = view();
-    const shown = placed(), base = place.get(baseline);
+    const { sorted_by: sorted, descending } = view();
+    const shown = placed(), base = place.get(model.get("baseline"));
     head.replaceChildren(...shown.map((column) => {
       if (column === AGAINST) return make("th", { scope: "col", class: "n" }, AGAINST);
       const { numeric } = columns.get(column), is = column === sorted;
@@ -314,7 +314,7 @@ function render({ model, el }) {
     model.set("views", { ...model.get("views"), [called]: view() });
     model.save_changes();
   });
-  saved.addEventListener("change", () => { if (saved.value) change({ ...model.get("views")[saved.value], baseline: view().baseline }); });
+  saved.addEventListener("change", () => { if (saved.value) change(model.get("views")[saved.value]); });
 
   function heard(message, buffers) {
     if (message.kind !== "runs") return;
@@ -330,6 +330,7 @@ function render({ model, el }) {
   sized.observe(box);
   model.on("msg:custom", heard);
   model.on("change:view", draw);
+  model.on("change:baseline", draw);
   model.on("change:views", drawTools);
   model.on("change:picked", redraw);
   draw();
@@ -338,6 +339,7 @@ function render({ model, el }) {
     sized.disconnect();
     model.off("msg:custom", heard);
     model.off("change:view", draw);
+    model.off("change:baseline", draw);
     model.off("change:views", drawTools);
     model.off("change:picked", redraw);
   };
