@@ -210,5 +210,5 @@ def _agree(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
 
 
 def _listed(fractions: Iterable[float]) -> str:
-    *first, last = (f"{100 * one:.2g}" for one in fractions)
+    *first, last = (f"{float(f'{100 * one:.2g}'):g}" for one in fractions)  # 800, not 8e+02
     return f"{', '.join(first)} and {last} %"

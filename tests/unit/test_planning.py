@@ -76,6 +76,8 @@ def test_without_results_the_power_is_that_of_three_noises(tmp_path: Path) -> No
     assert power.sentence.startswith(
         "4 blocks find an effect of 3.1, 9.7 and 36 % with a probability of 80 %, at noise of 1, 3 and 10 % between"
     )
+    few = planned_power(planned(blocks=2, settings={"flush": ["on", "off"]}), workspace=Workspace(results=tmp_path))
+    assert few and "e+" not in few.sentence, "a large effect is written in full"
     assert set(power.curves["name"]) == {"noise of 1 %", "noise of 3 %", "noise of 10 %"}
     assert planned_power(planned(strategy="search"), workspace=Workspace(results=tmp_path)) is None
     assert planned_power(planned(settings={"flush": ["on"]}), workspace=Workspace(results=tmp_path)) is None
