@@ -23,6 +23,7 @@ BENCHES = (
     "journal",
     "build",
     "mariadb",
+    "redis",
     "tproc_h",
     "watched",
     "report_page",

@@ -134,6 +134,13 @@ SETTINGS = {
         "innodb_log_file_size": "2G",
         "max_connections": "300",
     },
+    "mysql": {
+        "innodb_buffer_pool_size": "2G",
+        "innodb_flush_log_at_trx_commit": "2",
+        "innodb_redo_log_capacity": "2G",
+        "max_connections": "300",
+    },
+    "redis": {"appendonly": "yes", "appendfsync": "everysec"},
 }
 """The settings of the benchmarks' servers: all data in memory and no waits for a disk, so that clients dominate."""
 

@@ -1,0 +1,117 @@
+"""Redis compared with PostgreSQL: throughput and client CPU time; a build compared with ``redis-cli --pipe``.
+
+Both servers are up all the time, and one of them under load: the same warehouses, clients, inputs and moment. Redis
+writes its log every second, PostgreSQL about as often (``synchronous_commit`` off). The floor of the build is Redis's
+own client with the same commands, ready-made in its protocol, over as many connections.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from os import getloadavg
+from pathlib import Path
+
+import hdbkit
+from bench.build import CONNECTIONS, by_hdbkit
+from bench.build import SPEC as BUILT
+from bench.common import blocks, program, quick_or, scratch, server, show, title
+from hdbkit.contracts import TableLoad
+from hdbkit.databases import database
+from hdbkit.databases._password_files import in_account_file
+from hdbkit.databases._redis_load import Loader
+from hdbkit.servers import PrivateServer, control
+from hdbkit.workloads import workload
+from hdbkit.workloads.tproc_c.spec import InputRules, TprocCSpec
+
+SPEC = TprocCSpec(warehouses=quick_or(2, 8))
+CLIENTS = quick_or((2,), (1, 2, 4))
+BLOCKS = quick_or(2, 8)
+RAMPUP_S, WINDOW_S = 1, quick_or(3, 5)
+KINDS = ("redis", "postgresql")
+FIGURES = ("metric_value", "client_cpu_us_per_operation", "server_cpu_us_per_operation")
+
+
+def measured(own: PrivateServer, clients: int) -> tuple[float, ...]:
+    """NOPM, and the CPU time of clients and server in microseconds per transaction."""
+    load = hdbkit.Load(virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB)
+    found = hdbkit.run(own.target, load=load).summary
+    return tuple(float(found[name] or "nan") for name in FIGURES)
+
+
+def compare_runs(redis: PrivateServer, postgres: PrivateServer) -> None:
+    """Print the ratios for each number of clients."""
+    both = dict(zip(KINDS, (redis, postgres), strict=True))
+    for own in both.values():
+        hdbkit.connect(own.target).build(SPEC)
+    for clients in CLIENTS:
+        done = blocks({kind: partial(measured, own, clients) for kind, own in both.items()}, BLOCKS)
+        middle = {kind: [statistics.median(one[kind][i] for one in done) for i in range(3)] for kind in KINDS}
+        notes = [" and ".join(f"{middle[kind][i]:,.0f}" for kind in KINDS) for i in range(3)]
+        ratios = [[one["redis"][i] / one["postgresql"][i] for one in done] for i in range(3)]
+        show(f"{clients} clients: NOPM / PostgreSQL's", ratios[0], at_least=3, note=notes[0])
+        show(f"{clients} clients: client CPU / that on PostgreSQL", ratios[1], at_most=1.3, note=f"{notes[1]} us")
+        show(f"{clients} clients: server CPU / PostgreSQL's", ratios[2], note=f"{notes[2]} us")
+
+
+def commands(own: PrivateServer, folder: Path) -> list[Path]:
+    """A file for each part of the population: its commands in Redis's protocol."""
+    engine, work = database(own.target), workload(BUILT)
+    scope = work.scope(engine.dialects)
+    files = []
+    for part in work.parts(engine.dialects):
+        files.append(folder / f"{part.key}.commands")
+        with files[-1].open("wb") as file:
+            for load in (one for one in work.part(part.key) if isinstance(one, TableLoad)):
+                lines = scope.statements[f"load_{load.table.name}"].text.splitlines()
+                loader = Loader(load.table.name, lines, load.table.columns, f"{scope.schema}:")
+                for chunk in load.chunks:
+                    file.writelines(command for _, command in loader.keyed(chunk))
+    return files
+
+
+def by_client(own: PrivateServer, files: list[Path]) -> float:
+    """Seconds of the load by redis-cli."""
+    target = own.target
+    control(target).maintain()
+    secret = {"REDISCLI_AUTH": in_account_file(target.password_file, target.user or "default") or ""}
+    words = f"redis-cli -h {target.host} -p {target.port} --user {target.user} --pipe"
+    schema = database(target).schema(target, workload(BUILT))
+    schema.create(workload(BUILT).record)
+    began = time.monotonic()
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        list(pool.map(lambda path: program(["sh", "-c", f"{words} < {path}"], secret), files))
+    took_s = time.monotonic() - began
+    schema.drop()
+    schema.close()
+    return took_s
+
+
+def compare_loads(own: PrivateServer, folder: Path) -> None:
+    """Print the ratio of the times of a load."""
+    files = commands(own, folder)
+    ways: dict[str, Callable[[], float]] = {
+        "hdbkit": lambda: by_hdbkit(own, BUILT)[0],
+        "redis-cli": partial(by_client, own, files),
+    }
+    done = blocks(ways, quick_or(2, 3))
+    seconds = "; ".join(f"{one['hdbkit']:.1f} and {one['redis-cli']:.1f}" for one in done)
+    ratios = [one["hdbkit"] / one["redis-cli"] for one in done]
+    show(f"load of {BUILT.warehouses} warehouses / redis-cli's", ratios, at_most=1.5, note=f"{seconds} s")
+
+
+def main() -> None:
+    """Print all figures."""
+    title(f"redis: {SPEC.warehouses} warehouses, stored routines, beside the same on PostgreSQL; {BLOCKS} blocks")
+    with scratch() as folder, server(kind="redis") as redis, server() as postgres:
+        compare_runs(redis, postgres)
+        print(f"load of the machine: {getloadavg()[0]:.1f}", flush=True)
+        hdbkit.connect(redis.target).drop()
+        compare_loads(redis, folder)
+
+
+if __name__ == "__main__":
+    main()
