@@ -2,8 +2,8 @@
 
 ``python -m bench.versions COMMIT [KIND...]`` compares the working copy with a commit, by default on PostgreSQL,
 MariaDB and MySQL. Each version builds its own schema, on a server that only it uses; both servers are up all the
-time. Which server is started first changes with each round. A version compared with itself (``HEAD``, without changes)
-shows what a difference by chance is.
+time. Which server is started first changes with each round. A version compared with itself shows what a difference by
+chance is.
 """
 
 from __future__ import annotations
