@@ -70,7 +70,7 @@ class RunLines:
         if tick.in_lists:
             notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.in_lists.text(tick.noun)}", markup=False)
             return
-        described = f"  {about(tick.metric)}; p95: 95 % quantile of the latency of {tick.headline}"
+        described = f"  {about(tick.metric)}; p95: 95 % quantile of the service time of {tick.headline}"
         if described != self._about:
             self._about = described
             notes.print(described, markup=False)

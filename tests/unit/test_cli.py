@@ -222,6 +222,6 @@ def test_the_p95_on_the_screen_is_that_of_the_headline_operation(
         lines(Seen())  # type: ignore[arg-type]
         lines(Seen())  # type: ignore[arg-type]
     said = capsys.readouterr().err
-    described = "NOPM (new orders per minute, higher is better); p95: 95 % quantile of the latency of payment"
+    described = "NOPM (new orders per minute, higher is better); p95: 95 % quantile of the service time of payment"
     assert said.count(described) == 1
     assert said.count("p95    1.00 ms") == 2
