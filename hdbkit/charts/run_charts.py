@@ -78,9 +78,9 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     ]
     if steps := manifest.result.get("steps"):
         charts.insert(1, latency_over_throughput(steps, manifest.headline, manifest.noun))
-    schedule = table(folder, "schedule")
-    if schedule is not None and len(schedule):
-        charts[1:1] = schedule_charts(schedule, window, manifest.noun, step_s)
+    schedule, found = table(folder, "schedule"), manifest.result.get("schedule")
+    if schedule is not None and len(schedule) and found:
+        charts[1:1] = schedule_charts(schedule, found, window, manifest.noun, step_s)
     slices = table(folder, "slices")
     if slices is not None and len(slices):
         charts.insert(1, slices_of_run(slices, manifest))

@@ -40,11 +40,11 @@ def latency_over_throughput(steps: Sequence[dict[str, Any]], operation: str, nou
     fastest = max(steps, key=lambda one: float(one["completed_per_s"]))
     slowest_per_s = min(float(one["completed_per_s"]) for one in steps)
     words = (
-        f"Over {many(len(steps), 'step')} the throughput was between {slowest_per_s:,.4g} and "
-        f"{fastest['completed_per_s']:,.4g} {plural(noun)} per second, the latter in the step '{fastest['step']}'"
+        f"Over {many(len(steps), 'step')} the throughput was between {slowest_per_s:,.1f} and "
+        f"{fastest['completed_per_s']:,.1f} {plural(noun)} per second, the latter in the step '{fastest['step']}'"
     )
     if fastest[time]["p95_us"] is not None:
-        words += f", with a p95 of the {time} time of {operation} of {_ms(fastest[time]['p95_us']):,.3g} ms"
+        words += f", with a p95 of the {time} time of {operation} of {_ms(fastest[time]['p95_us']):,.2f} ms"
     return Chart("steps", "How does latency grow with throughput?", fig, f"{words}.", table)
 
 

@@ -140,7 +140,7 @@ def _littles_law(run: _Run) -> Line:
 def _schedule_kept(run: _Run) -> Line:
     found = run.manifest.result.get("schedule") or schedule_of(run.folder, run.manifest).result
     backlog, p99_us = found["backlog"], found["lateness"]["p99_us"]
-    lateness = "none began" if p99_us is None else f"99 % of starts were at most {p99_us / 1000:,.3g} ms late"
+    lateness = "none began" if p99_us is None else f"99 % of starts were at most {p99_us / 1000:,.1f} ms late"
     detail = (
         f"{found['achieved_per_s']:,.1f} of {found['offered_per_s']:,.1f} {plural(run.noun)}/s that were due; "
         f"{lateness}, {found['skipped']:,} skipped, backlog {backlog['start']:,} to {backlog['end']:,}"

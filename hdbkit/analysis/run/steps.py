@@ -47,7 +47,7 @@ def _planned(step: Step, factor: float) -> dict[str, Any]:
 
 
 def _measured(folder: RunFolder, manifest: Manifest, place: Window) -> dict[str, Any]:
-    """Completed operations per second, failures, and the latencies of the headline's operation in ms."""
+    """Completed operations per second, failures, and the latencies of the headline's operation in microseconds."""
     found: dict[str, Any] = {}
     code = manifest.operations.index(manifest.headline)
     for time in ("service", "response") if manifest.paced else ("service",):
