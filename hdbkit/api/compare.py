@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -133,16 +134,21 @@ class Comparison:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per figure: the means of both sides, and the change from base to new (-0.2: 20 % less)."""
+        """One row per figure: the means of both sides, and the change from base to new (-0.2: 20 % less).
+
+        Latencies are service times; where operations have a scheduled start, both times are listed and named.
+        """
         rows = {
             name: [_mean(side, (name,)) for side in (self.base, self.new)]
             for name in ("metric_value", "operations_per_s")
         }
         first = self.base[0].manifest
+        paced = any(one.manifest.paced for one in (*self.base, *self.new))
+        times: dict[str, tuple[str, ...]] = {"response ": ("response",), "service ": ()} if paced else {"": ()}
         for name in () if first.one_by_one else first.planned:
-            for quantile in ("p50_us", "p95_us", "p99_us"):
-                keys = ("operations", name, quantile)
-                rows[f"{name} {quantile}"] = [_mean(side, keys) for side in (self.base, self.new)]
+            for (time, key), quantile in product(times.items(), ("p50_us", "p95_us", "p99_us")):
+                keys = ("operations", name, *key, quantile)
+                rows[f"{name} {time}{quantile}"] = [_mean(side, keys) for side in (self.base, self.new)]
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("figure")
         return frame.assign(change=frame["new"] / frame["base"] - 1)
 

@@ -22,7 +22,7 @@ from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note
-from hdbkit.analysis.sweep.warnings import failed_checks, next_step, sweep_warnings, warnings_text
+from hdbkit.analysis.sweep.warnings import failed_checks, next_step, rate_warnings, sweep_warnings, warnings_text
 from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.api.discovery import host_facts
 from hdbkit.api.left_settings import advised
@@ -182,10 +182,12 @@ class SweepResult:
     @cached_property
     def warnings(self) -> list[str]:
         """Reasons why the result may be unreliable, one phrase each; empty if there are none."""
+        manifests = [manifest for _, manifest in readable(self._finished())]
         return [
             *sweep_warnings(self.runs, self.plan.metric),
             *slice_warnings(self._slice_runs, self.observations, self.plan.metric),
-            *start_warnings([manifest for _, manifest in readable(self._finished())]),
+            *rate_warnings(manifests),
+            *start_warnings(manifests),
         ]
 
     @property

@@ -26,6 +26,7 @@ from hdbkit.sweep_plan import SweepPlan
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
+_OF_STEP = ("step", "offered_per_s", "users", "completed_per_s", "failed")
 _MAX_EXECUTIONS = 200
 _CONDITION = "schema: "
 _PERHAPS_SLICES = (
@@ -217,6 +218,7 @@ def run(result: Result) -> None:
         if manifest.one_by_one:
             _executions(result)
         else:
+            steps(result)
             _latencies(result)
         for effect in summary.get("faults", []):
             console.print(f"  fault: {effect_text(effect, metric)}", markup=False)
@@ -225,6 +227,18 @@ def run(result: Result) -> None:
         console.print(f"  [yellow]warning[/]: {escape(warning)}")
     console.print(f"  {escape(manifest.notice)}", style="dim")
     console.print(f"  to repeat it: {manifest.command}", style="dim", markup=False, soft_wrap=True)
+
+
+def steps(result: Result) -> None:
+    """What each step of the load offered and reached, with the times of the headline's operation."""
+    found, manifest = result.summary.get("steps"), result.manifest
+    if not found:
+        return
+    time = "response" if manifest.paced else "service"
+    frame = pd.DataFrame([{name: one[name] for name in _OF_STEP} | one[time] for one in found])
+    console.print(
+        table(frame.dropna(axis="columns", how="all"), f"steps, with the {time} time of {manifest.headline}")
+    )
 
 
 def _latencies(result: Result) -> None:

@@ -228,27 +228,17 @@ def _steps(manifest: Manifest) -> list[Table]:
     if not steps:
         return []
     time = "response" if manifest.paced else "service"
-    head = [
-        "step",
-        "offered per second",
-        "users",
-        "completed per second",
-        "failed",
-        "p50 (ms)",
-        "p95 (ms)",
-        "p99 (ms)",
-    ]
+    level, heading = (
+        ("users", "users") if steps[0]["offered_per_s"] is None else ("offered_per_s", "offered per second")
+    )
+    head = ["step", heading, "completed per second", "failed", "p50 (ms)", "p95 (ms)", "p99 (ms)"]
     rows = [
-        [
-            one["step"],
-            *("" if one[name] is None else number(one[name]) for name in ("offered_per_s", "users")),
-            number(one["completed_per_s"]),
-            f"{one['failed']:,}",
-            *(milliseconds(one[time][f"{name}_us"]) for name in ("p50", "p95", "p99")),
-        ]
+        [one["step"], number(one[level]), number(one["completed_per_s"]), f"{one['failed']:,}"]
+        + [milliseconds(one[time][f"{name}_us"]) for name in ("p50", "p95", "p99")]
         for one in steps
     ]
-    return [text_table(f"Steps, with the {time} time of {manifest.headline}", head, rows)]
+    title = f"Steps, with the {time} time of {manifest.headline}"
+    return [Table(title, head, rows, [False, *[True] * (len(head) - 1)])]
 
 
 def _response_times(lines: list[tuple[str, dict[str, Any]]], noun: str) -> list[Table]:

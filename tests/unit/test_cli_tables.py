@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -29,6 +30,18 @@ def test_verdicts_with_long_names_fit_80_columns_and_their_numbers_stay_whole(sh
     assert max(map(len, lines)) <= 80
     words = shown.getvalue().split()
     assert {"123,456", "1.234", "1.123", "1.346", "synchronous_commit=off", "equivalent"} <= set(words)
+
+
+def test_a_run_of_steps_lists_each_of_them_and_the_time_that_it_shows(shown: io.StringIO) -> None:
+    line = {"step": "60 s at 20000/s", "start_s": 1.0, "end_s": 61.0, "offered_per_s": 20_000.0, "users": None}
+    line |= {"completed_per_s": 12_345.0, "failed": 7, "service": {"p50_us": 111}, "response": {"p50_us": 2_222_222}}
+    for paced, time, p50 in ((True, "response", "2,222,222"), (False, "service", "111")):
+        manifest = SimpleNamespace(paced=paced, headline="new_order")
+        show.steps(SimpleNamespace(summary={"steps": [line]}, manifest=manifest))
+        text = shown.getvalue()
+        assert f"the {time} time of new_order" in text
+        assert {"20,000", "12,345", "7", p50} <= set(text.split())
+        assert "users" not in text
 
 
 def test_a_table_that_fits_is_not_broken(shown: io.StringIO) -> None:

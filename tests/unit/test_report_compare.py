@@ -13,6 +13,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.analysis.comparison.sides import comparison_warnings, settings_apart
+from hdbkit.analysis.sweep.warnings import rate_warnings
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
@@ -23,7 +24,7 @@ from hdbkit.results.manifest import CheckLine
 from hdbkit.results.sweep_folder import sweep_folder
 from hdbkit.sweep_plan import plan_sweep
 from tests.conftest import HdbkitCommand
-from tests.unit.every_chart import finished
+from tests.unit.every_chart import finished, open_loop
 from tests.unit.test_report import MAX_BYTES, read
 
 
@@ -85,6 +86,32 @@ def test_other_work_on_both_sides_is_warned_of(root: Path) -> None:
     for sides in (("old-1", "new-1"), ("old-1,more-users", "more-users,new-1")):
         same = api.compare(*sides).report().read_text(encoding="utf-8")
         assert "did not do the same work" not in same, "whichever count of virtual users came first"
+
+
+def test_open_loops_are_compared_by_both_times_and_their_throughput_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    folder, manifest = open_loop(tmp_path / "saturated")
+    kept = tmp_path / "kept"
+    shutil.copytree(folder.path, kept)
+    result = {**manifest.result, "metric_value": 1000.0}
+    folder.write(manifest.model_copy(update={"result": result}))
+    result = {**result, "schedule": {**result["schedule"], "saturated": False}}
+    RunFolder(kept).write(manifest.model_copy(update={"run_id": "kept", "result": result}))
+    found = api.compare("saturated", "kept")
+    line = manifest.result["operations"]["new_order"]
+    assert found.table.loc["new_order service p95_us", "base"] == line["p95_us"] > 0
+    assert found.table.loc["new_order response p95_us", "base"] == line["response"]["p95_us"] > line["p95_us"]
+    assert "new_order p95_us" not in found.table.index
+    text = " ".join(read(found.report()).text)
+    assert "new_order response p95 (ms)" in text
+    assert "kept (new): the load's rate decides the throughput; compare latencies instead" in found.warnings
+    assert not any("saturated (base)" in one for one in found.warnings if "rate" in one), (
+        "the server decides it there"
+    )
+    (warning,) = rate_warnings([one.manifest for one in (*found.base, *found.new)])
+    assert warning.startswith("in 1 of 2 runs: the load's rate decides the throughput")
 
 
 def test_one_run_a_side_has_no_interval_and_says_why(root: Path) -> None:

@@ -13,7 +13,10 @@ from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
+from hdbkit.analysis.run.windows import Window
+from hdbkit.charts.schedule_charts import schedule_charts
 from hdbkit.config.metric import Metric
+from hdbkit.report.run_report import tables
 from hdbkit.results.columns import OPERATIONS
 from tests.unit.synthetic import DETAILS, Synthetic, write_run
 
@@ -92,6 +95,23 @@ def test_what_the_limit_gives_up_is_skipped_and_no_backlog(tmp_path: Path) -> No
     assert result["saturated"]
 
 
+def test_the_texts_of_charts_repeat_the_result_of_a_window_that_begins_within_a_second(tmp_path: Path) -> None:
+    """20,000 operations per second in the first second of the window, 1 later: whole seconds miss the first one."""
+    seconds = pd.DataFrame({"second": range(5), "due": [1, 20_000, 1, 1, 1], "begun": [1, 20_000, 1, 1, 1]})
+    seconds = seconds.assign(skipped=0, backlog=0, late_p50_us=0.0, late_p99_us=0.0, late_max_us=0.0)
+    lateness = {"max_us": 1_234_567}
+    result = {"due": 20_003, "begun": 20_003, "skipped": 7, "backlog": {"start": 0, "end": 2}, "lateness": lateness}
+    window = Window(1_000_400, 5_000_400)
+    texts = [
+        one.alternative for one in schedule_charts(seconds, {**result, "offered_per_s": 5000.75}, window, "payment")
+    ]
+    assert "5,000.8 payments per second were due" in texts[0]
+    assert "5,000.8 began" in texts[0]
+    assert "1,234.6 ms late" in texts[1]
+    assert "2 payments were due" in texts[2]
+    assert "In the window 7 payments were skipped" in texts[2]
+
+
 def test_a_user_that_reached_its_limit_of_iterations_is_offered_no_more(tmp_path: Path) -> None:
     served = DUE_US[:150]
     run = run_of(tmp_path, rows(served, served + 1000, served), iterations=150)
@@ -132,6 +152,10 @@ def test_each_step_has_its_own_figures(tmp_path: Path) -> None:
     assert [one["users"] for one in (first, second)] == [None, None]
     schedule = schedule_of(run.folder, run.manifest).result
     assert (schedule["due"], schedule["begun"], schedule["saturated"]) == (250, 250, False)
+    summary = summarize(run.folder, run.manifest) | {"steps": [first, second]}
+    shown = tables(run.manifest.model_copy(update={"result": summary}))[0]
+    assert shown.head[:3] == ["step", "offered per second", "completed per second"]
+    assert shown.rows[1][:3] == ["3 s at 50/s", "50", "50"]
     names = {one.name for one in check_run(run.folder, run.manifest)}
     assert "schedule kept" in names
     assert not names & {"steady state", "Little's law"}, "they are about an even load"

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication, Unit, noise, replication
+from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import Critical, blocks_needed
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
@@ -303,7 +304,7 @@ def comparison_warnings(differences: pd.DataFrame, sides: Mapping[str, Iterable[
         differences: columns base and new by what differs, such as ``load.duration_s``.
         sides: the runs of each side by its name.
     """
-    found = [line for name, manifests in sides.items() for line in _failures(name, list(manifests))]
+    found = [line for name, manifests in sides.items() for line in _of_side(name, list(manifests))]
     names = [str(name) for name in differences.index if str(name).startswith(("load.", "workload."))]
     work = [name for name in names if not name.endswith(".seed")]
     if work:
@@ -322,9 +323,10 @@ def comparison_warnings(differences: pd.DataFrame, sides: Mapping[str, Iterable[
     return found
 
 
-def _failures(side: str, manifests: Sequence[Manifest]) -> list[str]:
-    """The failed operations and checks of a side: what fails is often fast."""
+def _of_side(side: str, manifests: Sequence[Manifest]) -> list[str]:
+    """A side's failed operations and checks (what fails is often fast), and whether a rate decides its throughput."""
     failed = sum((one.result or {}).get("failed") or 0 for one in manifests)
     checks = sorted({line.name for one in manifests for line in one.checks if line.passed is False})
     found = [f"{side}: {failed:,} {plural(manifests[0].noun)} failed"] if failed else []
-    return found + ([f"{side}: failed checks: {', '.join(checks)}"] if checks else [])
+    found += [f"{side}: failed checks: {', '.join(checks)}"] if checks else []
+    return found + ([f"{side}: {RATE_DECIDES}"] if any(kept_its_rate(one) for one in manifests) else [])

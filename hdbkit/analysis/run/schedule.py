@@ -25,6 +25,8 @@ LATE_US: Final = 10_000
 """An operation that begins later than this after its scheduled start is counted as late."""
 SATURATED_SHARE: Final = 0.01
 """A schedule is not kept if more than this share of the operations was skipped, or added to the backlog."""
+RATE_DECIDES: Final = "the load's rate decides the throughput; compare latencies instead"
+"""The warning of comparisons and sweeps with runs that kept their rate."""
 _ROWS_AT_ONCE: Final = 1_000_000
 _SECOND_US: Final = 1_000_000
 
@@ -68,6 +70,12 @@ def schedule_of(folder: RunFolder, manifest: Manifest) -> ScheduleFound:
     )
     rows = by_second.rename_axis("second").join(_lateness_by_second(folder)).reset_index()
     return ScheduleFound(rows, result)
+
+
+def kept_its_rate(manifest: Manifest) -> bool:
+    """Whether the run is an open loop that was not saturated, so that its throughput is the rate of its plan."""
+    schedule = manifest.result.get("schedule")
+    return schedule is not None and not schedule["saturated"]
 
 
 def _result(bins: pd.DataFrame, before: int, users: int) -> dict[str, Any]:

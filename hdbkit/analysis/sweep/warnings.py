@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.verdicts import configuration_labels
-from hdbkit.analysis.wording import change, percent, share, virtual_users
+from hdbkit.analysis.wording import change, many, percent, share, virtual_users
 from hdbkit.config.metric import Metric
+from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import each_run
 
 _OUTLYING = 0.05
@@ -26,6 +28,12 @@ _NOTABLE_P = 0.02
 _LARGE_NOISE = 0.3
 _MAX_BLOCKS = 100
 """More blocks than these are not suggested: what would need them is too small for the noise."""
+
+
+def rate_warnings(manifests: Sequence[Manifest]) -> list[str]:
+    """Whether the runs of a sweep kept a rate, so that its verdicts on a throughput say nothing; one phrase."""
+    kept = sum(kept_its_rate(one) for one in manifests)
+    return [f"in {kept} of {many(len(manifests), 'run')}: {RATE_DECIDES}"] if kept else []
 
 
 def sweep_warnings(runs: pd.DataFrame, metric: Metric) -> list[str]:
