@@ -249,6 +249,8 @@ def test_an_open_loop_shows_response_times_first_and_what_was_offered(tmp_path: 
     assert set(charts["rates"].table["offered"]) == {400}
     assert axes["steps"].startswith("response time of")
     assert charts["steps"].table[["completed per second", "p95 (ms)"]].to_numpy().tolist() == [[90, 200], [180, 400]]
-    assert "90.0 and 180.0 transactions per second, the latter in the step '4 s at 200/s'" in charts["steps"].alternative
+    assert (
+        "90.0 and 180.0 transactions per second, the latter in the step '4 s at 200/s'" in charts["steps"].alternative
+    )
     assert charts["lateness"].table["max"].max() > 800
     assert charts["backlog"].table["backlog"].is_monotonic_increasing
