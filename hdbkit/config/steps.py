@@ -91,7 +91,7 @@ def parse_steps(text: str) -> tuple[Step, ...]:
     """The steps of a text, separated by semicolons.
 
     Raises:
-        ValueError: one is not a step, there is none, or rates and users are mixed.
+        ValueError: one is not a step, there is none, rates and users are mixed, or no user is ever active.
     """
     found = tuple(Step.parse(one) for one in text.split(";") if one.strip())
     if not found:
@@ -100,6 +100,8 @@ def parse_steps(text: str) -> tuple[Step, ...]:
         raise ValueError(f"at most {_MAX_STEPS} steps are allowed, not {len(found)}")
     if len({one.is_rate for one in found}) > 1:
         raise ValueError("all steps must be rates, or all must be numbers of users")
+    if not any(one.first or one.last for one in found):
+        raise ValueError("no step has an active user; give at least one step 1 user or more")
     return found
 
 

@@ -22,6 +22,7 @@ def test_a_step_is_a_phrase() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("5 s at 0 users; 5 s from 0 to 0 users", "no step has an active user"),
         ("", "it has no step"),
         ("100/s for 60 s", "is not a step"),
         ("60 s at 100", "is not a step"),
