@@ -251,6 +251,22 @@ class Load(Extensible):
         return self.rate is not None or any(one.is_rate for one in steps_of(dict(self)))
 
     @property
+    def without_effect(self) -> dict[str, str]:
+        """Options that are given and have no effect, each with the option that it refines and that is missing."""
+        refines = {
+            "keying_scale": (self.keying_and_thinking, "keying_and_thinking"),
+            "thinking_scale": (self.keying_and_thinking, "keying_and_thinking"),
+            "rate_of": (self.is_open, "a rate"),
+            "arrivals": (self.is_open, "a rate"),
+        }
+        fields = type(self).model_fields
+        return {
+            name: missing
+            for name, (present, missing) in refines.items()
+            if not present and getattr(self, name) != fields[name].default
+        }
+
+    @property
     def max_duration_s(self) -> float:
         """The maximum duration of the users' starts, ramp-up and window together, in seconds."""
         return starting_s(dict(self)) + max(self.rampup_s, self.rampup_max_s) + self.duration_s

@@ -115,6 +115,11 @@ class _Load(_Part):
 
 class _Sweep(_Part):
     sweep_id: str
+    settings: dict[str, Any] | None = None
+
+
+class _PlannedSlices(_Part):
+    settings: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class _Plan(_Part):
@@ -123,6 +128,7 @@ class _Plan(_Part):
     load: _Load
     label: str | None = None
     sweep: _Sweep | None = None
+    slices: _PlannedSlices | None = None
 
 
 class _Server(_Part):

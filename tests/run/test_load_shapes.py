@@ -14,6 +14,7 @@ import pytest
 import hdbkit
 from hdbkit.api import Result
 from hdbkit.config import Load, Target
+from hdbkit.config.load import Arrivals
 from hdbkit.databases._null_state import State
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.results.manifest import Status
@@ -52,6 +53,13 @@ def test_operations_of_an_own_workload_wait_for_their_keying_times(file: Target,
     end_us = rows["t_start_us"] + rows["latency_us"]
     due_us = rows["t_start_us"] - rows["wait_us"]
     assert due_us.tolist() == pytest.approx([100_000, *(end_us[:2] + 100_000)], abs=2), "whole microseconds"
+
+
+def test_options_without_effect_are_a_warning(file: Target, tmp_path: Path) -> None:
+    own = folder(tmp_path, yaml="operations:\n  look: {}\n", sql=SQL)
+    load = Load(rampup_s=0, duration_s=60, iterations=1, arrivals=Arrivals.UNIFORM, keying_scale=0.5)
+    (warning,) = hdbkit.run(file, own, load).warnings
+    assert warning == "keying_scale has no effect without keying_and_thinking; arrivals has no effect without a rate"
 
 
 def test_keying_and_thinking_are_refused_where_a_workload_has_no_times(file: Target, tmp_path: Path) -> None:
