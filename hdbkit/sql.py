@@ -62,8 +62,14 @@ class Fragment:
     text: str
 
     def filled(self, given: str | None) -> str:
-        """The text with the arguments ``given``, separated by commas. Raises ``InputError`` for a wrong number."""
+        """The text with the arguments ``given``, separated by commas; a single parameter takes all that is given.
+
+        Raises:
+            InputError: the number of arguments is wrong.
+        """
         arguments = _arguments(given) if given is not None else []
+        if len(self.parameters) == 1 and given is not None:
+            arguments = [given.strip()]
         if len(arguments) != len(self.parameters):
             raise InputError(
                 f"the fragment {self.name} takes {len(self.parameters)} arguments, not {len(arguments)}: {given}"

@@ -58,6 +58,9 @@ FETCH FIRST {rows} ROWS ONLY
 -- Locks the rows of a query.
 FOR UPDATE
 
+-- fragment: returning(columns)
+-- Written after a change whose rows the driver returns (`returns_changed`).
+
 -- fragment: index_options
 -- Written after the columns of each index.
 

@@ -155,6 +155,14 @@ def test_an_unknown_fragment_is_reported(schemas: Path, use: str, reason: str) -
         sql.statements(OWN, "shop")
 
 
+def test_the_only_parameter_of_a_fragment_takes_all_that_is_given(schemas: Path) -> None:
+    fragments(schemas, "ansi", "-- fragment: returning(columns)\nRETURNING {columns}\n")
+    (schemas / "ansi" / "shop" / "f.sql").write_text(
+        "-- name: x\nUPDATE t {{returning(a, f(b, c))}};\n", encoding="utf-8"
+    )
+    assert sql.find(OWN, "shop", "x").text == "UPDATE t RETURNING a, f(b, c)"
+
+
 def test_a_comment_between_statements_belongs_to_the_next_one(schemas: Path) -> None:
     text = "-- name: first\nSELECT 1;\n\n-- On the second.\n\n-- name: second\n-- More.\nSELECT 2\n"
     (schemas / "own" / "shop" / "b.sql").write_text(text, encoding="utf-8")

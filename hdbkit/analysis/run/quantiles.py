@@ -9,7 +9,7 @@ is no latency.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -31,15 +31,20 @@ ROWS_AT_A_TIME = 12_500_000
 """A long run is read in slices of about this many rows, so that memory does not grow with its length."""
 
 
-def counts(folder: RunFolder, window: Window, latency: str = SERVICE_US) -> pd.DataFrame:
-    """How often each latency was seen: operation, outcome, error_class, latency_us, n, retries; sorted."""
+def counts(folder: RunFolder, window: Window, latency: str = SERVICE_US, ends_us: Sequence[int] = ()) -> pd.DataFrame:
+    """How often each latency was seen: part, operation, outcome, error_class, latency_us, n, retries; sorted.
+
+    ``ends_us`` divides the window at times since the run's start, in order: ``part`` counts from 0, and a part ends
+    before its time.
+    """
+    part = " + ".join(f"(t_end_us >= {end_us})::INTEGER" for end_us in ends_us) or "0"
     with operations_of(folder, window) as rows:
         histogram: pd.DataFrame = rows.aggregate(
-            f"operation, outcome, error_class, {latency} AS latency_us, "
+            f"{part} AS part, operation, outcome, error_class, {latency} AS latency_us, "
             "count(*)::BIGINT AS n, sum(retries)::BIGINT AS retries",
-            f"operation, outcome, error_class, {latency}",
+            f"part, operation, outcome, error_class, {latency}",
         ).df()
-    return histogram.sort_values(["operation", "outcome", "error_class", "latency_us"], ignore_index=True)
+    return histogram.sort_values(["part", "operation", "outcome", "error_class", "latency_us"], ignore_index=True)
 
 
 def by_second(folder: RunFolder, window: Window, step_s: int = 1, latency: str = SERVICE_US) -> pd.DataFrame:

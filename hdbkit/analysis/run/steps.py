@@ -24,18 +24,20 @@ def steps_result(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
     Raises:
         DamagedResult: there is no measured window, or a file cannot be read.
     """
-    load, window, found = manifest.plan["load"], window_of(manifest), []
+    load, window = manifest.plan["load"], window_of(manifest)
     steps = steps_of(load)
     factor = manifest.rate_per_s / mean_level(steps) if steps and manifest.rate_per_s is not None else 1.0
-    begin_s = starting_s(load) + load["rampup_s"]
+    found, places, begin_s = [], [], starting_s(load) + load["rampup_s"]
     for step in steps:
         end_s = begin_s + step.duration_s
         place = Window(max(round(1e6 * begin_s), window.start_us), min(round(1e6 * end_s), window.end_us))
         if place.end_us > place.start_us:
             found.append({"step": step.text, "start_s": begin_s, "end_s": end_s} | _planned(step, factor))
-            found[-1] |= _measured(folder, manifest, place)
+            places.append(place)
         begin_s = end_s
-    return found
+    if not found:
+        return []
+    return [planned | measured for planned, measured in zip(found, _measured(folder, manifest, places), strict=True)]
 
 
 def _planned(step: Step, factor: float) -> dict[str, Any]:
@@ -46,16 +48,22 @@ def _planned(step: Step, factor: float) -> dict[str, Any]:
     )
 
 
-def _measured(folder: RunFolder, manifest: Manifest, place: Window) -> dict[str, Any]:
+def _measured(folder: RunFolder, manifest: Manifest, places: list[Window]) -> list[dict[str, Any]]:
     """Completed operations per second, failures, and the latencies of the headline's operation in microseconds."""
-    found: dict[str, Any] = {}
+    found: list[dict[str, Any]] = [{} for _ in places]
+    whole = Window(places[0].start_us, places[-1].end_us)
+    ends_us = [place.end_us for place in places[:-1]]
     code = manifest.operations.index(manifest.headline)
     for time in ("service", "response") if manifest.paced else ("service",):
-        histogram = counts(folder, place, TIMES[time])
-        done = histogram[histogram["outcome"] != Outcome.FAILED.value]
-        found["completed_per_s"] = int(done["n"].sum()) / place.duration_s
-        found["failed"] = int(histogram["n"].sum() - done["n"].sum())
-        merged = done[done["operation"] == code].groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
-        rows = quantiles_of(merged, ["operation"], QUANTILES).to_dict("records")
-        found[time] = {f"{name}_us": int(rows[0][f"{name}_us"]) if rows else None for name in QUANTILES}
+        histogram = counts(folder, whole, TIMES[time], ends_us)
+        for at, place in enumerate(places):
+            part = histogram[histogram["part"] == at]
+            done = part[part["outcome"] != Outcome.FAILED.value]
+            merged = done[done["operation"] == code].groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
+            rows = quantiles_of(merged, ["operation"], QUANTILES).to_dict("records")
+            found[at] |= {
+                "completed_per_s": int(done["n"].sum()) / place.duration_s,
+                "failed": int(part["n"].sum() - done["n"].sum()),
+                time: {f"{name}_us": int(rows[0][f"{name}_us"]) if rows else None for name in QUANTILES},
+            }
     return found

@@ -30,13 +30,14 @@ VALUES (:w_id, :d_id, :o_id, :c_id, :o_entry_d, :o_ol_cnt, :o_all_local);
 INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (:w_id, :d_id, :o_id);
 
 -- name: client_update_stock
--- TPC-C 2.4.2.2: a quantity that would fall below 10 is increased by 91.
+-- TPC-C 2.4.2.2: a quantity that would fall below 10 is increased by 91. Returns the new quantity, if it can.
 UPDATE stock
 SET s_quantity = s_quantity - :quantity + CASE WHEN s_quantity >= :quantity + 10 THEN 0 ELSE 91 END,
     s_ytd = s_ytd + :quantity,
     s_order_cnt = s_order_cnt + 1,
     s_remote_cnt = s_remote_cnt + :remote
-WHERE s_w_id = :supply_w_id AND s_i_id = :i_id;
+WHERE s_w_id = :supply_w_id AND s_i_id = :i_id
+{{returning(s_quantity)}};
 
 -- name: client_select_quantity
 SELECT s_quantity FROM stock WHERE s_w_id = :supply_w_id AND s_i_id = :i_id;
@@ -51,6 +52,7 @@ VALUES (:w_id, :d_id, :o_id, :number, :i_id, :supply_w_id, :quantity, :amount, :
 SELECT c_id FROM customer WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_last = :c_last ORDER BY c_first, c_id;
 
 -- name: client_update_payer
+-- Returns the columns of client_select_payer, if it can.
 UPDATE customer
 SET c_balance = c_balance - :h_amount,
     c_ytd_payment = c_ytd_payment + :h_amount,
@@ -59,7 +61,9 @@ SET c_balance = c_balance - :h_amount,
                  WHEN 'BC' THEN {{substring({{concat({{typed(:note, {{text(100)}})}}, c_data)}}, 1, 500)}}
                  ELSE c_data
              END
-WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id;
+WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id
+{{returning(c_id, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since, c_credit,
+            c_credit_lim, c_discount, c_balance, CASE c_credit WHEN 'BC' THEN {{substring(c_data, 1, 200)}} END)}};
 
 -- name: client_select_payer
 SELECT c_id, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since, c_credit,

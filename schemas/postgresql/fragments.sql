@@ -1,0 +1,2 @@
+-- fragment: returning(columns)
+RETURNING {columns}
