@@ -18,7 +18,7 @@ import pytest
 from hdbkit.databases._dbapi_statements import compiled
 from hdbkit.sql import ANSI, folders, statements
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 PMD = CACHE / "hdbkit" / "plsql"
 DIALECTS = (ANSI, "oracle")
