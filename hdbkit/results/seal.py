@@ -53,6 +53,7 @@ def write_sealed(path: Path, kind: str, content: dict[str, Any], revocable: bool
         folder.mkdir(exist_ok=True, mode=0o700)
         replace_file(_pending(sealed[_NONCE]), str(path).encode(errors="replace"), mode=0o600)
         sync_folder(folder)
+    sealed = json.loads(json.dumps(sealed))  # as it will be read: keys that are numbers are sorted as text
     replace_file(path, json.dumps({"seal": _seal(key, sealed), "content": sealed}).encode(), mode=0o600)
 
 

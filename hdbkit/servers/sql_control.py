@@ -337,18 +337,25 @@ class SqlControl(RunningSettings):
         if waiting and not self._may_restart():
             raise ServerFailed(f"{', '.join(waiting)} needs a restart of the server; {self._restart_advice()}")
         if waiting:
-            lost = {name: value for name, value in self._in_memory().items() if name not in kept}
-            running = {**lost, **running}
-            self._restart()
+            self._restart_with(kept)
         try:
             self._set_running(running)
         except TransactionError:
             if waiting or not self._may_restart():
                 raise
             waiting = [*wanted]
-            self._restart()
+            self._restart_with(kept)
             self._set_running(running)
         return ApplyBy.RESTART if waiting else ApplyBy.RELOAD
+
+    def _restart_with(self, kept: Collection[str]) -> None:
+        """Restart the server, then set again the values that it held only in memory, except those in ``kept``.
+
+        The values in ``kept`` have to be set after that, since the others may limit them.
+        """
+        lost = {name: value for name, value in self._in_memory().items() if name not in kept}
+        self._restart()
+        self._set_running(lost)
 
     def _reload(self) -> bool:
         """Make the server read its settings file: by command, SQL or signal; False if none of them is permitted."""

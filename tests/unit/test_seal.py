@@ -43,6 +43,11 @@ def test_processes_that_make_it_at_the_same_time_get_the_same() -> None:
     assert len({one.communicate()[0] for one in started}) == 1
 
 
+def test_keys_that_are_numbers_are_sealed_as_they_are_read(tmp_path: Path) -> None:
+    write_sealed(tmp_path / "file", "fault", {"processes": {9999: "a", 10000: "b"}})
+    assert read_sealed(tmp_path / "file", "fault")[1]
+
+
 def test_a_content_is_read_back_with_whose_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     write_sealed(path, "plan", {"b": 1, "a": ["x"]})
