@@ -147,6 +147,17 @@ def test_what_returns_is_committed_and_what_is_rolled_back_says_so(target: Targe
     session.close()
 
 
+def test_the_variables_of_a_routine_are_read(mariadb: Target) -> None:
+    session, read = connect(mariadb), {}
+    for prepared in WORK.user(session, WORK.load(Load()), UserPlan(index=0, seed=4)).next_batch():
+        name = WORK.operations[prepared.operation]
+        if name not in ("delivery", *read):
+            raw = prepared.perform(prepared.bound)
+            read[name] = [len(row) for row in session.rows(raw)]
+    session.close()
+    assert read == {"new_order": [6], "payment": [26], "order_status": [8], "stock_level": [1]}
+
+
 @pytest.mark.parametrize("form", ["procedures", "functions"])
 def test_a_deadlock_is_reported_though_a_procedure_that_met_one_rolls_back_in_silence(
     form: str, built: PrivateServer, request: pytest.FixtureRequest
