@@ -23,6 +23,7 @@ BENCHES = (
     "journal",
     "build",
     "mariadb",
+    "contention",
     "redis",
     "tproc_h",
     "watched",

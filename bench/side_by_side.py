@@ -62,9 +62,10 @@ def measure(variant: Variant) -> Measured:
     server = database(variant.target).server_process(watcher)
     assert server is not None
     context = multiprocessing.get_context("fork")
-    barrier = context.Barrier(CLIENTS + 1)
+    users = variant.load.virtual_users
+    barrier = context.Barrier(users + 1)
     pipes, clients = [], []
-    for index in range(CLIENTS):
+    for index in range(users):
         mine, theirs = context.Pipe(duplex=False)
         clients.append(context.Process(target=_client, args=(variant, index, barrier, theirs)))
         clients[-1].start()

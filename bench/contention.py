@@ -1,0 +1,68 @@
+"""hdbkit's routines on MariaDB and MySQL compared with an imitation of HammerDB's procedures, by number of users.
+
+Each has tables of its own, loaded alike, in a database of the same server; restored data, HammerDB's draws, shuffled
+blocks.
+"""
+
+from __future__ import annotations
+
+import statistics
+from functools import partial
+
+from bench.common import blocks, quick_or, server, show, title
+from bench.side_by_side import BLOCKS, SPEC, WINDOW_S, Measured, Variant, measure
+from hdbkit.build import build
+from hdbkit.databases import database
+from hdbkit.servers import PrivateServer, control
+from hdbkit.workloads.origin import SchemaFrom
+from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec
+from tests.hammerdb_like import converted
+
+KINDS = ("mariadb", "mysql")
+USERS = quick_or((16,), (1, 4, 16, 32))
+HAMMERDB = TprocCSpec(schema_from=SchemaFrom.HAMMERDB)
+
+
+def variants(own: PrivateServer, users: int) -> dict[str, Variant]:
+    """hdbkit's routines on its tables, the imitation's on its own."""
+    load = TprocCLoad(virtual_users=users, input_rules=InputRules.HAMMERDB)
+    return {
+        "hdbkit": Variant(own.target, load),
+        "imitation": Variant(own.target.with_(database="hammerdb_like"), load, HAMMERDB),
+    }
+
+
+def print_results(users: int, done: list[dict[str, Measured]]) -> None:
+    """Print both ratios and their figures."""
+
+    def ratios(what: str) -> list[float]:
+        return [getattr(one["hdbkit"], what) / getattr(one["imitation"], what) for one in done]
+
+    def figures(what: str) -> str:
+        middle = (statistics.median(getattr(one[name], what) for one in done) for name in ("hdbkit", "imitation"))
+        return " and ".join(f"{value:,.0f}" for value in middle)
+
+    note = f"{figures('metric_value')} NOPM"
+    show(f"{users} users: NOPM / the imitation's", ratios("metric_value"), at_least=1.2, note=note)
+    note = f"{figures('server_cpu_us')} us"
+    show(f"{users} users: server CPU / the imitation's", ratios("server_cpu_us"), at_most=0.9, note=note)
+    print(f"client CPU {figures('client_cpu_us')} us; failed {[one[name].failed for one in done for name in one]}")
+
+
+def main() -> None:
+    """Build, measure and print."""
+    for kind in KINDS:
+        title(f"contention: {kind}, {SPEC.warehouses} warehouses, {BLOCKS} blocks of {WINDOW_S:g} s windows")
+        with server(kind=kind) as own:
+            for way in variants(own, 1).values():
+                database(way.target).provision(own.admin, way.target)
+                build(way.target, SPEC)
+            converted(way.target)
+            control(own.target).keep_data()
+            for users in USERS:
+                ways = {name: partial(measure, way) for name, way in variants(own, users).items()}
+                print_results(users, blocks(ways, BLOCKS))
+
+
+if __name__ == "__main__":
+    main()
