@@ -39,6 +39,13 @@ def children_s() -> float:
 
 
 def test_no_worker_that_ends_is_lost_or_counted_twice() -> None:
+    looks = 0
+    while looks <= 10:  # a busy host allows few of them
+        looks += len(looked_at())
+
+
+def looked_at() -> list[float]:
+    """The CPU times of a server while its workers come and go; they only grow, and the last is all that it used."""
     used_s = -children_s()
     server = subprocess.Popen([sys.executable, "-c", WORKERS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert server.stdout is not None
@@ -52,11 +59,11 @@ def test_no_worker_that_ends_is_lost_or_counted_twice() -> None:
     server.communicate(b"\n")
     used_s += children_s()
     known = [one for one in seen if not math.isnan(one)]
-    assert len(known) > 10
     falls = [(one, after) for one, after in pairwise(known) if after < one]
     assert falls == []
     assert last == pytest.approx(used_s, abs=0.2)
     assert math.isnan(host.process_tree_cpu_s(server.pid))
+    return known
 
 
 @given(

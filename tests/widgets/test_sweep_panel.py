@@ -283,22 +283,28 @@ def comparable(plan: str) -> dict[str, Any]:
     return found
 
 
-def test_a_sweep_is_that_of_the_call_that_is_shown_and_is_watched_until_its_answer(panel: SweepPanel) -> None:
+def test_a_sweep_is_that_of_the_call_that_is_shown_and_is_watched_until_its_answer(
+    panel: SweepPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     panel.form.show(SPEC)
     target = panel.shared.target
     code, call, _ = called(panel).partition(f'running = hdbkit.start_sweep("{target.given}", spec)\n')
     assert call
     scope: dict[str, Any] = {}
     exec(code, scope)
+    said: list[str] = []
+    say = panel.say
+    monkeypatch.setattr(panel, "say", lambda text: (said.append(text), say(text)))
+    panel.stop.layout.observe(lambda change: said.append(f"stop: {change['new']}"), "display")
     panel.run.click()
-    until(lambda: "run 1 of 4 (1 user, speed=" in text_of(panel))
-    assert panel.stop.layout.display == ""
     until(lambda: "Ranking over the finished runs" in text_of(panel))
     until(lambda: "<svg" in panel.view.charts.value)
     result = panel.wait()
     planned = plan_checked(target, scope["spec"], None, "", DEFAULT).model_dump_json()
     assert comparable((result.folder.path / "plan.json").read_text()) == comparable(planned)
     assert (panel.view.bar.value, panel.view.bar.max, panel.view.bar.bar_style) == (4, 4, "success")
+    assert any(re.search(r"run \d of 4 \(1 user, speed=", one) for one in said)
+    assert "stop: " in said
     shown = html.unescape(text_of(panel))
     assert result.answer in shown
     assert "all settings of the server were restored" in shown
