@@ -16,7 +16,7 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
-from hdbkit.config.load import Arrivals, RateOf, starting_s
+from hdbkit.config.load import Arrivals, RateOf, sessions_of, starting_s, user_of
 from hdbkit.config.steps import mean_level, pieces_of, steps_of
 from hdbkit.errors import InputError
 
@@ -29,21 +29,21 @@ Numbers = NDArray[np.float64]
 
 
 def due_us(load: Mapping[str, Any], rate_per_s: float, index: int) -> Iterator[Times]:
-    """When the operations of a virtual user are due, in order, without end, in blocks of some hundred.
+    """When the operations of a session are due, in order, without end, in blocks of some hundred.
 
     Args:
         load: the fields of a load.
         rate_per_s: operations per second of all users; with steps their mean over the window.
-        index: the number of the virtual user.
+        index: the number of the session.
 
     Example:
         >>> load = {"virtual_users": 2, "arrivals": "uniform"}
         >>> next(due_us(load, 1000, index=1))[:3].tolist()
         [1000, 3000, 5000]
     """
-    users, begin_us = load["virtual_users"], index * (load.get("start_delay_ms") or 0) * 1000
+    sessions, begin_us = sessions_of(load), user_of(load, index) * (load.get("start_delay_ms") or 0) * 1000
     time_s = _times_of(load, rate_per_s)
-    for positions in _even(users, index) if load["arrivals"] == Arrivals.UNIFORM else _random(load, index):
+    for positions in _even(sessions, index) if load["arrivals"] == Arrivals.UNIFORM else _random(load, index):
         found_us = np.rint(1e6 * time_s(positions)).astype(np.int64)
         if found_us[-1] >= begin_us:
             yield found_us[found_us >= begin_us]
@@ -97,16 +97,17 @@ def _times_of(load: Mapping[str, Any], rate_per_s: float) -> Callable[[Numbers],
     return time_s
 
 
-def _even(users: int, index: int) -> Iterator[Numbers]:
-    """Every ``users``-th position from ``index`` on."""
+def _even(sessions: int, index: int) -> Iterator[Numbers]:
+    """Every ``sessions``-th position from ``index`` on."""
     for first in count(0, _BLOCK):
-        yield np.arange(first, first + _BLOCK, dtype=np.float64) * users + index
+        yield np.arange(first, first + _BLOCK, dtype=np.float64) * sessions + index
 
 
 def _random(load: Mapping[str, Any], index: int) -> Iterator[Numbers]:
-    """The positions of a Poisson process, ``virtual_users`` apart on average."""
+    """The positions of a Poisson process, as far apart on average as there are sessions."""
     generator, position = default_rng((load.get("seed", 1), index, _OF_ARRIVALS)), 0.0
+    sessions = sessions_of(load)
     while True:
-        positions = position + (generator.standard_exponential(_BLOCK) * load["virtual_users"]).cumsum()
+        positions = position + (generator.standard_exponential(_BLOCK) * sessions).cumsum()
         position = float(positions[-1])
         yield positions

@@ -21,10 +21,13 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.config.words import option_words
 from hdbkit.config.workload_spec import AnyWorkload, WorkloadSpec
-from hdbkit.contracts import UserPlan
+from hdbkit.contracts import AHEAD, UserPlan
 from hdbkit.readings import Pooling
 from hdbkit.slices import Slices
 from hdbkit.workloads import metric_of, workload
+
+_MIN_AHEAD = 32
+"""Operations that a session draws at once at least: fewer cost more time each."""
 
 
 class SweepPlace(ConfigModel):
@@ -76,8 +79,10 @@ class RunPlan(ConfigModel):
 
     @property
     def users(self) -> tuple[UserPlan, ...]:
-        """All virtual users."""
-        return tuple(UserPlan(i, user_seed(self.load.seed, i)) for i in range(self.load.virtual_users))
+        """All virtual users; where users have several sessions, a plan for each session."""
+        load = self.load
+        ahead = max(_MIN_AHEAD, AHEAD // load.sessions_per_user)
+        return tuple(UserPlan(i, user_seed(load.seed, i), ahead=ahead) for i in range(load.sessions))
 
     @property
     def rate_per_s(self) -> float | None:

@@ -18,6 +18,8 @@ from hdbkit.config.steps import joined, parse_steps, steps_of, total_s
 from hdbkit.config.words import number_text
 
 MAX_USERS = 10_000
+MAX_SESSIONS = 100_000
+"""The maximum number of connections of one run."""
 _ALONE: dict[str, Any] = {"of_a_run_alone": True}
 """Marks an option that does not change what an operation costs the server."""
 _SAME_S = 1e-6
@@ -80,6 +82,13 @@ class Load(Extensible):
     )
     users_per_process: int = Field(
         default=1, ge=1, le=MAX_USERS, description="virtual users per client process", json_schema_extra=_ALONE
+    )
+    sessions_per_user: int = Field(
+        default=1,
+        ge=1,
+        le=MAX_USERS,
+        description="sessions of a virtual user, each a connection that executes operations like a user of its own",
+        json_schema_extra=_ALONE,
     )
     start_delay_ms: int | None = Field(
         default=None,
@@ -229,11 +238,21 @@ class Load(Extensible):
         most = max((max(one.first, one.last) for one in steps if not one.is_rate), default=0)
         if most > self.virtual_users:
             raise ValueError(f"the steps have {most:g} users, but virtual_users is {self.virtual_users}")
+        if self.sessions > MAX_SESSIONS:
+            raise ValueError(
+                f"{self.virtual_users} virtual users with {self.sessions_per_user} sessions each are {self.sessions} "
+                f"sessions, but {MAX_SESSIONS} are the maximum"
+            )
         if not self.is_open and self.latency_limit_ms:
             raise ValueError("latency_limit_ms needs a rate: a closed loop has no schedule to be late for")
         if self.is_open and self.keying_and_thinking:
             raise ValueError("rate and keying_and_thinking exclude each other: an open loop has its own schedule")
         return self
+
+    @property
+    def sessions(self) -> int:
+        """The number of sessions of all virtual users, each with a connection."""
+        return sessions_of(dict(self))
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -284,14 +303,29 @@ def _by_steps(text: str | Sequence[str]) -> dict[str, Any]:
     return found
 
 
+def sessions_of(load: Mapping[str, Any]) -> int:
+    """The number of sessions of all virtual users, for the fields of a load."""
+    return int(load["virtual_users"] * load.get("sessions_per_user", 1))
+
+
+def user_of(load: Mapping[str, Any], session: int) -> int:
+    """The virtual user of a session; both count from 0.
+
+    Example:
+        >>> user_of({"sessions_per_user": 100}, session=250)
+        2
+    """
+    return int(session // load.get("sessions_per_user", 1))
+
+
 def client_slices(load: Mapping[str, Any]) -> list[range]:
-    """The indices of the users of each client process, for the fields of a load."""
-    users, each = load["virtual_users"], load.get("users_per_process", 1)
-    return [range(first, min(first + each, users)) for first in range(0, users, each)]
+    """The indices of the sessions of each client process, for the fields of a load."""
+    sessions, each = sessions_of(load), load.get("users_per_process", 1) * load.get("sessions_per_user", 1)
+    return [range(first, min(first + each, sessions)) for first in range(0, sessions, each)]
 
 
 def login_s(load: Mapping[str, Any], index: int) -> float:
-    """Seconds from the start of the clients to the login of a virtual user, for the fields of a load.
+    """Seconds from the start of the clients to the login of a session, for the fields of a load.
 
     Example:
         >>> login_s({"connect_rate": 20}, index=10)

@@ -29,11 +29,13 @@ from hdbkit.contracts.operations import OPERATIONS, Operation, declared
 from hdbkit.contracts.rules import Bench, Rule, Violation
 from hdbkit.contracts.schemas import BuildLog, Part, PartLoad, Schema, SchemaOptions, StatementLoad, TableLoad
 from hdbkit.contracts.sessions import (
+    PENDING,
     SERVER,
     Access,
     Arguments,
     Capability,
     OptimisticSession,
+    OverlappingSession,
     Row,
     Scope,
     Session,
@@ -42,6 +44,7 @@ from hdbkit.contracts.sessions import (
     Table,
 )
 from hdbkit.contracts.workloads import (
+    AHEAD,
     Check,
     CheckSession,
     PlannedCheck,
@@ -55,10 +58,12 @@ from hdbkit.contracts.workloads import (
 )
 
 __all__ = [
+    "AHEAD",
     "BUILT",
     "CHANGED",
     "KEPT",
     "OPERATIONS",
+    "PENDING",
     "SERVER",
     "Access",
     "ApplyBy",
@@ -72,6 +77,7 @@ __all__ = [
     "Database",
     "Operation",
     "OptimisticSession",
+    "OverlappingSession",
     "Part",
     "PartLoad",
     "PlannedCheck",

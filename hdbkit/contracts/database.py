@@ -32,6 +32,8 @@ class Database(Protocol):
     """The names among its ``counters`` that are gauges, such as the length of a queue."""
     schema_options: type[SchemaOptions]
     """The storage options of this engine."""
+    files_per_session: int
+    """Descriptors that a session of a client takes."""
     connection_settings: Mapping[str, int]
     """The settings that limit an ordinary account's connections: it may open the sum of value times factor."""
     protected_settings: Mapping[str, str]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from hdbkit.config import Isolation
 from hdbkit.readings import Pooling
@@ -60,6 +60,7 @@ class Capability(StrEnum):
     COUNTS_WAITS = "counts_waits", "the server knows how many sessions wait for a lock"
     COUNTS_SCANS = "counts_scans", "the server counts the rows that full scans read"
     PLANS = "plans", "the optimizer's plan of a query can be read"
+    OVERLAPS = "overlaps", "while the server works for one session, its client process serves others"
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,35 @@ class Session(Protocol):
 
     def close(self) -> None:
         """Close the connection; never raises."""
+        ...
+
+
+PENDING: Final = object()
+"""What :meth:`OverlappingSession.receive` returns while the answer is incomplete."""
+
+
+class OverlappingSession(Session, Protocol):
+    """A connection that can wait without blocking: while the server works, its process serves other sessions.
+
+    An operation is sent, and received once its socket is readable; nothing else happens on the session between.
+    """
+
+    def fileno(self) -> int:
+        """The descriptor that is readable when a part of the answer has arrived; constant for the connection."""
+        ...
+
+    def sender(self, perform: Callable[[Any], Any]) -> Callable[[Any], None] | None:
+        """What sends an operation that ``perform`` would perform, and returns without its answer.
+
+        None if that is only possible in one step. Sending raises ``TransactionError`` if the connection is lost.
+        """
+        ...
+
+    def receive(self) -> Any:
+        """What has arrived: the raw result if the answer is complete, else ``PENDING``; never waits for the server.
+
+        Raises what ``perform`` would raise.
+        """
         ...
 
 

@@ -11,17 +11,22 @@ from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts.schemas import Part, PartLoad, Schema
 from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, Table
 
+AHEAD = 500
+"""Operations that a virtual user draws at once. Users with many sessions draw fewer, which would fill the memory."""
+
 
 @dataclass(frozen=True)
 class UserPlan:
-    """One virtual user, fixed before the run starts. ``index`` counts from 0.
+    """One virtual user, fixed before the run starts; of users with several sessions, one session.
 
-    ``done`` is the number of operations that the user has recorded: 0, except after a lost connection.
+    ``index`` counts from 0. ``done`` is the number of operations that were recorded: 0, except after a lost
+    connection. ``ahead`` is how many operations are drawn at once.
     """
 
     index: int
     seed: int
     done: int = 0
+    ahead: int = AHEAD
 
 
 @dataclass(slots=True)
@@ -50,7 +55,7 @@ class User(Protocol):
     """A virtual user's side of a workload."""
 
     def next_batch(self) -> Sequence[Prepared]:
-        """Some hundred operations, drawn and bound in advance."""
+        """Some operations, ``UserPlan.ahead`` unless they are a list, drawn and bound in advance."""
         ...
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:

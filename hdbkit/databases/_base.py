@@ -54,6 +54,7 @@ class BaseDatabase:
     answers: frozenset[str] = frozenset()
     gauges: frozenset[str] = frozenset()
     schema_options: type[SchemaOptions] = SchemaOptions
+    files_per_session = 1
     connection_settings: Mapping[str, int] = MappingProxyType({})
     protected_settings: Mapping[str, str] = MappingProxyType({})
     reload_signal: Signals | None = None

@@ -8,7 +8,7 @@ connection is closed, so that requests and answers always match.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
@@ -18,7 +18,7 @@ from MySQLdb import Error
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
 from hdbkit.databases._mysqlclient_load import insertions, piped
 from hdbkit.databases._mysqlclient_values import ENCODERS, plain, result_of
-from hdbkit.databases._mysqlclient_wire import Call, answer_of, wire
+from hdbkit.databases._mysqlclient_wire import Call, Wire, answer_of, wire
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_scope, statements
 
@@ -62,6 +62,8 @@ class MysqlclientSession:
         self._sent_begin = False
         self._max_bytes = 1 << 30
         self._takes_values = "execute_with_values" in statements(dialects, SERVER_STATEMENTS)
+        self._awaited: Wire | None = None
+        """What has the answer to the call that was sent; None: the driver."""
         self.prepares_calls = False
         """Whether the server prepares calls of routines, too."""
         self.needs_primary = False
@@ -155,6 +157,49 @@ class MysqlclientSession:
         except BaseException:
             self.close()  # answers may be unread
             raise
+        return result
+
+    def fileno(self) -> int:
+        """The connection's socket."""
+        return int(self._driver.fileno())
+
+    def sender(self, perform: Callable[[Any], Any]) -> Callable[[Any], None] | None:
+        """What sends an operation of ``perform``."""
+        return self._send if perform == self.perform else None
+
+    def _send(self, bound: bytes) -> None:
+        self._awaited = self._wire if isinstance(bound, Call) else None
+        try:
+            if self._awaited and isinstance(bound, Call):
+                self._awaited.send(bound)
+            else:
+                self.connection.send_query(bound)
+        except Error as error:
+            self._raise_error(error)
+
+    def receive(self) -> Any:
+        """What has arrived: the last result set if the answer is complete.
+
+        The driver reads an answer as a whole; so several result sets of one statement are waited for.
+        """
+        try:
+            if self._awaited:
+                return self._awaited.received()
+            self._driver.read_query_result()
+            return self._last_result()
+        except Error as error:
+            self._raise_error(error)
+        except BaseException:
+            self.close()  # answers may be unread
+            raise
+
+    def _last_result(self) -> Any:
+        connection = self._driver
+        result = connection.store_result()
+        while connection.next_result() == 0:
+            if connection.field_count():
+                later = connection.store_result()
+                result = later if result is None else result
         return result
 
     def rows(self, raw: Any) -> list[Row]:

@@ -133,6 +133,7 @@ class MysqlclientDatabase(BaseDatabase):
     extra = "mysql"
     gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
+    files_per_session = 2
     connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
     reload_signal: Signals | None = None

@@ -19,7 +19,7 @@ from typing import Any
 from MySQLdb import Error
 from MySQLdb.constants import CLIENT
 
-from hdbkit.contracts import Row
+from hdbkit.contracts import PENDING, Row
 from hdbkit.databases._mysqlclient_values import CONVERTERS
 
 _WAKE_AT = socket.SOL_SOCKET, socket.SO_RCVLOWAT
@@ -57,6 +57,7 @@ class Wire:
         self._socket = socket.socket(fileno=os.dup(connection.fileno()))
         self._send, self._receive = self._socket.sendall, self._socket.recv
         self._sleeps = False
+        self._answer = b""
 
     def asked(self, call: Call) -> bytes:
         """The whole answer to a call.
@@ -66,8 +67,7 @@ class Wire:
         """
         try:
             if not self._sleeps:
-                self._socket.setsockopt(*_WAKE_AT, _BEYOND_AN_END)
-                self._sleeps = True
+                self._sleep()
             self._send(call)
             answer = self._receive(_MAX_BYTES)
             if answer[-9:-6] != _LAST_HEAD or answer[-6] != answer[_COLUMNS_AT] + _BEHIND_COLUMNS:
@@ -75,6 +75,37 @@ class Wire:
         except OSError as error:
             raise Error(_LOST, str(error)) from None
         return answer
+
+    def send(self, call: Call) -> None:
+        """Send a call, whose answer is received later. Raises the driver's error if the connection is lost."""
+        try:
+            if not self._sleeps:
+                self._sleep()
+            self._send(call)
+        except OSError as error:
+            raise Error(_LOST, str(error)) from None
+        self._answer = b""
+
+    def received(self) -> bytes | object:
+        """The whole answer to the call that was sent, or ``PENDING``; raises as ``asked`` does."""
+        try:
+            more = self._receive(_MAX_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return PENDING
+        except OSError as error:
+            raise Error(_LOST, str(error)) from None
+        if not more:
+            raise Error(_LOST, _LOST_WORDS)
+        self._answer += more
+        if _is_whole(self._answer):
+            return self._answer
+        self.leave()  # the rest may be shorter than the end of a call
+        _raise_refusal(self._answer)
+        return PENDING
+
+    def _sleep(self) -> None:
+        self._socket.setsockopt(*_WAKE_AT, _BEYOND_AN_END)
+        self._sleeps = True
 
     def leave(self) -> None:
         """Restore the socket options that the driver expects."""
@@ -91,9 +122,7 @@ class Wire:
         """Read the rest of an answer that came in several pieces or has another form, such as an error."""
         self.leave()
         while not _is_whole(answer):
-            for packet in _packets(answer):
-                if packet[0] == _ERROR:
-                    raise Error(int.from_bytes(packet[1:3], "little"), packet[9:].decode("utf-8", "replace"))
+            _raise_refusal(answer)
             more = self._receive(_MAX_BYTES)
             if not more:
                 raise Error(_LOST, _LOST_WORDS)
@@ -117,6 +146,13 @@ def answer_of(raw: bytes) -> tuple[str, list[Row]]:
             values = zip(readers, _texts(packet), strict=True)
             rows.append(tuple(value if value is None else reader(value) for reader, value in values))
     return next(islice(_texts(columns[0]), 4, None)) or "", rows
+
+
+def _raise_refusal(answer: bytes) -> None:
+    """Raise the error that the server sent, if it is among the packets."""
+    for packet in _packets(answer):
+        if packet[0] == _ERROR:
+            raise Error(int.from_bytes(packet[1:3], "little"), packet[9:].decode("utf-8", "replace"))
 
 
 def _is_whole(answer: bytes) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from select import POLLIN, poll
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from psycopg import Error, adapt, pq
 
-from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, in_scope
 
@@ -26,6 +27,7 @@ BY_DESIGN = "HK001"
 
 _BINARY = int(pq.Format.BINARY)
 _TUPLES = int(pq.ExecStatus.TUPLES_OK)
+_SYNC = int(pq.ExecStatus.PIPELINE_SYNC)
 _GOOD = frozenset({_TUPLES, pq.ExecStatus.COMMAND_OK, pq.ExecStatus.EMPTY_QUERY})
 _CLASSES = {
     "40P01": ErrorClass.DEADLOCK,
@@ -67,6 +69,9 @@ class PsycopgSession:
         self._readers: dict[str, Transformer] = {}
         self._begun = False
         self._sent_begin = False
+        self._received: list[PGresult] = []
+        self._finished: Callable[[list[PGresult]], Any] = list
+        """The result of what was sent, from all that was received."""
 
     def client_path(self, needs: frozenset[Capability]) -> str:
         """The driver's, for every load."""
@@ -147,6 +152,58 @@ class PsycopgSession:
         if not result.ntuples and bound[0] in self._attempts:
             raise RolledBackByDesign
         return result
+
+    def fileno(self) -> int:
+        """The connection's socket."""
+        return self.connection.socket
+
+    def sender(self, perform: Callable[[Any], Any]) -> Callable[[Any], None] | None:
+        """What sends an operation of ``perform`` or ``perform_all``."""
+        if perform == self.perform:
+            return self._send_one
+        return self._send_all if perform == self.perform_all else None
+
+    def _send_one(self, bound: Bound) -> None:
+        self._received, self._finished = [], partial(self._one_of, bound)
+        self._exchanged(self._send, *bound)
+
+    def _send_all(self, bound: Sequence[Bound]) -> None:
+        self._received, self._begun = [], True
+        opened = self._exchanged(self._send_pipeline, bound, True)
+        self._finished = partial(self._all_behind, opened)
+
+    def receive(self) -> Any:
+        """What has arrived: the result of ``perform`` or ``perform_all`` if the answer is complete."""
+        connection, received = self.connection, self._received
+        try:
+            connection.consume_input()
+            while not connection.is_busy():
+                result = connection.get_result()
+                if result is not None and result.status != _SYNC:
+                    received.append(result)
+                elif result is not None or not connection.pipeline_status:
+                    break
+                elif connection.status != pq.ConnStatus.OK:
+                    self._lost(connection.error_message.decode("utf-8", "replace"))
+            else:
+                return PENDING
+        except Error as error:
+            self._lost(str(error))
+        return self._finished(received)
+
+    def _one_of(self, bound: Bound, received: Sequence[PGresult]) -> PGresult:
+        """The result of a call that was sent; ``perform`` has the same inline, as it is the measured call."""
+        result = self._checked(received[-1] if received else None)
+        if not result.ntuples and bound[0] in self._attempts:
+            raise RolledBackByDesign
+        return result
+
+    def _all_behind(self, opened: int, received: Sequence[PGresult]) -> list[PGresult]:
+        """The results of a pipeline behind those of its opening."""
+        self.connection.exit_pipeline_mode()
+        results = [self._checked(result) for result in received][opened:]
+        self._begun = self._sent_begin = False
+        return results
 
     def rows(self, raw: PGresult) -> list[Row]:
         """Convert a raw result to plain values; arrays become tuples."""
@@ -248,6 +305,20 @@ class PsycopgSession:
 
     def _pipelined(self, calls: Sequence[Bound], commit: bool = False) -> list[PGresult]:
         """All calls in one round trip, after a pending BEGIN, and before COMMIT if ``commit`` is set."""
+        connection, opened = self.connection, self._send_pipeline(calls, commit)
+        results = []
+        for _ in range(opened + len(calls) + commit):
+            results.append(self._next_result())
+            if connection.status != pq.ConnStatus.OK:
+                self._raise_error(results[-1])
+            self._wait()
+            connection.get_result()  # the end of one statement's results
+        self._next_result()  # the answer to the sync
+        connection.exit_pipeline_mode()
+        return results[opened:]
+
+    def _send_pipeline(self, calls: Sequence[Bound], commit: bool) -> int:
+        """Send what ``_pipelined`` has; return how many statements precede the calls."""
         connection, opening = self.connection, () if self._sent_begin else self._opening
         connection.enter_pipeline_mode()
         for text in opening:
@@ -258,16 +329,7 @@ class PsycopgSession:
         if commit:
             connection.send_query_params(b"COMMIT", None)
         connection.pipeline_sync()
-        results = []
-        for _ in range(len(opening) + len(calls) + commit):
-            results.append(self._next_result())
-            if connection.status != pq.ConnStatus.OK:
-                self._raise_error(results[-1])
-            self._wait()
-            connection.get_result()  # the end of one statement's results
-        self._next_result()  # the answer to the sync
-        connection.exit_pipeline_mode()
-        return results[len(opening) :]
+        return len(opening)
 
     def _wait(self) -> None:
         """Wait for the next result without the GIL, which ``get_result`` would hold."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
+from functools import partial
 from select import POLLIN, poll
 from typing import Any
 
@@ -81,6 +82,13 @@ class PooledSession(PsycopgSession):
         if not result.ntuples and bound[0] in self._attempts:
             raise RolledBackByDesign
         return result
+
+    def _send_one(self, bound: Bound) -> None:
+        self._send_all([bound])
+        self._finished = partial(self._one_behind, bound, self._finished)
+
+    def _one_behind(self, bound: Bound, results: Callable[[Any], Any], received: Any) -> Any:
+        return self._one_of(bound, results(received)[:1])
 
 
 def fitting_session(

@@ -8,15 +8,16 @@ steps of a client's transactions are commands (``_redis_steps``).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
-from socket import socket
+from socket import MSG_DONTWAIT, socket
+from ssl import SSLSocket
 from typing import Any, BinaryIO, NoReturn, cast
 
 from redis.exceptions import RedisError, ResponseError
 
-from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
 from hdbkit.databases._redis_load import Loader, bulk, packed
 from hdbkit.databases._redis_settings import answer
 from hdbkit.databases._redis_steps import Failure, Step, read_reply
@@ -62,6 +63,8 @@ class RedisSession:
         self._stream = cast(BinaryIO, self._socket.makefile("rb"))
         self._watches = False
         self._sent = 0
+        self._reply = b""
+        self._converts: tuple[Convert, ...] = ()
 
     @property
     def nodes(self) -> tuple[RedisSession, ...]:
@@ -161,19 +164,51 @@ class RedisSession:
         try:
             self._socket.sendall(text)
             reply = self._socket.recv(_BUFFER)
-            while not reply.endswith(b"\r\n") or (reply[:1] == b"$" and not _whole(reply)):
+            while not _is_complete(reply):
                 more = self._socket.recv(_BUFFER)
                 if not more:
                     break
                 reply += more
         except OSError as error:
             self._lost(error)
+        return self._result(reply, converts)
+
+    def _result(self, reply: bytes, converts: tuple[Convert, ...]) -> Raw:
         if reply[:1] != b"$":
             self._failed(reply[1:].decode(errors="replace").strip()) if reply else self._lost(None)
         start = reply.index(b"\n") + 1
         if start == len(reply):
             raise RolledBackByDesign
         return reply[start:-2], converts
+
+    def fileno(self) -> int:
+        """The connection's socket."""
+        return self._socket.fileno()
+
+    def sender(self, perform: Callable[[Any], Any]) -> Callable[[Any], None] | None:
+        """What sends a function; none if the connection is encrypted, as a part of its data may be in the driver."""
+        return self._send_one if perform == self.perform and not isinstance(self._socket, SSLSocket) else None
+
+    def _send_one(self, bound: Bound) -> None:
+        text, self._converts = bound
+        self._reply = b""
+        try:
+            self._socket.sendall(text)
+        except OSError as error:
+            self._lost(error)
+
+    def receive(self) -> Any:
+        """What has arrived: the result of a function if the answer is complete."""
+        try:
+            more = self._socket.recv(_BUFFER, MSG_DONTWAIT)
+        except BlockingIOError:
+            return PENDING
+        except OSError as error:
+            self._lost(error)
+        if not more:
+            self._lost(None)
+        self._reply += more
+        return self._result(self._reply, self._converts) if _is_complete(self._reply) else PENDING
 
     def rows(self, raw: Raw) -> list[Row]:
         """Convert the JSON of a result to plain values; arrays become tuples."""
@@ -299,6 +334,11 @@ def _function(name: str, statement: Statement) -> str:
 def _named(pairs: Any) -> dict[bytes, Any]:
     """A map of the protocol, which is a list of names and values."""
     return pairs if isinstance(pairs, dict) else dict(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+def _is_complete(reply: bytes) -> bool:
+    """Whether all of a reply has arrived: one line, or one text."""
+    return reply.endswith(b"\r\n") and (reply[:1] != b"$" or _whole(reply))
 
 
 def _whole(reply: bytes) -> bool:

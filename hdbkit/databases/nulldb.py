@@ -23,6 +23,7 @@ from typing import Any
 from hdbkit.config import Target
 from hdbkit.contracts import (
     OPERATIONS,
+    PENDING,
     SERVER,
     Access,
     Arguments,
@@ -41,6 +42,7 @@ from hdbkit.databases._base import BaseDatabase
 from hdbkit.databases._null_settings import NullSettings
 from hdbkit.databases._null_state import ROLLBACKS, State, Totals
 from hdbkit.databases._null_texts import by_design, count_of, is_count
+from hdbkit.databases._null_timer import Timer
 from hdbkit.databases._schema_options import options_of
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
 from hdbkit.sql import ANSI
@@ -69,6 +71,8 @@ class NullSession:
         if self._stall_s[1]:
             self.perform = self._perform_or_stall  # type: ignore[method-assign]
         self._first_s = 0.0
+        self._timer: Timer | None = None
+        self._sent: Any = None
         self._prepared: dict[str, tuple[Totals, int, Callable[[Arguments], bool]]] = {}
 
     def parameters(self, operation: str) -> tuple[str, ...]:
@@ -94,6 +98,29 @@ class NullSession:
         latency_s = next(self._latencies) * self._factor
         if latency_s:
             time.sleep(latency_s)
+        return self._answered(bound)
+
+    def fileno(self) -> int:
+        """A timer, which is readable when the latency is over."""
+        if self._timer is None:
+            self._timer = Timer()
+        return self._timer.fileno()
+
+    def sender(self, perform: Callable[[Any], Any]) -> Callable[[Any], None] | None:
+        """``send`` for ``perform``."""
+        return self._send if perform == self.perform else None
+
+    def _send(self, bound: Any) -> None:
+        assert self._timer is not None, "nobody waits for its descriptor"
+        self._sent = bound
+        self._timer.start(self._stalled_s() + next(self._latencies) * self._factor)
+
+    def receive(self) -> Any:
+        """What ``perform`` returns, when the latency is over."""
+        assert self._timer is not None, "nothing was sent"
+        return self._answered(self._sent) if self._timer.is_over() else PENDING
+
+    def _answered(self, bound: Any) -> Any:
         totals, index, is_rolled_back = bound
         if self._error_rate and self._random.random() < self._error_rate:
             totals.add(0)
@@ -105,12 +132,17 @@ class NullSession:
 
     def _perform_or_stall(self, bound: Any) -> Any:
         """Wait until the stall is over if the call begins in it, then perform."""
+        time.sleep(self._stalled_s())
+        return NullSession.perform(self, bound)
+
+    def _stalled_s(self) -> float:
+        """How long the stall still takes; 0 if there is none now."""
+        at_s, length_s = self._stall_s
+        if not length_s:
+            return 0.0
         now_s = time.monotonic()
         self._first_s = self._first_s or now_s
-        at_s, length_s = self._stall_s
-        if 0 <= now_s - self._first_s - at_s < length_s:
-            time.sleep(self._first_s + at_s + length_s - now_s)
-        return NullSession.perform(self, bound)
+        return self._first_s + at_s + length_s - now_s if 0 <= now_s - self._first_s - at_s < length_s else 0.0
 
     def rows(self, raw: Any) -> list[Row]:
         """One row with an increasing number."""
@@ -138,7 +170,10 @@ class NullSession:
         return [(count_of(statement.text, json.loads(record["spec"]), self.state.totals()),)]
 
     def close(self) -> None:
-        """Close the files of totals."""
+        """Close the files of totals and the timer."""
+        if self._timer is not None:
+            self._timer.close()
+            self._timer = None
         for totals in {id(totals): totals for totals, *_ in self._prepared.values()}.values():
             totals.close()
         self._prepared.clear()
@@ -239,6 +274,7 @@ class NullDatabase(BaseDatabase):
             Capability.CHANGE_TIMEOUT,
             Capability.COUNTS_COMMITS,
             Capability.COUNTS_ROLLBACKS,
+            Capability.OVERLAPS,
         }
     )
     answers = frozenset(one.name for one in OPERATIONS if Capability.SETTINGS in one.needs)

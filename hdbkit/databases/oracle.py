@@ -138,6 +138,7 @@ class Oracle(DbapiDatabase):
         Capability.OPTIMISTIC,
         Capability.SCHEMAS,
         Capability.LOCK_TIMEOUT,
+        Capability.OVERLAPS,
     }
     gauges = frozenset({"waiting_locks", "instances"})
     schema_options: type[SchemaOptions] = OracleSchemaOptions

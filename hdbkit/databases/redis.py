@@ -70,6 +70,7 @@ class Redis(BaseDatabase):
             Capability.OPTIMISTIC,
             Capability.SERVER,
             Capability.SETTINGS,
+            Capability.OVERLAPS,
         }
     )
     extra = "redis"
@@ -204,6 +205,7 @@ class RedisCluster(Redis):
         Capability.CLIENT_ROUTINES,
         Capability.OPTIMISTIC,
         Capability.SETTINGS,
+        Capability.OVERLAPS,
     }
 
     def connect(

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdbkit.config.load import login_s
-from hdbkit.contracts import UserPlan
+from hdbkit.contracts import Capability, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Field
 from hdbkit.execution.failures import ErrorCounts
+from hdbkit.execution.overlap import Waiting, overlap
 from hdbkit.execution.pacing import sleep_until
 from hdbkit.execution.switching import switches_path
 from hdbkit.execution.turns import take_turns
@@ -83,6 +84,9 @@ class Client:
     def live(self) -> None:
         """Connect, wait for the common start, run, end."""
         shared = self._shared()
+        waiting = (
+            Waiting() if len(self._own.users) > 1 and Capability.OVERLAPS in shared.database.capabilities else None
+        )
         users = [VirtualUser(shared, plan) for plan in self._own.users]
         for user in users:
             login_ns = self._own.begun_ns + round(1e9 * login_s(dict(shared.load), user.plan.index))
@@ -93,7 +97,7 @@ class Client:
             if len(users) > 1:
                 user.draw_ahead()
         self._wait_for_start()
-        end = self._run(users)
+        end = self._run(users, waiting)
         shared.errors.save()
         shared.spool.close()
         for user in users:
@@ -137,13 +141,13 @@ class Client:
             time.sleep(min(_START_POLL_S, (fields[Field.START_AT_NS] - now) / 1e9))
         self._page.set_state(self._number, ClientState.RUNNING)
 
-    def _run(self, users: Sequence[VirtualUser]) -> End:
-        """Run one user alone, several in turns; their resource usage is written beside the spool."""
+    def _run(self, users: Sequence[VirtualUser], waiting: Waiting | None) -> End:
+        """Run one user alone, several overlapping or in turns; their resource usage is written beside the spool."""
         usage = Usage()
         if len(users) == 1:
             end = users[0].run(usage)
         else:
             with usage.counted():
-                end = take_turns(users)
+                end = overlap(users, waiting) if waiting else take_turns(users)
         usage.save(self._spools, self._number)
         return end

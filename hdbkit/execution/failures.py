@@ -98,11 +98,7 @@ class Failures:
     def settle(self, prepared: Prepared, error: TransactionError) -> Settled:
         """Retry the operation if that can help; count every error."""
         retries = 0
-        while True:
-            again = self._may_retry(error, retries)
-            self._counts.add(prepared, error, retried=again)
-            if not again:
-                return self._given_up(error, retries)
+        while (settled := self.given_up(prepared, error, retries)) is None:
             retries += 1
             try:
                 raw = prepared.perform(prepared.bound)
@@ -112,6 +108,13 @@ class Failures:
                 error = next_error
             else:
                 return Settled(int(Outcome.COMMITTED), retries, 0, raw)
+        return settled
+
+    def given_up(self, prepared: Prepared, error: TransactionError, retries: int) -> Settled | None:
+        """Count an error after so many retries; None if the operation is to be retried."""
+        again = self._may_retry(error, retries)
+        self._counts.add(prepared, error, retried=again)
+        return None if again else self._given_up(error, retries)
 
     def pause_s(self, number: int) -> float:
         """The pause after operation ``number`` failed: none after the first, then longer after each in a row."""

@@ -35,6 +35,10 @@ class Pacing(Protocol):
         """Wait until the operation may begin; the scheduled start in ns, 0 if none was scheduled."""
         ...
 
+    def begin(self, prepared: Prepared) -> int:
+        """Begin the operation that is due, without waiting; the scheduled start in ns, 0 if none was scheduled."""
+        ...
+
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """The operation ended at ``end_ns``."""
         ...
@@ -55,6 +59,10 @@ class Timetable(ABC):
         due_ns = self.due_ns(prepared)
         sleep_until(due_ns, self._fields)
         return due_ns
+
+    def begin(self, prepared: Prepared) -> int:
+        """The scheduled start in ns."""
+        return self.due_ns(prepared)
 
 
 class Pacer(Timetable):
@@ -115,6 +123,10 @@ class OpenLoop(Timetable):
                 self._due_ns = next(self._arrivals)
         return self._due_ns
 
+    def begin(self, prepared: Prepared) -> int:
+        """The scheduled start in ns; nothing is skipped any more."""
+        return self._due_ns
+
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """Go on to the next arrival; an operation that was not recorded has not taken one."""
         self._due_ns = next(self._arrivals)
@@ -134,8 +146,7 @@ class ActiveUsers:
 
     def due_ns(self, prepared: Prepared) -> int:
         """When the operation is due, not before the user is active."""
-        due_ns = self._inner.due_ns(prepared) if self._inner else time.monotonic_ns()
-        return next((max(due_ns, from_ns) for from_ns, until_ns in self._active_ns if due_ns < until_ns), NEVER_NS)
+        return self._active_from(self._inner.due_ns(prepared) if self._inner else time.monotonic_ns())
 
     def wait(self, prepared: Prepared) -> int:
         """Sleep until the operation is due, or the run ends; the scheduled start in ns, 0 in a closed loop."""
@@ -143,10 +154,17 @@ class ActiveUsers:
         sleep_until(due_ns, self._fields)
         return due_ns if self._inner else 0
 
+    def begin(self, prepared: Prepared) -> int:
+        """The scheduled start in ns, 0 in a closed loop."""
+        return self._active_from(self._inner.begin(prepared)) if self._inner else 0
+
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """Pass the end of an operation on."""
         if self._inner:
             self._inner.done(prepared, end_ns)
+
+    def _active_from(self, due_ns: int) -> int:
+        return next((max(due_ns, from_ns) for from_ns, until_ns in self._active_ns if due_ns < until_ns), NEVER_NS)
 
 
 def sleep_until(at_ns: int, fields: memoryview) -> None:

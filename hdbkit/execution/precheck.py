@@ -27,6 +27,8 @@ from hdbkit.workloads.present import schema_in
 
 CONNECTIONS_BESIDE_CLIENTS = 2
 """Connections that a run opens beside those of its virtual users."""
+_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+"""The first and the last port that the system gives to connections."""
 _LISTED = 5
 """How many tables a warning lists."""
 _FILES_BESIDE = 64
@@ -74,7 +76,8 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         require_access(schema, workload(plan.workload).access(plan.load, engine.dialects))
         _check_replicas(engine, plan)
         pooling = engine.pooling(session, target)
-        _allow_open_files(plan.load)
+        _allow_open_files(engine, plan.load)
+        _check_ports(target, plan.load)
         _check_connections(engine, session, plan, pooling)
         disturbed = _check_faults(plan, session, results)
         plan = plan.model_copy(update={"pooling": pooling})
@@ -97,6 +100,8 @@ def _check_schedule(plan: RunPlan) -> None:
     work = workload(plan.workload)
     if (plan.load.is_open or plan.load.steps) and work.one_by_one:
         raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}; omit rate and steps")
+    if plan.load.sessions_per_user > 1 and work.one_by_one:
+        raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}; omit sessions_per_user")
     if plan.load.keying_and_thinking and not work.waits:
         raise InputError(f"no {work.noun} of {work.title} has a keying or thinking time; omit keying_and_thinking")
 
@@ -128,12 +133,24 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         listed = f"{', '.join(tables[:_LISTED])}{more}"
         warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
     warnings += shared_outages(plan.load.faults)
-    warnings.append(workload(plan.workload).hint(plan.load))
+    warnings += [workload(plan.workload).hint(plan.load), _in_order(engine, plan)]
     warnings += [f"{name} has no effect without {missing}" for name, missing in plan.load.without_effect.items()]
     timed = all(phase.duration_s for phase in workload(plan.workload).phases(plan.load) if phase.measured)
     cycle = engine.write_cycle(schema.session) if timed and _changing(plan) else None
     warnings.append(cycle.warning(plan.load.duration_s) if cycle else "")
     return tuple(filter(None, warnings))
+
+
+def _in_order(engine: Database, plan: RunPlan) -> str:
+    """Why the sessions of a client process wait for each other; empty if they overlap."""
+    if plan.load.sessions_per_user == 1:
+        return ""
+    work, reason = workload(plan.workload), ""
+    if Capability.OVERLAPS not in engine.capabilities:
+        reason = f"the driver of {engine.title} waits for each answer"
+    elif Capability.CLIENT_ROUTINES in work.needs(plan.load):
+        reason = f"a {work.noun} of several steps is performed as a whole"
+    return reason and f"the sessions of a client process are served in order, because {reason}"
 
 
 def _client_path(engine: Database, plan: RunPlan, session: Session, pooling: Pooling) -> str:
@@ -242,24 +259,51 @@ def _check_connections(engine: Database, session: Session, plan: RunPlan, poolin
     if pooling.mode is PoolMode.TRANSACTION:  # users share connections of the server
         return
     free = engine.free_connections(session)
-    needed = plan.load.virtual_users + CONNECTIONS_BESIDE_CLIENTS - 1  # this session is one of the two
+    needed = plan.load.sessions + CONNECTIONS_BESIDE_CLIENTS - 1  # this session is one of the two
     if free is not None and free < needed:
         raise InputError(
-            f"{plan.load.virtual_users} virtual users need {needed} more connections, but "
-            f"{plan.target.described} allows {free}; use fewer virtual users or raise the server's connection limit"
+            f"{_users(plan.load)} need {needed} more connections, but {plan.target.described} allows {free}; use "
+            f"fewer {_noun(plan.load)} or raise the server's connection limit"
         )
 
 
-def _allow_open_files(load: Load) -> None:
+def _users(load: Load) -> str:
+    if load.sessions_per_user == 1:
+        return f"{load.virtual_users} virtual users"
+    return f"{load.virtual_users} virtual users with {load.sessions_per_user} sessions each"
+
+
+def _noun(load: Load) -> str:
+    return "virtual users" if load.sessions_per_user == 1 else "sessions"
+
+
+def _check_ports(target: Target, load: Load) -> None:
+    """Each connection to an address has a port of this host."""
+    if not target.host or target.host.startswith("/"):
+        return
+    try:
+        first, last = map(int, _PORTS.read_text().split())
+    except (OSError, ValueError):
+        return
+    if (ports := last - first + 1) < load.sessions + CONNECTIONS_BESIDE_CLIENTS:
+        raise InputError(
+            f"{_users(load)} need {load.sessions} ports of this host to reach {target.described}, but "
+            f"{ports} are available; use fewer {_noun(load)} or widen the range (sysctl net.ipv4.ip_local_port_range)"
+        )
+
+
+def _allow_open_files(engine: Database, load: Load) -> None:
     """Raise the limit of open files of this process, and so of the run's, as far as the run needs it."""
-    clients = len(client_slices(dict(load)))
-    needed = max(clients, load.users_per_process) + _FILES_BESIDE
+    slices = client_slices(dict(load))
+    clients, each = len(slices), engine.files_per_session * (2 if load.replica_reads else 1)
+    needed = max(clients, len(slices[0]) * each) + _FILES_BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if resource.RLIM_INFINITY in (soft, hard) or needed <= hard:
         if soft != resource.RLIM_INFINITY and soft < needed:
             resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
         return
     raise InputError(
-        f"{load.virtual_users} virtual users in {clients} client processes need {needed} open files in one process, "
-        f"but {hard} are allowed; raise the limit (ulimit -n {needed}), or change users_per_process"
+        f"{_users(load)} in {clients} client processes need {needed} open files in one process, "
+        f"but {hard} are allowed; raise the limit (ulimit -n {needed}), or change "
+        f"{'users_per_process' if load.sessions_per_user == 1 else 'sessions_per_user'}"
     )

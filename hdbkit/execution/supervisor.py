@@ -127,7 +127,7 @@ class Supervisor:
         self._sampler.start()
         self._server_host.start()
         _finish()  # its imports take a second, while the clients connect
-        ready_s = _READY_S + login_s(dict(self._plan.load), self._plan.load.virtual_users)
+        ready_s = _READY_S + login_s(dict(self._plan.load), self._plan.load.sessions)
         deadline = time.monotonic() + ready_s
         while (ready := self._generator.ready()) < clients:
             self._raise_failed()

@@ -65,15 +65,24 @@ class SessionSwitch:
         configuration that it does not have.
         """
         scheduled_ns = self._pacer.wait(prepared) if self._pacer else 0
-        now_ns = time.monotonic_ns()
-        if now_ns >= self._until_ns:
-            self._switch(now_ns)
+        self._switch_if_due()
+        return scheduled_ns
+
+    def begin(self, prepared: Prepared) -> int:
+        """Begin as the pacer does, and set what is due; see :meth:`wait`."""
+        scheduled_ns = self._pacer.begin(prepared) if self._pacer else 0
+        self._switch_if_due()
         return scheduled_ns
 
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """Pass the end of an operation on to the pacer."""
         if self._pacer:
             self._pacer.done(prepared, end_ns)
+
+    def _switch_if_due(self) -> None:
+        now_ns = time.monotonic_ns()
+        if now_ns >= self._until_ns:
+            self._switch(now_ns)
 
     def _switch(self, now_ns: int) -> None:
         number = max(0, (now_ns - self._start_ns) // self._slices.slice_ns)

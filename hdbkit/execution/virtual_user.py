@@ -15,9 +15,9 @@ from functools import partial
 
 from hdbkit.arrivals import due_us
 from hdbkit.config import Load
-from hdbkit.config.load import starting_s
+from hdbkit.config.load import starting_s, user_of
 from hdbkit.config.steps import active_s, pieces_of, steps_of
-from hdbkit.contracts import Database, Prepared, Scope, SessionOptions, User, UserPlan, Waits, Workload
+from hdbkit.contracts import Database, Prepared, Scope, Session, SessionOptions, User, UserPlan, Waits, Workload
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.control import NEVER_NS, Field
 from hdbkit.execution.failures import ErrorCounts, Failures
@@ -75,6 +75,7 @@ class VirtualUser:
     """One virtual user; ``user`` is its workload part on the present sessions: its own, and one on a replica."""
 
     user: User
+    session: Session
 
     def __init__(self, shared: Shared, plan: UserPlan) -> None:
         self.shared, self.plan = shared, plan
@@ -92,7 +93,7 @@ class VirtualUser:
         shared, load = self.shared, self.shared.load
         options = session_options(shared.plan)
         done = self._recorder.written if self._recorder else 0
-        plan = UserPlan(self.plan.index, reconnect_seed(self.plan, self._connections), done)
+        plan = replace(self.plan, seed=reconnect_seed(self.plan, self._connections), done=done)
         target = shared.plan.target
         with ExitStack() as opened:
             session = shared.database.connect(target, shared.scope, options)
@@ -104,7 +105,7 @@ class VirtualUser:
                 opened.callback(reader.close)
             self.user = shared.workload.user(session, load, plan, reader)
             self._sessions = opened.pop_all()
-        self._session = session
+        self.session = session
         if self._switch:
             self._switch.attach(session)
         self._connections += 1
@@ -112,8 +113,14 @@ class VirtualUser:
     @property
     def start_ns(self) -> int:
         """When this user starts, on the monotonic clock, once the common start is published."""
-        delay_ns = (self.shared.load.start_delay_ms or 0) * 1_000_000
-        return int(self.shared.fields[Field.START_AT_NS]) + self.plan.index * delay_ns
+        load = dict(self.shared.load)
+        delay_ns = (load["start_delay_ms"] or 0) * 1_000_000
+        return int(self.shared.fields[Field.START_AT_NS]) + user_of(load, self.plan.index) * delay_ns
+
+    def at_limit(self, written: int) -> bool:
+        """Whether so many recorded operations are its maximum."""
+        iterations = self.shared.load.iterations
+        return iterations is not None and written >= iterations
 
     def close(self) -> None:
         """Close its sessions."""
@@ -147,7 +154,7 @@ class VirtualUser:
         if shared.plan.slices and shared.switches:
             begun_ns = int(shared.fields[Field.START_AT_NS])
             self._switch = SessionSwitch(shared.plan.slices, self.plan.index, begun_ns, shared.switches, self.pacer)
-            self._switch.attach(self._session)
+            self._switch.attach(self.session)
             self.pacer = self._switch
         from_results = shared.workload.details_from_results(load)
         return Loop(recorder, shared.fields, self.failures, pause, self.pacer, load.iterations, from_results)
@@ -159,7 +166,9 @@ class VirtualUser:
         if not steps or steps[0].is_rate:
             return paced
         begun_ns = int(fields[Field.START_AT_NS])
-        active = active_s(pieces_of(steps, starting_s(dict(load)) + load.rampup_s), self.plan.index)
+        active = active_s(
+            pieces_of(steps, starting_s(dict(load)) + load.rampup_s), user_of(dict(load), self.plan.index)
+        )
         active_ns = [
             (begun_ns + round(1e9 * from_s), NEVER_NS if until_s == math.inf else begun_ns + round(1e9 * until_s))
             for from_s, until_s in active

@@ -122,8 +122,10 @@ def _course(manifest: Manifest) -> Table:
 
 
 def _question(manifest: Manifest) -> str:
-    users, server = manifest.plan["load"]["virtual_users"], manifest.server.get("version", "the server")
-    title, under = manifest.metric.title, f"with {many(users, 'virtual user')}"
+    load, server = manifest.plan["load"], manifest.server.get("version", "the server")
+    title, under = manifest.metric.title, f"with {many(load['virtual_users'], 'virtual user')}"
+    if (each := load.get("sessions_per_user", 1)) > 1:
+        under += f" of {each:,} sessions each"
     if manifest.metric.measure is Measure.RATE:
         return f"How many {title} does {server} sustain {under}?"
     return f"What is the {title} of {server} {under}?"

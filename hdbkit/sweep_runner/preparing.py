@@ -7,6 +7,7 @@ from typing import Any
 
 from hdbkit.config import Cache, Target
 from hdbkit.config.fault import Thing
+from hdbkit.config.load import sessions_of
 from hdbkit.contracts import ApplyBy, Change, ServerControl
 from hdbkit.databases import database
 from hdbkit.errors import Problem
@@ -59,13 +60,17 @@ def too_few_connections(plan: SweepPlan, control: ServerControl) -> list[str]:
     """The configurations with which the server accepts fewer connections than their runs need, one sentence each."""
     limits, found = database(plan.target).connection_settings, {}
     known = control.settings() if limits.keys() & plan.spec.settings.keys() else {}
-    pairs = {(run.virtual_users, one) for run in plan.runs for one in plan.configurations_of(run)}
-    for virtual_users, configuration in sorted(pairs):
+    cases = {
+        (run.virtual_users, sessions_of({**dict(plan.load_of(run)), "virtual_users": run.virtual_users}), one)
+        for run in plan.runs
+        for one in plan.configurations_of(run)
+    }
+    for virtual_users, sessions, configuration in sorted(cases):
         settings = plan.settings_in(configuration)
         values = {name: settings.get(name, known[name].value) for name in limits if name in known}
         changed = {name: value for name, value in values.items() if name in plan.spec.settings}
         allowed = sum(limits[name] * (number_in(known[name], value) or 0) for name, value in values.items())
-        needed = virtual_users + CONNECTIONS_BESIDE_CLIENTS
+        needed = sessions + CONNECTIONS_BESIDE_CLIENTS
         if changed and allowed < needed:
             listed = ", ".join(f"{name} = {value}" for name, value in changed.items())
             found[listed] = (

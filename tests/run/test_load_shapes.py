@@ -91,8 +91,8 @@ def test_a_stall_is_hidden_by_service_time_and_shown_by_response_time(null_targe
 
 
 def test_a_rate_beyond_the_capacity_is_reported_as_saturation(null_target: NullTarget) -> None:
-    """Two users of one process with calls of 20 ms serve at most 50 per second."""
-    load = Load(virtual_users=2, users_per_process=2, rate=500, rampup_s=0, duration_s=2, latency_limit_ms=100)
+    """A user with calls of 20 ms serves at most 50 per second."""
+    load = Load(virtual_users=1, rate=500, rampup_s=0, duration_s=2, latency_limit_ms=100)
     result = hdbkit.run(null_target(latency_us=20_000), load=load)
     schedule = result.summary["schedule"]
     assert schedule["saturated"]

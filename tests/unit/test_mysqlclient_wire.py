@@ -15,6 +15,7 @@ pytest.importorskip("MySQLdb")
 from MySQLdb import Error
 from MySQLdb.constants import FIELD_TYPE
 
+from hdbkit.contracts import PENDING
 from hdbkit.databases._mysqlclient_wire import Call, Wire, answer_of
 
 Pair = tuple[Wire, socket.socket, socket.socket]
@@ -78,6 +79,36 @@ def test_an_answer_is_whole_wherever_it_is_cut(pair: Pair) -> None:
                 far.sendall(piece)
                 time.sleep(0.001)
             assert asking.result() == ANSWER
+
+
+def test_an_answer_is_received_in_any_pieces_without_waiting(pair: Pair) -> None:
+    wire, near, far = pair
+    wire._socket.settimeout(None)
+    for cut in (5, 11, 30, len(ANSWER) - 3):
+        wire.send(CALL)
+        assert wire.received() is PENDING
+        assert far.recv(100) == CALL
+        far.sendall(ANSWER[:cut])
+        time.sleep(0.001)
+        assert wire.received() is PENDING
+        far.sendall(ANSWER[cut:])
+        assert select.select([near], [], [], 10)[0] == [near], "the rest is announced, however short it is"
+        assert wire.received() == ANSWER
+
+
+@pytest.mark.parametrize("reported", [REFUSAL, packets(DONE) + REFUSAL], ids=["of the call", "of what is behind it"])
+def test_a_refusal_is_received_with_its_number(pair: Pair, reported: bytes) -> None:
+    wire, near, far = pair
+    wire.send(CALL)
+    far.sendall(reported)
+    assert select.select([near], [], [], 10)[0] == [near]
+    with pytest.raises(Error) as met:
+        wire.received()
+    assert met.value.args == (1213, "Deadlock found")
+    far.close()
+    with pytest.raises(Error) as met:
+        wire.received()
+    assert met.value.args[0] == 2013
 
 
 def test_an_answers_texts_and_nulls_are_read_by_the_columns_types() -> None:

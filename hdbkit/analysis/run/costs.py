@@ -22,6 +22,7 @@ from hdbkit.analysis.run.windows import Window
 from hdbkit.analysis.wording import many
 from hdbkit.config import Load
 from hdbkit.config.extensible import has_mark
+from hdbkit.config.load import client_slices, sessions_of
 from hdbkit.errors import DamagedResult
 from hdbkit.readings import ENDS
 from hdbkit.results.columns import LATENCY_BUCKETS_US
@@ -178,4 +179,4 @@ def _configuration(manifest: Manifest) -> tuple[Any, ...]:
 
 def _users(manifest: Manifest) -> tuple[int, int]:
     load = manifest.plan["load"]
-    return load["virtual_users"], load.get("users_per_process", 1)
+    return sessions_of(load), len(client_slices(load)[0])

@@ -18,6 +18,7 @@ from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.records import operations_of
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.arrivals import Times, due_us
+from hdbkit.config.load import sessions_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -63,7 +64,7 @@ def schedule_of(folder: RunFolder, manifest: Manifest) -> ScheduleFound:
     bins = pd.DataFrame({"due": due, "begun": begun, "skipped": skipped, "backlog": backlog})
     inside = first_us >= window.start_us
     before = 0 if inside.all() else int(backlog[~inside][-1])
-    result = _result(bins[inside], before, manifest.plan["load"]["virtual_users"])
+    result = _result(bins[inside], before, sessions_of(manifest.plan["load"]))
     result |= {"offered_per_s": result["due"] / window.duration_s, **_of_window(folder, window)}
     by_second = bins.groupby(first_us // _SECOND_US).agg(
         {"due": "sum", "begun": "sum", "skipped": "sum", "backlog": "last"}
@@ -128,7 +129,7 @@ def _arrivals(folder: RunFolder, manifest: Manifest, until_us: int) -> Iterator[
     load, rate_per_s = manifest.plan["load"], manifest.rate_per_s
     assert rate_per_s is not None
     ended_us = _ended_us(folder, load["iterations"]) if load.get("iterations") else {}
-    for index in range(load["virtual_users"]):
+    for index in range(sessions_of(load)):
         last_us = min(until_us, ended_us.get(index, until_us) + 1)
         for block in due_us(load, rate_per_s, index):
             yield block[block < last_us]

@@ -26,6 +26,7 @@ from hdbkit.analysis.run.quantiles import QUANTILES, quantiles_of, rank
 from hdbkit.analysis.run.records import metric_codes, operations_of, table
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.wording import many
+from hdbkit.config.load import sessions_of
 from hdbkit.config.metric import Measure
 from hdbkit.results.columns import SLICES, Outcome
 from hdbkit.results.folder import RunFolder
@@ -78,7 +79,7 @@ def slice_table(folder: RunFolder, manifest: Manifest) -> SliceTable | None:
     cycles = _whole_cycles(slices, window)
     if switches is None or switches.empty:
         return _unusable(None, len(cycles), "no change of settings was recorded")
-    users = range(int(manifest.plan["load"]["virtual_users"])) if slices.in_session else [SERVER]
+    users = range(sessions_of(manifest.plan["load"])) if slices.in_session else [SERVER]
     took_ns = washout_of(switches)
     washout_ns = min(took_ns, round(MAX_WASHOUT * slices.slice_ns))
     incomplete = _incomplete(slices, switches, users, cycles)

@@ -37,6 +37,7 @@ from hdbkit.analysis.run.server_host import server_host_use
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.config.hosts import is_local
+from hdbkit.config.load import sessions_of
 from hdbkit.config.metric import Measure
 from hdbkit.readings import ENDS, REQUESTS
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
@@ -86,7 +87,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "host_cpu_pct": host_cpu_pct(host, window),
         "others_cpu_pct": others_cpu_pct(host, clients, window, _server_elsewhere(manifest)),
         "server_host": server_host_use(table(folder, "server_host"), window),
-        "littles_law": _littles_law(users, window, int(manifest.plan["load"]["virtual_users"])),
+        "littles_law": _littles_law(users, window, sessions_of(manifest.plan["load"])),
         "counters": {name: one.value for name, one in grew.items()},
         "waiting_locks": mean_waiting(counters),
         "replication_lag_s": replication_lag(counters),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat, starmap
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import default_rng
@@ -16,7 +16,6 @@ from hdbkit.workloads.custom.definition import RoundTrips
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.custom.variables import Draw, Drawing
 
-_BATCH: Final = 500
 Calls = Sequence[tuple[str, Arguments]]
 
 
@@ -33,10 +32,10 @@ class CustomUser:
         plan: UserPlan,
         reader: Session | None = None,
     ) -> None:
-        self._generator = default_rng(plan.seed)
+        self._generator, self._ahead = default_rng(plan.seed), plan.ahead
         self._shares = np.array(list(weights.values())) / sum(weights.values())
         self._details, self._heads = tuple(details), Heads(plan.index, details)
-        drawing = Drawing(spec.parameters, self._generator, plan.index, load.virtual_users)
+        drawing = Drawing(spec.parameters, self._generator, plan.index, load.sessions)
         variables = spec.definition.variables
         self._operations = [
             _Operation(
@@ -57,12 +56,12 @@ class CustomUser:
         }
 
     def next_batch(self) -> Sequence[Prepared]:
-        """The next 500 operations, drawn and bound; a variable is drawn for the operations that use it."""
-        kinds = self._generator.choice(len(self._operations), _BATCH, p=self._shares)
+        """The next operations, drawn and bound; a variable is drawn for the operations that use it."""
+        kinds = self._generator.choice(len(self._operations), self._ahead, p=self._shares)
         drawn: dict[str, NDArray[np.object_]] = {}
         for name, (draw, users) in self._draws.items():
             uses = users[kinds]
-            drawn[name] = np.empty(_BATCH, object)
+            drawn[name] = np.empty(self._ahead, object)
             drawn[name][uses] = draw(int(np.count_nonzero(uses)))
         heads = self._heads.pack(kinds, **{name: drawn[name].tolist() for name in self._details})
         bound = [one.bind(drawn, kinds == kind) for kind, one in enumerate(self._operations)]

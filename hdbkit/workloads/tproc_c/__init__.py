@@ -162,11 +162,12 @@ class TprocC(BaseWorkload[TprocCSpec]):
         """Users of one warehouse wait for each other where they change rows: each payment its warehouse's row."""
         each = TERMINALS if own.keying_and_thinking else 1
         reads = {name for name, weight in own.weights.items() if weight} <= READING
-        if reads or own.all_warehouses or own.virtual_users <= each * self.spec.warehouses:
+        if reads or own.all_warehouses or own.sessions <= each * self.spec.warehouses:
             return ""
+        sharing = "sessions" if own.sessions_per_user > 1 else "virtual users"
         return (
-            f"{own.virtual_users:,} virtual users share {self.scale}, so they wait for each other's row locks; "
-            f"use at least {-(-own.virtual_users // each):,} warehouses to measure the server without these waits"
+            f"{own.sessions:,} {sharing} share {self.scale}, so they wait for each other's row locks; "
+            f"use at least {-(-own.sessions // each):,} warehouses to measure the server without these waits"
         )
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:

@@ -18,7 +18,6 @@ from hdbkit.workloads.tproc_c.deck import Deck, Draws
 from hdbkit.workloads.tproc_c.inputs import Inputs
 from hdbkit.workloads.tproc_c.spec import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
 
-_BATCH: Final = 500
 _ORDER_ID: Final = struct.Struct("<I")
 """The last detail of a head."""
 NEW_ORDER: Final = TRANSACTIONS.index("new_order")
@@ -39,7 +38,7 @@ class TprocCUser:
     def __init__(
         self, session: Session, spec: TprocCSpec, load: TprocCLoad, plan: UserPlan, reader: Session | None = None
     ) -> None:
-        generator = default_rng(plan.seed)
+        generator, self._ahead = default_rng(plan.seed), plan.ahead
         self._inputs = self.inputs(spec, load, plan, generator)
         self._deck = (Deck if load.input_rules is InputRules.SPEC else Draws)(load.weights, generator)
         self._heads = Heads(plan.index, DETAILS)
@@ -51,8 +50,8 @@ class TprocCUser:
         self._rows: Callable[[Any], Any] = _as_it_is if load.routines is Routines.CLIENT else session.rows
 
     def next_batch(self) -> Sequence[Prepared]:
-        """The next 500 transactions, drawn and bound."""
-        kinds = self._deck.draw(_BATCH)
+        """The next transactions, drawn and bound."""
+        kinds = self._deck.draw(self._ahead)
         counts = np.bincount(kinds, minlength=len(TRANSACTIONS)).tolist()
         drawn = [iter(getattr(self._inputs, name)(n)) for name, n in zip(TRANSACTIONS, counts, strict=True)]
         numbers, places = kinds.tolist(), self.d_id_at
