@@ -26,6 +26,7 @@ BENCHES = (
     "contention",
     "redis",
     "tproc_h",
+    "sessions",
     "watched",
     "report_page",
 )

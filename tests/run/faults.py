@@ -87,7 +87,7 @@ def _has_ended(process: psutil.Process) -> bool:
 def rows(result: Result | RunFolder, query: str) -> list[tuple[Any, ...]]:
     """A query over the kept transactions, which are ``{t}``."""
     folder = result if isinstance(result, RunFolder) else result.folder
-    return duckdb.sql(query.format(t=f"'{folder.operations}/*.parquet'")).fetchall()
+    return duckdb.sql(query.format(t=f"'{folder.operations}/*.parquet'")).fetchall()  # type: ignore[union-attr]
 
 
 def kept_orders(result: Result) -> set[Order]:

@@ -60,7 +60,7 @@ def pgbouncer(server: PrivateServer, pool_mode: str, **settings: object) -> Iter
                 port=port,
                 database=server.target.database,
                 user=server.target.user,
-                password=password_of(server.target),
+                password=password_of(server.target),  # type: ignore[arg-type]
             )
         finally:
             process.terminate()
