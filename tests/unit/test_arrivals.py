@@ -36,6 +36,12 @@ def test_arrivals_follow_from_seed_and_user() -> None:
     assert (first != arrivals(0, 100, virtual_users=2, seed=2)).all()
 
 
+def test_the_sessions_of_all_users_share_the_arrivals_and_start_with_their_user() -> None:
+    load = {"virtual_users": 2, "sessions_per_user": 2, "arrivals": "uniform", "start_delay_ms": 10}
+    first = [next(due_us(load, 1000, index))[:2].tolist() for index in range(4)]
+    assert first == [[0, 4000], [1000, 5000], [10_000, 14_000], [11_000, 15_000]]
+
+
 def test_a_user_that_starts_later_misses_the_arrivals_before() -> None:
     at_once, later = (arrivals(3, 100, virtual_users=4, start_delay_ms=delay) for delay in (0, 250))
     assert at_once[at_once >= 750_000].tolist() == later.tolist()

@@ -158,6 +158,26 @@ def test_what_could_only_begin_too_late_is_skipped(monkeypatch: pytest.MonkeyPat
     assert (start - due).max() == pytest.approx(100)
 
 
+def test_what_begins_is_not_skipped_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrivals every 10 ms, of which those are skipped that are due before 900 ms."""
+    clock = Clock()
+    monkeypatch.setattr("time.monotonic_ns", clock.monotonic_ns)
+    arrivals = due_us({"virtual_users": 1, "arrivals": "uniform"}, 100, index=0)
+    pacing = OpenLoop(arrivals, 100, OVER, START_NS)
+    clock.sleep(1)
+    due_ns = pacing.due_ns(FIRST)
+    clock.sleep(1)
+    active = ActiveUsers([(0, NEVER_NS)], pacing, OVER)
+    assert due_ns == pacing.begin(FIRST) == active.begin(FIRST) == START_NS + 900 * 10**6
+
+
+def test_a_paced_user_begins_at_its_scheduled_start() -> None:
+    own = pacer(thinking_scale=0)
+    assert own.begin(FIRST) == own.due_ns(FIRST) == 1000 + 18 * 10**9
+    assert ActiveUsers([(50 * 10**9, NEVER_NS)], own, OVER).begin(FIRST) == 50 * 10**9
+    assert ActiveUsers([(50 * 10**9, NEVER_NS)], None, OVER).begin(FIRST) == 0, "a closed loop has no schedule"
+
+
 def test_a_user_pauses_while_it_is_not_active(monkeypatch: pytest.MonkeyPatch) -> None:
     """Active from 1 s to 2 s, and from 3 s on; operations take 400 ms."""
     clock, records, page = Clock(), Records(), memoryview(array("q", [0] * len(Field)))

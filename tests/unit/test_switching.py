@@ -67,11 +67,12 @@ def test_the_order_of_the_slices_is_that_of_the_blocks() -> None:
             assert next(rows) == sorted(range(count), key=positions.__getitem__)
 
 
-def test_the_configuration_of_the_slice_is_set_once_and_noted(tmp_path: Path, notes: JsonLines) -> None:
+@pytest.mark.parametrize("call", ["wait", "begin"])
+def test_the_configuration_of_the_slice_is_set_once_and_noted(tmp_path: Path, notes: JsonLines, call: str) -> None:
     session = FakeSession()
     at = switch(notes, 25, session)  # in the third slice
-    assert at.wait(PREPARED) == 0
-    assert at.wait(PREPARED) == 0
+    assert getattr(at, call)(PREPARED) == 0
+    assert getattr(at, call)(PREPARED) == 0
     place = SliceOrder(SLICES).place(2)
     assert session.asked == list(SLICES.settings[place].items())
     (line,) = read_lines(switches_path(tmp_path, "00000"))
