@@ -1,7 +1,8 @@
 """A session with psycopg's low-level libpq interface; results are converted only on request.
 
-A measured call is one ``exec_prepared`` of prepared bytes. ``begin`` is sent together with the next statement, and a
-``batch`` is one pipeline, so that a transaction of client SQL needs few round trips.
+A measured call is one ``exec_prepared`` of prepared bytes (or ``exec_params``, with its text). ``begin`` is sent
+together with the next statement, and a ``batch`` is one pipeline, so that a transaction of client SQL needs few round
+trips.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ _CLASSES = {
 _READ_ONLY = "25006"
 
 Bound = tuple[Any, ...]
-"""The arguments of libpq's call: statement, values as text, formats of values (None: text), format of results."""
+"""The arguments of libpq's call: statement, values as text, formats of values (None: text), format of results; in a
+call that is not prepared also the values' types (None: unknown) before these formats."""
 T = TypeVar("T")
 
 
@@ -55,15 +57,22 @@ class PsycopgSession:
 
     returns_changed = takes_arrays = True
 
-    def __init__(self, connection: PGconn, dialects: tuple[str, ...], scope: Scope) -> None:
+    def __init__(self, connection: PGconn, dialects: tuple[str, ...], scope: Scope, *, prepares: bool = True) -> None:
         self.connection = connection
         self.needs_primary = False
         """Whether a server that has become read-only counts as lost."""
+        self._prepares = prepares
+        """Whether statements are prepared; else each call has its text, and the server plans it for its values."""
         self._execute: Callable[..., PGresult] = connection.exec_prepared  # looked up once: it is the measured call
         self._send: Callable[..., None] = connection.send_query_prepared
+        self._formats: tuple[int | None, ...] = (None, _BINARY)
+        if not prepares:
+            self._execute, self._send = connection.exec_params, connection.send_query_params
+            self._formats = (None, *self._formats)
         self._opening: tuple[bytes, ...] = (b"BEGIN",)
         self.dialects, self.scope = dialects, scope
-        self._prepared: set[str] = set()
+        self._calls: dict[str, bytes] = {}
+        """The first of ``bind``: the name of a prepared statement, or its text."""
         self._attempts: set[bytes] = set()
         """The first of ``bind`` of statements whose empty result is a rollback by design."""
         self._readers: dict[str, Transformer] = {}
@@ -125,21 +134,22 @@ class PsycopgSession:
         return self._find(statement).parameters
 
     def prepare(self, statements: Iterable[str]) -> None:
-        """Prepare named statements, each once."""
+        """Prepare named statements, each once, or only read their texts."""
         for name in statements:
-            if name not in self._prepared:
-                text = self._find(name).rendered(lambda _, index: f"${index}").encode()
-                self._checked(self._exchanged(self.connection.prepare, name.encode(), text))
-                self._prepared.add(name)
-                self._note_attempt(name, name.encode())
-
-    def _note_attempt(self, name: str, bound: bytes) -> None:
-        if self._find(name).may_roll_back:
-            self._attempts.add(bound)
+            if name in self._calls:
+                continue
+            found = self._find(name)
+            call = text = found.rendered(lambda _, index: f"${index}").encode()
+            if self._prepares:
+                call = name.encode()
+                self._checked(self._exchanged(self.connection.prepare, call, text))
+            self._calls[name] = call
+            if found.may_roll_back:
+                self._attempts.add(call)
 
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """A call as bytes, ready for ``perform``. Results are binary, which saves the server their conversion."""
-        return statement.encode(), [_ENCODERS[type(value)](value) for value in arguments], None, _BINARY
+        return self._calls[statement], [_ENCODERS[type(value)](value) for value in arguments], *self._formats
 
     def perform(self, bound: Bound) -> PGresult:
         """Perform one whole transaction, committed when it returns."""

@@ -169,7 +169,6 @@ def session_settings(schema: str, options: SessionOptions) -> dict[str, Any]:
         "statement_timeout": options.statement_timeout_ms or None,
         "lock_timeout": options.lock_timeout_ms or None,
         "max_parallel_workers_per_gather": options.parallel_workers,
-        "plan_cache_mode": None if options.reuses_plans else "force_custom_plan",
     }
     return {name: value for name, value in settings.items() if value is not None}
 

@@ -8,14 +8,14 @@ it.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from select import POLLIN, poll
 from typing import Any
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import Arguments, Capability, Row, SessionOptions
+from hdbkit.contracts import Capability, Row, SessionOptions
 from hdbkit.databases._psycopg import Bound, PsycopgSession
 from hdbkit.databases._psycopg_connect import session_settings
 from hdbkit.errors import CannotConnect, RolledBackByDesign, TransactionError
@@ -37,13 +37,9 @@ class PooledSession(PsycopgSession):
         isolation: Isolation | None,
         prepared: bool,
     ) -> None:
-        super().__init__(session.connection, session.dialects, session.scope)
+        super().__init__(session.connection, session.dialects, session.scope, prepares=prepared)
         begin = f"BEGIN ISOLATION LEVEL {isolation.replace('_', ' ')}" if isolation else "BEGIN"
         self._opening = (begin.encode(), *map(self._set_local, settings.items()))
-        self._prepares = prepared
-        self._texts: dict[str, bytes] = {}
-        if not prepared:
-            self._execute, self._send = self.connection.exec_params, self.connection.send_query_params
 
     def _set_local(self, setting: tuple[str, Any]) -> bytes:
         name, value = setting
@@ -61,20 +57,6 @@ class PooledSession(PsycopgSession):
         rows = super()._rows_for(statement, arguments)
         self.commit()
         return rows
-
-    def prepare(self, statements: Iterable[str]) -> None:
-        """Prepare named statements, or only read their texts."""
-        if self._prepares:
-            super().prepare(statements)
-            return
-        for name in statements:
-            self._texts[name] = self._find(name).rendered(lambda _, index: f"${index}").encode()
-            self._note_attempt(name, self._texts[name])
-
-    def bind(self, statement: str, arguments: Arguments) -> Bound:
-        """A call as bytes, with the statement's text unless it is prepared."""
-        name, values, formats, results = super().bind(statement, arguments)
-        return (name, values, formats, results) if self._prepares else (self._texts[statement], values, None, None, 1)
 
     def perform(self, bound: Bound) -> Any:
         """Perform one whole transaction: its begin, settings and commit are in the same round trip."""
@@ -106,7 +88,7 @@ def fitting_session(
             return session
         settings = session_settings(session.scope.schema, options)
         if pooling.mode is PoolMode.TRANSACTION or not pooling.prepared:
-            return PooledSession(session, settings, options.isolation, pooling.prepared)
+            return PooledSession(session, settings, options.isolation, pooling.prepared and options.reuses_plans)
         _use_settings(session, settings, options.isolation)
     except TransactionError as error:
         session.close()

@@ -131,7 +131,8 @@ class PostgreSQL(BaseDatabase):
         from hdbkit.databases._psycopg import PsycopgSession
         from hdbkit.databases._psycopg_pooled import fitting_session
 
-        session = fitting_session(PsycopgSession(connection, self.dialects, scope), target, pooling, options)
+        plain = PsycopgSession(connection, self.dialects, scope, prepares=options.reuses_plans)
+        session = fitting_session(plain, target, pooling, options)
         session.needs_primary = wants_primary(target)
         return session
 

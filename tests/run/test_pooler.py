@@ -57,6 +57,18 @@ def test_a_pooler_is_found_with_its_mode(pooled: Target, mode: str, built: Priva
             assert ENGINE.pooling(session, target) == found
 
 
+@pytest.mark.parametrize("prepares", [True, False])
+def test_statements_are_prepared_unless_each_execution_needs_a_plan_of_its_own(
+    built: PrivateServer, pooled: Target, prepares: bool
+) -> None:
+    for target in (built.target, pooled):
+        with closing(ENGINE.connect(target, options=SessionOptions(reuses_plans=prepares))) as session:
+            session.prepare(["role"])
+            assert session.rows(session.perform(session.bind("role", ()))) == [("primary",)]
+            known = session.connection.exec_(b"SELECT count(*) FROM pg_prepared_statements").get_value(0, 0)
+            assert known == b"%d" % (prepares and target is not pooled)
+
+
 def test_a_run_through_a_pooler(pooled: Target, mode: str) -> None:
     result = hdbkit.run(pooled, load=Load(virtual_users=2, rampup_s=0.2, duration_s=1, raise_error=True))
     assert result.summary["failed"] == 0

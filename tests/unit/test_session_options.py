@@ -17,12 +17,11 @@ from hdbkit.sql import Statement
 
 def test_only_options_that_are_given_are_settings_of_a_session() -> None:
     assert session_settings("", SessionOptions()) == {}
-    given = SessionOptions(statement_timeout_ms=5, parallel_workers=0, reuses_plans=False)
+    given = SessionOptions(statement_timeout_ms=5, parallel_workers=0)
     assert session_settings("own", given) == {
         "search_path": "own",
         "statement_timeout": 5,
         "max_parallel_workers_per_gather": 0,
-        "plan_cache_mode": "force_custom_plan",
     }
 
 
