@@ -244,6 +244,10 @@ class SqlSession(Session, Protocol):
     takes_arrays: bool
     """Whether a tuple can be an argument."""
 
+    def row_count(self, raw: Any) -> int:
+        """The number of rows of a raw result of ``perform``, without converting them."""
+        ...
+
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """Run a named statement, in the current transaction or in its own; the same as ``ask``."""
         ...

@@ -156,6 +156,10 @@ class DbapiSession:
         """The rows as tuples of plain values."""
         return [tuple(map(self.decoded, row)) for row in raw] if self._decodes else list(map(tuple, raw))
 
+    def row_count(self, raw: Any) -> int:
+        """The number of rows of a raw result."""
+        return len(raw)
+
     def call(self, statement: str, *arguments: Any) -> list[Row]:
         """Run a prepared statement inside a transaction."""
         return self.batch([(statement, arguments)])[0]

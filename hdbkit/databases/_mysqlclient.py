@@ -206,6 +206,10 @@ class MysqlclientSession:
         """Convert a raw result to plain values; arrays become tuples."""
         return plain(*(answer_of(raw) if isinstance(raw, bytes) else result_of(raw)))
 
+    def row_count(self, raw: Any) -> int:
+        """The number of rows of a raw result."""
+        return len(answer_of(raw)[1]) if isinstance(raw, bytes) else int(raw.num_rows())
+
     def call(self, statement: str, *arguments: Any) -> list[Row]:
         """Run a prepared statement inside a transaction."""
         return self.batch([(statement, arguments)])[0]

@@ -223,6 +223,10 @@ class PsycopgSession:
         reader.set_pgresult(raw)
         return [_plain(row) for row in reader.load_rows(0, raw.ntuples, tuple)]
 
+    def row_count(self, raw: PGresult) -> int:
+        """The number of rows of a raw result."""
+        return int(raw.ntuples)
+
     def call(self, statement: str, *arguments: Any) -> list[Row]:
         """Run a prepared statement inside a transaction."""
         return self.batch([(statement, arguments)])[0]

@@ -59,7 +59,9 @@ def test_a_statement_may_be_named_by_a_word_of_sql(target: Target, small: Small)
     read = Statement("read", "SELECT i_price FROM item WHERE i_id = :i_id", Path("own.sql"), "")
     with closing(sql_session(target, Scope("tproc_c", {"read": read}))) as session:
         session.prepare(["read"])
-        assert session.rows(session.perform(session.bind("read", (100_000,)))) == []
+        for i_id, count in ((100_000, 0), (1, 1)):
+            raw = session.perform(session.bind("read", (i_id,)))
+            assert len(session.rows(raw)) == session.row_count(raw) == count
 
 
 def test_a_session_names_the_code_that_carries_its_calls(db: SqlSession) -> None:

@@ -25,7 +25,7 @@ class TprocHUser:
     def __init__(
         self, session: Session, reader: Session, spec: TprocHSpec, load: TprocHLoad, plan: UserPlan, details: Any
     ) -> None:
-        self._reader, self._spec = reader, spec
+        self._reader, self._spec = cast(SqlSession, reader), spec
         self._source = random.Random(plan.seed)
         self._heads = Heads(plan.index, details)
         self._stream, self._order = load.stream_of(plan.index), queries_of(load, plan.index)
@@ -42,7 +42,7 @@ class TprocHUser:
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
         """The record's head with the number of rows of the result, or of those inserted or deleted."""
-        rows = raw if isinstance(raw, int) else len(self._reader.rows(raw))
+        rows = raw if isinstance(raw, int) else self._reader.row_count(raw)
         return prepared.head[:-_ROWS_BYTES] + rows.to_bytes(_ROWS_BYTES, "little")
 
     def _drawn(self) -> Sequence[Prepared]:
