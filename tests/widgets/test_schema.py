@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -97,6 +98,22 @@ def test_a_cancelled_build_ends_its_loaders_and_continues_then_it_is_checked_and
     ended(panel)
     assert connection.schema() is None
     assert panel.shared.schema is None
+
+
+def test_answers_are_checked_where_the_workload_has_a_reference(tmp_path: Path) -> None:
+    panel = SchemaPanel(Shared(target=Target(kind="duckdb", database=str(tmp_path / "h.db"))))
+    assert panel.answers.layout.display == "none"
+    panel.shared.workload = WorkloadSpec(kind="tproc_h")
+    assert panel.answers.layout.display is None
+    panel.form.inputs["scale_factor"].value = 0.01
+    panel.build.click()
+    ended(panel)
+    for checked in (False, True):
+        panel.answers.value = checked
+        panel.check.click()
+        ended(panel)
+        assert ("<td>answer of q22</td>" in panel.checks.value) is checked, text_of(panel)
+    assert "none of" in panel.checks.value
 
 
 def test_a_missing_schema_is_built_by_the_button_and_not_by_a_command(null_panel: SchemaPanel) -> None:

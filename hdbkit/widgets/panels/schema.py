@@ -24,6 +24,7 @@ from hdbkit.widgets.parts.layout import button, grid, html_table, row
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
+from hdbkit.workloads import workload
 from hdbkit.workloads.commands import build_command
 from hdbkit.workloads.present import schema_place
 
@@ -99,7 +100,7 @@ class SchemaPanel(Panel):
             self.choice.box,
             self.fields,
             self.estimate,
-            row(self.build, self.cancel, self.check, self.drop),
+            row(self.build, self.cancel, self.check, self.drop, self.answers),
             self.question,
             self.progress,
         ]
@@ -126,6 +127,7 @@ class SchemaPanel(Panel):
             self.fields.children = [
                 grid(*self.form.inputs.values(), self.loaders, min_width_px=MIN_WIDTH_PX),
             ]
+        self.answers.layout.display = None if _has_reference(spec) else "none"
         self._show_plan()
 
     def _make_buttons(self) -> None:
@@ -134,6 +136,10 @@ class SchemaPanel(Panel):
         self.check = button("Check", self.guarded(self._check), hint="row counts, indexes, routines, consistency")
         self.drop = button("Drop ...", self.guarded(self._ask), hint="asks for confirmation")
         self.cancel.disabled = True
+        self.answers = ipywidgets.Checkbox(
+            description="Check answers, too", indent=False, layout=ipywidgets.Layout(width="auto")
+        )
+        self.answers.tooltip = "compare the result of each operation with that of a reference"
         self.asked = ipywidgets.HTML()
         self.drop_it = button("Drop", self.guarded(self._drop), style="danger")
         self.keep_it = button("Keep", self.guarded(self._keep))
@@ -221,11 +227,13 @@ class SchemaPanel(Panel):
 
     def _check(self) -> None:
         target, wanted = self._target(), self.choice.spec
+        answers = self.answers.value and _has_reference(wanted)
 
         def work() -> None:
             connection = self._connect(target)
             self.shared.schema_found(target, connection.schema(wanted))
-            self._show_checks(connection.check(wanted, progress=lambda what: self.say(f"checking: {what} ...")))
+            found = connection.check(wanted, answers=answers, progress=lambda what: self.say(f"checking: {what} ..."))
+            self._show_checks(found)
             self.say("")
 
         self._busy(f"checking the schema in {target.url} ...", work)
@@ -287,3 +295,11 @@ class SchemaPanel(Panel):
         if target is None:
             raise InputError("no target is chosen; choose one in the Target panel, or set shared.target")
         return target
+
+
+def _has_reference(spec: WorkloadSpec) -> bool:
+    """Whether the answers of the workload's operations can be checked, at this scale or another."""
+    try:
+        return bool(workload(spec).answers(spec.seed))
+    except InputError:
+        return True

@@ -57,8 +57,6 @@ class _Reference:
 
     def __init__(self, scale_factor: float) -> None:
         self._work = workload(TprocHSpec(scale_factor=scale_factor, indexes=Indexes.NONE))
-        self._folder = tempfile.mkdtemp(prefix="hdbkit-answers-")
-        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
     def rows(self, query: str, values: Values) -> list[Row]:
         """The rows of a query."""
@@ -67,8 +65,10 @@ class _Reference:
 
     @cached_property
     def _session(self) -> Session:
+        folder = tempfile.mkdtemp(prefix="hdbkit-answers-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         engine = database(_REFERENCE)
-        target = Target(kind=_REFERENCE, database=str(Path(self._folder) / "reference"))
+        target = Target(kind=_REFERENCE, database=str(Path(folder) / "reference"))
         with closing(engine.schema(target, self._work)) as schema:
             schema.create(self._work.record)
             for part in self._work.parts(engine.dialects):
