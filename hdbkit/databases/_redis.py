@@ -164,16 +164,13 @@ class RedisSession:
         try:
             self._socket.sendall(text)
             reply = self._socket.recv(_BUFFER)
-            while not _is_complete(reply):
+            while not reply.endswith(b"\r\n") or (reply[:1] == b"$" and not _whole(reply)):
                 more = self._socket.recv(_BUFFER)
                 if not more:
                     break
                 reply += more
         except OSError as error:
             self._lost(error)
-        return self._result(reply, converts)
-
-    def _result(self, reply: bytes, converts: tuple[Convert, ...]) -> Raw:
         if reply[:1] != b"$":
             self._failed(reply[1:].decode(errors="replace").strip()) if reply else self._lost(None)
         start = reply.index(b"\n") + 1
@@ -208,7 +205,15 @@ class RedisSession:
         if not more:
             self._lost(None)
         self._reply += more
-        return self._result(self._reply, self._converts) if _is_complete(self._reply) else PENDING
+        reply = self._reply
+        if not reply.endswith(b"\r\n") or (reply[:1] == b"$" and not _whole(reply)):
+            return PENDING
+        if reply[:1] != b"$":
+            self._failed(reply[1:].decode(errors="replace").strip())
+        start = reply.index(b"\n") + 1
+        if start == len(reply):
+            raise RolledBackByDesign
+        return reply[start:-2], self._converts
 
     def rows(self, raw: Raw) -> list[Row]:
         """Convert the JSON of a result to plain values; arrays become tuples."""
@@ -334,11 +339,6 @@ def _function(name: str, statement: Statement) -> str:
 def _named(pairs: Any) -> dict[bytes, Any]:
     """A map of the protocol, which is a list of names and values."""
     return pairs if isinstance(pairs, dict) else dict(zip(pairs[::2], pairs[1::2], strict=True))
-
-
-def _is_complete(reply: bytes) -> bool:
-    """Whether all of a reply has arrived: one line, or one text."""
-    return reply.endswith(b"\r\n") and (reply[:1] != b"$" or _whole(reply))
 
 
 def _whole(reply: bytes) -> bool:
