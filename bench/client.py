@@ -26,7 +26,7 @@ SATURATED = 4
 THREADS = 2
 """The threads of pgbench; with more clients it is also measured with one thread per client."""
 
-W_ID = rf"\set w_id :client_id % {WAREHOUSES} + 1"
+W_ID = r"\set w_id :client_id + 1"
 D_ID = r"\set d_id random(1, 10)"
 C_ID = r"\set c_id random(1, 3000)"
 NAME_PARTS = "BAR,OUGHT,ABLE,PRI,PRES,ESE,ANTI,CALLY,ATION,EING"

@@ -7,7 +7,6 @@ time. It is calculated from the times of this run, so that it has no sampling er
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 import time
@@ -19,14 +18,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import hdbkit
-from bench.client import operations_of, scripts
+from bench.client import operations_of
 from bench.common import SETTINGS, Ended, blocks, postgres_environment, program, quick_or, scratch, show, title
+from bench.custom import CONTENT, READ, ROWS, SCALE, TRANSFER, UPDATE, Figures, example
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.config import Target
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.servers import PrivateServer, private_server
-from hdbkit.workloads.tproc_c.spec import InputRules
+from hdbkit.workloads.custom.spec import CustomSpec
 from tests.run.poolers import pgbouncer
 
 PROCESSES = 2
@@ -34,10 +34,11 @@ WAREHOUSES = 8
 DIRECT, POOLED = quick_or((200, 1000), (1000, 10_000))
 POOL = 16
 RAMPUP_S, WINDOW_S = quick_or((20, 20), (60, 90))
-WINDOW_ALONE_S = quick_or(6, 15)
+WINDOW_ALONE_S = quick_or(8, 15)
 """The window without pauses."""
+WARM_S = 8
 LOGINS_PER_S = 150
-BLOCKS = 2
+BLOCKS = quick_or(1, 3)
 WAYS = ("postgresql", "mariadb", "pgbouncer", "pgbench")
 
 
@@ -119,42 +120,45 @@ def tell_keying(what: str, target: Target, sessions: int) -> None:
         print(f"    check failed: {line.name}: {line.detail}", flush=True)
 
 
-def by_hdbkit(own: PrivateServer) -> tuple[float, float]:
+def by_hdbkit(own: PrivateServer, spec: CustomSpec) -> Figures:
     """Operations per second of sessions without pauses, and client CPU in microseconds per operation."""
-    load = hdbkit.Load(
-        virtual_users=PROCESSES,
-        sessions_per_user=DIRECT // PROCESSES,
-        rampup_s=3,
-        duration_s=WINDOW_ALONE_S,
-        input_rules=InputRules.HAMMERDB,
-        remote_warehouses=False,
-    )
-    found = hdbkit.run(own.target, load=load).summary
+    each = DIRECT // PROCESSES
+    load = hdbkit.Load(virtual_users=PROCESSES, sessions_per_user=each, rampup_s=WARM_S, duration_s=WINDOW_ALONE_S)
+    found = hdbkit.run(own.target, spec, load).summary
     return found["operations_per_s"], found["client_cpu_us_per_operation"]
 
 
-def by_pgbench(own: PrivateServer, files: list[str]) -> tuple[float, float]:
-    """The same of pgbench; what a short run takes of its CPU, logins above all, is subtracted."""
-    short, long = (_pgbench(own, files, seconds) for seconds in (2, WINDOW_ALONE_S))
-    per_s = re.search(r"tps = ([\d.]+)", long.out)
-    assert per_s, long.out
-    return float(per_s[1]), (long.cpu_s - short.cpu_s) * 1e6 / (operations_of(long) - operations_of(short))
+def by_pgbench(own: PrivateServer, schema: str, files: list[str]) -> Figures:
+    """The same of pgbench: a long run less a short one, with its logins and the first plans of each connection."""
+    short, long = (_pgbench(own, schema, files, seconds) for seconds in (WARM_S, WARM_S + WINDOW_ALONE_S))
+    done = operations_of(long) - operations_of(short)
+    return done / WINDOW_ALONE_S, (long.cpu_s - short.cpu_s) * 1e6 / done
 
 
-def _pgbench(own: PrivateServer, files: list[str], seconds: int) -> Ended:
+def _pgbench(own: PrivateServer, schema: str, files: list[str], seconds: int) -> Ended:
     command: list[str | Path] = [own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", *files]
-    counts = [f"--client={DIRECT}", f"--jobs={PROCESSES}", f"--time={seconds}"]
-    return program([*command, *counts], postgres_environment(own))
+    counts = [f"--client={DIRECT}", f"--jobs={PROCESSES}", f"--time={seconds}", f"--define=content={CONTENT}"]
+    return program([*command, *counts], postgres_environment(own, schema))
 
 
-def tell_beside(own: PrivateServer, files: list[str]) -> None:
-    """Throughput and client CPU beside pgbench with as many clients and threads."""
-    ways = {"hdbkit": partial(by_hdbkit, own), "pgbench": partial(by_pgbench, own, files)}
-    done = blocks(ways, BLOCKS)
-    rates, cpu = ([one["hdbkit"][i] / one["pgbench"][i] for one in done] for i in (0, 1))
-    notes = ["; ".join(f"{one['hdbkit'][i]:,.0f} and {one['pgbench'][i]:,.0f}" for one in done) for i in (0, 1)]
-    show(f"{DIRECT} sessions without pauses: throughput / pgbench", rates, at_least=0.95, note=f"{notes[0]} /s")
-    show(f"{DIRECT} sessions without pauses: client CPU / pgbench", cpu, at_most=1.5, note=f"{notes[1]} us")
+def tell_beside(own: PrivateServer, folder: Path) -> None:
+    """Throughput and client CPU beside pgbench with as many clients and threads, and the same statements."""
+    transfers, entries = example("tpcb-like", scale=SCALE), example("key-value", rows=ROWS)
+    for name, text in {"transfer": TRANSFER, "read": READ, "update": UPDATE}.items():
+        (folder / name).write_text(text.format(scale=SCALE, rows=ROWS), encoding="utf-8")
+    cases = (
+        ("key-value", entries, "key_value", ["-f", f"{folder / 'read'}@95", "-f", f"{folder / 'update'}@5"]),
+        ("TPC-B-like", transfers, "tpcb_like", ["-f", str(folder / "transfer")]),
+    )
+    for name, spec, schema, files in cases:
+        hdbkit.connect(own.target).build(spec)
+        ways = {"hdbkit": partial(by_hdbkit, own, spec), "pgbench": partial(by_pgbench, own, schema, files)}
+        done = blocks(ways, BLOCKS)
+        rates, cpu = ([one["hdbkit"][i] / one["pgbench"][i] for one in done] for i in (0, 1))
+        notes = ["; ".join(f"{one['hdbkit'][i]:,.0f} and {one['pgbench'][i]:,.0f}" for one in done) for i in (0, 1)]
+        what = f"{DIRECT} sessions without pauses, {name}"
+        show(f"{what}: throughput / pgbench", rates, at_least=0.95, note=f"{notes[0]} /s")
+        show(f"{what}: client CPU / pgbench", cpu, at_most=1.5, note=f"{notes[1]} us")
 
 
 def main() -> None:
@@ -174,7 +178,7 @@ def main() -> None:
                 with pgbouncer(own, "transaction", default_pool_size=POOL, max_client_conn=POOLED + 100) as target:
                     tell_keying(f"PgBouncer, {POOLED} sessions", target, POOLED)
             if "pgbench" in wanted:
-                tell_beside(own, scripts(folder))
+                tell_beside(own, folder)
 
 
 if __name__ == "__main__":
