@@ -45,6 +45,8 @@ _CLASSES = {
 }
 
 _READ_ONLY = "25006"
+_CONSUMING = "consuming input failed: "
+"""What psycopg writes before the words of the server or of libpq."""
 
 Bound = tuple[Any, ...]
 """The arguments of libpq's call: statement, values as text, formats of values (None: text), format of results; in a
@@ -198,7 +200,7 @@ class PsycopgSession:
             else:
                 return PENDING
         except Error as error:
-            self._lost(str(error))
+            self._lost(str(error).removeprefix(_CONSUMING).partition("\n")[0])
         return self._finished(received)
 
     def _one_of(self, bound: Bound, received: Sequence[PGresult]) -> PGresult:
