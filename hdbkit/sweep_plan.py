@@ -104,8 +104,10 @@ class SweepPlan(ConfigModel):
         return {(one.virtual_users, one.configuration): one.blocks for one in self.decided}
 
     @property
-    def estimated_s(self) -> float:
-        """Estimated duration of the sweep, in seconds."""
+    def estimated_s(self) -> float | None:
+        """Estimated duration of the sweep, in seconds; None where runs have no window of time."""
+        if workload(self.spec.workload or WorkloadSpec()).one_by_one:
+            return None
         max_s = [self._load(one).max_duration_s for one in self.configurations]
         runs_s = sum(max_s[planned.configuration] for planned in self.runs)
         beside_s = estimated_run_s(self.spec) - self.spec.load.max_duration_s
@@ -113,6 +115,12 @@ class SweepPlan(ConfigModel):
         if self.spec.strategy is Strategy.GRID or self.winners:
             return whole_s
         return whole_s * self.spec.blocks / self.runs[-1].block
+
+    @property
+    def time_text(self) -> str:
+        """The estimated duration of the sweep, in words."""
+        known = self.estimated_s
+        return "its duration is known after the first run" if known is None else f"about {duration_text(known)}"
 
     @property
     def rebuilds(self) -> dict[int, WorkloadSpec]:
@@ -428,13 +436,15 @@ def _check_metric(spec: SweepSpec, configurations: Sequence[Mapping[str, str]]) 
 
 def _check_budget(plan: SweepPlan) -> None:
     """Raise ``InputError`` if the plan exceeds its time budget, with the number of blocks that fit."""
-    budget_s, blocks = plan.spec.time_budget_s, plan.spec.blocks
-    if budget_s is None or plan.estimated_s <= budget_s:
+    budget_s, blocks, estimated_s = plan.spec.time_budget_s, plan.spec.blocks, plan.estimated_s
+    if budget_s is not None and estimated_s is None:
+        raise InputError("how long a run of this workload takes is not known before it; remove time_budget_s")
+    if budget_s is None or estimated_s is None or estimated_s <= budget_s:
         return
-    fit = int(budget_s / (plan.estimated_s / blocks))
+    fit = int(budget_s / (estimated_s / blocks))
     advice = f"write blocks: {fit}" if fit >= MIN_BLOCKS else "give fewer values, shorter phases, or more time"
     raise InputError(
-        f"the sweep '{plan.spec.name}' takes about {duration_text(plan.estimated_s)} for {blocks} blocks, more than "
+        f"the sweep '{plan.spec.name}' takes about {duration_text(estimated_s)} for {blocks} blocks, more than "
         f"its time_budget_s of {budget_s:.0f} ({duration_text(budget_s)}), enough for {fit}; {advice}"
     )
 

@@ -173,7 +173,10 @@ class Quickstart:
                 estimate(spec, os.cpu_count() or 1).duration_s + _CHECKS_S,
             ),
             (f"Run {users} for {duration_text(self._load.duration_s)}", self._load.max_duration_s + _FILES_S),
-            (f"Sweep, {len(planned.runs)} runs: {self._spec.question or self._spec.name}", planned.estimated_s),
+            (
+                f"Sweep, {len(planned.runs)} runs: {self._spec.question or self._spec.name}",
+                planned.estimated_s or 0.0,
+            ),
             ("Write the report", _REPORT_S),
         ]
         return [QuickStep(number, *step) for number, step in enumerate(steps, 1)]

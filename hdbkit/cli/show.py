@@ -20,7 +20,6 @@ from hdbkit.analysis.wording import about, many, plural
 from hdbkit.api import PlannedPower, Result, SweepResult
 from hdbkit.config import SweepSpec, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.config.quantities import duration_text
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.workloads import workload
@@ -311,8 +310,7 @@ def plan(planned: SweepPlan, power: PlannedPower | None) -> None:
     spec = planned.spec
     title = workload(spec.workload or WorkloadSpec()).title
     made_of = f"{len(planned.configurations)} configurations x {len(spec.virtual_users)} user counts"
-    time = f"about {duration_text(planned.estimated_s)}"
-    console.print(f"{len(planned.runs)} runs, {time}, {title}: {made_of} x {spec.blocks} blocks")
+    console.print(f"{len(planned.runs)} runs, {planned.time_text}, {title}: {made_of} x {spec.blocks} blocks")
     if spec.strategy is not Strategy.GRID:
         console.print(f"this is the first block; the search proposes {spec.asked} configurations per further block")
         if spec.end_early and planned.metric.measure is Measure.RATE:

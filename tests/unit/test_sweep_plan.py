@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdbkit.config import Load, SweepSpec, Target, sweep_spec
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec, sweep_spec
 from hdbkit.errors import InputError
 from hdbkit.run_order import in_turn
 from hdbkit.sweep_plan import SweepPlan, extended, new_sweep_id, plan_sweep, run_plan, with_winners
@@ -137,6 +137,14 @@ def test_a_run_knows_its_place() -> None:
     assert run.sweep.settings == plan.configurations[planned.configuration]
     assert (run.load.virtual_users, run.load.duration_s) == (planned.virtual_users, 7)
     assert f"-u{planned.virtual_users}-" in run.run_id
+
+
+def test_the_duration_of_runs_without_a_window_is_not_known() -> None:
+    unknown = spec(workload=WorkloadSpec(kind="tproc_h"))
+    plan = plan_sweep(TARGET, unknown, "s")
+    assert (plan.estimated_s, plan.time_text) == (None, "its duration is known after the first run")
+    with pytest.raises(InputError, match="remove time_budget_s"):
+        plan_sweep(TARGET, unknown.with_(time_budget_s=3600), "s")
 
 
 def test_the_time_is_estimated_from_the_phases() -> None:

@@ -13,7 +13,6 @@ import hdbkit
 from hdbkit import api
 from hdbkit.analysis.wording import many
 from hdbkit.config import SweepSpec, Target
-from hdbkit.config.quantities import duration_text
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.sweep_plan import SweepPlan
@@ -294,7 +293,7 @@ def plan_html(plan: Any) -> str:
     return (
         f"<b>{many(len(plan.runs), 'run')}</b>: {many(len(plan.configurations), 'configuration')} x "
         f"{many(len(spec.virtual_users), 'user count')} x {spec.blocks} blocks; "
-        f"<b>about {duration_text(plan.estimated_s)}</b>. The first value of each setting or option is "
+        f"<b>{plan.time_text}</b>. The first value of each setting or option is "
         f"the baseline.{more}"
     )
 
