@@ -16,7 +16,7 @@ from pydantic import Field
 
 from hdbkit.arrivals import operations_per_s
 from hdbkit.config import Target
-from hdbkit.config.load import AnyLoad, Load
+from hdbkit.config.load import AnyLoad, Load, by_steps
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.config.words import option_words
@@ -98,8 +98,10 @@ class RunPlan(ConfigModel):
     def command(self) -> str:
         """The command line that repeats the run; defaults are omitted."""
         words = ["hdbkit", "run", self.target.given, *self.workload.words]
+        implied = by_steps(self.load.steps) if self.load.steps else {}
         for name, value in self.load.model_dump(mode="json", exclude_defaults=True).items():
-            words += option_words(name, value)
+            if implied.get(name) != value:
+                words += option_words(name, value)
         return shlex.join([*words, *(["--label", self.label] if self.label else [])])
 
 

@@ -207,7 +207,7 @@ class Load(Extensible):
         """Rename keys of earlier versions; steps decide the length of the window, and how many users there are."""
         values = {_RENAMED.get(name, name): value for name, value in values.items()}
         return (
-            {**_by_steps(values["steps"]), **values, "steps": joined(values["steps"])}
+            {**by_steps(values["steps"]), **values, "steps": joined(values["steps"])}
             if values.get("steps")
             else values
         )
@@ -291,7 +291,7 @@ class Load(Extensible):
         return starting_s(dict(self)) + max(self.rampup_s, self.rampup_max_s) + self.duration_s
 
 
-def _by_steps(text: str | Sequence[str]) -> dict[str, Any]:
+def by_steps(text: str | Sequence[str]) -> dict[str, Any]:
     """The fields of a load that follow from its steps; nothing from steps that cannot be read."""
     try:
         steps = parse_steps(joined(text))

@@ -157,6 +157,13 @@ def new_plan(target: Target, workload: WorkloadSpec = ONE) -> RunPlan:
     return RunPlan(run_id="run-1", target=target, workload=workload, load=Load())
 
 
+def test_the_command_of_a_run_leaves_out_what_its_steps_decide() -> None:
+    target, load = Target.parse("nulldb://db1/"), Load(steps="5 s at 2 users; 5 s at 4 users")
+    assert load.duration_s == 10
+    plan = RunPlan(run_id="run-1", target=target, workload=ONE, load=load)
+    assert plan.command == ("hdbkit run nulldb://db1/ --warehouses 1 --steps '5 s at 2 users; 5 s at 4 users'")
+
+
 def test_a_target_that_was_given_by_name_is_typed_by_name(named: Path) -> None:
     lab = Target.parse("lab")
     assert lab.given == "lab"
