@@ -75,8 +75,11 @@ class _Cursor:
     def execute(self, text: str, values: Any = None) -> None:
         """Run a command, at most for the session's timeout."""
         self._has_rows = _reads(text)
+        began = time.monotonic()
         with self._session.limited():
             self._session.connection.execute(text, values)
+        if self._has_rows:
+            self._session.require_in_time(began)
 
     def executemany(self, text: str, values: Any) -> None:
         """Run a command with each of the values."""
@@ -153,6 +156,14 @@ class DuckdbSession(DbapiSession):
         finally:
             over.set()
             waiting.join()
+
+    def require_in_time(self, began: float) -> None:
+        """Raise the error of an interrupt if a query took longer than the timeout: the interrupt came too late."""
+        import duckdb
+
+        timeout_s = self._options.statement_timeout_ms / 1000
+        if timeout_s and time.monotonic() - began > timeout_s:
+            raise duckdb.InterruptException(f"the query took longer than {timeout_s:g} s")
 
     def close(self) -> None:
         """Close the file; never raises."""

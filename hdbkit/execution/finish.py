@@ -38,7 +38,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     if manifest.clock is None:  # no operation has begun
         return manifest
     samples = _with_edges(read_lines(folder.spools / "counters.ndjson"))
-    clock = _with_window(manifest.clock, samples)
+    clock = _with_window(manifest.clock, samples, from_start=manifest.one_by_one and manifest.phases[0].measured)
     manifest = manifest.model_copy(update={"clock": clock})
     start_ns = clock.start_monotonic_ns
     seconds, counts = write_operations(
@@ -151,7 +151,8 @@ def _edges_read(samples: list[dict[str, Any]]) -> CheckLine:
     return CheckLine(name=name, passed=passed, detail=f"the schema's count took {detail}")
 
 
-def _with_window(clock: Clock, samples: list[dict[str, Any]]) -> Clock:
+def _with_window(clock: Clock, samples: list[dict[str, Any]], *, from_start: bool) -> Clock:
+    """The clock with the window between the counts, or ``from_start`` of the users, where every operation counts."""
     found = {}
     for row in samples:
         if row["name"] == columns.COUNTED and row["edge"] in ("start", "end"):
@@ -159,6 +160,8 @@ def _with_window(clock: Clock, samples: list[dict[str, Any]]) -> Clock:
             found[f"window_{row['edge']}_us"] = _us(middle, clock.start_monotonic_ns)
     if len(found) < 2:
         found = {}
+    elif from_start:
+        found["window_start_us"] = 0
     return clock.model_copy(update=found)
 
 
