@@ -171,4 +171,5 @@ def test_a_rollback_by_design_is_no_error_in_the_log_of_the_server(built: Privat
             with pytest.raises(RolledBackByDesign):
                 session.perform(bound)
             assert session.query("count_new_orders") == before
-        assert read_since(built.place.log, seen) == ""
+        written = read_since(built.place.log, seen)  # a checkpoint may have ended as well
+        assert not any(level in written for level in ("ERROR", "WARNING", "FATAL", "STATEMENT")), written
