@@ -16,6 +16,7 @@ from hdbkit.api.discovery import databases, password_place
 from hdbkit.api.engines import check_engine, engines, new_engine, operations
 from hdbkit.api.first_result import Quickstart, QuickstartResult, QuickStep, StepState, quickstart
 from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
+from hdbkit.api.importing import Imported, import_hammerdb
 from hdbkit.api.kept import remove_server, servers, start_server, stop_server
 from hdbkit.api.planned_power import PlannedPower, planned_power
 from hdbkit.api.profiles import Profile, history, profile, profiles
@@ -36,6 +37,7 @@ __all__ = [
     "DropResult",
     "Estimate",
     "Gate",
+    "Imported",
     "LiveView",
     "PlannedPower",
     "Profile",
@@ -66,6 +68,7 @@ __all__ = [
     "engines",
     "estimate",
     "history",
+    "import_hammerdb",
     "new_engine",
     "open_target",
     "operations",

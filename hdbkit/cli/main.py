@@ -9,7 +9,19 @@ from typing import Annotated
 
 import typer
 
-from hdbkit.cli import agent, batching, comparing, engine, looking, measuring, profiling, schema, server, show
+from hdbkit.cli import (
+    agent,
+    batching,
+    comparing,
+    engine,
+    importing,
+    looking,
+    measuring,
+    profiling,
+    schema,
+    server,
+    show,
+)
 from hdbkit.cli.exits import guarded
 from hdbkit.errors import InputError
 from hdbkit.files import is_utf8
@@ -28,6 +40,7 @@ schema.add_to(app)
 measuring.add_to(app)
 profiling.add_to(app)
 batching.add_to(app)
+importing.add_to(app)
 server.add_to(app)
 engine.add_to(app)
 agent.add_to(app)

@@ -30,8 +30,14 @@ ALLOWED = {
 """Where an engine's name is needed; nothing may be decided by it."""
 WORKLOAD = re.compile(r"nopm|new[ _-]?order|warehouse|(?<![a-z])w_id|tproc", re.IGNORECASE)
 """Words of one workload."""
-OF_THE_WORKLOAD = ("hdbkit/workloads/tproc_c/", "hdbkit/workloads/tproc_h/", "hdbkit/results/version_1.py")
-"""The packages of built-in workloads, and the reader of run folders from before workloads declared their metrics."""
+OF_THE_WORKLOAD = (
+    "hdbkit/workloads/tproc_c/",
+    "hdbkit/workloads/tproc_h/",
+    "hdbkit/results/version_1.py",
+    "hdbkit/hammerdb/keys.yaml",
+)
+"""The packages of built-in workloads, the reader of run folders from before workloads declared their metrics, and
+the table of another tool's keys, which is data: code reads names from it and decides by none."""
 
 
 def engine_names() -> set[str]:

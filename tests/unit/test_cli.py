@@ -41,6 +41,7 @@ VERBS = {
     "stop": "Running.stop",
     "recover": "Running.recover",
     "report": "Result.report",
+    "import-hammerdb": "import_hammerdb",
     "engine check": "check_engine",
     "engine list": "engines",
     "engine new": "new_engine",

@@ -1,0 +1,45 @@
+"""The command that imports settings of another tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hdbkit import api
+from hdbkit.cli import show
+from hdbkit.cli.schema import AsJson
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("import-hammerdb", epilog="Example: hdbkit import-hammerdb script.tcl --folder imported")(_import)
+
+
+def _import(
+    file: Annotated[
+        Path, typer.Argument(help="a script (.tcl, .py) or a database's configuration (.xml) of HammerDB")
+    ],
+    folder: Annotated[Path, typer.Option(help="where targets.yaml and run.yaml are written")] = Path("imported"),
+    benchmark: Annotated[
+        str | None, typer.Option(help="TPC-C or TPC-H [default: what the file chooses, else TPC-C]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Translate the settings of a HammerDB script or configuration into a target and a load; nothing is executed."""
+    done = api.import_hammerdb(file, folder, benchmark=benchmark)
+    if as_json:
+        commands = {"build": done.build_command, "run": done.run_command}
+        left_out = show.frame_json(done.left_out)
+        show.print_json({"files": list(map(str, done.files)), "commands": commands, "left_out": left_out})
+        return
+    if len(done.left_out):
+        show.console.print("without a counterpart:")
+        show.console.print(show.table(done.left_out))
+    for line in (
+        *(f"wrote {path}" for path in done.files),
+        f"build: {done.build_command}",
+        f"run: {done.run_command}",
+    ):
+        show.console.print(line, markup=False, soft_wrap=True)

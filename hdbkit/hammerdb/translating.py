@@ -1,0 +1,271 @@
+"""Settings of HammerDB as a target, a workload, options of a build and a load. The table is ``keys.yaml``.
+
+A password, and a value whose key is unknown, appears neither in the files nor in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.files import Lines, read_yaml, validate
+from hdbkit.config.problems import did_you_mean
+from hdbkit.errors import ConfigErrors, Problem
+from hdbkit.hammerdb.reading import Given
+from hdbkit.workloads import models
+
+_PARTS = ("target", "workload", "build", "load")
+_COMPUTED = "the value is computed when the script runs; give it yourself"
+_ACTION = "it is not a setting; nothing of it was read or executed"
+_IN_DICTIONARY = "dictionary key value"
+_ARGUMENTS = {"dbset": "key value", "diset": _IN_DICTIONARY, "giset": _IN_DICTIONARY, "vuset": "key value"}
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What a file of HammerDB becomes."""
+
+    target: Target | None
+    """None if hdbkit has no engine for the database."""
+    workload: WorkloadSpec
+    loaders: int | None
+    load: Load
+    left_out: tuple[tuple[int, str, str], ...]
+    """What has no counterpart: its line, its name, the reason."""
+
+
+@cache
+def table() -> Mapping[str, Any]:
+    """The content of ``keys.yaml``."""
+    content: Mapping[str, Any] = read_yaml(Path(__file__).with_name("keys.yaml"))[0]
+    return content
+
+
+def translate(given: Sequence[Given], source: str, benchmark: str | None = None) -> Translation:
+    """Translate the settings of a file.
+
+    Args:
+        given: what :func:`~hdbkit.hammerdb.reading.read_settings` returned.
+        source: the file, for errors.
+        benchmark: which benchmark's settings to take; None: what the file chooses, else the first.
+
+    Raises:
+        ConfigErrors: with all errors of the file.
+    """
+    work = _Translator()
+    work.choose(given, benchmark)
+    for one in given:
+        work.take(one)
+    if work.problems:
+        raise ConfigErrors(source, work.ordered)
+    return work.result(source)
+
+
+@dataclass
+class _Translator:
+    problems: list[Problem] = field(default_factory=list)
+    left_out: list[tuple[int, str, str]] = field(default_factory=list)
+    database: str = ""
+    benchmark: str = ""
+    fields: dict[str, dict[str, Any]] = field(default_factory=lambda: {one: {} for one in _PARTS})
+    lines: dict[str, Lines] = field(default_factory=lambda: {one: {} for one in _PARTS})
+
+    @property
+    def ordered(self) -> list[Problem]:
+        return sorted(self.problems, key=lambda one: one.line or 0)
+
+    def wrong(self, one: Given, where: str, what: str) -> None:
+        self.problems.append(Problem(where, what, one.line))
+
+    def choose(self, given: Sequence[Given], benchmark: str | None) -> None:
+        """Find the database and the benchmark, which decide about the meaning of all other settings."""
+        benchmarks = table()["benchmarks"]
+        self.benchmark = next(iter(benchmarks))
+        for one in given:
+            if one.command == "root":
+                self._choose_root(one)
+            elif one.command == "dbset" and one.arguments and len(one.arguments) == 2:
+                self._choose_by_dbset(one, *one.arguments)
+        if benchmark is not None:
+            self._choose_benchmark(Given(0, "benchmark", ()), benchmark)
+        if not self.database and not self.problems:
+            self.problems.append(Problem("dbset", "the script chooses no database; add: dbset db NAME"))
+
+    def _choose_root(self, one: Given) -> None:
+        roots = {entry["root"]: name for name, entry in table()["databases"].items()}
+        root = str(one.arguments[0]) if one.arguments else ""
+        self.database = roots.get(root, "")
+        if not self.database:
+            self.wrong(one, root, f"is not the configuration of a database ({', '.join(roots)})")
+
+    def _choose_by_dbset(self, one: Given, key: str | None, value: str | None) -> None:
+        if key in {"db", "bm"} and value is None:
+            self.wrong(one, f"dbset {key}", "must be a constant, since it decides what all other settings mean")
+        elif key == "db":
+            known = list(table()["databases"])
+            self.database = str(value).lower()
+            if self.database not in known:
+                self.wrong(one, "dbset db", f"'{value}' is not a database ({', '.join(known)})")
+        elif key == "bm":
+            self._choose_benchmark(one, str(value))
+        else:
+            self.wrong(one, "dbset", f"the key is db or bm, not '{key}'")
+
+    def _choose_benchmark(self, one: Given, value: str) -> None:
+        for name, entry in table()["benchmarks"].items():
+            if value.upper() in {name, entry["also"]}:
+                self.benchmark = name
+                return
+        self.wrong(one, one.command, f"'{value}' is not a benchmark ({', '.join(table()['benchmarks'])})")
+
+    def take(self, one: Given) -> None:
+        """Translate one command."""
+        if one.command == "root":
+            return
+        if one.command not in _ARGUMENTS:
+            if one.command not in {name for _, name, _ in self.left_out}:
+                self.left_out.append((one.line, one.command, _ACTION))
+            return
+        words = _ARGUMENTS[one.command]
+        if one.arguments is None or len(one.arguments) != len(words.split()):
+            count = "named arguments" if one.arguments is None else f"{len(one.arguments)}"
+            self.wrong(one, one.command, f"takes {len(words.split())} arguments ({words}), not {count}")
+        elif one.command == "vuset":
+            self._set(one, "vuset", table()["vuset"], *one.arguments)
+        elif one.command == "giset":
+            self._generic(one, *one.arguments)
+        elif one.command == "diset" and self.database in table()["databases"]:
+            self._dictionary(one, *one.arguments)
+
+    def _generic(self, one: Given, dictionary: str | None, key: str | None, _value: str | None) -> None:
+        known = table()["generic"]
+        if dictionary not in known:
+            self.wrong(
+                one, "giset", f"unknown dictionary '{dictionary}'.{did_you_mean(str(dictionary), list(known))}"
+            )
+        else:
+            self.left_out.append((one.line, f"{dictionary} {key}", _reason(known[dictionary])))
+
+    def _dictionary(self, one: Given, dictionary: str | None, key: str | None, value: str | None) -> None:
+        known = table()["dictionaries"]
+        if dictionary not in known:
+            hint = did_you_mean(str(dictionary), list(known))
+            self.wrong(one, "diset", f"unknown dictionary '{dictionary}' ({', '.join(known)}).{hint}")
+            return
+        keys = keys_of(self.database, str(dictionary))
+        others = {entry["dictionary"] for entry in table()["benchmarks"].values()} - {self._entry["dictionary"]}
+        if key in keys and dictionary in others:
+            self.left_out.append((one.line, f"{dictionary} {key}", f"the benchmark is {self.benchmark}"))
+        else:
+            self._set(one, f"diset {dictionary}", keys, key, value)
+
+    @property
+    def _entry(self) -> Mapping[str, Any]:
+        entry: Mapping[str, Any] = table()["benchmarks"][self.benchmark]
+        return entry
+
+    def _set(self, one: Given, where: str, keys: Mapping[str, Any], key: str | None, value: str | None) -> None:
+        rule = keys.get(str(key))
+        name = f"{where.removeprefix('diset ')} {key}"
+        if rule is None:
+            self.wrong(one, where, f"unknown key '{key}'.{did_you_mean(str(key), list(keys))}")
+        elif "none" in rule:
+            self.left_out.append((one.line, name, _reason(rule["none"])))
+        elif value is None or value in rule.get("computed", ()):
+            self.left_out.append((one.line, name, _COMPUTED))
+        else:
+            self._keep(one, name, rule, value)
+
+    def _keep(self, one: Given, name: str, rule: Mapping[str, Any], value: str) -> None:
+        part, _, into = rule["to"].partition(".")
+        values = rule.get("values", {})
+        try:
+            made = values[value.lower()] if value.lower() in values else _AS[rule.get("as", "text")](value)
+        except ValueError as error:
+            self.wrong(one, name, str(error))
+            return
+        outer, _, inner = into.partition(".")
+        if made is None:
+            if part != "target":  # another key of the same target may have named it
+                self.fields[part].pop(outer, None)
+            return
+        self.fields[part][outer] = {**self.fields[part].get(outer, {}), inner: made} if inner else made
+        self.lines[part][outer,] = one.line
+
+    def result(self, source: str) -> Translation:
+        """The models of the collected fields. Raises ``ConfigErrors`` with the errors of all of them."""
+        kind = table()["databases"][self.database]["kind"]
+        found = models()[self._entry["workload"]]
+        loaders = self.fields["build"].pop("loaders", None)
+        spec = {"kind": self._entry["workload"], **self.fields["workload"], **self.fields["build"]}
+        load = {**self._entry["load"], **self.fields["load"]}
+        target = {"kind": kind, **self.fields["target"]}
+        lines = {"workload": self.lines["workload"] | self.lines["build"]}
+        if loaders is not None and loaders < 1:
+            self.problems.append(Problem("loaders", "must be 1 or more", self.lines["build"]["loaders",]))
+        checked_spec = self._checked(source, spec, found.spec_model, lines["workload"])
+        checked_load = self._checked(source, load, found.load_model, self.lines["load"])
+        checked_target = self._checked(source, target, Target, self.lines["target"]) if kind else None
+        if not kind:
+            self.left_out.insert(
+                0, (0, self.database, "hdbkit has no engine for this database; no target is written")
+            )
+        if self.problems or checked_spec is None or checked_load is None:
+            raise ConfigErrors(source, self.ordered)
+        return Translation(checked_target, checked_spec, loaders, checked_load, tuple(self.left_out))
+
+    def _checked(self, source: str, content: dict[str, Any], model: Any, lines: Lines) -> Any:
+        try:
+            return validate(content, model, source, lines)
+        except ConfigErrors as error:
+            self.problems += error.problems
+            return None
+
+
+def keys_of(database: str, dictionary: str) -> dict[str, Any]:
+    """The keys of a database's dictionary as scripts write them, with what each becomes."""
+    prefix = table()["databases"][database]["prefix"]
+    rules = table()["dictionaries"][dictionary].items()
+    mine = {stem: rule for stem, rule in rules if database in rule.get("only", [database])}
+    named = prefix or f"{database}_"
+    return {f"{named if stem == _DRIVER else prefix}{stem}": rule for stem, rule in mine.items()}
+
+
+def _reason(named: str) -> str:
+    return str(table()["reasons"].get(named, named))
+
+
+def _integer(value: str) -> int:
+    if not (value.isascii() and value.removeprefix("-").isdigit() and len(value) <= _MAX_DIGITS):
+        raise ValueError(f"must be a whole number, not '{value[:_MAX_SHOWN]}'")
+    return int(value)
+
+
+def _number(value: str) -> float:
+    try:
+        found = float(value)
+    except ValueError:
+        raise ValueError(f"must be a number, not '{value[:_MAX_SHOWN]}'") from None
+    return found
+
+
+def _flag(value: str) -> bool:
+    if value.lower() not in {"true", "false", "1", "0"}:
+        raise ValueError(f"must be true or false, not '{value[:_MAX_SHOWN]}'")
+    return value.lower() in {"true", "1"}
+
+
+_DRIVER = "driver"
+_MAX_DIGITS = 18
+_MAX_SHOWN = 40
+_AS: Mapping[str, Callable[[str], Any]] = {
+    "text": str,
+    "integer": _integer,
+    "number": _number,
+    "flag": _flag,
+    "minutes": lambda value: 60 * _integer(value),
+}

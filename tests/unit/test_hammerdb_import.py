@@ -1,0 +1,126 @@
+"""Import of HammerDB's settings: every key has a meaning, nothing is executed, no password is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hdbkit import api
+from hdbkit.config import Load, Target, read_params
+from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.hammerdb.tcl import Unclosed, commands
+from hdbkit.hammerdb.translating import keys_of, table
+
+BENCHMARKS = {entry["dictionary"]: name for name, entry in table()["benchmarks"].items()}
+DATABASE = next(name for name, entry in table()["databases"].items() if entry["prefix"] == "pg_")
+HOSTILE = "kx9_not_for_files"
+
+
+def test_words_of_tcl_follow_its_quoting() -> None:
+    text = '# a comment; not {a command\nfirst {a $b} "c d" \\\n  e\\ f; second $x [third "]"]\n'
+    assert [(one.line, one.words) for one in commands(text)] == [
+        (2, ("first", "a $b", "c d", "e f")),
+        (3, ("second", None, None)),
+    ]
+
+
+@pytest.mark.parametrize("text", ["a\nb {c", 'a\nb "c', "a\nb [c"])
+def test_an_unclosed_mark_has_its_line(text: str) -> None:
+    with pytest.raises(Unclosed) as caught:
+        commands(text)
+    assert caught.value.line == 2
+
+
+@pytest.mark.parametrize("dictionary", BENCHMARKS)
+@pytest.mark.parametrize("database", table()["databases"])
+def test_every_key_is_translated_or_listed_and_kinds_of_files_agree(
+    database: str, dictionary: str, tmp_path: Path
+) -> None:
+    samples = {"integer": "3", "minutes": "3", "number": "10", "flag": "true"}
+    settings = [
+        (name, key, next(iter(rule.get("values", {})), None) or samples.get(rule.get("as", "text"), HOSTILE))
+        for name in ("connection", dictionary)
+        for key, rule in keys_of(database, name).items()
+    ]
+    bm = BENCHMARKS[dictionary]
+    tcl = [f"dbset db {database}", f"dbset bm {bm}", *(f"diset {d} {k} {{{v}}}" for d, k, v in settings)]
+    python = [
+        f"dbset('db','{database}')",
+        f"dbset('bm','{bm}')",
+        *(f"diset({d!r},{k!r},{v!r})" for d, k, v in settings),
+    ]
+    root = table()["databases"][database]["root"]
+    xml = [f"<{root}>", *(f"<{d}><x><{k}>{v}</{k}></x></{d}>" for d, k, v in settings), f"</{root}>"]
+    found = []
+    for suffix, lines in (("tcl", tcl), ("py", python), ("xml", xml)):
+        (tmp_path / f"in.{suffix}").write_text("\n".join(lines))
+        done = api.import_hammerdb(tmp_path / f"in.{suffix}", tmp_path / suffix, benchmark=bm)
+        found.append({path.name: path.read_text() for path in done.files})
+        rules = [(d, k, keys_of(database, d)[k]) for d, k, _ in settings]
+        assert {f"{d} {k}" for d, k, rule in rules if "none" in rule} <= {*done.left_out["setting"]}
+        load = read_params(tmp_path / suffix / "run.yaml", Load)
+        for _, _, rule in rules:
+            if rule.get("as") == "minutes":
+                assert getattr(load, rule["to"].removeprefix("load.")) == 180
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_script_becomes_a_target_and_a_load_without_its_password(tmp_path: Path) -> None:
+    script = tmp_path / "in.tcl"
+    script.write_text(
+        f"dbset db {DATABASE}\ndiset connection pg_host db1\ndiset connection pg_port 5433\n"
+        f"diset tpcc pg_user bench\ndiset tpcc pg_pass {HOSTILE}\ndiset tpcc pg_superuserpass {HOSTILE}\n"
+        f"diset tpcc pg_count_ware [exec touch {tmp_path}/executed]\nvuset vu 8\nfile delete in.tcl\n"
+    )
+    done = api.import_hammerdb(script, tmp_path / "out")
+    target = Target.parse("hammerdb", tmp_path / "out" / "targets.yaml")
+    assert (target.host, target.port, target.user) == ("db1", 5433, "bench")
+    assert read_params(tmp_path / "out" / "run.yaml", Load).virtual_users == 8
+    assert not (tmp_path / "executed").exists()
+    assert [line for line in done.left_out["line"] if line > 6] == [7, 9]
+    assert HOSTILE not in "".join(path.read_text() for path in done.files) + done.left_out.to_csv() + done.run_command
+
+
+def test_all_errors_are_reported_together_and_nothing_is_written(tmp_path: Path) -> None:
+    script = tmp_path / "in.py"
+    script.write_text(
+        f"dbset('db', '{DATABASE}')\ndiset('tpcc', 'pg_rampup')\ndiset('tpcx', 'pg_rampup', 1)\n"
+        f"diset('tpcc', 'pg_ramup', '{HOSTILE}')\ndiset('tpcc', 'pg_duration', 'long')\nvuset('vu', 2, 3)\n"
+    )
+    with pytest.raises(ConfigErrors) as caught:
+        api.import_hammerdb(script, tmp_path / "out")
+    assert [one.line for one in caught.value.problems] == [2, 3, 4, 5, 6]
+    assert "Did you mean 'pg_rampup'?" in str(caught.value)
+    assert HOSTILE not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.tcl", b"\xff\xfe\x00", "cannot be read as text"),
+        ("a.tcl", b"dbset db\0", "not a text file"),
+        ("hammer.db", b"SQLite format 3\0", "stored jobs cannot be imported"),
+        ("a.txt", b"", "must be a script"),
+        ("a.tcl", b"vuset vu 1", "chooses no database"),
+        ("a.py", b"dbset(", "not valid Python"),
+        ("a.xml", b"<hammerdb><a></hammerdb>", "not valid XML"),
+        ("a.xml", b"<databases/>", "is not the configuration of a database"),
+        ("a.xml", b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", "DOCTYPE"),
+    ],
+)
+def test_a_wrong_file_is_one_clear_error(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        api.import_hammerdb(tmp_path / name, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_exist_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "in.tcl").write_text(f"dbset db {DATABASE}")
+    (tmp_path / "run.yaml").write_text("mine")
+    with pytest.raises(InputError, match="nothing was written"):
+        api.import_hammerdb(tmp_path / "in.tcl", tmp_path)
+    assert (tmp_path / "run.yaml").read_text() == "mine"
+    assert not (tmp_path / "targets.yaml").exists()
