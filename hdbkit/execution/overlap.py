@@ -182,6 +182,7 @@ def overlap(users: Sequence[VirtualUser], waiting: Waiting) -> End:
         serving.begin_due()
         serving.receive(shared.fields[STOP_AT_NS])
         if serving.raised:
+            serving.finish()
             return End.RAISED
     return End.LIMIT
 

@@ -1,8 +1,8 @@
 """Several virtual users in one client process, on blocking sessions: one operation at a time, in turns.
 
 The next turn goes to the user whose operation is due first; without keying and thinking times, to the user that has
-waited longest. Each user has its
-own session, pacing, limit and errors, and the operation itself is run by the same measured loop.
+waited longest. Each user has its own session, pacing, limit and errors, and the operation itself is run by the same
+measured loop.
 """
 
 from __future__ import annotations

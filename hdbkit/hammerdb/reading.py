@@ -92,6 +92,9 @@ def _python_statement(node: ast.stmt) -> Given:
 
 
 def _python_value(node: ast.expr) -> str | None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        number = _python_value(node.operand)
+        return None if number is None else f"-{number}"
     if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str):
         return str(node.value).lower() if isinstance(node.value, bool) else str(node.value)
     return None

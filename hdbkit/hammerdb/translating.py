@@ -60,7 +60,7 @@ def translate(given: Sequence[Given], source: str, benchmark: str | None = None)
     work.choose(given, benchmark)
     for one in given:
         work.take(one)
-    if work.problems:
+    if work.database not in table()["databases"]:
         raise ConfigErrors(source, work.ordered)
     return work.result(source)
 

@@ -72,11 +72,14 @@ def test_a_script_becomes_a_target_and_a_load_without_its_password(tmp_path: Pat
         f"dbset db {DATABASE}\ndiset connection pg_host db1\ndiset connection pg_port 5433\n"
         f"diset tpcc pg_user bench\ndiset tpcc pg_pass {HOSTILE}\ndiset tpcc pg_superuserpass {HOSTILE}\n"
         f"diset tpcc pg_count_ware [exec touch {tmp_path}/executed]\nvuset vu 8\nfile delete in.tcl\n"
+        "diset tpcc pg_raiseerror true\ndiset tpcc pg_num_vu 3\ndiset tpcc pg_dbase lab\n"
     )
     done = api.import_hammerdb(script, tmp_path / "out")
     target = Target.parse("hammerdb", tmp_path / "out" / "targets.yaml")
     assert (target.host, target.port, target.user) == ("db1", 5433, "bench")
-    assert read_params(tmp_path / "out" / "run.yaml", Load).virtual_users == 8
+    load = read_params(tmp_path / "out" / "run.yaml", Load)
+    assert (load.virtual_users, load.raise_error, target.database) == (8, True, "lab")
+    assert done.build_command.endswith("--loaders 3")
     assert not (tmp_path / "executed").exists()
     assert [line for line in done.left_out["line"] if line > 6] == [7, 9]
     assert HOSTILE not in "".join(path.read_text() for path in done.files) + done.left_out.to_csv() + done.run_command
@@ -87,10 +90,11 @@ def test_all_errors_are_reported_together_and_nothing_is_written(tmp_path: Path)
     script.write_text(
         f"dbset('db', '{DATABASE}')\ndiset('tpcc', 'pg_rampup')\ndiset('tpcx', 'pg_rampup', 1)\n"
         f"diset('tpcc', 'pg_ramup', '{HOSTILE}')\ndiset('tpcc', 'pg_duration', 'long')\nvuset('vu', 2, 3)\n"
+        "vuset('vu', -2)\n"
     )
     with pytest.raises(ConfigErrors) as caught:
         api.import_hammerdb(script, tmp_path / "out")
-    assert [one.line for one in caught.value.problems] == [2, 3, 4, 5, 6]
+    assert [one.line for one in caught.value.problems] == [2, 3, 4, 5, 6, 7]
     assert "Did you mean 'pg_rampup'?" in str(caught.value)
     assert HOSTILE not in str(caught.value)
     assert not (tmp_path / "out").exists()

@@ -85,7 +85,7 @@ def test_what_was_never_begun_is_backlog_and_saturates_the_load(tmp_path: Path) 
     assert "use a lower rate" in kept.detail
     killed = run.manifest.model_copy(update={"result": {**summarize(run.folder, run.manifest), "clients_lost": 1}})
     kept = next(one for one in check_run(run.folder, killed) if one.name == "schedule kept")
-    assert kept.detail.endswith(": 1 client ended early, and nobody began what its users had to do")
+    assert kept.detail.endswith(": 1 client ended early, so operations of its users did not begin")
 
 
 def test_what_the_limit_gives_up_is_skipped_and_no_backlog(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def _schedule_kept(run: _Run) -> Line:
     if not found["saturated"]:
         return True, detail
     if lost := run.result["clients_lost"]:
-        return False, f"{detail}: {many(lost, 'client')} ended early, and nobody began what its users had to do"
+        return False, f"{detail}: {many(lost, 'client')} ended early, so operations of its users did not begin"
     return False, f"{detail}: the load was saturated; use a lower rate, or more users if the server has capacity left"
 
 
