@@ -123,7 +123,7 @@ def test_a_missing_index_is_reported_before_a_run(
 def test_a_run_that_finishes_states_which_statement_of_its_checks_is_running(
     built: PrivateServer, owner: psycopg.Connection[tuple[object, ...]]
 ) -> None:
-    running = hdbkit.start(built.target, load=Load(rampup_s=0, duration_s=2, mix={"payment": 1}))
+    running = hdbkit.start(built.target, load=Load(rampup_s=0, duration_s=4, mix={"payment": 1}))
     until(lambda: running.status.value == "measuring", "it measures")
     owner.execute("BEGIN")
     owner.execute("LOCK TABLE item")  # which payments do not read

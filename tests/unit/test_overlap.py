@@ -19,7 +19,7 @@ from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import VirtualUser
 from hdbkit.results.columns import Outcome
 from hdbkit.results.spool import read_spools
-from tests.unit.test_turns import done, users
+from tests.unit.test_turns import done, one_pauses, users
 
 Attempt = Callable[[Any], Any]
 
@@ -115,13 +115,10 @@ def test_one_failure_ends_all_if_the_run_asks_for_that(tmp_path: Path) -> None:
 
 
 def test_a_user_that_pauses_after_failures_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = users(tmp_path, 2, seconds=0.5, latency_us=1000, error_rate=1, error_class="resources")
-    for user, pause_s in zip(two, (10.0, 0.0), strict=True):
-        monkeypatch.setattr(user.failures, "pause_s", lambda _, pause_s=pause_s: pause_s)
+    two = users(tmp_path, 2, seconds=60, latency_us=1000, error_rate=1, error_class="resources")
+    one_pauses(two, monkeypatch, until=6)
     assert serve(two) is End.STOPPED
-    counts = done(tmp_path)
-    assert counts[0] == 1
-    assert counts[1] > 5
+    assert done(tmp_path) == {0: 1, 1: 6}
 
 
 @pytest.mark.parametrize("lost_in", ["sending", "receiving"])

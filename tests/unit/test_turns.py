@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import tempfile
 import time
 from array import array
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,38 +69,62 @@ def test_users_of_one_process_start_apart(tmp_path: Path) -> None:
         assert first[index] >= common_ns + index * 200_000_000
 
 
+def one_pauses(two: list[VirtualUser], monkeypatch: pytest.MonkeyPatch, until: int) -> None:
+    """Let the first of two users pause for a minute after a failure, and stop both at that failure of the second."""
+    failures = itertools.count(1)
+
+    def no_pause(_: object) -> float:
+        if next(failures) == until:
+            stop(two[1])
+        return 0.0
+
+    monkeypatch.setattr(two[0].failures, "pause_s", lambda _: 60.0)
+    monkeypatch.setattr(two[1].failures, "pause_s", no_pause)
+
+
+def stop(user: VirtualUser) -> None:
+    user.shared.fields[Field.STOP_AT_NS] = time.monotonic_ns()
+
+
 def test_a_user_that_pauses_after_failures_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = users(tmp_path, 2, seconds=1, latency_us=1000, error_rate=1, error_class="resources")
-    for user, pause_s in zip(two, (10.0, 0.0), strict=True):
-        monkeypatch.setattr(user.failures, "pause_s", lambda _, pause_s=pause_s: pause_s)
+    two = users(tmp_path, 2, seconds=50, latency_us=1000, error_rate=1, error_class="resources")
+    one_pauses(two, monkeypatch, until=6)
     assert take_turns(two) is End.STOPPED
-    counts = done(tmp_path)
-    assert counts[0] == 1
-    assert counts[1] > 5
+    assert done(tmp_path) == {0: 1, 1: 6}
 
 
 def test_a_user_without_a_connection_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = users(tmp_path, 2, seconds=0.8, latency_us=1000)
-    refused = []
+    two = users(tmp_path, 2, seconds=60, latency_us=1000)
+    lost, other = two
+    refused: list[float] = []
+    others: list[int] = []  # operations of the other user, at each refusal
+    performed = itertools.count()
 
     def refuse() -> None:
         refused.append(time.monotonic())
+        others.append(next(performed))
+        if len(refused) == 3:  # after 0.05, 0.1 and 0.2 s
+            stop(lost)
         raise CannotConnect("nulldb:///turns", "it is down", "start it")
-
-    lost = two[0]
-    monkeypatch.setattr(lost, "connect", refuse)
-    batch = lost.user.next_batch()
 
     def fail(_: object) -> None:
         raise TransactionError(ErrorClass.CONNECTION_LOST, "", "gone")
 
+    def count(perform: Callable[[Any], Any], bound: Any) -> Any:
+        next(performed)
+        return perform(bound)
+
+    batch, of_other = lost.user.next_batch(), other.user.next_batch()
     batch[3].perform = fail
+    for one in of_other:
+        one.perform = functools.partial(count, one.perform)
+    monkeypatch.setattr(lost, "connect", refuse)
     monkeypatch.setattr(lost.user, "next_batch", lambda: batch)
+    monkeypatch.setattr(other.user, "next_batch", lambda: of_other)
     assert take_turns(two) is End.STOPPED
-    counts = done(tmp_path)
-    assert counts[0] == 4
-    assert counts[1] > 10
-    assert 1 < len(refused) < 5  # after 0.05, 0.1, 0.2 and 0.4 s
+    assert done(tmp_path)[0] == 4
+    assert len(refused) == 3
+    assert all(later > sooner + 1 for sooner, later in itertools.pairwise(others)), "the other user goes on"
     pauses = [later - sooner for sooner, later in itertools.pairwise(refused)]
     assert min(pauses) >= 0.1
 
