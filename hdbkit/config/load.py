@@ -104,6 +104,9 @@ class Load(Extensible):
         description="logins per second of all users together, before the start; none: as fast as possible",
         json_schema_extra=_ALONE,
     )
+    connect_per_operation: bool = Field(
+        default=False, description="open a new connection for each operation; response time contains the login"
+    )
     rampup_s: float = Field(
         default=120,
         ge=0,
@@ -177,6 +180,9 @@ class Load(Extensible):
         default=10, ge=0, le=255, description="retries after a deadlock or serialization failure"
     )
     raise_error: bool = Field(default=False, description="stop the run at the first failed operation")
+    reconnect: bool = Field(
+        default=True, description="open a lost connection again, with growing pauses; otherwise stop the run"
+    )
     counter_interval_s: float = Field(
         default=5, ge=0.1, description="seconds between samples of the server's counters", json_schema_extra=_ALONE
     )
@@ -247,7 +253,21 @@ class Load(Extensible):
             raise ValueError("latency_limit_ms needs a rate: a closed loop has no schedule to be late for")
         if self.is_open and self.keying_and_thinking:
             raise ValueError("rate and keying_and_thinking exclude each other: an open loop has its own schedule")
+        if self.connect_per_operation:
+            self._check_logins()
         return self
+
+    def _check_logins(self) -> None:
+        """Raise ``ValueError`` if another option needs connections that stay open."""
+        if self.keying_and_thinking:
+            raise ValueError("connect_per_operation and keying_and_thinking exclude each other; give a rate instead")
+        if self.replica_reads:
+            raise ValueError("connect_per_operation and replica_reads exclude each other")
+        if self.users_per_process * self.sessions_per_user > 1:
+            raise ValueError(
+                "with connect_per_operation each virtual user has its own process; omit "
+                + ("users_per_process" if self.users_per_process > 1 else "sessions_per_user")
+            )
 
     @property
     def sessions(self) -> int:
@@ -261,8 +281,8 @@ class Load(Extensible):
 
     @property
     def paced(self) -> bool:
-        """Whether operations have a scheduled start of their own, so that response time differs from service time."""
-        return self.keying_and_thinking or self.is_open
+        """Whether operations have a scheduled start or a login each, so that response time is not service time."""
+        return self.keying_and_thinking or self.is_open or self.connect_per_operation
 
     @property
     def is_open(self) -> bool:

@@ -100,8 +100,12 @@ def _check_schedule(plan: RunPlan) -> None:
     work = workload(plan.workload)
     if (plan.load.is_open or plan.load.steps) and work.one_by_one:
         raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}; omit rate and steps")
-    if plan.load.sessions_per_user > 1 and work.one_by_one:
-        raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}; omit sessions_per_user")
+    for option, given in (
+        ("sessions_per_user", plan.load.sessions_per_user > 1),
+        ("connect_per_operation", plan.load.connect_per_operation),
+    ):
+        if given and work.one_by_one:
+            raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}; omit {option}")
     if plan.load.keying_and_thinking and not work.waits:
         raise InputError(f"no {work.noun} of {work.title} has a keying or thinking time; omit keying_and_thinking")
 

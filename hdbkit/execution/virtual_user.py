@@ -21,6 +21,7 @@ from hdbkit.contracts import Database, Prepared, Scope, Session, SessionOptions,
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.control import NEVER_NS, Field
 from hdbkit.execution.failures import ErrorCounts, Failures
+from hdbkit.execution.logins import Logins
 from hdbkit.execution.pacing import ActiveUsers, OpenLoop, Pacer, Pacing, sleep_until
 from hdbkit.execution.switching import SessionSwitch
 from hdbkit.execution.usage import Usage
@@ -34,7 +35,8 @@ _MIN_PAUSE_S, _MAX_PAUSE_S = 0.05, 1.0
 
 
 def session_options(plan: RunPlan) -> SessionOptions:
-    """How the users of a run connect. Where each execution counts by itself, it has a plan of its own."""
+    """How the users of a run connect. Where each execution counts by itself, it has a plan of its own; nothing is
+    prepared for a single one."""
     load = plan.load
     return SessionOptions(
         load.isolation,
@@ -42,7 +44,7 @@ def session_options(plan: RunPlan) -> SessionOptions:
         load.lock_timeout_ms,
         parallel_workers=load.parallel_workers,
         pooling=plan.pooling,
-        reuses_plans=not workload(plan.workload).one_by_one,
+        reuses_plans=not (workload(plan.workload).one_by_one or load.connect_per_operation),
     )
 
 
@@ -81,6 +83,8 @@ class VirtualUser:
         self.shared, self.plan = shared, plan
         self.failures = Failures(shared.errors, shared.load, shared.fields)
         self.pacer: Pacing | None = None
+        self.logins: Logins | None = None
+        """Connects for each operation, if the load asks for it."""
         self._recorder: Recorder | None = None
         self._switch: SessionSwitch | None = None
         self.ahead: Sequence[Prepared] = ()
@@ -94,6 +98,8 @@ class VirtualUser:
         options = session_options(shared.plan)
         done = self._recorder.written if self._recorder else 0
         plan = replace(self.plan, seed=reconnect_seed(self.plan, self._connections), done=done)
+        if load.connect_per_operation:
+            plan = replace(plan, ahead=1)
         target = shared.plan.target
         with ExitStack() as opened:
             session = shared.database.connect(target, shared.scope, options)
@@ -136,6 +142,11 @@ class VirtualUser:
         self._pause_s = _MIN_PAUSE_S
         return self._after_pause()
 
+    def attempt(self) -> int | None:
+        """Try to connect for the first time after a connection was closed; see :meth:`reconnect`."""
+        self._pause_s = _MIN_PAUSE_S / 2
+        return self.reconnect()
+
     def reconnect(self) -> int | None:
         """Try to connect; return None if connected, else when to retry, with growing pauses."""
         try:
@@ -150,7 +161,9 @@ class VirtualUser:
         """Create the measured loop, after the common start is published."""
         shared, load = self.shared, self.shared.load
         self._recorder = recorder
-        self.pacer = self._active(self._paced() if load.paced else None)
+        self.pacer = self._active(self._paced() if load.keying_and_thinking or load.is_open else None)
+        if load.connect_per_operation:
+            self.logins = self.pacer = Logins(self, self.pacer, shared.fields, lambda: shared.stopped)
         if shared.plan.slices and shared.switches:
             begun_ns = int(shared.fields[Field.START_AT_NS])
             self._switch = SessionSwitch(shared.plan.slices, self.plan.index, begun_ns, shared.switches, self.pacer)
@@ -190,8 +203,8 @@ class VirtualUser:
         sleep_until(self.start_ns, fields)
         while True:
             with usage.counted():
-                end = loop.run(self.user)
-            if end is not End.LOST or not self._reconnected():
+                end = loop.run(self.logins or self.user)
+            if end is not End.LOST or not (self.logins or self._reconnected()):
                 return end
 
     def _reconnected(self) -> bool:
