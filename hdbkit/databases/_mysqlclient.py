@@ -8,6 +8,7 @@ connection is closed, so that requests and answers always match.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -34,9 +35,14 @@ _CLASSES = {
     ErrorClass.LOCK_TIMEOUT: {1205},
     ErrorClass.STATEMENT_TIMEOUT: {1969, 3024},
     ErrorClass.CONSTRAINT: {1022, 1048, 1062, 1169, 1216, 1217, 1263, 1364, 1451, 1452, 1557, 1586, 1761, 3819, 4025},
-    ErrorClass.RESOURCES: {1021, 1037, 1038, 1040, 1041, 1114, 1118, 1153, 1203, 1206, 1226, 1461, 1637, 2008, 2020},
+    ErrorClass.RESOURCES: {
+        *{200, 201},  # MariaDB's limits of temporary space
+        *{1021, 1037, 1038, 1040, 1041, 1114, 1118, 1153, 1203, 1206, 1226, 1461, 1637, 2008, 2020},
+    },
 }
 _CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for code in codes}
+_NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error) 28\b", re.IGNORECASE)
+"""How errors of files name a full disk or an exhausted quota; their codes stand for every failure of a file."""
 _TOO_LARGE = 1153
 
 
@@ -320,7 +326,7 @@ class MysqlclientSession:
             for level, code, text in self.query("warnings"):
                 if level != "Note":
                     self.rollback()
-                    raise TransactionError(_CLASS_OF.get(code, ErrorClass.OTHER), str(code), text)
+                    raise TransactionError(_class_of(code, text), str(code), text)
 
     def _raise_error(self, error: Exception) -> NoReturn:
         """Raise the error of a failed call, after rolling back the transaction."""
@@ -330,7 +336,7 @@ class MysqlclientSession:
         self._undo()
         if code == BY_DESIGN:
             raise RolledBackByDesign(words) from None
-        raise TransactionError(_CLASS_OF.get(code, ErrorClass.OTHER), str(code), words) from None
+        raise TransactionError(_class_of(code, words), str(code), words) from None
 
     def _raise_too_large(self, size_bytes: int) -> NoReturn:
         self.rollback()
@@ -350,6 +356,10 @@ class MysqlclientSession:
     def _lose(self, code: int = 0, words: str = "") -> NoReturn:
         self.close()
         raise TransactionError(ErrorClass.CONNECTION_LOST, str(code), words or "the connection was lost") from None
+
+
+def _class_of(code: int, words: str) -> ErrorClass:
+    return ErrorClass.RESOURCES if _NO_SPACE.search(words) else _CLASS_OF.get(code, ErrorClass.OTHER)
 
 
 def _template(statement: Statement) -> Template:

@@ -225,6 +225,27 @@ def test_a_table_without_space_for_a_load_is_reported(admin: Any, connect: Sessi
     assert session.query("count_item") == [(0,)], "the session goes on"
 
 
+SORTED = (
+    "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) "
+    "SELECT i, RPAD(i, 500, 'x') AS text FROM n ORDER BY text"
+)
+"""It sorts half a megabyte."""
+
+
+def test_a_query_that_fills_the_temporary_space_lacks_resources(server: PrivateServer, connect: Sessions) -> None:
+    session, place = connect(), server.place.folder / "tmp"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=777", "tmpfs", place], check=False)
+    if mounted.returncode:
+        pytest.skip("only root may mount a small file system")
+    try:
+        session.execute("SET sort_buffer_size = 32768")
+        with pytest.raises(TransactionError, match=r"resources \(3\): Error writing file .*No space left on device"):
+            session.execute(SORTED)
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+    session.execute(SORTED)
+
+
 @pytest.mark.parametrize("local_infile", ["ON", "OFF"])
 def test_a_packet_that_is_too_large_is_refused_before_it_is_sent(
     admin: Any, connect: Sessions, local_infile: str

@@ -78,6 +78,21 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Target:
     return target
 
 
+def test_queries_that_lack_space_fail_with_the_reason_and_the_others_run(whole: Target, results: Path) -> None:
+    little = whole.with_(options={"threads": "1", "memory_limit": "7MB", "temp_directory": ""})
+    result = hdbkit.run(little, SPEC, Load(queries="q06,q09,q18"))
+    done = result.executions()
+    assert {*zip(done["operation"], done["outcome"], done["error"], strict=True)} == {
+        ("q06", "committed", ""),
+        ("q09", "failed", "resources"),
+        ("q18", "failed", "resources"),
+    }
+    assert result.summary["metric_unknown"] == "q09, q18: failed and never completed"
+    detail = result.checks.set_index("name").loc["no query failed", "detail"]
+    assert "; q09: Out of Memory Error: " in detail
+    assert "; q18: Out of Memory Error: " in detail
+
+
 def kill(running: Running) -> None:
     """Kill the supervisor, and so the clients."""
     pid = manifest_of(running).supervisor_pid

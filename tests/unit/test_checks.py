@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,15 @@ def test_failed_transactions_are_found_by_class(write: Write) -> None:
     assert found.passed is False
     assert "deadlock" in found.detail
     assert found.detail.endswith("; most frequent error: permission denied for table orders")
+
+
+def test_operations_one_by_one_fail_each_for_its_reason(write: Write) -> None:
+    run = write(failed=0.001)
+    write_errors(run.folder, "no space left on device.")
+    one_by_one = replace(run, manifest=run.manifest.model_copy(update={"one_by_one": True}))
+    assert line(one_by_one, "no transaction failed").detail.endswith(
+        "; new_order: deadlock detected; payment: no space left on device"
+    )
 
 
 def test_a_killed_client_is_found(write: Write) -> None:

@@ -37,6 +37,8 @@ LAW_TOLERANCE = 0.02
 SURE = 1e-4
 """A statistical check of inputs fails only where chance alone would do so once in ten thousand runs."""
 MIX_TOLERANCE_PCT = 0.1
+_REASONS = 5
+"""So many different errors are listed; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -184,19 +186,27 @@ def _none_failed(run: _Run) -> Line:
         retries = f"{many(run.result['retries'], 'retry')} after deadlocks and serialization failures"
         return True, f"no {run.noun} failed; {retries}"
     classes = ", ".join(f"{name} {n:,}" for name, n in sorted(errors.items(), key=lambda one: -one[1]))
-    return False, f"{many(failed, run.noun)} failed in the window: {classes}{_most_frequent(run)}"
+    return False, f"{many(failed, run.noun)} failed in the window: {classes}{_reasons(run)}"
 
 
-def _most_frequent(run: _Run) -> str:
-    """The most frequent text of the run's errors after which an operation was given up."""
+def _reasons(run: _Run) -> str:
+    """The most frequent error after which an operation was given up; of operations one by one the errors of each."""
     errors = table(run.folder, "errors")
     if errors is None:
         return ""
-    final = (errors["count"] - errors["retried"]).groupby(errors["text"]).sum()
-    if not (final > 0).any():
+    final = errors[(errors["count"] > errors["retried"]) & (errors["text"] != "")]
+    if not len(final):
         return ""
-    text = str(final.idxmax())
-    return f"; most frequent error: {text.splitlines()[0]}" if text else ""
+    if run.manifest.one_by_one:
+        named = final.groupby("text")["operation"].agg(lambda names: ", ".join(sorted(set(names))))
+        reasons = [f"; {names}: {_first_line(text)}" for text, names in named.sort_values().items()]
+        return "".join(reasons[:_REASONS]) + (f"; and {len(reasons) - _REASONS} more" if reasons[_REASONS:] else "")
+    most = (final["count"] - final["retried"]).groupby(final["text"]).sum().idxmax()
+    return f"; most frequent error: {_first_line(most)}"
+
+
+def _first_line(text: object) -> str:
+    return str(text).splitlines()[0].rstrip(".")
 
 
 def _disturbed(check: Check) -> Check:
