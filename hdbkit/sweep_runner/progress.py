@@ -32,7 +32,8 @@ class SweepProgress:
 
     ``done``, ``ended_early`` and ``failed`` count runs of ``total``. ``planned`` is the present run or the last one
     that began, ``described`` what it executes, ``run_id`` its id. ``left_s`` estimates the remaining seconds from the
-    pace so far. ``note`` states why the sweep was stopped or failed.
+    pace so far, None before the first run has ended if runs have no window. ``note`` states why the sweep was stopped
+    or failed.
     """
 
     status: SweepStatus
@@ -45,7 +46,7 @@ class SweepProgress:
     described: str = ""
     run_id: str = ""
     note: str = ""
-    left_s: float = 0.0
+    left_s: float | None = 0.0
 
     @property
     def ended_runs(self) -> int:
@@ -90,10 +91,14 @@ def _status(folder: SweepFolder, state: SweepState) -> tuple[SweepStatus, str]:
     )
 
 
-def _left_s(plan: SweepPlan, state: SweepState, missing: int) -> float:
+def _left_s(plan: SweepPlan, state: SweepState, missing: int) -> float | None:
     """The estimated time of the missing runs, from the pace of the sweep's process, or from the plan at first."""
     now = datetime.now(UTC)
-    since, ends, pace_s = state.since or now, state.ends_since, estimated_run_s(plan.spec)
+    since, ends = state.since or now, state.ends_since
     if ends:
         pace_s, since = (ends[-1] - since).total_seconds() / len(ends), ends[-1]
+    elif plan.estimated_s is None:
+        return None
+    else:
+        pace_s = estimated_run_s(plan.spec)
     return max(missing * pace_s - (now - since).total_seconds(), 0.0)

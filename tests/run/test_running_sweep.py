@@ -138,6 +138,7 @@ def test_a_sweep_reports_its_progress_excludes_others_and_puts_the_settings_back
     assert now.planned is not None
     assert (now.planned.number, now.planned.block) == (1, 1)
     assert now.run_id in set(hdbkit.runs()["run_id"])
+    assert now.left_s is not None
     assert now.left_s > 1800
     assert speed(target) in ("2", "3")
     with pytest.raises(InputError, match="another sweep is running"):

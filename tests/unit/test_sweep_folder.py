@@ -13,9 +13,10 @@ from threading import Timer
 import numpy as np
 import pytest
 
-from hdbkit.config import SweepSpec, Target
+from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
+from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step, SweepState
 from hdbkit.results.manifest import CheckLine, Manifest, Status
@@ -28,11 +29,13 @@ from hdbkit.results.sweep_folder import (
 )
 from hdbkit.results.unrestored import unrestored, unverified
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
+from hdbkit.sweep_runner import sweep_progress
+from hdbkit.widgets.parts.sweep_view import progress_words
 from tests.unit.synthetic import figures
 
 
-def made(root: Path, sweep_id: str = "one") -> SweepFolder:
-    spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=2)
+def made(root: Path, sweep_id: str = "one", workload: WorkloadSpec | None = None) -> SweepFolder:
+    spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=2, workload=workload)
     folder = sweep_folder(root, sweep_id)
     folder.write_plan(plan_sweep(Target(kind="nulldb"), spec, sweep_id))
     return folder
@@ -68,6 +71,17 @@ def test_a_look_reads_no_line_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert folder.journal.state.next_number == number + 1
         assert len(folder.journal.lines) == number
     assert read == [1, 2, 3]
+
+
+def test_the_time_left_of_runs_without_a_window_is_known_after_the_first(tmp_path: Path) -> None:
+    folder = made(tmp_path, workload=WorkloadSpec(kind="tproc_h"))
+    folder.append(Step.STARTED, pid=os.getpid(), birth=birth_of(os.getpid()))
+    folder.append(Step.RUN_STARTED, 1, "run-a")
+    assert sweep_progress(folder).left_s is None
+    assert "run 1 of 4" in progress_words(sweep_progress(folder))
+    assert progress_words(sweep_progress(folder)).endswith("; the time left is known after the first run")
+    folder.append(Step.RUN_FINISHED, 1, "run-a")
+    assert sweep_progress(folder).left_s is not None
 
 
 def test_a_line_counts_once_it_is_whole(tmp_path: Path) -> None:

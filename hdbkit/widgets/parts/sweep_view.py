@@ -188,7 +188,11 @@ def progress_words(now: api.SweepProgress) -> str:
         early = f", {now.ended_early} ended early" if now.ended_early else ""
         failed = f", {now.failed} failed" if now.failed else ""
         return f"{end}{early}{failed}{'; ' + now.note if now.note else ''}"
-    left = f"about {duration_text(now.left_s)} left"
+    left = (
+        "the time left is known after the first run"
+        if now.left_s is None
+        else f"about {duration_text(now.left_s)} left"
+    )
     one = now.planned
     if one is None:
         return f"saving the server's settings, then {now.total} runs in {now.blocks} blocks; {left}"
