@@ -14,6 +14,7 @@ from typing import Any
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.faults import effects, lost_commits
+from hdbkit.analysis.run.records import operations_of
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
@@ -38,12 +39,14 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     if manifest.clock is None:  # no operation has begun
         return manifest
     samples = _with_edges(read_lines(folder.spools / "counters.ndjson"))
-    clock = _with_window(manifest.clock, samples, from_start=manifest.one_by_one and manifest.phases[0].measured)
-    manifest = manifest.model_copy(update={"clock": clock})
-    start_ns = clock.start_monotonic_ns
+    start_ns = manifest.clock.start_monotonic_ns
     seconds, counts = write_operations(
         folder.spools, folder.operations, start_ns, len(manifest.operations), manifest.details
     )
+    clock = _with_window(manifest.clock, samples)
+    if manifest.one_by_one and manifest.phases[0].measured:
+        clock = _with_all_operations(clock, folder)
+    manifest = manifest.model_copy(update={"clock": clock})
     write_table(folder.table("seconds"), columns.SECONDS, seconds.columns())
     write_rows(folder.table("counters"), columns.COUNTERS, [_counter(row, start_ns) for row in samples])
     host = read_lines(folder.spools / "host.ndjson")
@@ -151,18 +154,22 @@ def _edges_read(samples: list[dict[str, Any]]) -> CheckLine:
     return CheckLine(name=name, passed=passed, detail=f"the schema's count took {detail}")
 
 
-def _with_window(clock: Clock, samples: list[dict[str, Any]], *, from_start: bool) -> Clock:
-    """The clock with the window between the counts, or ``from_start`` of the users, where every operation counts."""
+def _with_window(clock: Clock, samples: list[dict[str, Any]]) -> Clock:
+    """The clock with the window between the counts."""
     found = {}
     for row in samples:
         if row["name"] == columns.COUNTED and row["edge"] in ("start", "end"):
             middle = (row["sent_ns"] + row["returned_ns"]) / 2
             found[f"window_{row['edge']}_us"] = _us(middle, clock.start_monotonic_ns)
-    if len(found) < 2:
-        found = {}
-    elif from_start:
-        found["window_start_us"] = 0
-    return clock.model_copy(update=found)
+    return clock.model_copy(update=found) if len(found) == 2 else clock
+
+
+def _with_all_operations(clock: Clock, folder: RunFolder) -> Clock:
+    """The clock with the window from the users' start until the last operation is over, also where it was killed."""
+    with operations_of(folder) as rows:
+        ((last_us,),) = rows.aggregate("max(t_start_us + latency_us)").fetchall()
+    ends = [one for one in (clock.window_end_us, None if last_us is None else int(last_us) + 1) if one is not None]
+    return clock.model_copy(update={"window_start_us": 0, "window_end_us": max(ends)} if ends else {})
 
 
 def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import hdbkit
@@ -115,13 +116,16 @@ def test_recover_undoes_the_refresh_functions_of_a_run_that_did_not(
 ) -> None:
     running = hdbkit.start(whole, SPEC, Load(refresh="undone", query_sets=900, queries="q01"))
     view = running.live()
-    while view.tick().operations_per_s == 0:
+    while not (lists := view.tick().in_lists) or lists.finished < 3:
         time.sleep(0.1)
     view.close()
     end(running)
     found = hdbkit.connect(whole).check(SPEC).set_index("name")["passed"]
     assert not found["rows of lineitem"] or not found["orders of the build"]
-    assert "the changes of the run were undone by recover" in running.recover().manifest.warnings
+    recovered = running.recover()
+    assert "the changes of the run were undone by recover" in recovered.manifest.warnings
+    kept = sum(len(pd.read_parquet(path)) for path in recovered.folder.operations.glob("*.parquet"))
+    assert len(recovered.executions()) == kept >= lists.finished
     assert hdbkit.connect(whole).check(SPEC)["passed"].all()
     with pytest.raises(InputError, match="there is nothing to recover"):
         running.recover()

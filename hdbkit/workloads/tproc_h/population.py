@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
+from signal import Signals
 from typing import Final
 
 from hdbkit.contracts import Part, TableLoad
@@ -86,6 +87,8 @@ def _generated(scale_factor: float, tables: str, number: int, count: int) -> Ite
         finally:
             running.stdout.close()
             problem = running.stderr.read().decode(errors="replace").strip()
+    if running.returncode < 0:
+        raise InputError(f"{_TOOL} was ended by signal {Signals(-running.returncode).name}")
     if running.returncode or rest:
         raise InputError(f"{_TOOL} failed: {problem.splitlines()[-1] if problem else 'its output ends within a row'}")
 
