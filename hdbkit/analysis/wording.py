@@ -16,6 +16,8 @@ from hdbkit.config.metric import Better, Measure, Metric
 
 _MANY = 1.5
 """From this ratio on, "times as fast" is easier to read than per cent."""
+_HUGE = 1000
+"""Beyond so many times as much, a change is only a bound."""
 _MAX_LOG = 700.0
 """Beyond this, a ratio is no finite number."""
 
@@ -104,7 +106,7 @@ def percent(ratio: float, metric: Metric) -> str:
 
 def percent_of(change: float) -> str:
     """A relative change: 0.034 as ``+3.4 %``."""
-    return f"{100 * change:+.1f} %"
+    return f"{100 * change:+.1f} %" if change <= _HUGE else f"over +{100 * _HUGE:,} %"
 
 
 def percents(low: float, high: float, metric: Metric) -> str:

@@ -28,6 +28,8 @@ _ROWS = 0.7
 """The height that the intervals of one operation have together."""
 _ABOVE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 _BELOW = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, *(1 / step for step in _ABOVE if step >= 10))
+_BEYOND = 20
+"""Intervals are drawn up to so many times the largest ratio."""
 _TICKS = 8
 """About how many ticks an axis of ratios has."""
 
@@ -75,7 +77,8 @@ def _add_dots(fig: go.Figure, times: pd.DataFrame, names: Sequence[str], shift: 
     known = times.head(maximum)
     fig.add_scatter(
         x=[places[name] for name in known["operation"]], y=plain(known["seconds"]), mode="markers", showlegend=False,
-        marker={"color": colour("muted"), "size": 4, "opacity": 0.8}, hovertemplate="%{y:,.3~g} s<extra></extra>",
+        marker={"color": colour("ink"), "size": 5, "line": {"color": colour("shade"), "width": 1}},
+        hovertemplate="%{y:,.3~g} s<extra></extra>",
     )  # fmt: skip
 
 
@@ -114,12 +117,15 @@ def ratios(
         _add_intervals(fig, index, group, table[here], times[here], rows, shift, metric)
     name_rows(fig, rows)
     is_drawn = table["group"].isin(drawn)
-    fig.update_xaxes(**ratio_axis(times[is_drawn].to_numpy(dtype=float).ravel()))
+    ends, limits = times[is_drawn].to_numpy(dtype=float).ravel(), _limits(times[is_drawn]["ratio"])
+    fig.update_xaxes(**ratio_axis(np.clip(ends, *limits)))
     words = [*(_ratio_words(group, found[found["group"] == group], noun, metric) for group in drawn)]
     words.append(
         f"Lines are 95 % intervals, which hold together over all {plural(noun)}; that of {metric.name} is its own. "
         f"The band is the smallest effect that matters, {100 * smallest:g} %."
     )
+    if ((ends < limits[0]) | (ends > limits[1])).any():
+        words.append("Lines that reach the edge continue beyond it.")
     words.append(left_out(len(drawn), len(groups)))
     columns = ["operation", "group", "ratio", "low", "high", "verdict"]
     question = f"Which {plural(noun)} became faster or slower?"
@@ -158,6 +164,12 @@ def _ratio_words(group: str, rows: pd.DataFrame, noun: str, metric: Metric) -> s
     named = [f"{known.loc[at, 'operation']} {percent(known.loc[at, 'ratio'], metric)}" for at in ends]
     most = f" (the ends: {', '.join(named)})" if named else ""
     return f"{group}: of {many(len(rows), noun)} {counts}{most}."
+
+
+def _limits(ratios: pd.Series[float]) -> tuple[float, float]:
+    """The part of an axis that shows these ratios; with few runs, intervals may extend many powers of ten beyond."""
+    known = [*ratios.dropna(), 1.0]
+    return min(known) / _BEYOND, max(known) * _BEYOND
 
 
 def ratio_axis(values: Iterable[float]) -> dict[str, Any]:

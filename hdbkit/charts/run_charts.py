@@ -65,17 +65,18 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     step_s = max(1, math.ceil(window.end_us / 1e6 / MAX_POINTS))
     course = throughput(folder, manifest, step_s)
     failed = failures(folder, step_s)
-    charts = [
-        throughput_over_time(
-            course,
-            window,
-            manifest.metric,
-            manifest.result.get("metric_value"),
-            {name: marks_s(folder, name) for name in MARKS if name != RESTARTS}
-            | {RESTARTS: manifest.result.get("server_restarts_s") or []},
-        ),
-        *(_times(folder, manifest) if manifest.one_by_one else _latencies(folder, manifest, window, step_s)),
-    ]
+    throughput_chart = throughput_over_time(
+        course,
+        window,
+        manifest.metric,
+        manifest.result.get("metric_value"),
+        {name: marks_s(folder, name) for name in MARKS if name != RESTARTS}
+        | {RESTARTS: manifest.result.get("server_restarts_s") or []},
+    )
+    if manifest.one_by_one:
+        charts = [*_times(folder, manifest), throughput_chart]
+    else:
+        charts = [throughput_chart, *_latencies(folder, manifest, window, step_s)]
     if steps := manifest.result.get("steps"):
         charts.insert(1, latency_over_throughput(steps, manifest.headline, manifest.noun))
     schedule, found = table(folder, "schedule"), manifest.result.get("schedule")

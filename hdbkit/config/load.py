@@ -20,6 +20,8 @@ from hdbkit.config.words import number_text
 MAX_USERS = 10_000
 MAX_SESSIONS = 100_000
 """The maximum number of connections of one run."""
+WINDOW = frozenset({"rampup_s", "rampup_max_s", "duration_s"})
+"""Options that mean nothing where users execute lists, whose end is the end of the run."""
 _ALONE: dict[str, Any] = {"of_a_run_alone": True}
 """Marks an option that does not change what an operation costs the server."""
 _SAME_S = 1e-6

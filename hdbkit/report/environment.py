@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from hdbkit.config.load import WINDOW
 from hdbkit.report.tables import Table, cell, pairs_table, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -21,6 +22,8 @@ def environment(
     plan = manifest.plan
     workload = _seed_of("population", manifest.schema_facts)
     driven = _seed_of("load", plan.get("load", {}) if load is None else load)
+    if manifest.one_by_one:
+        driven = {name: value for name, value in driven.items() if name not in WINDOW}
     tables = [
         pairs_table("Server", {**manifest.server, "target": _address(plan.get("target", {}))}),
         pairs_table("Host of the clients", manifest.host),

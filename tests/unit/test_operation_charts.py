@@ -43,6 +43,19 @@ def test_ratios_are_those_of_times_and_the_metric_is_on_top() -> None:
     assert "new: of 2 queries 1 faster, 1 undecided (the ends: q01 -50.0 %)." in chart.alternative
 
 
+def test_intervals_of_few_runs_leave_the_ratios_apart() -> None:
+    wide = {"group": "new", "low": 1e-20, "high": 1e20, "verdict": "undecided"}
+    found = pd.DataFrame(
+        [{**wide, "operation": name, "ratio": ratio} for name, ratio in (("q01", 4.0), ("q02", 0.5))]
+    )
+    overall = pd.DataFrame([{**wide, "ratio": 1.4, "low": 1.2, "high": 1.6}])
+    chart = ratios(found, overall, "base", "query", TIME, 0.02)
+    assert [10**end for end in chart.figure.layout.xaxis.range] == pytest.approx([0.01, 50], rel=0.1)
+    assert "Lines that reach the edge continue beyond it." in chart.alternative
+    (marks,) = chart.figure.data
+    assert marks.text[1] == "q01: -75.0 % (-100.0 % to over +100,000 %)"
+
+
 @pytest.mark.parametrize(
     ("values", "first", "last"), [([0.97, 1.04], 0.95, 1.05), ([0.45, 1.1], 0.4, 1.1), ([0.03, 40], 0.02, 50)]
 )

@@ -323,5 +323,6 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
         yield "schedule kept", _disturbed(_schedule_kept)
     if is_even:
         yield "Little's law", _disturbed(_littles_law)
-        yield "steady state", _disturbed(_steady)
+        if not manifest.one_by_one:
+            yield "steady state", _disturbed(_steady)
     yield "CPU pressure", _pressure

@@ -78,7 +78,12 @@ def _reads(manifest: Manifest) -> str:
     hits = found_in_cache_pct(result)
     if read is None or hits is None:
         return ""
-    return f" ({read:.2g} per {manifest.noun}; {hits:.2f} % were in its cache)"
+    return f" ({_two_digits(read)} per {manifest.noun}; {hits:.2f} % were in its cache)"
+
+
+def _two_digits(value: float) -> str:
+    """``0.031``, ``2,900``."""
+    return f"{float(f'{value:.2g}'):,.4g}" if value < 1000 else f"{float(f'{value:.2g}'):,.0f}"
 
 
 def _full_pages(manifest: Manifest) -> str:
@@ -87,7 +92,7 @@ def _full_pages(manifest: Manifest) -> str:
         return ""
     return (
         "the window began before the full-page writes that follow a checkpoint had subsided "
-        f"({rates['first']:.2g} per {manifest.noun} at its start, {rates['last']:.2g} at its end); "
+        f"({_two_digits(rates['first'])} per {manifest.noun} at its start, {_two_digits(rates['last'])} at its end); "
         "set a longer rampup_s, or rampup_max_s"
     )
 

@@ -247,8 +247,9 @@ def _in_progress(run_id: str, workspace: Workspace) -> str:
 
 
 def _picture(result: api.Result) -> bytes | None:
-    """The throughput over time as PNG; None where there was no window to draw."""
+    """The times of the operations one by one, or the throughput over time, as PNG; None without a window to draw."""
     try:
-        return result.charts()["throughput"].image("png", title=True, dpi=120)
+        charts = result.charts()
+        return charts.get("profile", charts["throughput"]).image("png", title=True, dpi=120)
     except HdbkitError:
         return None

@@ -10,6 +10,7 @@ import ipywidgets
 
 from hdbkit.analysis.wording import plural
 from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config.load import WINDOW
 from hdbkit.errors import HdbkitError
 from hdbkit.widgets.parts.layout import grid
 from hdbkit.widgets.parts.mix import MixSliders
@@ -18,8 +19,6 @@ from hdbkit.workloads import models, workload
 
 _FIRST: Final = ("virtual_users", "rampup_s", "duration_s")
 """The shared fields that are always shown; the others are in a section that opens."""
-_WINDOW: Final = frozenset({"rampup_s", "rampup_max_s", "duration_s"})
-"""The shared fields that mean nothing where users execute lists, whose end is the end of the run."""
 
 
 class LoadForm:
@@ -47,7 +46,7 @@ class LoadForm:
         self.form = ModelForm(typed)
         self.fields: dict[str, Any] = self.form.inputs
         self.mix = MixSliders(self._workload.mix(self._planned(load)), self._workload.noun)
-        shared = [name for name in Load.model_fields if not (self._workload.one_by_one and name in _WINDOW)]
+        shared = [name for name in Load.model_fields if not (self._workload.one_by_one and name in WINDOW)]
         always = [name for name in _FIRST if name in shared]
         first = self.form.pick([*always, *(name for name in own if name in typed)])
         others = self.form.pick(name for name in shared if name not in _FIRST)
