@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hdbkit.api import compare as compare
     from hdbkit.api import connect as connect
     from hdbkit.api import doctor as doctor
+    from hdbkit.api import find_max as find_max
     from hdbkit.api import history as history
     from hdbkit.api import open_target as open_target
     from hdbkit.api import overlay as overlay
@@ -52,6 +53,7 @@ _PLACES = {
                 "compare",
                 "connect",
                 "doctor",
+                "find_max",
                 "history",
                 "open_target",
                 "overlay",

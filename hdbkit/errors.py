@@ -151,6 +151,10 @@ class SweepFailed(HdbkitError):
         return f"sweep {self.sweep_id} failed: {self.reason}"
 
 
+class SearchFailed(HdbkitError):
+    """No rate was found that keeps the limit, or none that exceeds it; finished runs are kept."""
+
+
 class BuildFailed(HdbkitError):
     """A build started but did not complete; loaded parts are kept. ``advice`` states what to do."""
 

@@ -18,6 +18,7 @@ from hdbkit.api.first_result import Quickstart, QuickstartResult, QuickStep, Ste
 from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
 from hdbkit.api.importing import Imported, import_hammerdb
 from hdbkit.api.kept import remove_server, servers, start_server, stop_server
+from hdbkit.api.max_rate import MaxRate, MaxRateRun, find_max
 from hdbkit.api.planned_power import PlannedPower, planned_power
 from hdbkit.api.profiles import Profile, history, profile, profiles
 from hdbkit.api.result import Result, result, runs
@@ -39,6 +40,8 @@ __all__ = [
     "Gate",
     "Imported",
     "LiveView",
+    "MaxRate",
+    "MaxRateRun",
     "PlannedPower",
     "Profile",
     "QuickStep",
@@ -67,6 +70,7 @@ __all__ = [
     "end_private",
     "engines",
     "estimate",
+    "find_max",
     "history",
     "import_hammerdb",
     "new_engine",

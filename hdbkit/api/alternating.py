@@ -41,22 +41,23 @@ class Work:
 
 
 @dataclass(frozen=True)
-class _Settled:
-    """What a side measures, with the other side's where it has none of its own."""
+class Settled:
+    """What is measured; a side has the other side's where it has none of its own."""
 
     target: Target
     workload: WorkloadSpec | None
     load: Load
 
-    def measured_by(self, plan: RunPlan) -> bool:
-        """Whether a run with this plan measured this, at whatever count of virtual users."""
+    def measured_by(self, plan: RunPlan, virtual_users: int | None = None) -> bool:
+        """Whether a run with this plan measured this, at this count of virtual users or at whatever count."""
         pairs = [(self.load, plan.load), *([(self.workload, plan.workload)] if self.workload else [])]
         same = (
             getattr(own, name) == getattr(other, name, None)
             for own, other in pairs
             for name in own.model_fields_set - {"virtual_users"}
         )
-        return plan.target.url == self.target.url and all(same)
+        users = virtual_users or plan.load.virtual_users
+        return plan.target.url == self.target.url and plan.load.virtual_users == users and all(same)
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,15 @@ def work_of(runs: Sequence[Result]) -> Work:
     return Work(plan.target, plan.workload, plan.load, tuple(sorted({one.virtual_users for one in runs})))
 
 
-def new_label() -> str:
+def new_label(verb: str = "compare") -> str:
     """A label that no runs have."""
-    return f"compare-{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_letters()}"
+    return f"{verb}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{random_letters()}"
+
+
+def require_word(label: str) -> None:
+    """Raise ``InputError`` if a label is not one word."""
+    if not re.fullmatch(r"[\w.:+-]+", label):
+        raise InputError(f"a label is one word of letters, digits and . : + - _, not '{label}'")
 
 
 def measure_in_turn(
@@ -130,8 +137,7 @@ def measure_in_turn(
     counts = _counts(works, load, virtual_users)
     if blocks < 1 or min(counts) < 1:
         raise InputError(f"give counts of virtual users and blocks of 1 or more, not {list(counts)}, {blocks}")
-    if not re.fullmatch(r"[\w.:+-]+", label):
-        raise InputError(f"a label is one word of letters, digits and . : + - _, not '{label}'")
+    require_word(label)
     settled = _settled(works, workload, load)
     kept = {side: _kept(f"{label}-{side}", settled[side], place) for side in works}
     done: dict[str, list[Result]] = {side: [] for side in works}
@@ -164,7 +170,7 @@ def _counts(works: Mapping[str, Work], load: Load | None, virtual_users: Sequenc
 
 def _settled(
     works: Mapping[str, Work], workload: WorkloadSpec | Path | str | None, load: Load | None
-) -> dict[str, _Settled]:
+) -> dict[str, Settled]:
     """The sides with what replaces their workload and parts of their load."""
     given = {name: getattr(load, name) for name in load.model_fields_set} if load else {}
     own = [work for work in works.values() if work.load is not None]
@@ -172,7 +178,7 @@ def _settled(
     for side, work in works.items():
         source = work if work.load is not None or not own else own[0]
         spec = source.workload if workload is None else specification(workload)
-        found[side] = _Settled(work.target, spec, (source.load or Load()).with_(**given))
+        found[side] = Settled(work.target, spec, (source.load or Load()).with_(**given))
     return found
 
 
@@ -185,7 +191,7 @@ def _turns(label: str, blocks: int, counts: Sequence[int]) -> Iterator[tuple[int
             yield from ((block, side, users) for side in sorted(place, key=place.__getitem__))
 
 
-def _run(work: _Settled, users: int, label: str, watch: OnTick | None, place: Workspace) -> Result:
+def _run(work: Settled, users: int, label: str, watch: OnTick | None, place: Workspace) -> Result:
     load = work.load.with_(virtual_users=users)
     done = run(work.target, work.workload, load, label=label, watch=watch, workspace=place)
     if done.manifest.status is Status.STOPPED:
@@ -193,7 +199,7 @@ def _run(work: _Settled, users: int, label: str, watch: OnTick | None, place: Wo
     return done
 
 
-def _kept(label: str, work: _Settled, place: Workspace) -> list[Result]:
+def _kept(label: str, work: Settled, place: Workspace) -> list[Result]:
     """The complete runs of a label, oldest first. Raises ``InputError`` if one of them measured something else."""
     found = [
         Result(RunFolder(place.results / run_id), place) for run_id in reversed(runs_under(place.results, label))

@@ -16,6 +16,7 @@ from hdbkit.cli import (
     engine,
     importing,
     looking,
+    max_rate,
     measuring,
     profiling,
     schema,
@@ -38,6 +39,7 @@ looking.add_to(app)
 comparing.add_to(app)
 schema.add_to(app)
 measuring.add_to(app)
+max_rate.add_to(app)
 profiling.add_to(app)
 batching.add_to(app)
 importing.add_to(app)

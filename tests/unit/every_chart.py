@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from hdbkit.arrivals import due_us
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.history_chart import history_chart
+from hdbkit.charts.max_rate_chart import max_rate_chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.charts.whole_sweep import whole_sweep
@@ -106,6 +108,10 @@ def every_chart(root: Path) -> dict[str, Chart]:
     many = throughput_over_users(pd.DataFrame(rows, columns=["label", "virtual_users", "metric_value"]), METRIC)
     planned = PlannedPower(3, 1, (5,), Noise(0.03, 0.02, 0.05), "3 recent sweeps")
     found |= {"plan power": planned.chart, "plan power assumed": PlannedPower(3, 1, (4, 8), None).chart}
+    rates = pd.DataFrame({"rate": [50.0, 95.0, 105.0, 110.0], "value_ms": [2.0, 15.0, 40.0, float("nan")]})
+    rates = rates.assign(run_id=["a", "b", "c", "d"], block=[0, 1, 1, 0], within=[True, True, False, False])
+    names, words = ("transactions", "new_order"), "The highest rate is 99 transactions per second."
+    found |= {"max rate": max_rate_chart(rates, (99.0, 95.0, math.inf), ("p95", 20.0), names, words)}
     return found | {"groups users": many, **{f"profile {one.key}": one for one in _profile_charts()}}
 
 

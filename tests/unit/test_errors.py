@@ -36,7 +36,10 @@ EXAMPLES = [
     BuildFailed("warehouse 7", "the disk was full", "make room on it"),
     TransactionError(ErrorClass.DEADLOCK, "40P01", "deadlock detected"),
     *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.HalfBuilt, errors.NoAccess)),
-    *(one(f"a {one.__name__}") for one in (errors.ServerFailed, errors.DamagedResult, HdbkitError)),
+    *(
+        one(f"a {one.__name__}")
+        for one in (errors.ServerFailed, errors.SearchFailed, errors.DamagedResult, HdbkitError)
+    ),
     errors.RolledBackByDesign("a RolledBackByDesign"),
 ]
 

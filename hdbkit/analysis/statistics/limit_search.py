@@ -1,0 +1,141 @@
+"""The highest level at which a response stays within a limit: a search, then blocks of trials, then an interval.
+
+A trial at a level (a rate, above 0) returns its excess: the logarithm of response over limit, 0 or less where the
+limit holds. The mean excess must not fall with the level; single trials may. The search brackets the limit by
+factors of two and bisects the bracket. Each block then has one trial at each of the same levels around that place,
+in the order of a random Williams square. The trials of the search are not used further: they were chosen by their own
+results.
+
+The interval ends at levels that were tried. Upwards from the lowest level, each level's mean excess over the blocks
+is tested against 0 (Student's t, one-sided, 2.5 %) until one is not below it; the last that is, is the lower end. The
+upper end is found downwards from the highest level in the same way. Such a sequence keeps its error rate although it
+has several tests (Maurer, Hothorn and Lehmacher 1995, in: Biometrie in der chemisch-pharmazeutischen Industrie 6,
+3-18), so both ends together have a confidence of at least 95 %. Nothing is assumed of the shape of the curve. The
+estimate is where the isotonic regression of the means (Ayer et al. 1955, Ann. Math. Stat. 26, 641-647) crosses 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from hdbkit.run_order import orders
+
+MAX_EXCESS = math.log(10)
+"""A trial counts as at most ten times or a tenth of the limit, so that no single one outweighs all others."""
+MIN_BLOCKS = 2
+_BISECTED = 1.05
+"""The bisection ends when the ends of the bracket are at most this factor apart."""
+_NEAR, _FAR = 1.03, 1.08
+"""How far the levels of a block are from the middle of the bracket, as factors in both directions."""
+_MAX_WIDER = 4
+"""How often the levels reach twice as far (on the log scale), at most, to exclude what is undecided."""
+
+Block = Mapping[float, float]
+"""The excess at each level."""
+
+
+class Trial(NamedTuple):
+    """A trial to be made; ``block`` is 0 during the search."""
+
+    block: int
+    level: float
+
+
+class Estimate(NamedTuple):
+    """The highest level within the limit, and its 95 % interval; 0 or infinity where an end is unknown."""
+
+    level: float
+    low: float
+    high: float
+
+
+class LimitNotFound(Exception):
+    """Up to the last ``level`` that was tried, or down to it, the limit always held, or never."""
+
+    def __init__(self, level: float, within: bool) -> None:
+        super().__init__(level, within)
+        self.level, self.within = level, within
+
+
+def search(
+    first: float, blocks: int, seed: int, bounds: tuple[float, float]
+) -> Generator[Trial, float, Sequence[Block]]:
+    """The trials of a search one by one; send the excess of each; returns the blocks, for ``estimate``.
+
+    The same excesses give the same trials, so an interrupted search continues by sending what is known.
+
+    Args:
+        first: the level of the first trial.
+        blocks: the number of blocks, at least ``MIN_BLOCKS``.
+        seed: of the order within the blocks.
+        bounds: the lowest and the highest level that the search tries.
+
+    Raises:
+        LimitNotFound: the limit is not between the bounds.
+    """
+    low, high = yield from _bracket(min(max(_rounded(first), bounds[0]), bounds[1]), bounds)
+    while high > _BISECTED * low:
+        middle = _rounded(math.sqrt(low * high))
+        low, high = (low, middle) if (yield Trial(0, middle)) > 0 else (middle, high)
+    centre = math.sqrt(low * high)
+    levels = [_rounded(centre * factor) for factor in (1 / _FAR, 1 / _NEAR, _NEAR, _FAR)]
+    found: list[dict[float, float]] = [{} for _ in range(blocks)]
+    for number, order in zip(range(blocks), orders(len(levels), seed), strict=False):
+        for place in order:
+            found[number][levels[place]] = yield Trial(number + 1, levels[place])
+    for wider in range(1, _MAX_WIDER + 1):
+        known = estimate(found)
+        factor = _FAR ** (2**wider)
+        ends = [(known.low == 0, centre / factor), (known.high == math.inf, centre * factor)]
+        for level in [_rounded(end) for unknown, end in ends if unknown]:
+            for number in range(blocks):
+                found[number][level] = yield Trial(number + 1, level)
+    return found
+
+
+def _bracket(level: float, bounds: tuple[float, float]) -> Generator[Trial, float, tuple[float, float]]:
+    """Two levels, at most a factor of two apart: within the limit and beyond it."""
+    within = (yield Trial(0, level)) <= 0
+    while True:
+        last, level = level, min(2 * level, bounds[1]) if within else max(level / 2, bounds[0])
+        if level == last:
+            raise LimitNotFound(level, within)
+        if ((yield Trial(0, level)) <= 0) is not within:
+            return (last, level) if within else (level, last)
+
+
+def estimate(blocks: Sequence[Block]) -> Estimate:
+    """The estimate with its interval, from at least ``MIN_BLOCKS`` blocks with the same levels."""
+    levels = sorted(blocks[0])
+    excesses = np.clip([[one[level] for level in levels] for one in blocks], -MAX_EXCESS, MAX_EXCESS)
+    means, errors = excesses.mean(axis=0), excesses.std(axis=0, ddof=1) / math.sqrt(len(blocks))
+    margin = scipy.special.stdtrit(len(blocks) - 1, 0.975) * errors
+    low = _last(zip(levels, means + margin < 0, strict=True), 0.0)
+    high = _last(reversed([*zip(levels, means - margin > 0, strict=True)]), math.inf)
+    return Estimate(_crossing(levels, means), low, high)
+
+
+def _last(sequence: Iterable[tuple[float, bool]], none: float) -> float:
+    """The last level ahead of the first that is undecided."""
+    for level, decided in sequence:
+        if not decided:
+            break
+        none = level
+    return none
+
+
+def _crossing(levels: Sequence[float], means: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    """Where the isotonic regression crosses 0, over the logarithm of the level; an end if it does not."""
+    fitted = scipy.optimize.isotonic_regression(means).x
+    beyond = int(np.searchsorted(fitted, 0.0, "right"))
+    ends = slice(max(beyond - 1, 0), beyond + 1)
+    return math.exp(float(np.interp(0.0, fitted[ends], np.log(levels[ends]))))
+
+
+def _rounded(level: float) -> float:
+    return float(f"{level:.4g}")

@@ -1,0 +1,94 @@
+"""The command that finds the highest rate within a limit on latency."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hdbkit import api
+from hdbkit.api.max_rate import DEFAULT_BLOCKS
+from hdbkit.cli import show
+from hdbkit.cli.exits import stopped_like_ctrl_c
+from hdbkit.cli.options import Sectioned, load_options
+from hdbkit.cli.progress import RunLines
+from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
+from hdbkit.config import Load, read_params
+from hdbkit.workloads import specification
+
+_EXAMPLE = "Example: hdbkit find-max lab --limit p95=20ms -u 50 --rampup-s 10 --duration-s 60"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("find-max", cls=Sectioned, epilog=_EXAMPLE)(find_max)
+
+
+@load_options()
+@with_schema
+@stopped_like_ctrl_c()
+def find_max(
+    target: TargetArgument,
+    limit: Annotated[str, typer.Option(help="limit on the response time, such as p95=20ms")],
+    workload: WorkloadOption = None,
+    params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
+    blocks: Annotated[int, typer.Option(min=2, help="runs at each rate around the limit")] = DEFAULT_BLOCKS,
+    label: Annotated[
+        str | None, typer.Option(help="label of the runs; those that have it are kept, so that this continues")
+    ] = None,
+    as_json: AsJson = False,
+    *,
+    fields: dict[str, Any],
+    given: dict[str, Any],
+) -> None:
+    """Find the highest rate of an open loop that keeps a limit on the response time, with its confidence interval.
+
+    Runs bracket and bisect the limit, then each block has a run at each rate around it, in random order.
+    """
+    values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
+    load = Load(**{**values, **given}) if values or given else None
+    spec = specification(workload, **fields) if workload is not None or fields else None
+    with RunLines() as lines:
+        found = api.find_max(
+            target,
+            limit,
+            spec,
+            load,
+            blocks=blocks,
+            label=label,
+            watch=_Lines(),
+            watch_run=None if as_json else lines,
+        )
+    report = found.report()
+    if as_json:
+        head = {"answer": found.answer, "rate": found.rate, "low": found.low, "high": found.high}
+        about = {"limit": found.limit.text, "label": found.label, "report": str(report)}
+        show.print_json(head | about | {"runs": show.frame_json(found.runs)})
+        return
+    show.console.print(show.table(found.runs))
+    show.console.print(found.answer, markup=False, style="bold")
+    show.console.print(f"report: {report}", markup=False)
+
+
+class _Lines:
+    """A line for each finished run, and before the first how to continue."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def __call__(self, run: api.MaxRateRun) -> None:
+        """Print the run."""
+        if not self._number:
+            show.notes.print(f"  to continue: the same command with --label {run.label}", markup=False)
+        self._number += 1
+        stage = f"block {run.block}" if run.block else "search"
+        if run.rate is None:
+            what = f"closed loop: {run.result.summary['operations_per_s']:,.4g}/s"
+        else:
+            value = "none" if math.isnan(run.value_ms) else f"{run.value_ms:,.4g} ms"
+            what = f"{run.rate:10,.4g}/s  {run.limit.quantile} {value:>12}  {'within' if run.within else 'beyond'}"
+        show.notes.print(
+            f"  run {self._number:3}  {stage:8}  {what}{'' if run.measured else '  (kept)'}", markup=False
+        )

@@ -1,0 +1,129 @@
+"""The highest rate within a limit, from runs that are made up: response times follow a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import hdbkit
+from hdbkit.analysis.run.limits import Limit
+from hdbkit.api import max_rate
+from hdbkit.api.result import Result
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.errors import InputError
+from hdbkit.plan import RunPlan
+from hdbkit.results import columns
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from tests.conftest import HdbkitCommand
+from tests.unit.synthetic import DETAILS, figures, write_run
+
+CAPACITY = 1000.0
+ONE = pd.DataFrame(dict.fromkeys((*columns.OPERATIONS, *DETAILS), 0), index=[0])
+
+
+def of_run(rate: float | None, **line: Any) -> dict[str, Any]:
+    """The result of a run: its p95 is 10 ms at half of the capacity, 20 ms at 3/4 of it."""
+    p95_us = None if rate is None else 5000 / max(1 - rate / CAPACITY, 0.01)
+    known = {"count": 1000, "committed": 1000, "rolled_back": 0, "failed": 0, "retries": 0, "mean_us": 5000.0}
+    service = dict.fromkeys(("p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us"), 5000.0)
+    schedule = {"offered_per_s": rate, "achieved_per_s": rate, "due": 1000, "begun": 1000, "late": 0, "skipped": 0,
+                "backlog": {"start": 0, "end": 0}, "lateness": {}, "saturated": False}  # fmt: skip
+    found = known | service | {"response": {"p95_us": p95_us}} | line
+    result = figures(1.0) | {"operations": {"new_order": found}, "operations_per_s": CAPACITY}
+    return result if rate is None else result | {"schedule": schedule}
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch, results: Path) -> list[str]:
+    """The ids of the runs that are made up in place of measured ones."""
+    ids: list[str] = []
+
+    def run(target: Target, workload: WorkloadSpec | None, load: Load, *, label: str, **_: Any) -> Result:
+        ids.append(f"20260101-0000{len(ids):02d}")
+        plan = RunPlan(run_id=ids[-1], target=target, workload=WorkloadSpec(warehouses=1), load=load, label=label)
+        one = write_run(results / ids[-1], plan=plan, rows=ONE)
+        one.folder.write(one.manifest.model_copy(update={"result": of_run(load.rate)}))
+        return Result(one.folder)
+
+    monkeypatch.setattr(max_rate, "run", run)
+    return ids
+
+
+def test_the_highest_rate_is_found_reported_and_found_again_from_its_runs(
+    command: HdbkitCommand, made: list[str]
+) -> None:
+    typed = ("find-max", "nulldb:///x", "--limit", "p95=20ms", "-u", 4, "--blocks", 3, "--label", "top", "--json")
+    said = command(*typed)
+    found = said.json
+    assert found["rate"] == pytest.approx(750, rel=0.01)
+    assert found["low"] < 750 < found["high"]
+    assert said.err.startswith("  to continue: the same command with --label top")
+    assert found["answer"].startswith(
+        "The highest rate at which the p95 of the response time of new_order stays within 20 ms is 7"
+    )
+    page = Path(found["report"]).read_text(encoding="utf-8")
+    assert "hdbkit find-max nulldb:///x" in page
+    assert "--label top" in page
+    assert all(one["within"] == (one["rate"] < 750) for one in found["runs"])
+    first = len(made)
+    again = command(*typed)
+    assert (again.json, len(made)) == (found, first), "every run is kept"
+    Result(RunFolder(hdbkit.result(made[-1]).folder.path)).remove()
+    assert command(*typed).json["rate"] == found["rate"]
+    assert len(made) == first + 1
+
+
+def test_each_run_has_a_schedule_of_its_own(made: list[str]) -> None:
+    found = hdbkit.find_max("nulldb:///x", "p95=20ms", load=Load(rate=100, seed=5), blocks=2)
+    loads = [one.result.manifest.plan["load"] for one in found.made]
+    assert [one["seed"] for one in loads] == [*range(5, 5 + len(loads))]
+    assert loads[0]["rate"] == 100, "with a rate the search begins there"
+    assert "--rate 100" in found.command
+    assert "--seed 5" in found.command
+
+
+@pytest.mark.parametrize(
+    ("limit", "load", "sentence"),
+    [
+        ("95=20ms", Load(), "write a quantile .* such as p95=20ms"),
+        ("p95=20", Load(), "a time with its unit"),
+        ("p95=0ms", Load(), "must be above 0"),
+        ("p95=20ms", Load(iterations=5), "omit iterations and latency_limit_ms"),
+        ("p95=20ms", Load(steps="5 s at 10/s"), "omit rate"),
+        ("p95=20ms", Load(keying_and_thinking=True), "exclude each other"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_sentence(made: list[str], limit: str, load: Load, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        hdbkit.find_max("nulldb:///x", limit, load=load)
+    assert not made
+
+
+def judged(results: Path, change: Callable[[dict[str, Any]], Any]) -> float:
+    """The excess of a run at half of the limit, changed."""
+    result = of_run(500)
+    change(result)
+    one = write_run(results / "one", rows=ONE, load={"rate": 500})
+    manifest: Manifest = one.manifest.model_copy(update={"result": result})
+    return Limit.parse("p95=20ms").excess(manifest)
+
+
+@pytest.mark.parametrize(
+    ("change", "excess"),
+    [
+        (dict, -0.6931),
+        (lambda result: result["schedule"].update(saturated=True), 0.6931),
+        (lambda result: result["operations"]["new_order"].update(failed=50), -0.6931),
+        (lambda result: result["operations"]["new_order"].update(failed=51), float("inf")),
+        (lambda result: result["operations"]["new_order"]["response"].update(p95_us=None), float("inf")),
+    ],
+)
+def test_a_run_without_its_rate_or_with_too_many_failures_is_beyond_the_limit(
+    results: Path, change: Callable[[dict[str, Any]], Any], excess: float
+) -> None:
+    assert judged(results, change) == pytest.approx(excess, abs=1e-4)
