@@ -119,6 +119,7 @@ def show_engine_demo(name: str, blocks: int | None, as_json: bool) -> int:
     if as_json:
         show.print_json(_content(found, None, report=True))
     else:
+        show.console.print("; ".join(found.names), markup=False)
         _print(found, None, everything=False)
         show.console.print(f"report: {found.report()}", markup=False)
     return Exit.DONE

@@ -6,6 +6,7 @@ import html
 import itertools
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from hdbkit.charts.style import COLOURS
 from hdbkit.config import Load, SweepSpec
 from hdbkit.widgets import ComparePanel, Shared
 from hdbkit.widgets.parts.pictures import charts_html, svg
-from tests.unit.synthetic import with_result, write_run, write_sweep
+from tests.unit.synthetic import with_result, write_queries, write_run, write_sweep
 from tests.widgets.conftest import text_of, until
 
 
@@ -106,6 +107,22 @@ def test_a_sweep_shows_its_answer_and_every_chart(panel: ComparePanel) -> None:
     result = hdbkit.sweep_result(panel.sweep.value)
     assert result.answer in shown
     assert [chart.question for chart in result.charts().values() if chart.question not in shown] == []
+
+
+def test_runs_of_lists_have_the_ratio_and_the_time_of_each_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    for number, seconds in enumerate((0.2, 0.1), 1):
+        write_queries(tmp_path / f"20260101-00000{number}-nulldb-h-sf0.01-u1-aaaaaa", {"q01": seconds, "q02": 0.1})
+    with closing(ComparePanel()) as panel:
+        panel.choice.take_all.click()
+        panel.choice.by.value = "run_id"
+        shown = compared(panel)
+    asked = ("Which is fastest?", "Which queries became faster or slower?", "How long did each query take?")
+    assert sorted(map(shown.index, asked)) == [shown.index(one) for one in asked]
+    assert "-50.0 %" in shown
+    assert "The intervals of all operations hold together" not in shown
 
 
 def test_only_sweeps_are_offered_as_sweeps(panel: ComparePanel) -> None:

@@ -20,7 +20,10 @@ from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.sweep_view import answer_html, ranking_html
 
 _RUNS, _SWEEP = "Groups of runs", "A sweep"
-_SWEEP_CHARTS = ("configurations", "effects", "grid", "parallel", "slices", "throughput", "latency")
+_FIRST = "configurations"
+"""The chart of a sweep that comes first."""
+_OF_SIDES = "ratios"
+"""The chart of a comparison that charts of groups do not have."""
 
 
 class ComparePanel(Panel):
@@ -91,7 +94,11 @@ class ComparePanel(Panel):
         def work() -> str:
             comparison = api.compare(*sides, workspace=self.workspace) if sides else None
             card = comparison._repr_html_() if comparison else "<p>Only one group: nothing to compare it with.</p>"
-            self._show(card, api.overlay(groups, workspace=self.workspace).values(), comparison)
+            charts = api.overlay(groups, workspace=self.workspace)
+            drawn = [*charts.values()]
+            if comparison is not None and len(comparison.by_operation):
+                drawn[1:1] = [chart for key, chart in comparison.charts().items() if key == _OF_SIDES]
+            self._show(card, drawn, comparison)
             return f"{many(sum(map(len, groups.values())), 'run')} in {many(len(groups), 'group')}"
 
         return work
@@ -103,9 +110,9 @@ class ComparePanel(Panel):
 
         def work() -> str:
             result = api.sweep_result(sweep_id, workspace=self.workspace)
-            drawn = result.charts()
+            drawn = sorted(result.charts().values(), key=lambda chart: chart.key != _FIRST)
             card = answer_html(result) + ranking_html(result.verdicts, result.plan.metric)
-            self._show(card, [drawn[key] for key in _SWEEP_CHARTS if key in drawn], result)
+            self._show(card, drawn, result)
             return f"sweep {sweep_id}: {many(result.runs['number'].nunique(), 'run')}"
 
         return work

@@ -154,7 +154,7 @@ def _line(run: dict[Any, Any]) -> str:
     """A run in the list."""
     parts = [
         f"{cell(run['metric_value'])} {run['metric']}",
-        f"{run['virtual_users']} users",
+        many(int(run["virtual_users"]), "user"),
         str(run["label"] or ""),
         str(run["run_id"]),
     ]

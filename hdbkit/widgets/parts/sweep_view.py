@@ -37,7 +37,17 @@ MAX_ROWS = 40
 _LOOK_S = 1.0
 _STYLES = {"done": "success", "failed": "danger", "killed": "danger", "stopped": "warning"}
 _MARKS = {"planned": "·", "running": "▶ runs", "failed": "✕ failed", "missing": "missing"}
-_END_CHARTS = ("configurations", "effects", "grid", "interactions", "scaling", "parallel", "slices")
+_END_CHARTS = (
+    "configurations",
+    "effects",
+    "grid",
+    "interactions",
+    "scaling",
+    "parallel",
+    "slices",
+    "ratios",
+    "profile",
+)
 
 
 Ended = Callable[[api.SweepResult | None, Exception | None], None]
