@@ -32,7 +32,7 @@ class Measure(StrEnum):
     """How a metric is computed from the operations that ended in the measured window."""
 
     RATE = "rate"  # committed operations per `per_s` seconds
-    QUANTILE = "quantile"  # the `quantile` of their service times, in ms
+    QUANTILE = "quantile"  # the `quantile` of their service times (open loop: response times), in ms
     GEOMETRIC_MEAN = "geometric_mean"  # of the mean service time of each operation, in s
 
 

@@ -87,7 +87,9 @@ class AbortRules(ConfigModel):
         default=None, gt=0, lt=1, description="maximum share of failed operations, such as 0.01"
     )
     latency_p95_ms: float | None = Field(
-        default=None, gt=0, description="maximum 95 % quantile of the service time of the metric's first operation"
+        default=None,
+        gt=0,
+        description="maximum 95 % quantile of the latency of the metric's first operation (open loop: response time)",
     )
 
 

@@ -41,6 +41,7 @@ class EarlyEnd:
         self._metric, self._headline = manifest.metric, manifest.headline
         self._code = manifest.operations.index(manifest.headline)
         self._of_metric = [manifest.operations.index(name) for name in manifest.of_metric]
+        self._since = "scheduled_ns" if plan.load.is_open else "start_ns"
         self._opened_ns, self._part_ns = opened_ns, self._window_s * 1e9 / PARTS
         self._spools = SpoolTails(folder.spools)
         self._counted, self._finished, self._failed, self._calls, self._slow = np.zeros((5, PARTS))
@@ -68,7 +69,7 @@ class EarlyEnd:
         part = ((records["end_ns"] - self._opened_ns) / self._part_ns).astype(int)
         failed = records["outcome"] == Outcome.FAILED
         called = (records["operation"] == self._code) & ~failed
-        slower = records["end_ns"] - records["start_ns"] > 1e6 * (self._limits.abort.latency_p95_ms or 0)
+        slower = records["end_ns"] - records[self._since] > 1e6 * (self._limits.abort.latency_p95_ms or 0)
         for series, chosen in (
             (self._counted, is_committed(self._of_metric, records)),
             (self._finished, ~failed),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import resource
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -30,6 +31,8 @@ CONNECTIONS_BESIDE_CLIENTS = 2
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 """The first and the last port that the system gives to connections."""
 _LISTED = 5
+_MIN_DUE = 20
+"""Operations that a window needs at least; fewer have no 95 % quantile."""
 """How many tables a warning lists."""
 _FILES_BESIDE = 64
 """Open files of a process beside the spools that it reads, or the connections that it serves."""
@@ -138,11 +141,23 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
     warnings += shared_outages(plan.load.faults)
     warnings += [workload(plan.workload).hint(plan.load), _in_order(engine, plan)]
+    warnings += [_rare(plan)]
     warnings += [f"{name} has no effect without {missing}" for name, missing in plan.load.without_effect.items()]
     timed = all(phase.duration_s for phase in workload(plan.workload).phases(plan.load) if phase.measured)
     cycle = engine.write_cycle(schema.session) if timed and _changing(plan) else None
     warnings.append(cycle.warning(plan.load.duration_s) if cycle else "")
     return tuple(filter(None, warnings))
+
+
+def _rare(plan: RunPlan) -> str:
+    """That hardly any operation is due in the window; empty otherwise."""
+    due = (plan.rate_per_s or math.inf) * plan.load.duration_s
+    if due >= _MIN_DUE:
+        return ""
+    return (
+        f"at this rate about {due:.3g} {plural(workload(plan.workload).noun)} are due in a window of "
+        f"{plan.load.duration_s:g} s, too few for quantiles; use a higher rate or a longer window"
+    )
 
 
 def _in_order(engine: Database, plan: RunPlan) -> str:

@@ -327,6 +327,11 @@ class Manifest(BaseModel):
         return next(iter(self.of_metric), "")
 
     @property
+    def is_open(self) -> bool:
+        """Whether the run is an open loop, whose latencies are judged by response time."""
+        return self.rate_per_s is not None
+
+    @property
     def schema_facts(self) -> dict[str, Any]:
         """The specification of the schema as flat values: options of the engine among them, defaults omitted.
 

@@ -43,7 +43,8 @@ def rule_broken(rules: AbortRules, manifest: Manifest) -> str:
     if rules.failed_share is not None and failed > rules.failed_share * (failed + done):
         share = failed / (failed + done)
         return f"abort rule: {share:.2%} of its {plural(manifest.noun)} failed, more than {rules.failed_share:.2%}"
-    p95_us = result.get("operations", {}).get(manifest.headline, {}).get("p95_us")
+    line = result.get("operations", {}).get(manifest.headline, {})
+    p95_us = (line["response"] if manifest.is_open and line else line).get("p95_us")
     if rules.latency_p95_ms is not None and p95_us is not None and p95_us > 1000 * rules.latency_p95_ms:
         limit = f"more than {rules.latency_p95_ms:g} ms"
         return f"abort rule: the 95 % quantile of {manifest.headline} was {p95_us / 1000:.1f} ms, {limit}"

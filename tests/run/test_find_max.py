@@ -28,4 +28,6 @@ def test_an_interrupted_search_continues_with_its_runs_and_with_one_that_still_r
         hdbkit.find_max(at, "p50=1us", load=load, label="top", watch=made.append)
     assert made[0].result.run_id == begun.run_id
     assert [(one.rate, one.measured) for one in made] == [(16, False), (8, True), (16, False), (8, False), (4, True)]
+    (warning,) = made[-1].result.manifest.warnings
+    assert warning.startswith("at this rate about 2 transactions are due in a window of 0.5 s, too few for quantiles")
     assert len(hdbkit.runs("label = 'top'")) == 3

@@ -169,6 +169,12 @@ def test_a_rule_is_broken_or_kept(rules: AbortRules, said: str) -> None:
     assert bool(rule_broken(rules, ended(failed=2, p95_us=50_000))) == bool(said)
 
 
+def test_in_an_open_loop_the_rule_is_about_response_time() -> None:
+    run = ended(failed=0, p95_us=50_000).model_copy(update={"rate_per_s": 10.0})
+    run.result["operations"]["new_order"]["response"] = {"p95_us": 70_000}
+    assert "95 % quantile of new_order was 70.0 ms" in rule_broken(AbortRules(latency_p95_ms=60), run)
+
+
 def test_a_run_that_breaks_a_rule_is_failed_and_its_configuration_not_run_again(tmp_path: Path) -> None:
     server, results = FileServer(tmp_path / "server"), tmp_path / "results"
     results.mkdir()

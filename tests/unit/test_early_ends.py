@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,13 @@ from scipy.signal import lfilter
 from hdbkit.analysis.run.prospects import LEVEL, LOOKS, PARTS, Floats, looks, upper_bound
 from hdbkit.analysis.sweep.search import MARGIN, early_ends_note, log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
+from hdbkit.config.sweep_spec import AbortRules
+from hdbkit.execution.early_end import EarlyEnd
+from hdbkit.plan import Limits, RunPlan
+from hdbkit.results.records import record_type
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from tests.unit.sweeps import RATE, synthetic_runs
+from tests.unit.synthetic import write_run
 
 SO_LOW = "ended early after 12 s, at most 55 % of the fastest so far"
 
@@ -134,3 +140,21 @@ def test_one_that_ended_early_at_some_users_is_not_chosen_for_the_others() -> No
     low = (frame["configuration"] == 4) & (frame["virtual_users"] == 1)
     frame.loc[low, ["status", "note"]] = [ENDED_EARLY, SO_LOW]
     assert fastest(judge(frame, RATE)) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("load", "broken"), [({"rate": 100}, True), ({}, False)])
+def test_the_limit_on_latency_counts_from_the_schedule_in_an_open_loop(
+    tmp_path: Path, load: dict[str, Any], broken: bool
+) -> None:
+    """Calls of 1 ms that begin 100 ms late, and a limit of 50 ms."""
+    made = write_run(tmp_path / "a-run", users=1, duration_s=10, load=load)
+    plan = RunPlan.model_validate(made.manifest.plan)
+    plan = plan.model_copy(update={"limits": Limits(abort=AbortRules(latency_p95_ms=50))})
+    end = EarlyEnd(made.folder, plan, made.manifest, 0, 10.0)
+    records = np.zeros(1000, record_type({}))
+    records["scheduled_ns"] = np.arange(1000) * 10_000_000
+    records["start_ns"] = records["scheduled_ns"] + 100_000_000
+    records["end_ns"] = records["start_ns"] + 1_000_000
+    end._count(records[:-20])
+    assert ("95 % quantile of new_order above 50 ms" in next(end._broken(80), "")) is broken
+    end.close()

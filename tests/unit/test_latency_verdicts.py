@@ -53,6 +53,22 @@ def test_with_more_operations_each_interval_is_wider_as_all_hold_together() -> N
     assert width("abcde") > 1.2 * width("a")
 
 
+def test_in_an_open_loop_response_times_are_judged() -> None:
+    runs = synthetic_runs([1, 1], blocks=8)
+    service = {manifest.run_id: manifest.result["operations"] for manifest in measured(runs, slower=1.0)}
+    response = {manifest.run_id: manifest.result["operations"] for manifest in measured(runs, slower=1.5)}
+    manifests = [
+        Manifest.model_construct(run_id=run_id, rate_per_s=100.0, result={"operations": {
+            name: {**line, "response": response[run_id][name]} for name, line in lines.items()
+        }})
+        for run_id, lines in service.items()
+    ]  # fmt: skip
+    found = latency_verdicts(runs, manifests, smallest_effect=0.1).set_index(
+        ["configuration", "operation", "percentile"]
+    )
+    assert found.loc[(1, "write", "p99"), "verdict"] == "slower"
+
+
 def test_an_operation_that_a_run_executed_too_seldom_is_left_out() -> None:
     runs = synthetic_runs([1, 1])
     assert latency_verdicts(runs, measured(runs, 1.5, count=MIN_OPERATIONS - 1)).empty

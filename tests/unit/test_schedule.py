@@ -15,7 +15,7 @@ from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.schedule_charts import schedule_charts
-from hdbkit.config.metric import Metric
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.report.run_report import tables
 from hdbkit.results.columns import OPERATIONS
 from tests.unit.synthetic import DETAILS, Synthetic, write_run
@@ -66,10 +66,14 @@ def test_a_stall_is_in_response_time_lateness_and_backlog_and_not_in_service_tim
     assert by_second["due"].tolist() == [100] * 5
     assert by_second["begun"].tolist() == [100, 100, 1, 199, 100]
     assert by_second["backlog"].tolist() == [0, 0, 99, 0, 0]
-    line = summarize(run.folder, run.manifest)["operations"]["payment"]
+    result = summarize(run.folder, run.manifest)
+    line = result["operations"]["payment"]
     assert (line["p95_us"], line["p99_us"], line["response"]["p95_us"], line["response"]["p99_us"]) == (
         1_000, 1_000, 820_000, 964_000,
     )  # fmt: skip
+    p95 = PAYMENTS.model_copy(update={"measure": Measure.QUANTILE, "counter": None})
+    judged = summarize(run.folder, run.manifest.model_copy(update={"metric": p95}))
+    assert judged["metric_value"] == 820, "in an open loop a quantile is one of response times, in ms"
 
 
 def test_what_was_never_begun_is_backlog_and_saturates_the_load(tmp_path: Path) -> None:
@@ -120,6 +124,10 @@ def test_a_user_that_reached_its_limit_of_iterations_is_offered_no_more(tmp_path
     run = run_of(tmp_path, rows(served, served + 1000, served), iterations=150)
     result = schedule_of(run.folder, run.manifest).result
     assert (result["due"], result["begun"], result["saturated"]) == (50, 50, False)
+    short = run.manifest.clock.model_copy(update={"window_end_us": 2_000_000})  # type: ignore[union-attr]
+    lines = check_run(run.folder, run.manifest.model_copy(update={"clock": short}))
+    (detail,) = [one.detail for one in lines if one.name == "schedule kept"]
+    assert detail.endswith("; the window ended after 1 of 4 s, so these are rates until then")
 
 
 def test_operations_of_a_user_that_was_lost_are_missed(tmp_path: Path) -> None:

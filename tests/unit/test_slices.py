@@ -186,6 +186,16 @@ def test_a_metric_of_quantiles_is_that_of_each_slice(tmp_path: Path) -> None:
     assert found.rows.groupby("place")["metric_value"].agg(set).tolist() == [{2.0}, {4.0}]
 
 
+def test_in_an_open_loop_quantiles_are_of_response_times(tmp_path: Path) -> None:
+    planned = slices()
+    rows = loop(1.2, lambda _: 2000).assign(wait_us=5000)
+    made = sliced_run(tmp_path / "run", rows, planned, changes(planned, ALL), metric=P50)
+    found = slice_table(made.folder, made.manifest.model_copy(update={"rate_per_s": 500.0}))
+    assert found is not None
+    assert set(found.rows["metric_value"]) == {7.0}
+    assert set(found.operations["p95_us"]) == {7000}
+
+
 def test_a_geometric_mean_needs_each_operation_in_a_slice(tmp_path: Path) -> None:
     planned = slices()
     names = MEAN_TIME.model_copy(update={"operations": ("new_order", "payment")})

@@ -37,6 +37,7 @@ LAW_TOLERANCE = 0.02
 SURE = 1e-4
 """A statistical check of inputs fails only where chance alone would do so once in ten thousand runs."""
 MIX_TOLERANCE_PCT = 0.1
+_WHOLE = 0.99
 _REASONS = 5
 """So many different errors are listed; the others are counted."""
 
@@ -147,6 +148,11 @@ def _schedule_kept(run: _Run) -> Line:
         f"{found['achieved_per_s']:,.1f} of {found['offered_per_s']:,.1f} {plural(run.noun)}/s that were due; "
         f"{lateness}, {found['skipped']:,} skipped, backlog {backlog['start']:,} to {backlog['end']:,}"
     )
+    if run.window.duration_s < _WHOLE * run.manifest.plan["load"]["duration_s"]:
+        planned_s = run.manifest.plan["load"]["duration_s"]
+        detail += (
+            f"; the window ended after {run.window.duration_s:.3g} of {planned_s:g} s, so these are rates until then"
+        )
     if not found["saturated"]:
         return True, detail
     if lost := run.result["clients_lost"]:

@@ -22,7 +22,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.quantiles import QUANTILES, quantiles_of, rank
+from hdbkit.analysis.run.quantiles import QUANTILES, TIMES, quantiles_of, rank
 from hdbkit.analysis.run.records import metric_codes, operations_of, table
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.wording import many
@@ -199,7 +199,7 @@ class _Counting:
                 case Measure.RATE:
                     found["metric_value"] = metric.per_s * found["committed"] / counted_s
                 case Measure.QUANTILE:
-                    at = f"slice, quantile_disc(latency_us, {metric.quantile!r}) AS value"
+                    at = f"slice, quantile_disc(judged_us, {metric.quantile!r}) AS value"
                     found["metric_value"] = found["slice"].map(_values(begun.aggregate(at, "slice"))) / 1000
                 case Measure.GEOMETRIC_MEAN:
                     means = begun.aggregate(
@@ -216,7 +216,7 @@ class _Counting:
         """The quantiles of each configuration and operation: place, operation, n, p50_us ... p999_us, max_us."""
         with operations_of(self.folder) as rows:
             histogram = self._begun(rows).aggregate(
-                "place, operation, latency_us, count(*)::BIGINT AS n", "place, operation, latency_us"
+                "place, operation, judged_us AS latency_us, count(*)::BIGINT AS n", "place, operation, judged_us"
             )
             return quantiles_of(histogram.df(), ["place", "operation"], QUANTILES)
 
@@ -234,13 +234,16 @@ class _Counting:
         )
 
     def _begun(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-        """The operations that began in a slice after its washout, with ``slice`` and ``place``."""
-        length = self.slices.slice_ns
+        """The operations that began in a slice after its washout, with ``slice`` and ``place``.
+
+        ``judged_us`` is their response time in an open loop, else their service time.
+        """
+        length, judged = self.slices.slice_ns, TIMES["response" if self.manifest.is_open else "service"]
         return (
             self._around(rows)
             .filter(f"1000 * t_start_us % {length} >= {self.washout_ns}")
             .project(f"*, 1000 * t_start_us // {length} AS slice")
-            .project(f"slice, operation, latency_us, {self._place} AS place")
+            .project(f"slice, operation, latency_us, {judged} AS judged_us, {self._place} AS place")
             .filter("place IS NOT NULL")
         )
 

@@ -59,12 +59,14 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     host, clients = table(folder, "host"), table(folder, "clients")
     by_outcome = {outcome: _sum(histogram, outcome) for outcome in Outcome}
     completed = by_outcome[Outcome.COMMITTED] + by_outcome[Outcome.ROLLED_BACK_BY_DESIGN]
-    operations = _by_operation(folder, manifest, window, histogram)
+    responses = counts(folder, window, RESPONSE_US) if manifest.paced else None
+    operations = _by_operation(manifest, histogram, responses)
+    judged = histogram if responses is None or not manifest.is_open else responses
     client_us = client_cpu_us(clients, users["n"])
     supervisor_us = supervisor_cpu_us(host, window, int(users["n"].sum()))
     server_us, server_unknown = server_cpu_us(host, window, completed)
     return {
-        "metric_value": _metric_value(manifest, window, histogram, grew, operations),
+        "metric_value": _metric_value(manifest, window, judged, grew, operations),
         "metric_unknown": _metric_unknown(manifest, operations),
         "engine_tpm": _engine_tpm(counters, grew),
         "window_s": window.duration_s,
@@ -117,7 +119,10 @@ def _metric_value(
     grew: dict[str, Growth],
     operations: dict[str, dict[str, Any]],
 ) -> float | None:
-    """The value of the metric; None where it is not known, as when the schema's count was not read."""
+    """The value of the metric; None where it is not known, as when the schema's count was not read.
+
+    ``histogram`` is of response times in an open loop, else of service times.
+    """
     metric, names = manifest.metric, manifest.of_metric
     match metric.measure:
         case Measure.RATE:
@@ -174,14 +179,14 @@ def _sum(histogram: pd.DataFrame, outcome: Outcome) -> int:
 
 
 def _by_operation(
-    folder: RunFolder, manifest: Manifest, window: Window, histogram: pd.DataFrame
+    manifest: Manifest, histogram: pd.DataFrame, responses: pd.DataFrame | None
 ) -> dict[str, dict[str, Any]]:
     """Counts and latencies of each operation that was planned, is counted by the metric, or was executed.
 
-    Response times besides where users key and think.
+    Response times besides where operations have a scheduled start.
     """
     service = _latencies(histogram)
-    response = _latencies(counts(folder, window, RESPONSE_US)) if manifest.paced else None
+    response = None if responses is None else _latencies(responses)
     lines: dict[str, dict[str, Any]] = {}
     for index, name in enumerate(manifest.operations):
         rows = histogram[histogram["operation"] == index]

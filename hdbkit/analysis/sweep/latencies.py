@@ -3,8 +3,9 @@
 A percentile of a run is one number, as its throughput is; the intervals come from the differences between runs, never
 from the operations within one. All comparisons of all operations and percentiles hold together (``together``).
 
-Latencies of a closed loop compare configurations. They are not what users of an open system would see: while the
-server is slow, fewer operations begin, and those that would have waited are missing (coordinated omission).
+In an open loop latencies are response times. Those of a closed loop compare configurations. They are not what users
+of an open system would see: while the server is slow, fewer operations begin, and those that would have waited are
+missing (coordinated omission).
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ def latency_verdicts(
         The columns of ``verdicts.judge`` (``metric_value`` in ms) with ``operation`` and ``percentile`` before them;
         empty without such an operation.
     """
-    results = {manifest.run_id: manifest.result for manifest in manifests}
+    known = {manifest.run_id: manifest for manifest in manifests}
     keys = list(zip(runs["run_id"], runs["configuration"], strict=True))
-    found = {key: operations_of(results[key[0]], key[1]) for key in keys if key[0] in results}
+    found = {key: operations_of(known[key[0]], key[1]) for key in keys if key[0] in known}
     asked = [(name, percentile) for name in _measured(list(found.values())) for percentile in PERCENTILES]
     figures = [
         Figure(
@@ -57,11 +58,15 @@ def latency_verdicts(
     return judged_together(runs, figures, smallest_effect, confidence, level)
 
 
-def operations_of(result: Mapping[str, Any], configuration: int) -> Mapping[str, Any]:
-    """The figures of each operation in a run's result; those of a configuration where several alternate."""
-    slices = result.get("slices")
+def operations_of(manifest: Manifest, configuration: int) -> Mapping[str, Any]:
+    """The figures of each operation of a run, of a configuration where several alternate.
+
+    Latencies are response times in an open loop, else service times.
+    """
+    slices = manifest.result.get("slices")
     if not slices:
-        return dict(result.get("operations", {}))
+        lines: Mapping[str, Any] = manifest.result.get("operations", {})
+        return {name: {**line, **line["response"]} for name, line in lines.items()} if manifest.is_open else lines
     each = {one["configuration"]: one["operations"] for one in slices["configurations"]}
     return dict(each.get(configuration, {}))
 
