@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 
-from hdbkit.analysis.wording import many, plural
+from hdbkit.analysis.run.steps import FOLLOWED, knee
+from hdbkit.analysis.wording import many, plural, share
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.style import figure, log_axis, series
+from hdbkit.charts.style import colour, figure, log_axis, series
 
 _QUANTILES = ("p50", "p95", "p99")
 
@@ -37,6 +39,7 @@ def latency_over_throughput(steps: Sequence[dict[str, Any]], operation: str, nou
             hovertemplate=f"%{{text}}: %{{x:,.4~g}} per second, {name} %{{y:.3g}} ms<extra></extra>",
         )  # fmt: skip
     fig.update_xaxes(rangemode="tozero").update_yaxes(**log_axis(value for line in fig.data for value in line.y))
+    words_of_knee = _mark_knee(fig, steps, noun)
     fastest = max(steps, key=lambda one: float(one["completed_per_s"]))
     slowest_per_s = min(float(one["completed_per_s"]) for one in steps)
     words = (
@@ -45,7 +48,22 @@ def latency_over_throughput(steps: Sequence[dict[str, Any]], operation: str, nou
     )
     if fastest[time]["p95_us"] is not None:
         words += f", with a p95 of the {time} time of {operation} of {_ms(fastest[time]['p95_us']):,.2f} ms"
-    return Chart("steps", "How does latency grow with throughput?", fig, f"{words}.", table)
+    return Chart("steps", "How does latency grow with throughput?", fig, f"{words}.{words_of_knee}", table)
+
+
+def _mark_knee(fig: go.Figure, steps: Sequence[dict[str, Any]], noun: str) -> str:
+    """Mark the rate up to which the throughput follows the offered one, and its interval; a sentence about it."""
+    found = knee(steps)
+    if found is None:
+        return ""
+    fig.add_vrect(found.low, found.high, fillcolor=colour("shade"), line_width=0, layer="below")
+    fig.add_vline(found.level, line_color=colour("ink"), line_width=1, annotation_text="knee",
+                  annotation_position="top left", annotation_font_color=colour("muted"))  # fmt: skip
+    interval = f"{found.low:,.4g} to {found.high:,.4g}" if found.low else f"below {found.high:,.4g}"
+    return (
+        f" The throughput follows the offered rate, by at least {share(FOLLOWED)} of it, up to {found.level:,.4g} "
+        f"{plural(noun)} per second (knee; 95 % confidence interval: {interval})."
+    )
 
 
 def _ms(time_us: float | None) -> float:

@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.schedule import schedule_of
-from hdbkit.analysis.run.steps import steps_result
+from hdbkit.analysis.run.steps import knee, steps_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.schedule_charts import schedule_charts
@@ -142,6 +142,38 @@ def test_a_closed_loop_has_no_schedule(tmp_path: Path, load: dict[str, bool]) ->
     run = write_run(tmp_path / "closed", users=1, duration_s=2, load=load)
     assert run.manifest.rate_per_s is None
     assert "schedule kept" not in {one.name for one in check_run(run.folder, run.manifest)}
+
+
+def at_rates(*done: tuple[str, float, float], length_s: float = 60) -> list[dict[str, Any]]:
+    """Steps as a result has them: text, offered and completed per second."""
+    return [
+        {"step": f"{length_s:g} s {text}", "start_s": 0, "end_s": length_s}
+        | {"offered_per_s": offered, "completed_per_s": completed}
+        for text, offered, completed in done
+    ]
+
+
+def test_the_knee_is_the_throughput_where_the_offered_rate_is_no_longer_followed() -> None:
+    followed, beyond = (("at 200/s", 200, 200.0), ("at 250/s", 250, 250.0)), (("at 400/s", 400, 300.0),)
+    ramp = ("from 1 to 100/s", 50.5, 20.0)
+    found = knee(at_rates(*beyond, *followed, ramp))
+    assert found is not None
+    assert found == pytest.approx((300, 250, 400))
+    assert knee(at_rates(*followed)) is None, "all are followed"
+    assert knee(at_rates(("from 1 to 100/s", 50.5, 20.0))) is None
+    repeated = knee(at_rates(*followed, *beyond, ("at 250/s", 250, 100.0)))
+    assert repeated is not None
+    assert (repeated.low, repeated.high) == (200, 250), "steps of equal rates count together"
+
+
+def test_a_step_that_is_too_short_decides_nothing_about_the_knee() -> None:
+    """Of 10 operations 7 were completed: by chance, at the 95 % level, 15 could have been."""
+    steps = at_rates(("at 100/s", 100, 100.0), length_s=600) + at_rates(("at 200/s", 200, 140.0), length_s=0.05)
+    assert knee(steps) is None
+    ends = at_rates(("at 400/s", 400, 150.0), length_s=600)
+    found = knee(steps + ends)
+    assert found is not None
+    assert (found.low, found.high) == (100, 400)
 
 
 def test_each_step_has_its_own_figures(tmp_path: Path) -> None:

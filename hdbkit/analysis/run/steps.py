@@ -5,16 +5,24 @@ An operation belongs to the step in which it ends.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
+import scipy
 
 from hdbkit.analysis.run.quantiles import TIMES, counts, quantiles_of
 from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.statistics.limit_search import Estimate, interval
 from hdbkit.config.load import starting_s
-from hdbkit.config.steps import Step, mean_level, steps_of
+from hdbkit.config.steps import Step, mean_level, parse_steps, steps_of
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
+FOLLOWED = 0.95
+"""Throughput follows an offered rate while at least this share of it is completed."""
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
@@ -38,6 +46,39 @@ def steps_result(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
     if not found:
         return []
     return [planned | measured for planned, measured in zip(found, _measured(folder, manifest, places), strict=True)]
+
+
+def knee(steps: Sequence[Mapping[str, Any]]) -> Estimate | None:
+    """The rate up to which the throughput follows the offered one (``FOLLOWED``), with its 95 % interval.
+
+    From the steps of a constant rate, those of equal rates together. The interval goes from the highest rate that
+    certainly was followed, as were all lower ones (0: none), to the lowest that certainly was not, nor any higher;
+    completed operations count as those of a Poisson process (Garwood 1936, Biometrika 28, 437-442). The estimate is
+    the throughput at the upper end: where offered and completed rate would meet if that were the capacity.
+
+    Args:
+        steps: the part of a result.
+
+    Returns:
+        None if no rate certainly was not followed.
+    """
+    done: dict[float, list[tuple[float, float]]] = {}
+    for one in steps:
+        (planned,) = parse_steps(one["step"])
+        if one["offered_per_s"] is not None and planned.first == planned.last and not planned.period_s:
+            length_s = one["end_s"] - one["start_s"]
+            done.setdefault(one["offered_per_s"], []).append((one["completed_per_s"] * length_s, length_s))
+    rates = sorted(done)
+    numbers, lengths_s = np.array([np.sum(done[rate], axis=0) for rate in rates]).reshape(-1, 2).T
+    if not rates:
+        return None
+    ends = scipy.special.gammaincinv([numbers, numbers + 1], [[0.025], [0.975]])
+    upper, lower = np.log(FOLLOWED * np.array(rates) * lengths_s / np.maximum(ends, 1e-9))
+    low, high = interval(rates, lower, upper)
+    if math.isinf(high):
+        return None
+    at = rates.index(high)
+    return Estimate(max(low, float(numbers[at] / lengths_s[at])), low, high)
 
 
 def _planned(step: Step, factor: float) -> dict[str, Any]:

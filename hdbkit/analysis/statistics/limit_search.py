@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from hdbkit.run_order import orders
 
@@ -35,6 +36,7 @@ _NEAR, _FAR = 1.03, 1.08
 _MAX_WIDER = 4
 """How often the levels reach twice as far (on the log scale), at most, to exclude what is undecided."""
 
+Floats = NDArray[np.float64]
 Block = Mapping[float, float]
 """The excess at each level."""
 
@@ -115,9 +117,17 @@ def estimate(blocks: Sequence[Block]) -> Estimate:
     excesses = np.clip([[one[level] for level in levels] for one in blocks], -MAX_EXCESS, MAX_EXCESS)
     means, errors = excesses.mean(axis=0), excesses.std(axis=0, ddof=1) / math.sqrt(len(blocks))
     margin = scipy.special.stdtrit(len(blocks) - 1, 0.975) * errors
-    low = _last(zip(levels, means + margin < 0, strict=True), 0.0)
-    high = _last(reversed([*zip(levels, means - margin > 0, strict=True)]), math.inf)
-    return Estimate(_crossing(levels, means), low, high)
+    return Estimate(_crossing(levels, means), *interval(levels, means - margin, means + margin))
+
+
+def interval(levels: Sequence[float], lower: Floats, upper: Floats) -> tuple[float, float]:
+    """The last level certainly within the limit, as are all lower ones, and the first beyond it, as are all higher.
+
+    ``lower`` and ``upper`` bound the mean excess at each level, with 97.5 % confidence each; ``levels`` ascend. 0 or
+    infinity: no level is certain.
+    """
+    low = _last(zip(levels, upper < 0, strict=True), 0.0)
+    return low, _last(reversed([*zip(levels, lower > 0, strict=True)]), math.inf)
 
 
 def _last(sequence: Iterable[tuple[float, bool]], none: float) -> float:
@@ -129,7 +139,7 @@ def _last(sequence: Iterable[tuple[float, bool]], none: float) -> float:
     return none
 
 
-def _crossing(levels: Sequence[float], means: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+def _crossing(levels: Sequence[float], means: Floats) -> float:
     """Where the isotonic regression crosses 0, over the logarithm of the level; an end if it does not."""
     fitted = scipy.optimize.isotonic_regression(means).x
     beyond = int(np.searchsorted(fitted, 0.0, "right"))
