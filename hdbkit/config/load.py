@@ -14,6 +14,7 @@ from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, mod
 
 from hdbkit.config.extensible import Extensible
 from hdbkit.config.fault import Fault, parse_faults
+from hdbkit.config.routing import POLICIES, Policy, parse_routing, routing_text
 from hdbkit.config.steps import joined, parse_steps, steps_of, total_s
 from hdbkit.config.words import number_text
 
@@ -198,6 +199,11 @@ class Load(Extensible):
     replica_reads: bool = Field(
         default=False, description="perform the operations that only read on the replicas of the target, in turn"
     )
+    routing: str | None = Field(
+        default=None,
+        description=f"addresses of operations, such as 'round_robin' or 'payment: last; others: random'; {POLICIES}",
+        json_schema_extra={"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "null"}]},
+    )
     cache: Cache = Field(default=Cache.WARM, description=f"server's cache before the run; {CACHE_STATES}")
     seed: int = Field(
         default=1,
@@ -224,6 +230,11 @@ class Load(Extensible):
     @classmethod
     def _steps_are_known(cls, text: str | None) -> str | None:
         return None if text is None else "; ".join(one.text for one in parse_steps(text))
+
+    @field_validator("routing", mode="before")
+    @classmethod
+    def _policies_are_known(cls, given: Any) -> Any:
+        return routing_text(given) if isinstance(given, str | Mapping) else given
 
     @field_validator("fault")
     @classmethod
@@ -255,26 +266,39 @@ class Load(Extensible):
             raise ValueError("latency_limit_ms needs a rate: a closed loop has no schedule to be late for")
         if self.is_open and self.keying_and_thinking:
             raise ValueError("rate and keying_and_thinking exclude each other: an open loop has its own schedule")
-        if self.connect_per_operation:
-            self._check_logins()
         return self
 
-    def _check_logins(self) -> None:
-        """Raise ``ValueError`` if another option needs connections that stay open."""
+    @model_validator(mode="after")
+    def _one_policy(self) -> Self:
+        if self.routing and self.replica_reads:
+            raise ValueError("routing and replica_reads exclude each other; write 'replica' as an operation's policy")
+        return self
+
+    @model_validator(mode="after")
+    def _logins_are_alone(self) -> Self:
+        if not self.connect_per_operation:
+            return self
         if self.keying_and_thinking:
             raise ValueError("connect_per_operation and keying_and_thinking exclude each other; give a rate instead")
-        if self.replica_reads:
-            raise ValueError("connect_per_operation and replica_reads exclude each other")
+        for name in ("replica_reads", "routing"):
+            if getattr(self, name):
+                raise ValueError(f"connect_per_operation and {name} exclude each other")
         if self.users_per_process * self.sessions_per_user > 1:
             raise ValueError(
                 "with connect_per_operation each virtual user has its own process; omit "
                 + ("users_per_process" if self.users_per_process > 1 else "sessions_per_user")
             )
+        return self
 
     @property
     def sessions(self) -> int:
         """The number of sessions of all virtual users, each with a connection."""
         return sessions_of(dict(self))
+
+    @property
+    def reads_replicas(self) -> bool:
+        """Whether operations are performed on replicas."""
+        return self.replica_reads or bool(self.routing and Policy.REPLICA in parse_routing(self.routing).values())
 
     @property
     def faults(self) -> tuple[Fault, ...]:

@@ -48,6 +48,9 @@ class Target(ConfigModel):
     replicas: tuple[str, ...] = Field(
         default=(), description="addresses of replicas, for operations that only read (replica_reads)"
     )
+    nodes: tuple[str, ...] = Field(
+        default=(), description="addresses of further nodes that accept changes, for the load's routing"
+    )
     database: str | None = None
     user: str | None = None
     options: dict[str, str] = Field(default_factory=dict, description="options of the driver, such as sslmode")
@@ -100,7 +103,7 @@ class Target(ConfigModel):
                 raise ValueError(f"'{name}' looks like a secret; give it in {PASSWORD_VARIABLE} instead")
         return options
 
-    @field_validator("fallbacks", "replicas")
+    @field_validator("fallbacks", "replicas", "nodes")
     @classmethod
     def _addresses(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         for address in given:
@@ -150,7 +153,8 @@ class Target(ConfigModel):
             host=_host(parts.netloc) or options.pop("host", None),
             port=port,
             fallbacks=tuple(fallbacks),
-            replicas=tuple(filter(None, options.pop("replicas", "").split(","))),
+            replicas=_listed(options.pop("replicas", "")),
+            nodes=_listed(options.pop("nodes", "")),
             database=unquote(parts.path.removeprefix("/")) or None,
             user=unquote(parts.username) if parts.username else None,
             options=options,
@@ -210,8 +214,9 @@ class Target(ConfigModel):
             options, host = {"host": host, **options}, ""
         host = f"[{host}]" if ":" in host else quote(host, safe="")
         port = "".join([f":{self.port}" if self.port else "", *(f",{one}" for one in self.fallbacks)])
-        if self.replicas:
-            options["replicas"] = ",".join(self.replicas)
+        for name, addresses in (("replicas", self.replicas), ("nodes", self.nodes)):
+            if addresses:
+                options[name] = ",".join(addresses)
         query = f"?{urlencode(options)}" if options else ""
         return f"{self.kind}://{user}{host}{port}/{quote(self.database or '')}{query}"
 
@@ -237,6 +242,10 @@ class Target(ConfigModel):
         """The target at its first address alone: the server that is controlled and disturbed."""
         return self.each[0]
 
+    def node(self, number: int) -> Target:
+        """The target on one of its nodes; 0 is its own address."""
+        return self._at(self.nodes[number - 1] if number else "")
+
     def replica(self, number: int) -> Target:
         """The target on one of its replicas, taken in turn by ``number``, whatever its role."""
         at = self._at(self.replicas[number % len(self.replicas)])
@@ -245,7 +254,12 @@ class Target(ConfigModel):
     def _at(self, address: str) -> Target:
         """The target at another address (empty: its own), with the same password."""
         secret = self.secret()
-        changes: dict[str, Any] = {"fallbacks": (), "replicas": (), "password": SecretStr(secret) if secret else None}
+        changes: dict[str, Any] = {
+            "fallbacks": (),
+            "replicas": (),
+            "nodes": (),
+            "password": SecretStr(secret) if secret else None,
+        }
         if found := _ADDRESS.fullmatch(address):
             port = int(found["port"]) if found["port"] else self.port
             changes |= {"host": found["v6"] or found["host"], "port": port}
@@ -301,3 +315,7 @@ def _host(netloc: str) -> str:
     """The host of ``user@host:port``, with its case (``urlsplit`` would convert it to lower case)."""
     host = netloc.rpartition("@")[2]
     return host[1:].partition("]")[0] if host.startswith("[") else unquote(host.partition(":")[0])
+
+
+def _listed(addresses: str) -> tuple[str, ...]:
+    return tuple(filter(None, addresses.split(",")))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol, TypeVar
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts.schemas import Part, PartLoad, Schema
 from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, Table
 
+T = TypeVar("T")
 AHEAD = 500
 """Operations that a virtual user draws at once. Users with many sessions draw fewer, which would fill the memory."""
 
@@ -27,6 +31,24 @@ class UserPlan:
     seed: int
     done: int = 0
     ahead: int = AHEAD
+
+
+@dataclass(frozen=True)
+class Route:
+    """The sessions that perform an operation: in turn, or chosen at random from ``seed``."""
+
+    sessions: tuple[Session, ...]
+    seed: int | None = None
+
+    def turns(self, each: Sequence[T]) -> Iterator[T]:
+        """Without end, what belongs to the session of the next operation; ``each`` has one element per session."""
+        if self.seed is None:
+            return itertools.cycle(each)
+        choose = random.Random(self.seed).choice
+        return (choose(each) for _ in itertools.repeat(None))
+
+
+NO_ROUTES: Final[Mapping[str, Route]] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -252,8 +274,8 @@ class Workload(Protocol):
         """What to do if the schema is missing or another one; ``command`` builds it."""
         ...
 
-    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
-        """A virtual user on a session, with its operations prepared; those in ``reading`` on ``reader`` if given."""
+    def user(self, session: Session, load: Load, plan: UserPlan, routes: Mapping[str, Route] = NO_ROUTES) -> User:
+        """A virtual user on a session, with its operations prepared; those in ``routes`` on the sessions there."""
         ...
 
     def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:

@@ -14,9 +14,11 @@ from hdbkit.analysis.wording import plural
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import Cache, client_slices
+from hdbkit.config.routing import Policy
 from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
+from hdbkit.execution.routes import check_routes, policies_of
 from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
 from hdbkit.readings import Pooling, PoolMode, ServerRole
@@ -77,9 +79,9 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         role = engine.role(session)
         _check_role(role, plan)
         require_access(schema, workload(plan.workload).access(plan.load, engine.dialects))
-        _check_replicas(engine, plan)
+        check_routes(engine, target, plan.load, workload(plan.workload))
         pooling = engine.pooling(session, target)
-        _allow_open_files(engine, plan.load)
+        _allow_open_files(engine, target, plan.load)
         _check_ports(target, plan.load)
         _check_connections(engine, session, plan, pooling)
         disturbed = _check_faults(plan, session, results)
@@ -189,8 +191,11 @@ def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling,
         facts["pooler"] = str(pooling)
     if role is not ServerRole.PRIMARY:
         facts["role"] = role.value
-    if plan.load.replica_reads:
+    policies = set(policies_of(plan.load, workload(plan.workload)).values())
+    if Policy.REPLICA in policies:
         facts["replicas"] = ", ".join(plan.target.replicas)
+    if policies - {Policy.REPLICA}:
+        facts["nodes"] = ", ".join(plan.target.nodes)
     footprint = engine.footprint(session)
     if footprint is None:
         return facts
@@ -256,24 +261,6 @@ def _changing(plan: RunPlan) -> list[str]:
     return [name for name, weight in weights.items() if weight and name not in work.reading]
 
 
-def _check_replicas(engine: Database, plan: RunPlan) -> None:
-    """Each replica can be reached, and replays the changes of the primary instead of accepting others."""
-    if not plan.load.replica_reads:
-        return
-    target = plan.target
-    if not target.replicas:
-        raise InputError(f"{target.described} names no replicas; add replicas: [HOST:PORT] to the target")
-    if not workload(plan.workload).reading:
-        raise InputError(f"no operation of {workload(plan.workload).title} only reads; omit replica_reads")
-    for number, address in enumerate(target.replicas):
-        with closing(engine.connect(target.replica(number))) as session:
-            if not engine.is_replica(session):
-                raise InputError(
-                    f"the server {address} among the replicas of {target.described} accepts changes, so it is no "
-                    "replica; remove it from the replicas, or make it read-only"
-                )
-
-
 def _check_connections(engine: Database, session: Session, plan: RunPlan, pooling: Pooling) -> None:
     if pooling.mode is PoolMode.TRANSACTION:  # users share connections of the server
         return
@@ -311,10 +298,11 @@ def _check_ports(target: Target, load: Load) -> None:
         )
 
 
-def _allow_open_files(engine: Database, load: Load) -> None:
+def _allow_open_files(engine: Database, target: Target, load: Load) -> None:
     """Raise the limit of open files of this process, and so of the run's, as far as the run needs it."""
     slices = client_slices(dict(load))
-    clients, each = len(slices), engine.files_per_session * (2 if load.replica_reads else 1)
+    sessions = 1 + load.reads_replicas + len(target.nodes) * bool(load.routing)
+    clients, each = len(slices), engine.files_per_session * sessions
     needed = max(clients, len(slices[0]) * each) + _FILES_BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if resource.RLIM_INFINITY in (soft, hard) or needed <= hard:

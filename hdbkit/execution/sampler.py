@@ -74,7 +74,7 @@ class Replicas(threading.Thread):
         super().__init__(name="hdbkit-replicas", daemon=True)
         self._target, self._database = plan.target, database(plan.target)
         self._sessions: dict[int, Session] = {}
-        self._numbers = range(len(plan.target.replicas) if plan.load.replica_reads else 0)
+        self._numbers = range(len(plan.target.replicas) if plan.load.reads_replicas else 0)
         self._ended = threading.Event()
         self._newest: tuple[float, dict[str, float]] = (0.0, {})
 

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 from hdbkit.arrivals import due_us
-from hdbkit.config import Load
+from hdbkit.config import Load, Target
 from hdbkit.config.load import starting_s, user_of
+from hdbkit.config.routing import Policy
 from hdbkit.config.steps import active_s, pieces_of, steps_of
 from hdbkit.contracts import Database, Prepared, Scope, Session, SessionOptions, User, UserPlan, Waits, Workload
 from hdbkit.errors import InputError, TransactionError
@@ -23,6 +24,7 @@ from hdbkit.execution.control import NEVER_NS, Field
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.logins import Logins
 from hdbkit.execution.pacing import ActiveUsers, OpenLoop, Pacer, Pacing, sleep_until
+from hdbkit.execution.routes import open_routes, policies_of
 from hdbkit.execution.switching import SessionSwitch
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End, Loop, Recorder
@@ -67,6 +69,11 @@ class Shared:
         """The load of the run."""
         return self.plan.load
 
+    @cached_property
+    def policies(self) -> dict[str, Policy]:
+        """Where operations are performed that are not performed at the target's own address alone."""
+        return policies_of(self.plan.load, self.workload)
+
     @property
     def stopped(self) -> bool:
         """Whether the run's stop time has passed."""
@@ -74,7 +81,7 @@ class Shared:
 
 
 class VirtualUser:
-    """One virtual user; ``user`` is its workload part on the present sessions: its own, and one on a replica."""
+    """One virtual user; ``user`` is its workload part on the present sessions: its own, and those of its routes."""
 
     user: User
     session: Session
@@ -104,17 +111,18 @@ class VirtualUser:
         with ExitStack() as opened:
             session = shared.database.connect(target, shared.scope, options)
             opened.callback(session.close)
-            reader = None
-            if load.replica_reads:
-                elsewhere = replace(options, pooling=None)  # each replica may have a pooler of its own
-                reader = shared.database.connect(target.replica(self.plan.index), shared.scope, elsewhere)
-                opened.callback(reader.close)
-            self.user = shared.workload.user(session, load, plan, reader)
+            routes = open_routes(target, shared.policies, plan, session, self._connect_elsewhere, opened)
+            self.user = shared.workload.user(session, load, plan, routes)
             self._sessions = opened.pop_all()
         self.session = session
         if self._switch:
             self._switch.attach(session)
         self._connections += 1
+
+    def _connect_elsewhere(self, target: Target) -> Session:
+        """A session at another address, which may have a pooler of its own."""
+        shared = self.shared
+        return shared.database.connect(target, shared.scope, replace(session_options(shared.plan), pooling=None))
 
     @property
     def start_ns(self) -> int:

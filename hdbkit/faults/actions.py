@@ -55,7 +55,7 @@ def check(target: Target, faults: Sequence[Fault], users: int, session: Session,
     for fault in faults:
         if fault.thing is Thing.CLIENT and fault.count > users:
             raise InputError(f"'{fault}' needs {fault.count} clients, but the run has {users}")
-        if fault.thing is Thing.NETWORK and (target.fallbacks or target.replicas):
+        if fault.thing is Thing.NETWORK and (target.fallbacks or target.replicas or target.nodes):
             raise InputError(f"'{fault}' needs a target with one address; its proxy has no others")
         if fault.thing is Thing.SERVER:
             _check_server(target, fault, session)

@@ -30,7 +30,8 @@ def unprepared(plan: SweepPlan, control: ServerControl) -> list[Problem]:
 
 def _other_servers(plan: SweepPlan) -> list[Problem]:
     """Clients would go on at another address, whose server has neither the settings nor an empty cache."""
-    if not plan.target.fallbacks or not (plan.changes_server or plan.spec.cache is not Cache.WARM):
+    elsewhere = plan.target.fallbacks or (plan.target.nodes and any(plan.load_of(run).routing for run in plan.runs))
+    if not elsewhere or not (plan.changes_server or plan.spec.cache is not Cache.WARM):
         return []
     reason = "has several addresses, but a sweep changes or restarts the server of one; name that one alone"
     return [Problem("target", f"{plan.target.described} {reason}")]

@@ -95,6 +95,7 @@ def _unsuitable(spec: SweepSpec, configurations: int) -> list[Problem]:
         "workload": (_ends_by_itself(spec), "slices need a window of a known length"),
         "load.iterations": (spec.load.iterations is not None, "slices need a window of a known length"),
         "load.replica_reads": (spec.load.replica_reads, "settings are changed on one server only"),
+        "load.routing": (spec.load.routing is not None, "settings are changed on one server only"),
         "load.faults": (bool(spec.load.faults), "a fault falls into the slice of one configuration"),
     }
     return [Problem(where, f"{why}; use compare_by: runs") for where, (applies, why) in reasons.items() if applies]

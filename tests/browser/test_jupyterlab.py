@@ -177,6 +177,11 @@ def test_a_notebook_and_a_page_that_are_opened_again_show_the_run_and_stop_it(de
     assert desk.said == []
 
 
+ANOTHER_RESULT = """before => [...document.querySelectorAll('.hdbkit-outcome')].some(
+    one => one.checkVisibility() && one.querySelector('.hdbkit-card') && one.innerText !== before
+)"""
+
+
 class Bench:
     """A page with ``hdbkit.ui()``, one tab at a time."""
 
@@ -203,11 +208,12 @@ class Bench:
         return found
 
     def run(self, label: str) -> None:
-        """A run to its end."""
+        """A run to its end, when the panel shows another result than before."""
         self.fill(Label=label)
+        shown = self.panel.locator(".hdbkit-outcome")
+        before = shown.inner_text() if shown.is_visible() else ""
         self.press("Run")
-        self.panel.get_by_role("button", name="Stop", exact=True, disabled=False).wait_for()
-        self.panel.locator(".hdbkit-card").wait_for()
+        self.page.wait_for_function(ANOTHER_RESULT, arg=before, polling=POLLING_MS)
 
 
 def make_runs(bench: Bench) -> None:
@@ -269,6 +275,9 @@ def attach_after_a_restart(bench: Bench, desk: Desk) -> None:
     bench.go("Run")
     bench.fill(**{"Duration_(s)": 600})
     press(desk, "Run")
+    bench.panel.locator(
+        ".hdbkit-state", has_text="measuring: "
+    ).wait_for()  # before, the chart is that of run two
     await_points(desk, 2)
     desk.command("notebook:restart-kernel")
     desk.page.locator(".jp-Dialog .jp-mod-accept").click()

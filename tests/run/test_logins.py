@@ -1,6 +1,11 @@
-"""A new connection for each operation, in whole runs on a server."""
+"""A new connection for each operation, and operations at several addresses, in whole runs on a server."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow.parquet as pq
@@ -8,16 +13,33 @@ import pyarrow.parquet as pq
 import hdbkit
 from hdbkit.config import Load
 from hdbkit.servers import PrivateServer
+from tests.run.agents import remote_target
 from tests.run.faults import password_of
+from tests.unit.own_workload import folder
+
+NOTED = """\
+-- name: here
+INSERT INTO noted SELECT 'here', host(inet_server_addr());
+-- name: there
+INSERT INTO noted SELECT 'there', host(inet_server_addr());
+-- name: both
+INSERT INTO noted SELECT 'both', host(inet_server_addr());
+"""
+
+
+@contextmanager
+def owner_of(server: PrivateServer) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """A session of the account that owns the database."""
+    target = server.target
+    place = {"host": target.host, "port": target.port, "user": target.user, "password": password_of(target)}
+    with psycopg.connect(**place, dbname=target.database, autocommit=True) as own:
+        yield own
 
 
 def sessions_of(server: PrivateServer) -> int:
     """The number of sessions that were established with the database so far."""
-    query = "SELECT sessions FROM pg_stat_database WHERE datname = current_database()"
-    target = server.target
-    place = {"host": target.host, "port": target.port, "user": target.user, "password": password_of(target)}
-    with psycopg.connect(**place, dbname=target.database) as own:
-        (row,) = own.execute(query).fetchall()
+    with owner_of(server) as own:
+        (row,) = own.execute("SELECT sessions FROM pg_stat_database WHERE datname = current_database()").fetchall()
     return int(row[0])
 
 
@@ -31,3 +53,24 @@ def test_each_operation_logs_in_and_nothing_is_lost(built: PrivateServer) -> Non
     assert (rows["wait_us"] > 0).all(), "the login is in the response time"
     assert not (result.checks["passed"] == False).any()  # noqa: E712
     assert "--connect-per-operation" in result.manifest.command
+
+
+def test_operations_are_performed_at_the_addresses_of_their_policies(built: PrivateServer, tmp_path: Path) -> None:
+    own = folder(tmp_path, yaml="operations:\n  here: {}\n  there: {}\n  both: {}\n", sql=NOTED)
+    target = remote_target(built).with_(nodes=("127.0.0.1",))
+    routing = "here: first; there: last; both: round_robin"
+    load = Load(virtual_users=2, rampup_s=0, duration_s=60, iterations=60, routing=routing)
+    with owner_of(built) as session:
+        session.execute("CREATE TABLE noted (operation text, address text)")
+        try:
+            result = hdbkit.run(target, own, load=load)
+            found = session.execute("SELECT operation, address, count(*) FROM noted GROUP BY 1, 2").fetchall()
+        finally:
+            session.execute("DROP TABLE noted")
+    counts = {(operation, address): n for operation, address, n in found}
+    first, last = "127.0.0.2", "127.0.0.1"
+    assert sum(counts.values()) == 120
+    assert set(counts) == {("here", first), ("there", last), ("both", first), ("both", last)}
+    assert abs(counts["both", first] - counts["both", last]) <= 2, "in turn, for each user"
+    assert result.manifest.server["nodes"] == last
+    assert f"--routing '{routing}'" in result.manifest.command

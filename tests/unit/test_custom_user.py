@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from hdbkit.config import Load
-from hdbkit.contracts import Arguments, Prepared, Session, UserPlan
+from hdbkit.contracts import Arguments, Prepared, Route, Session, UserPlan
 from hdbkit.errors import ConfigErrors
 from hdbkit.workloads import metric_of, specification, workload
 from tests.unit.own_workload import folder
@@ -87,7 +87,12 @@ def test_reads_go_to_the_reader_and_a_read_only_load_has_no_others(tmp_path: Pat
     assert yaml != YAML
     work = workload(specification(folder(tmp_path, yaml, SQL)))
     own, reader = Recording(), Recording()
-    user = work.user(cast("Session", own), work.load(Load(virtual_users=1)), UserPlan(0, 7), cast("Session", reader))
+    user = work.user(
+        cast("Session", own),
+        work.load(Load(virtual_users=1)),
+        UserPlan(0, 7),
+        {"look": Route((cast("Session", reader),))},
+    )
     performs = {one.operation: one.perform for one in user.next_batch()}
     assert performs[0].__self__ is reader
     assert performs[1].__self__ is performs[2].__self__ is own

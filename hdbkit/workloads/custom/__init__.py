@@ -9,12 +9,14 @@ from pathlib import Path
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.contracts import (
+    NO_ROUTES,
     Access,
     Capability,
     Part,
     PartLoad,
     PlannedCheck,
     PlannedPhase,
+    Route,
     Schema,
     Scope,
     Session,
@@ -177,12 +179,12 @@ class Custom(BaseWorkload[CustomSpec]):
             )
         return found
 
-    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
+    def user(self, session: Session, load: Load, plan: UserPlan, routes: Mapping[str, Route] = NO_ROUTES) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.custom.user import CustomUser
 
         own = self.load(load)
-        return CustomUser(session, self.spec, self._weights(own), self.details, own, plan, reader)
+        return CustomUser(session, self.spec, self._weights(own), self.details, own, plan, routes)
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Check row counts and indexes of the tables, and run the folder's own checks, which count errors."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import repeat, starmap
 from typing import Any, cast
 
@@ -10,12 +11,15 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
-from hdbkit.contracts import Arguments, Prepared, Session, SqlSession, UserPlan
+from hdbkit.contracts import NO_ROUTES, Arguments, Prepared, Route, Session, SqlSession, UserPlan
 from hdbkit.results.records import Heads
 from hdbkit.workloads.custom.definition import RoundTrips
 from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.custom.variables import Draw, Drawing
 
+Perform = Callable[[Any], Any]
+Call = tuple[Perform, Callable[[Iterable[Any]], Iterator[Any]]]
+"""Performs an operation, and binds the arguments of several."""
 Calls = Sequence[tuple[str, Arguments]]
 
 
@@ -30,7 +34,7 @@ class CustomUser:
         details: Mapping[str, str],
         load: CustomLoad,
         plan: UserPlan,
-        reader: Session | None = None,
+        routes: Mapping[str, Route] = NO_ROUTES,
     ) -> None:
         self._generator, self._ahead = default_rng(plan.seed), plan.ahead
         self._shares = np.array(list(weights.values())) / sum(weights.values())
@@ -39,7 +43,7 @@ class CustomUser:
         variables = spec.definition.variables
         self._operations = [
             _Operation(
-                reader if reader is not None and one.reads_only else session,
+                routes.get(key) or Route((session,)),
                 spec.definition.round_trips,
                 one.statements or (key,),
                 weights[key] > 0,
@@ -64,12 +68,12 @@ class CustomUser:
             drawn[name] = np.empty(self._ahead, object)
             drawn[name][uses] = draw(int(np.count_nonzero(uses)))
         heads = self._heads.pack(kinds, **{name: drawn[name].tolist() for name in self._details})
-        bound = [one.bind(drawn, kinds == kind) for kind, one in enumerate(self._operations)]
-        performs = [one.perform for one in self._operations]
-        return [
-            Prepared(kind, performs[kind], next(bound[kind]), head)
-            for kind, head in zip(kinds.tolist(), heads, strict=True)
-        ]
+        calls = [one.calls(drawn, kinds == kind) for kind, one in enumerate(self._operations)]
+        batch = []
+        for kind, head in zip(kinds.tolist(), heads, strict=True):
+            perform, bound = next(calls[kind])
+            batch.append(Prepared(kind, perform, bound, head))
+        return batch
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
         """Not used: all details are known before the operation."""
@@ -77,29 +81,39 @@ class CustomUser:
 
 
 class _Operation:
-    """The statements of an operation on a session, prepared if it is ever drawn: a standby prepares no changes."""
+    """The statements of an operation on its sessions, prepared if it is ever drawn: a standby prepares no changes."""
 
-    def __init__(self, session: Session, round_trips: RoundTrips, names: Sequence[str], is_drawn: bool) -> None:
-        self._parameters = [(name, session.parameters(name)) for name in names]
+    def __init__(self, route: Route, round_trips: RoundTrips, names: Sequence[str], is_drawn: bool) -> None:
+        first, *_ = route.sessions
+        self._parameters = [(name, first.parameters(name)) for name in names]
         self.variables = {variable for _, variables in self._parameters for variable in variables}
-        session.prepare(names if is_drawn else ())
-        self.perform: Callable[[Any], Any] = session.perform
-        self._bind_all: Callable[[Calls], Any] | None = None
-        self._bind = session.bind
-        if len(names) > 1:
-            sql = cast("SqlSession", session)
-            self.perform = sql.perform_all if round_trips is RoundTrips.ONE else sql.perform_each
-            self._bind_all = sql.bind_all
+        for session in route.sessions:
+            session.prepare(names if is_drawn else ())
+        self._is_one_statement = len(names) == 1
+        each = [self._call(session, round_trips) for session in route.sessions]
+        self._only = each[0] if len(each) == 1 else None
+        self._turns = route.turns(each)
 
-    def bind(self, drawn: Mapping[str, NDArray[np.object_]], which: NDArray[np.bool_]) -> Iterator[Any]:
-        """The operation, once for each of ``which``, with the values drawn there."""
+    def calls(
+        self, drawn: Mapping[str, NDArray[np.object_]], which: NDArray[np.bool_]
+    ) -> Iterator[tuple[Perform, Any]]:
+        """What performs the operation, and what is bound: once for each of ``which``, with the values drawn there."""
         columns = [
             [(name, arguments) for arguments in _rows([drawn[one][which].tolist() for one in variables], which)]
             for name, variables in self._parameters
         ]
-        if self._bind_all is None:
-            return starmap(self._bind, columns[0])
-        return map(self._bind_all, zip(*columns, strict=True))
+        rows = columns[0] if self._is_one_statement else zip(*columns, strict=True)
+        if self._only is None:
+            return ((perform, next(bind([row]))) for row, (perform, bind) in zip(rows, self._turns, strict=False))
+        perform, bind = self._only
+        return zip(repeat(perform), bind(rows), strict=False)
+
+    def _call(self, session: Session, round_trips: RoundTrips) -> Call:
+        if self._is_one_statement:
+            return session.perform, partial(starmap, session.bind)
+        sql = cast("SqlSession", session)
+        perform = sql.perform_all if round_trips is RoundTrips.ONE else sql.perform_each
+        return perform, partial(map, sql.bind_all)
 
 
 def _rows(columns: Sequence[Sequence[Any]], which: NDArray[np.bool_]) -> Iterable[Arguments]:

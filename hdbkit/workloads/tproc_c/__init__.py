@@ -8,11 +8,13 @@ from types import MappingProxyType
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts import (
+    NO_ROUTES,
     Access,
     Capability,
     Part,
     PlannedCheck,
     PlannedPhase,
+    Route,
     Schema,
     Scope,
     Serial,
@@ -192,11 +194,11 @@ class TprocC(BaseWorkload[TprocCSpec]):
 
         return built_spec(schema, self, advice=", or use --schema-from hammerdb if HammerDB created them")
 
-    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
+    def user(self, session: Session, load: Load, plan: UserPlan, routes: Mapping[str, Route] = NO_ROUTES) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.tproc_c.user import TprocCUser
 
-        return TprocCUser(session, self.spec, self.load(load), plan, reader)
+        return TprocCUser(session, self.spec, self.load(load), plan, routes)
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Row counts, indexes, routines and the consistency conditions of TPC-C 3.3.2."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 from numpy.random import default_rng
 
-from hdbkit.contracts import Arguments, OptimisticSession, Prepared, Session, UserPlan
+from hdbkit.contracts import NO_ROUTES, Arguments, OptimisticSession, Prepared, Route, Session, UserPlan
 from hdbkit.results.records import Heads
 from hdbkit.workloads.tproc_c import DETAILS
 from hdbkit.workloads.tproc_c.deck import Deck, Draws
@@ -36,17 +37,20 @@ class TprocCUser:
     """The index of the district among a transaction's arguments; a delivery is for all districts."""
 
     def __init__(
-        self, session: Session, spec: TprocCSpec, load: TprocCLoad, plan: UserPlan, reader: Session | None = None
+        self,
+        session: Session,
+        spec: TprocCSpec,
+        load: TprocCLoad,
+        plan: UserPlan,
+        routes: Mapping[str, Route] = NO_ROUTES,
     ) -> None:
         generator, self._ahead = default_rng(plan.seed), plan.ahead
         self._inputs = self.inputs(spec, load, plan, generator)
         self._deck = (Deck if load.input_rules is InputRules.SPEC else Draws)(load.weights, generator)
         self._heads = Heads(plan.index, DETAILS)
-        self._calls = self._prepared(session, load)
-        if reader is not None:
-            on_reader = self._prepared(reader, load.model_copy(update={"read_only": True}))
-            chosen = zip(TRANSACTIONS, self._calls, on_reader, strict=True)
-            self._calls = [other if name in READING else own for name, own, other in chosen]
+        self._calls: list[Iterator[Call]] = [repeat(call) for call in self._prepared(session, load)]
+        if routes:
+            self._take_turns(session, load, routes)
         self._rows: Callable[[Any], Any] = _as_it_is if load.routines is Routines.CLIENT else session.rows
 
     def next_batch(self) -> Sequence[Prepared]:
@@ -60,7 +64,7 @@ class TprocCUser:
         heads = self._heads.pack(kinds, w_id=[one[0] for one in inputs], d_id=districts)
         batch, calls = [], self._calls
         for kind, arguments, head in zip(numbers, inputs, heads, strict=True):
-            perform, bind = calls[kind]
+            perform, bind = next(calls[kind])
             batch.append(Prepared(kind, perform, bind(arguments), head))
         return batch
 
@@ -73,6 +77,17 @@ class TprocCUser:
     def order_id(self, raw: Any) -> int:
         """The number of the order in the result of a new order."""
         return int(self._rows(raw)[0][0])
+
+    def _take_turns(self, own: Session, load: TprocCLoad, routes: Mapping[str, Route]) -> None:
+        """Perform the transactions of ``routes`` on their sessions; one that only reads may be that of a replica."""
+        others = {id(one): one for route in routes.values() for one in route.sessions if one is not own}
+        prepared = {id(own): self._prepared(own, load)}
+        for key, session in others.items():
+            reads_only = all(name in READING for name, route in routes.items() if session in route.sessions)
+            prepared[key] = self._prepared(session, load.model_copy(update={"read_only": reads_only}))
+        for name, route in routes.items():
+            kind = TRANSACTIONS.index(name)
+            self._calls[kind] = route.turns([prepared[id(one)][kind] for one in route.sessions])
 
     def _prepared(self, session: Session, load: TprocCLoad) -> list[Call]:
         if load.routines is Routines.CLIENT:

@@ -9,11 +9,13 @@ from typing import Any, cast
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.contracts import (
+    NO_ROUTES,
     Access,
     Capability,
     Part,
     PlannedCheck,
     PlannedPhase,
+    Route,
     Schema,
     Scope,
     Session,
@@ -156,11 +158,11 @@ class TprocH(BaseWorkload[TprocHSpec]):
 
         return built_spec(schema, self)
 
-    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
+    def user(self, session: Session, load: Load, plan: UserPlan, routes: Mapping[str, Route] = NO_ROUTES) -> User:
         """A stream, ready to run."""
         from hdbkit.workloads.tproc_h.user import TprocHUser
 
-        return TprocHUser(session, reader or session, self.spec, self.load(load), plan, DETAILS)
+        return TprocHUser(session, self.spec, self.load(load), plan, DETAILS, routes)
 
     def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
         """The queries of the first set of a stream, with their parameters."""

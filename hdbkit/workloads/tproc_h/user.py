@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from hdbkit.contracts import Prepared, Session, SqlSession, UserPlan
+from hdbkit.contracts import NO_ROUTES, Prepared, Route, Session, SqlSession, UserPlan
 from hdbkit.results.records import Heads
 from hdbkit.workloads.tproc_h.refresh import Refresh, UpdateSet
 from hdbkit.workloads.tproc_h.spec import QUERIES, REFRESHES, TprocHLoad, TprocHSpec
@@ -19,20 +19,32 @@ class TprocHUser:
     """The workload part of a stream.
 
     One user alone runs stream 0, with the refresh functions around it; several run the streams from 1, and if there
-    are refresh functions, the last of them runs only these, as stream 0. Queries are performed on ``reader``.
+    are refresh functions, the last of them runs only these, as stream 0. Queries are performed on their ``routes``.
     """
 
     def __init__(
-        self, session: Session, reader: Session, spec: TprocHSpec, load: TprocHLoad, plan: UserPlan, details: Any
+        self,
+        session: Session,
+        spec: TprocHSpec,
+        load: TprocHLoad,
+        plan: UserPlan,
+        details: Any,
+        routes: Mapping[str, Route] = NO_ROUTES,
     ) -> None:
-        self._reader, self._spec = cast(SqlSession, reader), spec
+        self._session, self._spec = cast(SqlSession, session), spec
         self._source = random.Random(plan.seed)
         self._heads = Heads(plan.index, details)
         self._stream, self._order = load.stream_of(plan.index), queries_of(load, plan.index)
         self._refresh = Refresh(cast(SqlSession, session)) if load.refreshes_in(plan.index) else None
         self._number, self._skipped = divmod(plan.done, len(operations_of(load, plan.index)))
         self._sets = iter(load.sets_of(plan.index)[self._number :])
-        reader.prepare(self._order)
+        own = Route((session,))
+        self._turns: dict[str, Iterator[SqlSession]] = {}
+        for name in self._order:
+            sessions = [cast(SqlSession, one) for one in routes.get(name, own).sessions]
+            for one in sessions:
+                one.prepare([name])
+            self._turns[name] = routes.get(name, own).turns(sessions)
         self._ahead: Sequence[Prepared] = self._drawn()
 
     def next_batch(self) -> Sequence[Prepared]:
@@ -42,7 +54,7 @@ class TprocHUser:
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
         """The record's head with the number of rows of the result, or of those inserted or deleted."""
-        rows = raw if isinstance(raw, int) else self._reader.row_count(raw)
+        rows = raw if isinstance(raw, int) else self._session.row_count(raw)
         return prepared.head[:-_ROWS_BYTES] + rows.to_bytes(_ROWS_BYTES, "little")
 
     def _drawn(self) -> Sequence[Prepared]:
@@ -66,8 +78,9 @@ class TprocHUser:
     def _queries(self) -> Iterator[Prepared]:
         for name in self._order:
             values = drawn(name, self._source, self._spec.scale_factor)
-            arguments = tuple(values[parameter] for parameter in self._reader.parameters(name))
-            yield self._prepared(name, self._reader.perform, self._reader.bind(name, arguments))
+            session = next(self._turns[name])
+            arguments = tuple(values[parameter] for parameter in session.parameters(name))
+            yield self._prepared(name, session.perform, session.bind(name, arguments))
 
     def _prepared(self, name: str, perform: Any, bound: Any) -> Prepared:
         operation = _OPERATIONS.index(name)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.contracts import Access, PlannedCheck, Schema, Session, Table, User, UserPlan
+from hdbkit.contracts import NO_ROUTES, Access, PlannedCheck, Route, Schema, Session, Table, User, UserPlan
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.workloads.tproc_c import TprocC
 from hdbkit.workloads.tproc_c.hammerdb.routines import ROUTINES, SCALE, USES, VERIFIED
@@ -79,11 +79,11 @@ class HammerDBTprocC(TprocC):
         """HammerDB builds it."""
         return "build it with HammerDB, or omit schema_from"
 
-    def user(self, session: Session, load: Load, plan: UserPlan, reader: Session | None = None) -> User:
+    def user(self, session: Session, load: Load, plan: UserPlan, routes: Mapping[str, Route] = NO_ROUTES) -> User:
         """A virtual user, ready to draw."""
         from hdbkit.workloads.tproc_c.hammerdb.user import HammerDBUser
 
-        return HammerDBUser(session, self.spec, self.load(load), plan, reader)
+        return HammerDBUser(session, self.spec, self.load(load), plan, routes)
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Row counts, keys, routines, and the conditions that HammerDB's population and routines keep."""
