@@ -139,8 +139,11 @@ def test_a_run_is_watched_until_its_result_and_is_that_of_the_command_line(
 ) -> None:
     said: list[str] = []
     panel._state.observe(lambda change: said.append(change["new"]), "value")
+    finished_before: list[int] = []
+    panel.run.observe(lambda change: change["new"] or finished_before.append(panel.shared.finished), "disabled")
     panel.start()
     result = panel.wait()
+    assert finished_before == [1], "the button can be pressed when all panels have shown the run"
     assert result.metric_value is not None
     assert f"{result.metric_value:,.0f} NOPM" in text_of(panel)
     assert any("measuring: " in one for one in said)

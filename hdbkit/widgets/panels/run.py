@@ -210,11 +210,12 @@ class RunPanel(Panel):
         self._ready()
 
     def _ready(self) -> None:
-        self.run.disabled, self.stop.disabled = False, True
+        self.stop.disabled = True
         self.stop.description, self.stop.button_style = "Stop", ""
         if not self._idle.is_set():
-            self.shared.finished += self._running is not None
-            self._idle.set()
+            self.shared.finished += self._running is not None  # other panels may take a while to show it
+        self.run.disabled = False
+        self._idle.set()
 
     def _stop(self) -> None:
         assert self._running is not None

@@ -270,10 +270,10 @@ class SweepPanel(Panel):
             self.fail(error)
         try:
             if result is not None:
+                self.shared.finished += 1
                 self.keep(*kept(result))
         finally:
             self._show_buttons(running=False)
-            self.shared.finished += result is not None
             self._idle.set()
 
     def _show_buttons(self, running: bool) -> None:
