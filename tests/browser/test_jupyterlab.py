@@ -275,9 +275,7 @@ def attach_after_a_restart(bench: Bench, desk: Desk) -> None:
     bench.go("Run")
     bench.fill(**{"Duration_(s)": 600})
     press(desk, "Run")
-    bench.panel.locator(
-        ".hdbkit-state", has_text="measuring: "
-    ).wait_for()  # before, the chart is that of run two
+    bench.panel.locator(".hdbkit-state", has_text="measuring: ").wait_for()  # before, the chart is that of run two
     await_points(desk, 2)
     desk.command("notebook:restart-kernel")
     desk.page.locator(".jp-Dialog .jp-mod-accept").click()

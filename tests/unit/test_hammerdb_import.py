@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,30 @@ def test_an_unclosed_mark_has_its_line(text: str) -> None:
     with pytest.raises(Unclosed) as caught:
         commands(text)
     assert caught.value.line == 2
+
+
+def test_the_page_lists_every_key_and_what_becomes_of_it() -> None:
+    page = Path("docs/from-hammerdb.md").read_text(encoding="utf-8")
+    _, _, rest = page.partition("| dictionary | key | databases | hdbkit |\n| --- | --- | --- | --- |\n")
+    assert rest.partition("\n\n")[0].splitlines() == lines_of_the_page()
+
+
+def lines_of_the_page() -> list[str]:
+    """The table of the page, as it follows from ``keys.yaml``."""
+    content = table()
+    rows = [
+        (name, f"`{key}`", ", ".join(rule.get("only", ["all"])), rule)
+        for name, keys in [*content["dictionaries"].items(), ("vuset", content["vuset"])]
+        for key, rule in keys.items()
+    ]
+    rows += [(f"giset {name}", "all", "all", {"none": reason}) for name, reason in content["generic"].items()]
+    return [f"| `{name}` | {key} | {databases} | {becomes(rule)} |" for name, key, databases, rule in rows]
+
+
+def becomes(rule: dict[str, Any]) -> str:
+    if "to" not in rule:
+        return f"not translated: {table()['reasons'].get(rule['none'], rule['none'])}"
+    return f"`{rule['to']}`" + (", in seconds" if rule.get("as") == "minutes" else "")
 
 
 @pytest.mark.parametrize("dictionary", BENCHMARKS)
