@@ -162,6 +162,27 @@ _PLANS: Final = (
     ),
 )
 
+_WORK_READ: Final = ("rows read", "bytes read", "temporary files")
+_WORK: Final = (
+    Operation(
+        "publish_work",
+        "make what this session has done part of what work_of_server reports",
+        needs=_SQL,
+    ),
+    Operation(
+        "work_of_server",
+        "what the server's database has read since it was started, while this session alone works; null is unknown",
+        columns=_WORK_READ,
+        needs=_SQL,
+    ),
+    Operation(
+        "work_of_session",
+        "what this session has read since it was opened; null is unknown",
+        columns=_WORK_READ,
+        needs=_SQL,
+    ),
+)
+
 _SCHEMA: Final = (
     Operation("list_tables", "the tables of the session's schema", columns=("name",), needs=_SQL),
     Operation("list_indexes", "the indexes of the session's schema", columns=("name",), needs=_SQL),
@@ -341,6 +362,7 @@ _COPIES: Final = (
 SUBJECTS: Final = {
     "server": _ABOUT_THE_SERVER,
     "plans of queries": _PLANS,
+    "work of queries": _WORK,
     "schema": _SCHEMA,
     "settings": _CONTROL,
     "copies of data": _COPIES,

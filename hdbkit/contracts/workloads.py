@@ -83,7 +83,7 @@ class User(Protocol):
     def head(self, prepared: Prepared, raw: Any) -> bytes:
         """The record's head, completed from the result, for example with a key that the server generated.
 
-        Called only if ``Workload.details_from_results`` is true.
+        Called after each operation, only if ``Workload.details_from_results`` is true; ``raw`` is None if it failed.
         """
         ...
 

@@ -140,9 +140,7 @@ class OverlappingSeat(Seat):
         """Record the operation and draw the next; return the user's end, None while it continues."""
         end_ns = end_ns or time.monotonic_ns()
         self.in_flight, self._next = False, ()
-        head = prepared.head
-        if self._from_results and settled.raw is not None:
-            head = self._one.user.head(prepared, settled.raw)
+        head = self._one.user.head(prepared, settled.raw) if self._from_results else prepared.head
         times = self._scheduled_ns or self._start_ns, self._start_ns, end_ns
         self.append(*times, head, settled.outcome, settled.retries, settled.error_class)
         if pacer := self._one.pacer:

@@ -124,8 +124,7 @@ class Loop:
         else:
             settled = self._failures.settle(prepared, error)
         end_ns = time.monotonic_ns()
-        known = self._from_results and settled.raw is not None
-        head = user.head(prepared, settled.raw) if known else prepared.head
+        head = user.head(prepared, settled.raw) if self._from_results else prepared.head
         times = scheduled or start_ns, start_ns, end_ns
         self._recorder.append(*times, head, settled.outcome, settled.retries, settled.error_class)
         if self._pacer:

@@ -272,7 +272,7 @@ def _executions(folder: RunFolder, manifest: Manifest) -> list[Table]:
     """Every execution; no table for a run whose operations are too many for that."""
     if not manifest.one_by_one:
         return []
-    return [frame_table(executions(folder, manifest), f"Every {manifest.noun}")]
+    return [frame_table(executions(folder, manifest).dropna(axis="columns", how="all"), f"Every {manifest.noun}")]
 
 
 def _traffic(result: dict[str, Any], noun: str) -> list[Table]:

@@ -19,6 +19,8 @@ from hdbkit.results.columns import Outcome
 Records = NDArray[Any]
 
 VALID: Final = 0xB17E
+UNKNOWN: Final = -(2**63)
+"""A detail of 8 bytes that is not known; it has no value in Parquet."""
 _TIMES: Final = (("scheduled_ns", "<i8"), ("start_ns", "<i8"), ("end_ns", "<i8"))
 _HEAD: Final = (("virtual_user", "<u4"), ("operation", "u1"))
 _TAIL: Final = (("outcome", "u1"), ("retries", "u1"), ("error_class", "u1"), ("valid", "<u2"))

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from hdbkit.files import draft_of
 from hdbkit.results import columns
-from hdbkit.results.records import Records
+from hdbkit.results.records import UNKNOWN, Records
 from hdbkit.results.seconds import Seconds
 from hdbkit.results.spool import read_spools
 
@@ -108,7 +110,12 @@ def _operations(records: Records, start_ns: int, table: pa.Schema) -> pa.Table:
         "latency_us": (records["end_ns"] - start_ns) // 1000 - start_us,
         "wait_us": (records["start_ns"] - records["scheduled_ns"]) // 1000,
     }
-    columns = (pa.array(made[field.name] if field.name in made else records[field.name]) for field in table)
+    columns = (pa.array(made[field.name]) if field.name in made else _known(records[field.name]) for field in table)
     return pa.Table.from_arrays(
         [column.cast(field.type) for column, field in zip(columns, table, strict=True)], schema=table
     )
+
+
+def _known(values: NDArray[Any]) -> pa.Array:
+    """A column of records; a detail that is not known is null."""
+    return pa.array(values, mask=values == UNKNOWN if values.dtype == np.int64 else None)

@@ -47,6 +47,9 @@ CAST({value} AS {type})
 -- fragment: substring(text, start, length)
 SUBSTRING({text} FROM {start} FOR {length})
 
+-- fragment: from_nothing
+-- Follows SELECT where an engine needs a table to read from.
+
 -- fragment: top(rows)
 -- The limit of a query behind SELECT, where an engine writes it there.
 

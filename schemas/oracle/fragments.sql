@@ -26,6 +26,9 @@ CLOB
 -- To the second, in 7 bytes; the driver binds times as this type.
 DATE
 
+-- fragment: from_nothing
+FROM DUAL
+
 -- fragment: now
 SYSDATE
 

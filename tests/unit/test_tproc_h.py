@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import struct
 from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
@@ -15,9 +16,10 @@ from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.contracts import Session, UserPlan
 from hdbkit.databases import database
-from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.errors import ConfigErrors, ErrorClass, InputError, TransactionError
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.plan import RunPlan
+from hdbkit.results.records import UNKNOWN
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.tproc_h import population
@@ -27,6 +29,7 @@ from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet
 from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
 from hdbkit.workloads.tproc_h.tables import TABLES, lines_at
+from hdbkit.workloads.tproc_h.work import Work
 from tests import generated
 
 SMALL = TprocHSpec(scale_factor=0.01)
@@ -316,12 +319,60 @@ class Bound:
     def perform(self, bound: str) -> str:
         return bound
 
+    def ask(self, operation: str, /, **arguments: Any) -> list[tuple[Any, ...]]:
+        return [(None, None, None)]
+
 
 def test_a_stream_continues_after_a_lost_connection_with_the_query_after_the_last() -> None:
     load = Load(virtual_users=2, query_sets=3)
     user = workload(SMALL).user(cast("Session", Bound()), load, UserPlan(0, 7, done=25))
     batches = [[one.bound for one in user.next_batch()] for _ in range(3)]
     assert batches == [[*ordered(1)[3:]], [*ordered(1)], []]
+
+
+class Counting:
+    """A server whose counters grow by what is asked, and which may be lost."""
+
+    def __init__(self, *totals: tuple[int | None, ...] | TransactionError) -> None:
+        self._totals, self.asked = iter(totals), list[str]()
+
+    def ask(self, operation: str, /, **arguments: Any) -> list[tuple[Any, ...]]:
+        self.asked.append(operation)
+        if operation == "publish_work":
+            return [(1,)]
+        found = next(self._totals)
+        if isinstance(found, TransactionError):
+            raise found
+        return [found]
+
+
+def counts(packed: bytes) -> tuple[int | None, ...]:
+    return tuple(None if one == UNKNOWN else one for one in struct.unpack("<qqq", packed))
+
+
+def test_what_a_query_reads_is_the_difference_of_counters_without_what_they_read_themselves() -> None:
+    server = Counting((10, None, 0), (17, None, 0), (30, None, 0), (137, None, 2), (144, None, 2))
+    work = Work(cast("Session", server), alone=False)
+    work.begin()
+    assert [counts(work.end()) for _ in range(2)] == [(100, None, 2), (0, None, 0)]
+    assert {*server.asked} == {"publish_work", "work_of_session"}
+
+
+def test_what_a_query_reads_is_unknown_once_the_server_is_lost() -> None:
+    lost = TransactionError(ErrorClass.CONNECTION_LOST, "08006", "the connection was lost")
+    server = Counting((1, 1, 1), (1, 1, 1), (1, 1, 1), lost)
+    work = Work(cast("Session", server), alone=True)
+    work.begin()
+    assert counts(work.end()) == (None, None, None)
+    assert "work_of_server" in server.asked
+
+
+def test_a_server_that_counts_nothing_is_not_asked_again() -> None:
+    server = Counting(*[(None, None, None)] * 2)
+    work = Work(cast("Session", server), alone=True)
+    work.begin()
+    assert counts(work.end()) == (None, None, None)
+    assert len(server.asked) == 4
 
 
 class Summed:

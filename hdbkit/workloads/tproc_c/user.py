@@ -70,7 +70,7 @@ class TprocCUser:
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
         """The record's head with the number of the order that a new order made."""
-        if prepared.operation != NEW_ORDER:
+        if raw is None or prepared.operation != NEW_ORDER:
             return prepared.head
         return prepared.head[: -_ORDER_ID.size] + _ORDER_ID.pack(self.order_id(raw))
 

@@ -48,8 +48,10 @@ QUERY_TIME = Metric(
     measure=Measure.GEOMETRIC_MEAN,
     operations=QUERIES,
 )
-DETAILS = MappingProxyType({"stream": "u2", "query_set": "u2", "rows": "u4"})
-"""The stream and the number of the query set of a query, and the rows of its result."""
+DETAILS = MappingProxyType(
+    {"stream": "u2", "query_set": "u2", "rows": "u4", "rows_read": "i8", "bytes_read": "i8", "temporary_files": "i8"}
+)
+"""The stream and the number of the query set of a query, the rows of its result, and what it read (``work``)."""
 _GROUP = "tproc_h"
 _INDEX, _KEY = "index_", "_pk"
 _ONLY_IN = {
@@ -133,7 +135,7 @@ class TprocH(BaseWorkload[TprocHSpec]):
         return Access({"SELECT": frozenset(TABLES), **(changed if self.load(load).refreshes else {})})
 
     def details_from_results(self, load: Load) -> bool:
-        """True: the number of rows."""
+        """True: the number of rows, and what was read."""
         return True
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:

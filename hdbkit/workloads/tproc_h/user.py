@@ -11,6 +11,7 @@ from hdbkit.results.records import Heads
 from hdbkit.workloads.tproc_h.refresh import Refresh, UpdateSet
 from hdbkit.workloads.tproc_h.spec import QUERIES, REFRESHES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn, operations_of, queries_of
+from hdbkit.workloads.tproc_h.work import Work
 
 _OPERATIONS = (*QUERIES, *REFRESHES)
 
@@ -34,6 +35,7 @@ class TprocHUser:
         self._session, self._spec = cast(SqlSession, session), spec
         self._source = random.Random(plan.seed)
         self._heads = Heads(plan.index, details)
+        self._work = Work(session, alone=load.virtual_users == 1)
         self._stream, self._order = load.stream_of(plan.index), queries_of(load, plan.index)
         self._refresh = Refresh(cast(SqlSession, session)) if load.refreshes_in(plan.index) else None
         self._number, self._skipped = divmod(plan.done, len(operations_of(load, plan.index)))
@@ -50,12 +52,13 @@ class TprocHUser:
     def next_batch(self) -> Sequence[Prepared]:
         """A set of queries, a pair of refresh functions, or both; none after the last."""
         batch, self._ahead = self._ahead or self._drawn(), ()
+        self._work.begin()
         return batch
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
-        """The record's head with the number of rows of the result, or of those inserted or deleted."""
-        rows = raw if isinstance(raw, int) else self._session.row_count(raw)
-        return prepared.head[:-_ROWS_BYTES] + rows.to_bytes(_ROWS_BYTES, "little")
+        """The record's head with the number of rows of the result, or of those inserted or deleted, and its work."""
+        rows = 0 if raw is None else raw if isinstance(raw, int) else self._session.row_count(raw)
+        return prepared.head[:_ROWS_AT] + rows.to_bytes(_ROWS_BYTES, "little") + self._work.end()
 
     def _drawn(self) -> Sequence[Prepared]:
         """The next set, with parameters drawn in the order of the stream; the first one without what was done of it.
@@ -89,4 +92,5 @@ class TprocHUser:
 
 
 _ROWS_BYTES = 4
-"""The detail ``rows`` is the last of a head."""
+_ROWS_AT = -_ROWS_BYTES - Work.size
+"""The detail ``rows``, and behind it the work, are the last of a head."""

@@ -20,6 +20,22 @@ FROM (
 ) AS e
 WHERE e.seconds > 0;
 
+-- name: work_of_session
+-- Rows that the storage engines read, also those of temporary tables, and temporary tables that were written to files.
+SELECT SUM(CASE WHEN variable_name LIKE 'Handler\_read\_%' THEN variable_value ELSE 0 END),
+       NULL,
+       SUM(CASE WHEN variable_name = 'Created_tmp_disk_tables' THEN variable_value ELSE 0 END)
+FROM information_schema.SESSION_STATUS
+WHERE variable_name LIKE 'Handler\_read\_%' OR variable_name = 'Created_tmp_disk_tables';
+
+-- name: work_of_server
+-- The same, and the bytes that InnoDB read from files.
+SELECT SUM(CASE WHEN variable_name LIKE 'Handler\_read\_%' THEN variable_value ELSE 0 END),
+       SUM(CASE WHEN variable_name = 'Innodb_data_read' THEN variable_value ELSE 0 END),
+       SUM(CASE WHEN variable_name = 'Created_tmp_disk_tables' THEN variable_value ELSE 0 END)
+FROM information_schema.SESSION_STATUS
+WHERE variable_name LIKE 'Handler\_read\_%' OR variable_name IN ('Created_tmp_disk_tables', 'Innodb_data_read');
+
 -- name: literal_databases
 -- They are wildcards here.
 SELECT 0;

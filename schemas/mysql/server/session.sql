@@ -50,6 +50,22 @@ EXECUTE;
 -- The warnings of the last statement: level, number, text.
 SHOW WARNINGS;
 
+-- name: work_of_session
+-- Rows that the storage engines read, also those of temporary tables, and temporary tables that were written to files.
+SELECT SUM(CASE WHEN variable_name LIKE 'Handler\_read\_%' THEN variable_value ELSE 0 END),
+       NULL,
+       SUM(CASE WHEN variable_name = 'Created_tmp_disk_tables' THEN variable_value ELSE 0 END)
+FROM performance_schema.session_status
+WHERE variable_name LIKE 'Handler\_read\_%' OR variable_name = 'Created_tmp_disk_tables';
+
+-- name: work_of_server
+-- The same, and the bytes that InnoDB read from files.
+SELECT SUM(CASE WHEN variable_name LIKE 'Handler\_read\_%' THEN variable_value ELSE 0 END),
+       SUM(CASE WHEN variable_name = 'Innodb_data_read' THEN variable_value ELSE 0 END),
+       SUM(CASE WHEN variable_name = 'Created_tmp_disk_tables' THEN variable_value ELSE 0 END)
+FROM performance_schema.session_status
+WHERE variable_name LIKE 'Handler\_read\_%' OR variable_name IN ('Created_tmp_disk_tables', 'Innodb_data_read');
+
 -- name: server_version
 SELECT version();
 

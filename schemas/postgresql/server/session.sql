@@ -68,6 +68,17 @@ FROM pg_settings WHERE name = 'shared_preload_libraries' AND setting LIKE '%auto
 -- The setting that decides how often all changed pages are written to the files, its value, and the cycle in seconds.
 SELECT name, current_setting(name), setting::integer FROM pg_settings WHERE name = 'checkpoint_timeout';
 
+-- name: publish_work
+-- The counters of this session become visible at once and not within a second; those of workers are already.
+SELECT pg_stat_force_next_flush();
+
+-- name: work_of_server
+-- Rows of scans of tables and of indexes, bytes that were not in shared buffers, and temporary files, in this database.
+SELECT pg_stat_get_db_tuples_returned(oid),
+       (pg_stat_get_db_blocks_fetched(oid) - pg_stat_get_db_blocks_hit(oid)) * current_setting('block_size')::bigint,
+       pg_stat_get_db_temp_files(oid)
+FROM pg_database WHERE datname = current_database();
+
 -- name: set_local
 -- A setting for the rest of the transaction.
 SET LOCAL {name} = {value};
