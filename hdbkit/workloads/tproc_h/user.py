@@ -52,7 +52,8 @@ class TprocHUser:
     def next_batch(self) -> Sequence[Prepared]:
         """A set of queries, a pair of refresh functions, or both; none after the last."""
         batch, self._ahead = self._ahead or self._drawn(), ()
-        self._work.begin()
+        if self._refresh:
+            self._work.begin()
         return batch
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
