@@ -70,7 +70,7 @@ _PLACES = {
     "Workspace": "hdbkit.workspace",
     "private_server": "hdbkit.servers",
     "ui": "hdbkit.widgets.panels.ui",
-    "widgets": "",
+    **dict.fromkeys(("api", "widgets"), ""),
 }
 
 __all__ = sorted(_PLACES)  # noqa: PLE0605

@@ -354,13 +354,13 @@ class SweepSpec(ConfigModel):
         return made
 
     @classmethod
-    def read(cls, path: Path, **changes: Any) -> SweepSpec:
+    def read(cls, path: Path | str, **changes: Any) -> SweepSpec:
         """Read a sweep from a YAML file, from the plan of an earlier sweep, or from hammerpost's ``{setting:
         [values]}``.
 
         ``changes`` other than None replace top-level keys, such as options of the command line.
         """
-        content, lines = read_yaml(path)
+        content, lines = read_yaml(Path(path))
         if isinstance(content, dict) and isinstance(content.get("spec"), dict) and "sweep_id" in content:
             content, lines = (
                 content["spec"],

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+import hdbkit
 from hdbkit import api
 from hdbkit.config import Target
 from hdbkit.config.notebook import read_notebook, read_parameters
@@ -141,6 +142,14 @@ def test_its_parameters_are_tagged_and_typed_and_come_first(path: Path) -> None:
     assert read_notebook(path).parameters
     first = next(cell for cell in cells_of(path) if cell["cell_type"] == "code")
     assert first["metadata"]["tags"] == ["parameters"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=names)
+def test_it_uses_names_that_hdbkit_has_in_a_fresh_kernel(path: Path) -> None:
+    """The kernel of these tests has imported modules for other notebooks, which are then attributes of hdbkit."""
+    code = "\n".join("".join(cell["source"]) for cell in cells_of(path) if cell["cell_type"] == "code")
+    used = {*re.findall(r"(?<!import )(?<!from )\bhdbkit\.(\w+)", code)}
+    assert used <= {*hdbkit.__all__}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=names)

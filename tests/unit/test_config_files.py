@@ -28,7 +28,7 @@ def test_all_errors_are_reported_at_once_with_their_lines(tmp_path: Path) -> Non
         "blocks: 1\nload:\n  virtual_users: 0\n  duration: 5\nsettings:\n  work_mem: 4MB\nquestoin: why\n",
     )
     with pytest.raises(ConfigErrors) as caught:
-        SweepSpec.read(path)
+        SweepSpec.read(str(path))
     assert sorted((m.line, m.where, m.what) for m in caught.value.problems) == [
         (1, "blocks", "must be 2 or more, not 1"),
         (3, "load.virtual_users", "must be 1 or more, not 0"),
