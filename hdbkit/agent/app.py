@@ -16,7 +16,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from hdbkit.agent.guard import SETTINGS
 from hdbkit.agent.host_metrics import metrics
 from hdbkit.agent.server import ControlledServer
 from hdbkit.errors import HdbkitError, NoneFree, ServerDown, innermost_reason, is_caused_by
@@ -27,6 +26,8 @@ from hdbkit.servers.trial import MAX_TRIED
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Value = Annotated[str, StringConstraints(max_length=4000)]
 _MAX_SETTINGS = 200
+SETTINGS = "settings"
+"""The key in a request's state with the names of the settings that it changes, for the log."""
 _SNAPSHOT = "^[0-9a-f]{64}$"
 
 
@@ -78,7 +79,7 @@ class _Answer(JSONResponse):
 
 
 def make_app(server: ControlledServer) -> FastAPI:
-    """Create the application; :class:`Guard` verifies the token before it."""
+    """Create the application; ``Guard`` verifies the token before it."""
     app = FastAPI(
         title="hdbkit agent",
         version=metadata.version("hdbkit"),

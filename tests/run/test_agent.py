@@ -21,7 +21,6 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
 from hdbkit.agent.app import _failed, make_app
-from hdbkit.agent.certificate import make_state_folder, own_certificate
 from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.config import Commands, ControlSpec
@@ -39,6 +38,7 @@ from hdbkit.errors import (
 from hdbkit.faults.actions import Actions
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.agent_client import AgentAway, AgentClient
+from hdbkit.web.certificate import make_state_folder, own_certificate
 from tests.conftest import HdbkitCommand
 from tests.run.agents import TOKEN, Agent, commands_of, own_target, running_agent, start_agent
 from tests.run.conftest import NullTarget
@@ -126,8 +126,8 @@ def test_connections_without_a_token_lock_nobody_out(null_target: NullTarget, tm
 
 
 def test_an_agent_can_require_a_client_certificate(null_target: NullTarget, tmp_path: Path) -> None:
-    own = own_certificate(make_state_folder(tmp_path / "client"), "client")
-    other = own_certificate(make_state_folder(tmp_path / "other"), "client")
+    own = own_certificate(make_state_folder(tmp_path / "client", "agent"), "client", "client")
+    other = own_certificate(make_state_folder(tmp_path / "other", "agent"), "client", "other")
     words = ("--client-ca", str(own.file), "--json")
     with running_agent(null_target().with_(may_change_settings=True), tmp_path / "agent", words) as agent:
         with agent.client(client_certificate=own.file, client_key=own.key) as client:

@@ -8,8 +8,8 @@ from collections.abc import Awaitable
 
 import pytest
 
-from hdbkit.agent import gate
-from hdbkit.agent.gate import Gate
+from hdbkit.web import gate
+from hdbkit.web.gate import Gate
 
 
 class Reader(asyncio.Protocol):

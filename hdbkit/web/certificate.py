@@ -1,4 +1,4 @@
-"""The certificate of an agent, given or self-signed and kept, with the fingerprint that clients pin."""
+"""The certificate of an HTTP server, given or self-signed and kept, with the fingerprint that clients pin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Certificate:
 
 
 def given_certificate(file: Path, key: Path) -> Certificate:
-    """Load the user's certificate; the first one in the file is the agent's. Raises ``InputError``."""
+    """Load the user's certificate; the first one in the file is the server's. Raises ``InputError``."""
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(file, key, password="")
         return Certificate(file, key, _fingerprint(file))
@@ -47,11 +47,11 @@ def check_authorities(file: Path, tls: bool) -> None:
         raise InputError(f"{file} has no certificates of authorities (PEM): {error}") from None
 
 
-def own_certificate(folder: Path, host: str) -> Certificate:
-    """Load the agent's self-signed certificate for ``host``; create it the first time."""
+def own_certificate(folder: Path, host: str, title: str) -> Certificate:
+    """Load the server's self-signed certificate for ``host``; create it, with this title, the first time."""
     file, key = folder / "certificate.pem", folder / "key.pem"
     if not (file.is_file() and key.is_file()):
-        certificate, private = _made(host)
+        certificate, private = _made(host, title)
         replace_file(key, private, mode=0o600)
         replace_file(file, certificate)
     return given_certificate(file, key)
@@ -64,14 +64,14 @@ def _fingerprint(file: Path) -> str:
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest()
 
 
-def _made(host: str) -> tuple[bytes, bytes]:
+def _made(host: str, title: str) -> tuple[bytes, bytes]:
     """Create a self-signed certificate and its key, both as PEM. Clients identify it by its fingerprint."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "hdbkit agent")])
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, title)])
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder()
@@ -101,9 +101,9 @@ def _name(host: str):  # type: ignore[no-untyped-def]
         return x509.DNSName(host)
 
 
-def make_state_folder(folder: Path | None) -> Path:
-    """Create the folder for the agent's key, snapshots and log, by default in the user's state folder. Mode 0700."""
-    made = Path(folder).expanduser() if folder else state_folder() / "agent"
+def make_state_folder(folder: Path | None, noun: str) -> Path:
+    """Create the folder for a server's key, log and state, by default in the user's state folder. Mode 0700."""
+    made = Path(folder).expanduser() if folder else state_folder() / noun
     try:
         made.mkdir(parents=True, exist_ok=True)
         made.chmod(0o700)

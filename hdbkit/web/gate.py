@@ -1,4 +1,4 @@
-"""The socket that an agent listens on: connections that have shown no valid token never fill it.
+"""The socket that an HTTP server listens on: connections that have shown no valid token never fill it.
 
 These have a limited time to send a request, and a limited number by address and in all. Beyond it the oldest
 of them is closed, never the new one: it may be about to send a valid token.

@@ -5,30 +5,56 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-from hdbkit.agent.audit import AuditLog
-from hdbkit.agent.gate import Gate
-from hdbkit.agent.tokens import Token, WrongTokens
+from hdbkit.web.audit import AuditLog
+from hdbkit.web.gate import Gate
+from hdbkit.web.tokens import WrongTokens
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Who = Callable[[Scope], object | None]
+"""Who sends a request; None if it has no valid token."""
 
 MAX_REQUEST_BYTES = 256 * 1024
-SETTINGS = "settings"
-"""The key in a request's state under which the application stores the names of settings for the log."""
+HOLDER = "holder"
+"""The key in a request's state with the holder of its token."""
+ANYONE = "anyone"
+"""The holder where a path needs no token; such a connection stays unverified."""
 
 
 class Guard:
-    """ASGI middleware: verifies the token, limits wrong tokens and request size, writes one log line per request."""
+    """ASGI middleware: verifies the token, limits wrong tokens and request size, writes one log line per request.
 
-    def __init__(self, inside: Application, token: Token, audit: AuditLog, gate: Gate) -> None:
-        self._inside, self._token, self._audit, self._gate = inside, token, audit, gate
-        self._wrong = WrongTokens()
+    Args:
+        inside: the application.
+        who: the holder of a request's token.
+        audit, gate: the log, and the socket.
+        advice: the answer to a request without a valid token.
+        logged: the keys of a request's state that the log has, too.
+        wrong: the recent wrong tokens, if the application checks tokens as well.
+        sign_in: the path of a page to which a browser without a session is sent; empty if there is none.
+    """
+
+    def __init__(
+        self,
+        inside: Application,
+        who: Who,
+        audit: AuditLog,
+        gate: Gate,
+        *,
+        advice: str,
+        logged: Sequence[str] = (),
+        wrong: WrongTokens | None = None,
+        sign_in: str = "",
+    ) -> None:
+        self._inside, self._who, self._audit, self._gate = inside, who, audit, gate
+        self._advice, self._logged, self._sign_in = advice, frozenset(logged), sign_in
+        self._wrong = wrong or WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request; other kinds of connection are ignored."""
@@ -52,45 +78,52 @@ class Guard:
 
     def _note(self, scope: Scope, status: int, took_s: float) -> None:
         """Log the request. A failed write only warns: a full disk must not prevent settings from being restored."""
-        facts = {"client": _client(scope), "method": scope["method"][:16], "path": scope["path"][:200]}
-        facts |= {name: value for name, value in scope["state"].items() if name == SETTINGS}
+        facts = {"client": client_of(scope), "method": scope["method"][:16], "path": scope["path"][:200]}
+        facts |= {name: value for name, value in scope["state"].items() if name in self._logged}
         try:
             self._audit.add(**facts, status=status, took_ms=round(took_s * 1000, 1))
         except OSError as error:
-            sys.stderr.write(f"hdbkit agent: {self._audit.path} cannot be written: {error.strerror}\n")
+            sys.stderr.write(f"hdbkit: {self._audit.path} cannot be written: {error.strerror}\n")
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._token.is_right(_given(scope)):
-            return await self._reject(_client(scope), send)
-        if scope.get("client"):  # None once the client has disconnected
+        holder = self._who(scope)
+        if holder is None:
+            return await self._reject(scope, send)
+        scope["state"][HOLDER] = holder
+        if holder != ANYONE and scope.get("client"):  # None once the client has disconnected
             self._gate.known(*scope["client"])
         body = await _whole(receive)
         if body is None:
             return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")
         return await self._inside(scope, _again(body, receive), send)
 
-    async def _reject(self, client: str, send: Send) -> None:
+    async def _reject(self, scope: Scope, send: Send) -> None:
         """Answer a wrong token; after several, its address waits. Others behind the same address are not affected."""
+        client, given = client_of(scope), header(scope, b"authorization")
+        if self._sign_in and not given and "text/html" in header(scope, b"accept"):
+            return await _answer(send, 303, "sign in first", (b"location", self._sign_in.encode()))
         wait_s = self._wrong.wait_s(client)
         if wait_s:
             reason = f"too many wrong tokens came from {client}; wait {wait_s:.0f} s"
             return await _answer(send, 429, reason, (b"retry-after", str(int(wait_s) + 1).encode()))
         self._wrong.note(client)
-        reason = "a token is needed: Authorization: Bearer TOKEN, as the agent printed it when it started"
-        return await _answer(send, 401, reason, (b"www-authenticate", b"Bearer"))
+        return await _answer(send, 401, self._advice, (b"www-authenticate", b"Bearer"))
 
 
-def _client(scope: Scope) -> str:
+def client_of(scope: Scope) -> str:
+    """The address of the client."""
     return str((scope.get("client") or ("unknown",))[0])
 
 
-def _given(scope: Scope) -> str:
+def header(scope: Scope, wanted: bytes) -> str:
+    """A header of the request; empty if it has none."""
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == wanted), "")
+
+
+def bearer_token(scope: Scope) -> str:
     """The token of the request; empty if it has none."""
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            kind, _, token = value.decode("latin-1").partition(" ")
-            return token.strip() if kind.lower() == "bearer" else ""
-    return ""
+    kind, _, token = header(scope, b"authorization").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 async def _whole(receive: Receive) -> bytes | None:

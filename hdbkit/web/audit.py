@@ -1,4 +1,4 @@
-"""The agent's log file: one JSON line per request, without tokens and without values of settings."""
+"""The log file of an HTTP server: one JSON line per request, without tokens and without values of settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent's token: generated or given, stored only as a hash, and compared in constant time."""
+"""Tokens: generated or given, stored only as a hash, and compared in constant time."""
 
 from __future__ import annotations
 
@@ -26,14 +26,12 @@ class Token:
 
     def __init__(self, token: str) -> None:
         if len(token) < MIN_LENGTH:
-            raise InputError(
-                f"the token is shorter than {MIN_LENGTH} characters; omit it to have the agent generate one"
-            )
-        self._hash = _hash(token)
+            raise InputError(f"the token is shorter than {MIN_LENGTH} characters; omit it to have one generated")
+        self._hash = hash_of(token)
 
     def is_right(self, given: str) -> bool:
         """Whether ``given`` is the token."""
-        return hmac.compare_digest(_hash(given), self._hash)
+        return hmac.compare_digest(hash_of(given), self._hash)
 
 
 class WrongTokens:
@@ -58,5 +56,6 @@ class WrongTokens:
             self._times.popitem(last=False)
 
 
-def _hash(token: str) -> bytes:
+def hash_of(token: str) -> bytes:
+    """The SHA-256 of a token, which is random: no slow hash is needed."""
     return hashlib.sha256(token.encode(errors="surrogateescape")).digest()

@@ -1,0 +1,152 @@
+"""Where an HTTP server listens: address, TLS and log, all checked before it listens."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hdbkit.config.hosts import is_loopback
+from hdbkit.errors import InputError, MissingDriver
+from hdbkit.web.audit import AuditLog
+from hdbkit.web.certificate import (
+    Certificate,
+    check_authorities,
+    given_certificate,
+    make_state_folder,
+    own_certificate,
+)
+from hdbkit.web.gate import MAX_UNVERIFIED, Gate
+from hdbkit.web.guard import Application
+
+_BACKLOG = 64
+_GRACE_S = 10
+
+
+@dataclass(frozen=True)
+class EndpointOptions:
+    """Options of a server: ``listen`` is ``host:port`` (port 0: any free port).
+
+    Without ``certificate`` and ``key`` it creates its own in the folder ``state``, which also contains what else it
+    keeps and, by default, its log. With ``client_ca`` clients must also show a certificate of one of these
+    authorities.
+    """
+
+    listen: str
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+    tls: bool = True
+    state: Path | None = None
+    audit_log: Path | None = None
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A listening socket with its certificate (None without TLS), log and folder of state."""
+
+    host: str
+    gate: Gate
+    certificate: Certificate | None
+    audit: AuditLog
+    state: Path
+    client_ca: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """The address for clients."""
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.certificate else 'http'}://{name}:{self.gate.getsockname()[1]}"
+
+    @property
+    def fingerprint(self) -> str | None:
+        """SHA-256 of the certificate in hexadecimal; None without TLS."""
+        return self.certificate.fingerprint if self.certificate else None
+
+    def serve(self, application: Application, reserved: int) -> None:
+        """Serve until SIGINT or SIGTERM; ``reserved`` connections beyond those without a valid token yet."""
+        import uvicorn
+
+        tls: dict[str, Any] = {}
+        if self.certificate:
+            tls = {"ssl_certfile": str(self.certificate.file), "ssl_keyfile": str(self.certificate.key)}
+        if self.client_ca:
+            tls |= {"ssl_ca_certs": str(self.client_ca), "ssl_cert_reqs": ssl.CERT_REQUIRED}
+        config = uvicorn.Config(
+            application,
+            loop="asyncio",  # its connections pass the gate
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # what a request states about its client would be believed
+            ws="none",
+            limit_concurrency=MAX_UNVERIFIED + reserved,
+            timeout_graceful_shutdown=_GRACE_S,
+            **tls,
+        )
+        uvicorn.Server(config).run(sockets=[self.gate])
+
+
+def require_web(noun: str, extra: str) -> None:
+    """Check that the packages of the extra are installed. Raises ``MissingDriver``."""
+    try:
+        import cryptography  # noqa: F401  needed to create a certificate
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingDriver(noun, error.name or "uvicorn", extra) from None
+
+
+@contextmanager
+def listening(options: EndpointOptions, noun: str) -> Iterator[Endpoint]:
+    """Listen for a block; ``noun`` is the server's own name, such as "agent".
+
+    Raises:
+        InputError: the options are invalid or the address is not available.
+    """
+    host, port = _address(options.listen)
+    if not (options.tls or is_loopback(host)):
+        raise InputError(f"the {noun} needs TLS to listen beyond this host ({host}); omit --no-tls")
+    if options.client_ca:
+        check_authorities(options.client_ca, options.tls)
+    state = make_state_folder(options.state, noun)
+    certificate = _certificate(options, state, host, noun)
+    audit = AuditLog(options.audit_log or state / "audit.ndjson")
+    try:
+        gate = _gate(host, port, noun)
+        try:
+            yield Endpoint(host, gate, certificate, audit, state, options.client_ca)
+        finally:
+            gate.close()
+    finally:
+        audit.close()
+
+
+def _address(listen: str) -> tuple[str, int]:
+    host, _, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InputError(f"--listen must be an address and a port such as 127.0.0.1:8443, not '{listen}'")
+    return host, int(port)
+
+
+def _certificate(options: EndpointOptions, state: Path, host: str, noun: str) -> Certificate | None:
+    if not options.tls:
+        return None
+    if (options.certificate is None) != (options.key is None):
+        raise InputError("give --certificate and --key both, or neither")
+    if options.certificate and options.key:
+        return given_certificate(options.certificate, options.key)
+    return own_certificate(state, host, f"hdbkit {noun}")
+
+
+def _gate(host: str, port: int, noun: str) -> Gate:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return Gate(socket.create_server((address[0], port), family=family, backlog=_BACKLOG))
+    except OSError as error:
+        raise InputError(f"the {noun} cannot listen on {host}:{port}: {error.strerror or error}") from None
