@@ -360,7 +360,8 @@ class SweepSpec(ConfigModel):
 
         ``changes`` other than None replace top-level keys, such as options of the command line.
         """
-        content, lines = read_yaml(Path(path))
+        path = Path(path)
+        content, lines = read_yaml(path)
         if isinstance(content, dict) and isinstance(content.get("spec"), dict) and "sweep_id" in content:
             content, lines = (
                 content["spec"],
