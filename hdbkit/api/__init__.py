@@ -10,6 +10,7 @@ from hdbkit.api.agent import serve_agent
 from hdbkit.api.batch import BatchResult, batch
 from hdbkit.api.compare import Comparison, compare, overlay
 from hdbkit.api.connection import Connection, DropResult, connect
+from hdbkit.api.data_files import datagen
 from hdbkit.api.demo_engines import demo_engines
 from hdbkit.api.diagnosis import doctor
 from hdbkit.api.discovery import databases, password_place
@@ -63,6 +64,7 @@ __all__ = [
     "compare",
     "connect",
     "databases",
+    "datagen",
     "default_load",
     "demo",
     "demo_engines",

@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import SecretStr
 
 from hdbkit.api.discovery import host_facts
-from hdbkit.build import BuildProgress, BuildResult
+from hdbkit.build import BuildProgress, BuildResult, DataFiles
 from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
 from hdbkit.config import Target, WorkloadSpec
@@ -66,6 +66,7 @@ class Connection:
         loaders: int | None = None,
         progress: BuildProgress | None = None,
         stop: Event | None = None,
+        from_files: Path | str | None = None,
         **fields: Any,
     ) -> BuildResult:
         """Build the schema, or continue an interrupted build; return the loaded rows and the checks of the schema.
@@ -76,6 +77,8 @@ class Connection:
             loaders: the number of loading processes; by default one per core.
             progress: called with the build's stage, rows and bytes.
             stop: set this event from another thread to stop the build; a later build continues it.
+            from_files: a folder of :func:`hdbkit.api.datagen` that has the rows; without a workload and fields, the
+                schema is that of the files.
             fields: fields of the specification, such as ``partitions=4``.
 
         Raises:
@@ -85,8 +88,10 @@ class Connection:
         Example:
             >>> hdbkit.connect("postgresql://bench@db1/lab").build("my-workload/").passed  # doctest: +SKIP
         """
-        spec = specification(workload, **fields)
-        return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress, stop)
+        files = Path(from_files) if from_files else None
+        named = DataFiles(files).spec if files and workload is None else workload
+        spec = specification(named, **fields)
+        return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress, stop, files)
 
     def schema(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> WorkloadSpec | None:
         """The specification of the schema in the database; None if there is no schema.

@@ -5,7 +5,21 @@ resumed. It never changes tables that it did not create.
 """
 
 from hdbkit.build.build import BuildResult, Estimate, build, estimate
+from hdbkit.build.data_files import DataFiles, Format, Progress, Written, write_population
 from hdbkit.build.drop import drop
 from hdbkit.build.progress import BuildProgress, Stage
 
-__all__ = ["BuildProgress", "BuildResult", "Estimate", "Stage", "build", "drop", "estimate"]
+__all__ = [
+    "BuildProgress",
+    "BuildResult",
+    "DataFiles",
+    "Estimate",
+    "Format",
+    "Progress",
+    "Stage",
+    "Written",
+    "build",
+    "drop",
+    "estimate",
+    "write_population",
+]

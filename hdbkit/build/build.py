@@ -7,8 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
 
+from hdbkit.build.data_files import DataFiles
 from hdbkit.build.loader import LoadPart, Sent, Step
 from hdbkit.build.loaders import STOPPED, Loaders
 from hdbkit.build.progress import BuildProgress, Silent, Stage
@@ -75,13 +77,16 @@ def build(
     loaders: int = 2,
     progress: BuildProgress | None = None,
     stop: Event | None = None,
+    from_files: Path | None = None,
 ) -> BuildResult:
     """Build a schema with ``loaders`` processes, resume its earlier build, or add what a larger scale lacks.
 
-    Setting ``stop`` ends the build within a second, or at the end of the current statement.
+    The processes make the rows themselves, or read them from the folder ``from_files``. Setting ``stop`` ends
+    the build within a second, or at the end of the current statement.
 
     Raises:
-        InputError: the engine cannot do what ``spec`` asks for, or there are too few free connections.
+        InputError: the engine cannot do what ``spec`` asks for, there are too few free connections, or the files have
+            another population or not all of it.
         SchemaProblem: the schema is complete, half built with other options, or of another tool. Nothing was changed.
         BuildFailed: a step failed or was stopped; loaded parts are kept.
     """
@@ -92,19 +97,28 @@ def build(
         raise SchemaProblem(
             f"hdbkit builds no schema for {workload(spec).title}; build it with the tool that its tables belong to"
         )
+    files = DataFiles(from_files) if from_files else None
+    if files:
+        files.require(spec)
     schema = database(target).schema(target, workload(spec))
     try:
-        return _Build(target, spec, schema, progress or Silent(), stop or Event()).run(loaders, started)
+        return _Build(target, spec, schema, progress or Silent(), stop or Event(), files).run(loaders, started)
     finally:
         schema.close()
 
 
 class _Build:
     def __init__(
-        self, target: Target, spec: WorkloadSpec, schema: Schema, progress: BuildProgress, stop: Event
+        self,
+        target: Target,
+        spec: WorkloadSpec,
+        schema: Schema,
+        progress: BuildProgress,
+        stop: Event,
+        files: DataFiles | None,
     ) -> None:
         self._target, self._spec, self._schema, self._progress = target, spec, schema, progress
-        self._stop = stop
+        self._stop, self._files = stop, files
         self._engine, self._workload = database(target), workload(spec)
         self._name = self._workload.scope(self._engine.dialects).schema
         self._rows = self._size_bytes = 0
@@ -133,7 +147,7 @@ class _Build:
         self._check_connections(loaders)
         with self._step(Stage.TABLES):
             self._schema.create(self._workload.record)
-        with Loaders(self._target, self._spec, loaders, self._stop) as pool:
+        with Loaders(self._target, self._spec, loaders, self._stop, self._files) as pool:
             with self._step(Stage.LOAD):
                 self._load(pool, log)
             with self._step(Stage.INDEXES):

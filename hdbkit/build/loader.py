@@ -10,17 +10,22 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.contracts import Schema, Workload
+from hdbkit.contracts import PartLoad, Schema
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.processes import die_with_parent
 from hdbkit.workloads import workload
+
+if TYPE_CHECKING:
+    from hdbkit.build.data_files import DataFiles
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Step:
 
 
 Job = LoadPart | Step
+Rows = Callable[[str], Iterator[PartLoad]]
+"""What loads a part, by its key."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,8 @@ class Orders:
     target: Target
     spec: WorkloadSpec
     pipes: tuple[int, ...]
+    files: DataFiles | None = None
+    """Where the rows come from; None: each loader makes its own."""
 
 
 def main() -> None:
@@ -96,22 +105,23 @@ def _fork(orders: Orders, own: int) -> int:
         for pipe in orders.pipes:
             if pipe != own:
                 os.close(pipe)
-        _load(orders.target, orders.spec, Connection(own))
+        _load(orders, Connection(own))
     except BaseException:
         traceback.print_exc()
     os._exit(0)
 
 
-def _load(target: Target, spec: WorkloadSpec, jobs: Connection) -> None:
+def _load(orders: Orders, jobs: Connection) -> None:
     """Connect, work until ``jobs`` is closed, disconnect."""
-    work, schema = workload(spec), None
+    target, work, schema = orders.target, workload(orders.spec), None
+    rows = partial(orders.files.part, work) if orders.files else work.part
     try:
         with suppress(EOFError, ConnectionError):
             while True:
                 job = jobs.recv()
                 try:
                     schema = schema or database(target).schema(target, work)
-                    _do(schema, work, job, jobs.send)
+                    _do(schema, rows, job, jobs.send)
                 except HdbkitError as error:
                     jobs.send(Done(error))
                 else:
@@ -121,8 +131,8 @@ def _load(target: Target, spec: WorkloadSpec, jobs: Connection) -> None:
             schema.close()
 
 
-def _do(schema: Schema, work: Workload, job: Job, send: Callable[[Sent], None]) -> None:
+def _do(schema: Schema, rows: Rows, job: Job, send: Callable[[Sent], None]) -> None:
     if isinstance(job, Step):
         schema.do(job.name)
     else:
-        schema.load(job.key, work.part(job.key), lambda rows, size_bytes: send(Sent(rows, size_bytes)))
+        schema.load(job.key, rows(job.key), lambda rows, size_bytes: send(Sent(rows, size_bytes)))

@@ -12,6 +12,7 @@ from threading import Event
 from types import TracebackType
 from typing import cast
 
+from hdbkit.build.data_files import DataFiles
 from hdbkit.build.loader import Done, Job, Orders, Sent
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import BuildFailed
@@ -30,11 +31,13 @@ class Loaders:
             loaders.do([LoadPart("item"), Step("index_item")])
     """
 
-    def __init__(self, target: Target, spec: WorkloadSpec, count: int, stop: Event) -> None:
+    def __init__(
+        self, target: Target, spec: WorkloadSpec, count: int, stop: Event, files: DataFiles | None = None
+    ) -> None:
         self._stop = stop
         pairs = [Pipe() for _ in range(count)]
         self._pipes, theirs = [ours for ours, _ in pairs], [theirs for _, theirs in pairs]
-        orders = Orders(target.with_(password=target.secret()), spec, tuple(pipe.fileno() for pipe in theirs))
+        orders = Orders(target.with_(password=target.secret()), spec, tuple(pipe.fileno() for pipe in theirs), files)
         self._building, building = Pipe()
         self._process = subprocess.Popen(
             command_of("hdbkit.build.loader"),

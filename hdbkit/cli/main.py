@@ -13,6 +13,7 @@ from hdbkit.cli import (
     agent,
     batching,
     comparing,
+    data_files,
     engine,
     importing,
     looking,
@@ -42,6 +43,7 @@ measuring.add_to(app)
 max_rate.add_to(app)
 profiling.add_to(app)
 batching.add_to(app)
+data_files.add_to(app)
 importing.add_to(app)
 server.add_to(app)
 engine.add_to(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from rich.markup import escape
 from hdbkit import sql
 from hdbkit.api import connect
 from hdbkit.api.connection import checks_frame
+from hdbkit.build import DataFiles
 from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
@@ -48,6 +50,9 @@ def build(
     workload: WorkloadOption = None,
     loaders: Annotated[int | None, typer.Option(min=1, help="loader processes [default: one per core]")] = None,
     admin: Annotated[str | None, typer.Option(help="administrator's URL, to create account and database")] = None,
+    from_files: Annotated[
+        Path | None, typer.Option(help="folder of hdbkit datagen that has the rows, and states the scale")
+    ] = None,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
@@ -58,12 +63,13 @@ def build(
 
     The administrator's password comes from HDBKIT_ADMIN_PASSWORD, the account's from HDBKIT_PASSWORD.
     """
-    spec = specification(workload, **fields)
+    there = DataFiles(from_files).spec if from_files and workload is None else workload
+    spec = specification(there, **fields)
     connection = connect(target, admin=admin)
     for created in connection.created:
         show.notes.print(f"  created {created}", markup=False)
     with BuildBar() as bar:
-        done = connection.build(spec, loaders=loaders, progress=bar)
+        done = connection.build(spec, loaders=loaders, progress=bar, from_files=from_files)
     checks = checks_frame(done.checks)
     if as_json:
         show.print_json({"rows": done.rows, "duration_s": done.duration_s, "checks": show.frame_json(checks)})

@@ -139,7 +139,8 @@ class Extensible(ConfigModel, metaclass=_ChoosesSubclass):
 
 
 def has_mark(field: Any, mark: str) -> bool:
-    """Whether a field is marked in its ``json_schema_extra``: ``filled_in``, ``identifies_schema``, ``named``."""
+    """Whether a field is marked in its ``json_schema_extra``: ``filled_in``, ``identifies_schema``, ``named``; or
+    ``after_load``, if rows do not depend on it."""
     return bool((field.json_schema_extra or {}).get(mark))
 
 

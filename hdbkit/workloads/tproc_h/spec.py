@@ -60,6 +60,7 @@ class TprocHSpec(config.WorkloadSpec):
     indexes: Indexes = Field(
         default=Indexes.ALL,
         description="all: keys, foreign keys, dates; hammerdb: what HammerDB indexes; keys: keys alone; none",
+        json_schema_extra={"after_load": True},
     )
 
 

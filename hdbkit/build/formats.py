@@ -1,0 +1,230 @@
+r"""The formats of data files: ``text`` as loads take it, CSV, and Parquet.
+
+A file has the rows of one table, part after part. ``text`` is tab-separated with ``\N`` for null, which PostgreSQL's
+COPY and MySQL's LOAD DATA read by default. CSV follows RFC 4180 without a header: texts are in double quotes, and an
+empty field without quotes is null. Decimals of Parquet have 18 digits, 4 of them behind the point.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Final, Protocol, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from hdbkit.build.data_files import Format, Place
+from hdbkit.contracts import Table
+from hdbkit.errors import InputError
+
+_CHUNK_BYTES: Final = 1 << 20
+_TEXT: Final = "text"
+_TYPES: Final = {
+    "integer": pa.int64(),
+    "decimal": pa.decimal128(18, 4),
+    "timestamp": pa.timestamp("s"),
+    "date": pa.date32(),
+    _TEXT: pa.string(),
+}
+_NULL: Final = r"\N"
+_ESCAPED: Final = re.compile(r"\\(.)")
+_SPECIAL: Final = re.compile(r"[\\\t\n\r]")
+_ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r"}
+_ESCAPED_BYTES: Final = re.compile(rb"\\(.)")
+_CONTROLS: Final = {name.encode(): word.encode() for name, word in _ESCAPES.items()}
+_WORDS: Final = {word: f"\\{name}" for name, word in _ESCAPES.items()}
+
+
+class Writer(Protocol):
+    """A file of a table that is being written; a context manager that closes it."""
+
+    def write(self, chunk: bytes) -> None:
+        """Append rows of tab-separated text."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """The bytes or row groups that it has."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def writer(path: Path, table: Table, form: Format) -> Writer:
+    """A new file for the rows of a table. Raises ``OSError``."""
+    if form is Format.PARQUET:
+        return _ParquetWriter(path, table)
+    return _BytesWriter(path, table, form)
+
+
+def rows_in(path: Path, table: Table, form: Format, place: Place) -> Iterator[bytes]:
+    """The rows at a place of a file as tab-separated text, in chunks. Raises ``OSError`` and ``ValueError``."""
+    if form is Format.PARQUET:
+        with pq.ParquetFile(path) as file:
+            for number in range(place.first, place.first + place.count):
+                yield _text_of(file.read_row_group(number, list(table.columns)))
+        return
+    with path.open("rb") as file:
+        file.seek(place.first)
+        for chunk in _lines(file, place.count, quoted=form is Format.CSV):
+            yield _text_of(_read_csv(chunk, table)) if form is Format.CSV else chunk
+
+
+class _BytesWriter:
+    def __init__(self, path: Path, table: Table, form: Format) -> None:
+        self._file: BinaryIO = path.open("wb")
+        self._table, self._form = table, form
+
+    def write(self, chunk: bytes) -> None:
+        self._file.write(chunk if self._form is Format.TEXT else _csv_of(chunk, self._table))
+
+    @property
+    def end(self) -> int:
+        return self._file.tell()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+class _ParquetWriter:
+    def __init__(self, path: Path, table: Table) -> None:
+        self._table = table
+        self._file = pq.ParquetWriter(path, _schema(table), compression="zstd")
+        self._groups = 0
+
+    def write(self, chunk: bytes) -> None:
+        self._file.write_table(_arrow_of(chunk, self._table))
+        self._groups += 1
+
+    @property
+    def end(self) -> int:
+        return self._groups
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def _schema(table: Table) -> pa.Schema:
+    types = table.types or (_TEXT,) * len(table.columns)
+    return pa.schema([(name, _TYPES[kind]) for name, kind in zip(table.columns, types, strict=True)])
+
+
+def _arrow_of(chunk: bytes, table: Table) -> pa.Table:
+    """Rows of tab-separated text as an Arrow table with the types of its columns. Raises ``InputError``."""
+    schema = _schema(table)
+    try:
+        found = csv.read_csv(
+            io.BytesIO(chunk),
+            csv.ReadOptions(column_names=list(table.columns), use_threads=False, block_size=max(len(chunk), 1)),
+            csv.ParseOptions(delimiter="\t", quote_char=False, escape_char=False, ignore_empty_lines=False),
+            csv.ConvertOptions(column_types=schema, null_values=[_NULL], strings_can_be_null=True),
+        )
+    except pa.ArrowInvalid as error:
+        raise InputError(f"rows of {table.name} cannot be written in this format: {error}") from None
+    if b"\\" not in chunk.replace(rb"\N", b""):
+        return found
+    columns = [
+        pa.array([_unescaped(one) for one in column.to_pylist()], column.type)
+        if pa.types.is_string(column.type)
+        else column
+        for column in found.columns
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _csv_of(chunk: bytes, table: Table) -> bytes:
+    """Numbers and times as they are, texts in quotes."""
+    rows = chunk.removesuffix(b"\n").split(b"\n")
+    columns = zip(*(row.split(b"\t") for row in rows), strict=True)
+    types = table.types or (_TEXT,) * len(table.columns)
+    made = [list(map(_QUOTED[kind == _TEXT], column)) for kind, column in zip(types, columns, strict=True)]
+    return b"\n".join(map(b",".join, zip(*made, strict=True))) + b"\n"
+
+
+def _plain(value: bytes) -> bytes:
+    return b"" if value == rb"\N" else value
+
+
+def _in_quotes(value: bytes) -> bytes:
+    if value == rb"\N":
+        return b""
+    if b"\\" in value:
+        value = _ESCAPED_BYTES.sub(lambda found: _CONTROLS.get(found[1], found[1]), value)
+    return b'"%b"' % value.replace(b'"', b'""')
+
+
+_QUOTED: Final = {True: _in_quotes, False: _plain}
+
+
+def _read_csv(chunk: bytes, table: Table) -> pa.Table:
+    return csv.read_csv(
+        io.BytesIO(chunk),
+        csv.ReadOptions(column_names=list(table.columns), use_threads=False, block_size=max(len(chunk), 1)),
+        csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        csv.ConvertOptions(
+            column_types=dict.fromkeys(table.columns, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _text_of(table: pa.Table) -> bytes:
+    columns = [_fields(column) for column in table.columns]
+    return "".join(["\t".join(row) + "\n" for row in zip(*columns, strict=True)]).encode()
+
+
+def _fields(column: Any) -> list[str]:
+    if pa.types.is_timestamp(column.type):  # Parquet has no unit of seconds
+        column = column.cast(_TYPES["timestamp"])
+    values = column.cast(pa.string()).to_pylist()
+    if not pa.types.is_string(column.type):
+        return [_NULL if value is None else value for value in values]
+    return [_NULL if value is None else _SPECIAL.sub(_escape, value) for value in values]
+
+
+def _escape(found: re.Match[str]) -> str:
+    return _WORDS.get(found[0], rf"\{found[0]}")
+
+
+def _unescaped(value: str | None) -> str | None:
+    return value and _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), value)
+
+
+def _lines(file: BinaryIO, size: int, *, quoted: bool) -> Iterator[bytes]:
+    """So many bytes of a file, in chunks of whole rows; ``quoted``: a row may have line feeds in quotes."""
+    rest = b""
+    while size:
+        read = file.read(min(size, _CHUNK_BYTES))
+        if not read:
+            raise ValueError("it is shorter than its record says")
+        size -= len(read)
+        rest += read
+        end = len(rest) if not size else _end_of_rows(rest) if quoted else rest.rfind(b"\n") + 1
+        if end:
+            yield rest[:end]
+            rest = rest[end:]
+
+
+def _end_of_rows(text: bytes) -> int:
+    """The end of the last whole row; 0 if there is none. Before it the number of quotes is even."""
+    end = text.rfind(b"\n") + 1
+    while end and text.count(b'"', 0, end) % 2:
+        end = text.rfind(b"\n", 0, end - 1) + 1
+    return end
