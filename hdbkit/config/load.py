@@ -220,11 +220,11 @@ class Load(Extensible):
     def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
         """Rename keys of earlier versions; steps decide the length of the window, and how many users there are."""
         values = {_RENAMED.get(name, name): value for name, value in values.items()}
-        return (
-            {**by_steps(values["steps"]), **values, "steps": joined(values["steps"])}
-            if values.get("steps")
-            else values
-        )
+        steps = values.get("steps")
+        listed = isinstance(steps, list | tuple) and all(isinstance(one, str) for one in steps)
+        if not steps or not (listed or isinstance(steps, str)):
+            return values
+        return {**by_steps(steps), **values, "steps": joined(steps)}
 
     @field_validator("steps")
     @classmethod

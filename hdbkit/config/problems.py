@@ -31,10 +31,15 @@ def problems_of(
     error: ValidationError, model: type[BaseModel], lines: dict[tuple[str | int, ...], int] | None = None
 ) -> list[Problem]:
     """Every error of ``error`` as a :class:`~hdbkit.errors.Problem`; ``lines`` maps places to lines."""
-    lines = lines or {}
+    return problems_of_details([dict(one) for one in error.errors(include_url=False)], model, lines)
+
+
+def problems_of_details(
+    details: Sequence[dict[str, Any]], model: type[BaseModel], lines: dict[tuple[str | int, ...], int] | None = None
+) -> list[Problem]:
+    """As :func:`problems_of`, of the details that pydantic gives of each error."""
     return [
-        Problem(place(found["loc"]), _message(dict(found), model), _line(found["loc"], lines))
-        for found in error.errors(include_url=False)
+        Problem(place(found["loc"]), _message(found, model), _line(found["loc"], lines or {})) for found in details
     ]
 
 
@@ -93,6 +98,10 @@ _BOUNDS = {
 }
 
 
+_LENGTHS = ("string_too_long", "string_too_short")
+"""These keep the words of pydantic, which state the length."""
+
+
 def _message(found: dict[str, Any], model: type[BaseModel]) -> str:
     kind, context = found["type"], found.get("ctx", {})
     if kind == "extra_forbidden":
@@ -107,8 +116,10 @@ def _message(found: dict[str, Any], model: type[BaseModel]) -> str:
         return f"must be {context['expected']}{_not(found)}"
     if kind == "value_error":
         return str(context["error"])
-    expected = _TYPES.get(kind.split("_")[0])
+    expected = None if kind in _LENGTHS else _TYPES.get(kind.split("_")[0])
     text = f"must be {expected}" if expected else found["msg"][0].lower() + found["msg"][1:]
+    if kind == "string_pattern_mismatch":
+        text = f"must match {context['pattern']}"
     return f"{text}{_not(found)}"
 
 

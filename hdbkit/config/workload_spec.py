@@ -42,7 +42,7 @@ class WorkloadSpec(Extensible):
             return cls
         known = cls.subclasses()
         kind = values.get("kind", next(iter(known)))
-        if kind not in known:
+        if not isinstance(kind, str) or kind not in known:
             listed = ", ".join(known)
             raise ValueError(
                 f"there is no workload '{kind}' (known: {listed}).{did_you_mean(str(kind), list(known))}"

@@ -136,3 +136,9 @@ def test_an_option_of_an_engine_at_its_default_is_none() -> None:
 
 def test_keys_of_earlier_versions_are_read() -> None:
     assert validate({"rampup_most_s": 300}, Load, "an old file").rampup_max_s == 300
+
+
+@pytest.mark.parametrize("steps", [True, 5, [1, 2], {"a": 1}])
+def test_steps_that_are_no_text_are_an_error_of_their_key(steps: object) -> None:
+    with pytest.raises(ConfigErrors, match="steps: must be text"):
+        Load(steps=steps)
