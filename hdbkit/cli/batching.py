@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hdbkit import api
+from hdbkit.api import documents
 from hdbkit.api.batch import BatchStep
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
@@ -39,7 +40,7 @@ def batch(
         show.notes.print("stopped; executed notebooks are kept, and the same command continues with the next")
         return Exit.STOPPED
     if as_json:
-        jobs = show.frame_json(done.jobs.assign(notebook=done.jobs["notebook"].astype(str)))
+        jobs = documents.of_frame(done.jobs.assign(notebook=done.jobs["notebook"].astype(str)))
         show.print_json({"batch_id": done.folder.batch_id, "jobs": jobs})
     else:
         show.console.print(show.table(done.jobs, columns=("job", "status", "skipped", "seconds", "error")))

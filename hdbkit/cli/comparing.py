@@ -12,6 +12,7 @@ from hdbkit import api
 from hdbkit.analysis.comparison.plans import plans_note
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, settings_apart
 from hdbkit.analysis.wording import about, percent_of
+from hdbkit.api import documents
 from hdbkit.api.alternating import Turn
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
@@ -99,7 +100,7 @@ def compare(
             return Exit.STOPPED
     gate = None if limit is None else found.gate(limit)
     if as_json:
-        show.print_json(_content(found, gate, report))
+        show.print_json(documents.of_comparison(found, gate, found.report() if report else None))
     else:
         _print(found, gate, everything)
         if plans:
@@ -117,7 +118,7 @@ def show_engine_demo(name: str, blocks: int | None, as_json: bool) -> int:
             watch=_TurnLines(), watch_run=None if as_json else lines,
         )  # fmt: skip
     if as_json:
-        show.print_json(_content(found, None, report=True))
+        show.print_json(documents.of_comparison(found, None, found.report()))
     else:
         show.console.print("; ".join(found.names), markup=False)
         _print(found, None, everything=False)
@@ -144,23 +145,6 @@ class _TurnLines:
         where = f"block {turn.block}  {turn.side:4}  {turn.virtual_users} users"
         kept = "" if turn.measured else "  (kept)"
         show.notes.print(f"  run {turn.number:3} of {turn.runs}  {where}  {shown:>16}{kept}", markup=False)
-
-
-def _content(found: api.Comparison, gate: api.Gate | None, report: bool) -> dict[str, Any]:
-    """The comparison for machines."""
-    frames = {"table": found.table, "differences": found.differences}
-    content = {name: show.frame_json(frame.reset_index()) for name, frame in frames.items()}
-    content |= {name: show.frame_json(getattr(found, name)) for name in ("by_users", "by_operation")}
-    content["plans"] = [{"operation": one.operation, "alike": one.alike} for one in found.plans]
-    besides = ({"report": str(found.report())} if report else {}) | ({"gate": vars(gate)} if gate else {})
-    head = {"metric": show.metric_json(found.metric), "warnings": found.warnings}
-    return head | vars(found.ratio) | _replication(found) | content | besides
-
-
-def _replication(found: api.Comparison) -> dict[str, Any]:
-    """What is replicated, and the standard deviations of a session and of a run, as shares of the metric."""
-    noise = {"session": found.compared.noise.session, "run": found.compared.noise.run}
-    return {"unit": found.compared.design.unit.value, "basis": found.basis, "noise": noise}
 
 
 def _print(found: api.Comparison, gate: api.Gate | None, everything: bool) -> None:

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from hdbkit import api
+from hdbkit.api import documents
 from hdbkit.api.engines import FAILED
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
@@ -42,7 +43,7 @@ def check(
     with show.notes.status("checking") as line:
         found = api.check_engine(target, rules=rules, progress=lambda what: line.update(escape(what)))
     if as_json:
-        show.print_json(show.frame_json(found))
+        show.print_json(documents.of_frame(found))
     else:
         counts = found["state"].value_counts()
         gaps = found[~found["state"].isin(["kept", "answered", "not applicable"])]
@@ -70,7 +71,7 @@ def engine_list(
     """Compare all engines: their capabilities, and the optional operations that each has."""
     found = api.engines()
     if as_json:
-        show.print_json(show.frame_json(found))
+        show.print_json(documents.of_frame(found))
     elif markdown:
         show.console.file.write(show.markdown(found))
     else:
@@ -85,7 +86,7 @@ def operations(
     """List what hdbkit asks of an engine by name: purpose, parameters, columns of the answer, capabilities."""
     found = api.operations(folder)
     if as_json:
-        show.print_json(show.frame_json(found))
+        show.print_json(documents.of_frame(found))
     else:
         show.console.print(show.table(found, omit=["without", "columns", "parameters"]))
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hdbkit import api
+from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.schema import AsJson
 
@@ -31,7 +32,7 @@ def _import(
     done = api.import_hammerdb(file, folder, benchmark=benchmark)
     if as_json:
         commands = {"build": done.build_command, "run": done.run_command}
-        left_out = show.frame_json(done.left_out)
+        left_out = documents.of_frame(done.left_out)
         show.print_json({"files": list(map(str, done.files)), "commands": commands, "left_out": left_out})
         return
     if len(done.left_out):

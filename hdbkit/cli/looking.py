@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
+from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
@@ -49,7 +50,7 @@ def doctor(
     """
     found = api.doctor(target, workload=workload, **fields)
     if as_json:
-        show.print_json(show.frame_json(found))
+        show.print_json(documents.of_frame(found))
     elif target is None:
         show.console.print(show.table(found))
     else:
@@ -99,7 +100,7 @@ def runs_list(
     for sentence in found.attrs["damaged"]:
         show.notes.print(f"skipped: {sentence}", markup=False)
     if as_json:
-        show.print_json(show.frame_json(found))
+        show.print_json(documents.of_frame(found))
     elif csv:
         found.to_csv(sys.stdout, index=False)
     else:
@@ -119,7 +120,7 @@ def runs_show(
     if as_json:
         content = result.manifest.model_dump(mode="json")
         if result.manifest.one_by_one:
-            content["executions"] = show.frame_json(result.executions())
+            content["executions"] = documents.of_frame(result.executions())
         if plans:
             content["plans"] = {name: one.model_dump(mode="json") for name, one in result.plans.items()}
         show.print_json(content)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
+from hdbkit.api import documents
 from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.cli import show
 from hdbkit.cli.exits import stopped_like_ctrl_c
@@ -63,9 +64,7 @@ def find_max(
         )
     report = found.report()
     if as_json:
-        head = {"answer": found.answer, "rate": found.rate, "low": found.low, "high": found.high}
-        about = {"limit": found.limit.text, "label": found.label, "report": str(report)}
-        show.print_json(head | about | {"runs": show.frame_json(found.runs)})
+        show.print_json(documents.of_max_rate(found, report))
         return
     show.console.print(show.table(found.runs))
     show.console.print(found.answer, markup=False, style="bold")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
+from hdbkit.api import documents
 from hdbkit.cli import completion, show
 from hdbkit.cli.comparing import show_engine_demo
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
@@ -204,9 +205,7 @@ def plan(
             raise InputError("the chart is of a grid that compares runs with a baseline; this sweep has none")
         power.chart.save(chart, title=True)
     if as_json:
-        show.print_json(
-            planned.model_dump(mode="json") | {"estimated_s": planned.estimated_s, "power": show.power_json(power)}
-        )
+        show.print_json(documents.of_plan(planned, power))
         return
     show.plan(planned, power)
     if chart is not None:
@@ -286,10 +285,7 @@ def _show_run(result: api.Result, as_json: bool, if_stopped: Exit | None = Exit.
     """Show a run; its exit code. ``if_stopped`` replaces that of a stopped run; None: its checks decide."""
     report = result.report()
     if as_json:
-        checks = show.frame_json(result.checks)
-        head = {"run_id": result.run_id, "status": result.manifest.status.value, "report": str(report)}
-        about = {"metric": show.metric_json(result.metric), "warnings": result.warnings}
-        show.print_json(head | about | {"result": result.summary, "checks": checks})
+        show.print_json(documents.of_run(result, report))
     else:
         show.run(result)
         show.console.print(f"report: {report}", markup=False)
@@ -308,12 +304,7 @@ def _show_end(
 
 def _show_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
     if as_json:
-        names = ("verdicts", "effects", "interactions", "winners", "by_operation", "scaling", "runs")
-        frames = {name: getattr(done, name) for name in names}
-        content = {name: show.frame_json(frame) for name, frame in frames.items()}
-        head = {"sweep_id": done.sweep_id, "answer": done.answer, "report": str(report)}
-        about = {"metric": show.metric_json(done.plan.metric), "warnings": done.warnings}
-        show.print_json(head | about | {"checks_failed": done.checks_failed} | content)
+        show.print_json(documents.of_sweep(done, report))
     else:
         show.sweep(done)
         for name, runs in done.checks_failed.items():

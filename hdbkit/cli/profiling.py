@@ -9,6 +9,7 @@ import typer
 
 from hdbkit import api
 from hdbkit.analysis.wording import about
+from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.exits import stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
@@ -60,8 +61,7 @@ def profile(
             watch=watch,
         )
     if as_json:
-        frames = {part: show.frame_json(getattr(done, part)) for part in ("by_users", "scaling", "runs")}
-        show.print_json({"profile": name, "metric": show.metric_json(done.metric)} | frames)
+        show.print_json(documents.of_profile(done))
         return
     figures = done.by_users.rename(columns={"metric_value": done.metric.heading})
     show.console.print(show.table(figures, title=f"Profile {name}: {len(done.runs)} runs, {about(done.metric)}"))
@@ -73,7 +73,7 @@ def profiles(as_json: AsJson = False) -> None:
     """List the profiles with their runs, user counts and first run."""
     found = api.profiles()
     if as_json:
-        show.print_json(show.frame_json(found))
+        show.print_json(documents.of_frame(found))
     else:
         show.console.print(show.table(found))
 
@@ -85,11 +85,9 @@ def history(
 ) -> None:
     """Show when the results of a profile changed: change points and changes of the environment."""
     found = api.history(name)
-    path = {"report": str(found.report())} if report else {}
+    path = found.report() if report else None
     if as_json:
-        head = {"profile": name, "metric": show.metric_json(found.metric)}
-        head |= {"answer": found.answer, "changes": found.changes}
-        show.print_json(head | {"segments": show.frame_json(found.segments)} | path)
+        show.print_json(documents.of_history(found, path))
         return
     metric = found.metric
     columns = ["virtual_users", "since", "runs", metric.heading, "operations_per_s", "ratio", "cause"]
@@ -98,5 +96,5 @@ def history(
     show.console.print(show.table(named, title=title, columns=columns))
     for sentence in [*found.changes, found.answer]:
         show.console.print(sentence, markup=False)
-    if report:
-        show.console.print(f"report: {path['report']}", markup=False)
+    if path:
+        show.console.print(f"report: {path}", markup=False)

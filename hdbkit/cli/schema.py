@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from hdbkit import sql
-from hdbkit.api import connect
+from hdbkit.api import connect, documents
 from hdbkit.api.connection import checks_frame
 from hdbkit.build import DataFiles
 from hdbkit.cli import completion, show
@@ -72,7 +72,7 @@ def build(
         done = connection.build(spec, loaders=loaders, progress=bar, from_files=from_files)
     checks = checks_frame(done.checks)
     if as_json:
-        show.print_json({"rows": done.rows, "duration_s": done.duration_s, "checks": show.frame_json(checks)})
+        show.print_json(documents.of_build(done))
     else:
         show.checks(checks)
         following = shlex.join(["hdbkit", "run", target, *spec.words])
@@ -102,7 +102,7 @@ def check(
             workload, answers=answers, progress=lambda what: line.update(escape(what)), **fields
         )
     if as_json:
-        show.print_json(show.frame_json(found))
+        show.print_json(documents.of_frame(found))
     else:
         show.checks(found)
     return Exit.CHECK_FAILED if (found["passed"] == False).any() else Exit.DONE  # noqa: E712

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hdbkit import api
+from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.schema import AsJson, Yes
 
@@ -33,7 +34,7 @@ def server_list(as_json: AsJson = False) -> None:
     """List the kept servers; each folder is also a target: hdbkit run FOLDER."""
     found = api.servers()
     if as_json:
-        show.print_json(show.frame_json(found))
+        show.print_json(documents.of_frame(found))
     else:
         show.console.print(show.table(found, omit=["url"]))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,9 @@ from rich.table import Table
 from hdbkit.analysis.comparison.plans import PlanPair
 from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.wording import about, many, plural
-from hdbkit.api import PlannedPower, Result, SweepResult
+from hdbkit.api import PlannedPower, Result, SweepResult, documents
 from hdbkit.config import SweepSpec, WorkloadSpec
-from hdbkit.config.metric import Measure, Metric
+from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.workloads import workload
@@ -39,12 +38,7 @@ notes = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def print_json(content: Any) -> None:
     """One JSON document on standard output; NaN becomes null."""
-    console.file.write(json.dumps(_clean(content), indent=1, default=str) + "\n")
-
-
-def frame_json(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A frame as a list of objects."""
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+    console.file.write(documents.as_text(content))
 
 
 def table(
@@ -149,11 +143,6 @@ def cell(value: object) -> str:
     return str(value)
 
 
-def metric_json(metric: Metric) -> dict[str, str]:
-    """What identifies a metric beside its values: name, unit, and whether higher or lower is better."""
-    return {"name": metric.name, "unit": metric.unit, "better": metric.better.value}
-
-
 def checks(frame: pd.DataFrame) -> None:
     """One line per check: passed, failed or unknown, and why."""
     marks = {True: "[green]pass[/]", False: "[bold red]FAIL[/]"}
@@ -174,16 +163,6 @@ def findings(frame: pd.DataFrame) -> None:
     counts = frame["state"].value_counts()
     words = [many(int(counts.get(state, 0)), state) for state in ("problem", "warning")]
     console.print(f"{' and '.join(words)}; {counts.get('ok', 0)} in order", markup=False)
-
-
-def _clean(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {str(key): _clean(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_clean(value) for value in content]
-    if content is pd.NA or (isinstance(content, float) and not math.isfinite(content)):
-        return None
-    return content.item() if hasattr(content, "item") else content
 
 
 def run(result: Result) -> None:
@@ -341,15 +320,6 @@ def _ends(spec: SweepSpec) -> Iterator[str]:
     if spec.winner_blocks:
         blocks = "further blocks of the three best configurations and the baseline"
         yield f"{spec.winner_blocks} {blocks} follow; they are not included in the totals above"
-
-
-def power_json(power: PlannedPower | None) -> dict[str, Any] | None:
-    """What a planned sweep can find: the noise, effects and probabilities."""
-    if power is None:
-        return None
-    noise = None if power.noise is None else vars(power.noise)
-    frames = {"effects": frame_json(power.effects), "curves": frame_json(power.curves)}
-    return {"sentence": power.sentence, "blocks": power.blocks, "noise": noise, **frames}
 
 
 def sweep(done: SweepResult) -> None:

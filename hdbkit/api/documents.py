@@ -1,0 +1,127 @@
+"""What each verb returns as one JSON document, for ``--json`` of the command line and for the jobs of the service.
+
+Frames are lists of objects with units in the names of their keys; NaN is null.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hdbkit.analysis.comparison.sides import Gate
+from hdbkit.api.compare import Comparison
+from hdbkit.api.connection import checks_frame
+from hdbkit.api.max_rate import MaxRate
+from hdbkit.api.planned_power import PlannedPower
+from hdbkit.api.profiles import Profile
+from hdbkit.api.result import Result
+from hdbkit.api.sweeping import SweepResult
+from hdbkit.build import BuildResult
+from hdbkit.config.metric import Metric
+from hdbkit.sweep_plan import SweepPlan
+
+Document = dict[str, Any]
+
+
+def as_text(content: Any) -> str:
+    """A document as JSON."""
+    return json.dumps(_clean(content), indent=1, default=str) + "\n"
+
+
+def of_frame(frame: pd.DataFrame) -> list[Document]:
+    """A frame as a list of objects."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def of_metric(metric: Metric) -> dict[str, str]:
+    """What identifies a metric beside its values: name, unit, and whether higher or lower is better."""
+    return {"name": metric.name, "unit": metric.unit, "better": metric.better.value}
+
+
+def of_run(result: Result, report: Path) -> Document:
+    """A run: its figures and checks."""
+    head = {"run_id": result.run_id, "status": result.manifest.status.value, "report": str(report)}
+    about = {"metric": of_metric(result.metric), "warnings": result.warnings}
+    return head | about | {"result": result.summary, "checks": of_frame(result.checks)}
+
+
+def of_sweep(done: SweepResult, report: Path) -> Document:
+    """A sweep: verdicts, effects and runs."""
+    names = ("verdicts", "effects", "interactions", "winners", "by_operation", "scaling", "runs")
+    head = {"sweep_id": done.sweep_id, "answer": done.answer, "report": str(report)}
+    about = {"metric": of_metric(done.plan.metric), "warnings": done.warnings, "checks_failed": done.checks_failed}
+    return head | about | {name: of_frame(getattr(done, name)) for name in names}
+
+
+def of_plan(planned: SweepPlan, power: PlannedPower | None) -> Document:
+    """A planned sweep: its runs, its duration, and what it can find."""
+    return planned.model_dump(mode="json") | {"estimated_s": planned.estimated_s, "power": _of_power(power)}
+
+
+def of_build(done: BuildResult) -> Document:
+    """A build: loaded rows, duration, checks."""
+    checks = of_frame(checks_frame(done.checks))
+    return {"rows": done.rows, "duration_s": done.duration_s, "checks": checks}
+
+
+def of_max_rate(found: MaxRate, report: Path) -> Document:
+    """The highest rate within a limit, with its interval and its runs."""
+    head = {"answer": found.answer, "rate": found.rate, "low": found.low, "high": found.high}
+    about = {"limit": found.limit.text, "label": found.label, "report": str(report)}
+    return head | about | {"runs": of_frame(found.runs)}
+
+
+def of_profile(done: Profile) -> Document:
+    """The runs of a profile, by user count."""
+    frames = {part: of_frame(getattr(done, part)) for part in ("by_users", "scaling", "runs")}
+    return {"profile": done.name, "metric": of_metric(done.metric)} | frames
+
+
+def of_history(found: Profile, report: Path | None) -> Document:
+    """When the results of a profile changed."""
+    head = {"profile": found.name, "metric": of_metric(found.metric), "answer": found.answer}
+    return head | {"changes": found.changes, "segments": of_frame(found.segments)} | _report(report)
+
+
+def of_comparison(found: Comparison, gate: Gate | None, report: Path | None) -> Document:
+    """The ratio of two groups of runs with its interval, and what differs."""
+    frames = {"table": found.table, "differences": found.differences}
+    content: Document = {name: of_frame(frame.reset_index()) for name, frame in frames.items()}
+    content |= {name: of_frame(getattr(found, name)) for name in ("by_users", "by_operation")}
+    content["plans"] = [{"operation": one.operation, "alike": one.alike} for one in found.plans]
+    head = {"metric": of_metric(found.metric), "warnings": found.warnings}
+    besides = _report(report) | ({"gate": vars(gate)} if gate else {})
+    return head | vars(found.ratio) | _replication(found) | content | besides
+
+
+def _replication(found: Comparison) -> Document:
+    """What is replicated, and the standard deviations of a session and of a run, as shares of the metric."""
+    noise = {"session": found.compared.noise.session, "run": found.compared.noise.run}
+    return {"unit": found.compared.design.unit.value, "basis": found.basis, "noise": noise}
+
+
+def _of_power(power: PlannedPower | None) -> Document | None:
+    """What a planned sweep can find: the noise, effects and probabilities."""
+    if power is None:
+        return None
+    noise = None if power.noise is None else vars(power.noise)
+    frames = {"effects": of_frame(power.effects), "curves": of_frame(power.curves)}
+    return {"sentence": power.sentence, "blocks": power.blocks, "noise": noise, **frames}
+
+
+def _report(path: Path | None) -> dict[str, str]:
+    return {"report": str(path)} if path else {}
+
+
+def _clean(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {str(key): _clean(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_clean(value) for value in content]
+    if content is pd.NA or (isinstance(content, float) and not math.isfinite(content)):
+        return None
+    return content.item() if hasattr(content, "item") else content
