@@ -30,13 +30,15 @@ from tests import generated
 
 PROGRAMS = (
     "hdbkit.execution.supervisor", "hdbkit.build.loader", "hdbkit.api.sweep_process", "hdbkit.agent", "hdbkit.cli",
+    "hdbkit.service", "hdbkit.service.job_process",
 )  # fmt: skip
 """A Python program is forked if its text imports from one of these."""
-STARTERS = ("hdbkit.api.sweep_process", "hdbkit.cli")
+STARTERS = ("hdbkit.api.sweep_process", "hdbkit.cli", "hdbkit.service")
 """These start programs themselves, in sessions of their own, which are forks too."""
 IMPORTED_LATER = (
-    "hdbkit.agent.app", "hdbkit.execution.finish", "hdbkit.workloads.tproc_c.user", "pyarrow.dataset",
-    "pyarrow.pandas_compat", "plotly.graph_objects", "psycopg", "MySQLdb", "scipy.special", "uvicorn",
+    "hdbkit.agent.app", "hdbkit.service.app", "hdbkit.execution.finish", "hdbkit.workloads.tproc_c.user",
+    "pyarrow.dataset", "pyarrow.pandas_compat", "plotly.graph_objects", "psycopg", "MySQLdb",
+    "scipy.special", "uvicorn",
 )  # fmt: skip
 """What the programs import while they work."""
 _LONGEST_COMMAND, _LONGEST_REQUEST, _MOST_FDS = 4096, 1 << 17, 100

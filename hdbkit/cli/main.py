@@ -22,6 +22,7 @@ from hdbkit.cli import (
     profiling,
     schema,
     server,
+    serving,
     show,
 )
 from hdbkit.cli.exits import guarded
@@ -48,6 +49,7 @@ importing.add_to(app)
 server.add_to(app)
 engine.add_to(app)
 agent.add_to(app)
+serving.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hdbkit.config.hosts import is_loopback
 from hdbkit.errors import InputError, MissingDriver
@@ -22,6 +22,9 @@ from hdbkit.web.certificate import (
 )
 from hdbkit.web.gate import MAX_UNVERIFIED, Gate
 from hdbkit.web.guard import Application
+
+if TYPE_CHECKING:
+    import uvicorn
 
 _BACKLOG = 64
 _GRACE_S = 10
@@ -69,6 +72,10 @@ class Endpoint:
 
     def serve(self, application: Application, reserved: int) -> None:
         """Serve until SIGINT or SIGTERM; ``reserved`` connections beyond those without a valid token yet."""
+        self.server(application, reserved).run(sockets=[self.gate])
+
+    def server(self, application: Application, reserved: int) -> uvicorn.Server:
+        """The server, which runs until ``should_exit`` is set."""
         import uvicorn
 
         tls: dict[str, Any] = {}
@@ -88,7 +95,7 @@ class Endpoint:
             timeout_graceful_shutdown=_GRACE_S,
             **tls,
         )
-        uvicorn.Server(config).run(sockets=[self.gate])
+        return uvicorn.Server(config)
 
 
 def require_web(noun: str, extra: str) -> None:

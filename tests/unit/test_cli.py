@@ -103,7 +103,10 @@ NO_COMMAND = {
 }
 """Verbs of the API without a command of their own, and where the command line has them."""
 
-NO_VERB = {"sql show": "prints the project's own files"}
+NO_VERB = {
+    "sql show": "prints the project's own files",
+    **dict.fromkeys(("serve", "token add", "token list", "token remove"), "the service is above the API"),
+}
 
 
 def option_names(command: Any) -> set[str]:

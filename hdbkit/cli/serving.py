@@ -1,0 +1,120 @@
+"""The commands of the service: serve, and its tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hdbkit.cli import show
+from hdbkit.cli.schema import AsJson
+from hdbkit.service.roles import Role
+from hdbkit.service.tokens import DEFAULT_DAYS, Tokens
+from hdbkit.web.certificate import make_state_folder
+from hdbkit.workspace import DEFAULT
+
+if TYPE_CHECKING:
+    from hdbkit.service import Started
+
+_EXAMPLE = "Example: hdbkit serve; hdbkit serve --listen 0.0.0.0:8448 --certificate cert.pem --key key.pem"
+State = Annotated[Path | None, typer.Option(help="folder for tokens, the certificate and the log")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(epilog=_EXAMPLE)(serve)
+    about = typer.Typer(help="Tokens of the service.", no_args_is_help=True, rich_markup_mode=None)
+    about.command("add", epilog="Example: hdbkit token add nightly --role run --days 30")(token_add)
+    about.command("list", epilog="Example: hdbkit token list")(token_list)
+    about.command("remove", epilog="Example: hdbkit token remove nightly")(token_remove)
+    app.add_typer(about, name="token")
+
+
+def serve(
+    listen: Annotated[str | None, typer.Option(help="address and port [default: 127.0.0.1:8448]")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="certificate (PEM) [default: a self-signed one]")] = None,
+    key: Annotated[Path | None, typer.Option(help="the certificate's key (PEM)")] = None,
+    client_ca: Annotated[
+        Path | None, typer.Option(help="authorities (PEM) whose certificates clients must show, beside the token")
+    ] = None,
+    tls: Annotated[bool, typer.Option("--tls/--no-tls", help="without TLS: on this host only")] = True,
+    state: State = None,
+    audit_log: Annotated[Path | None, typer.Option(help="log of requests [default: in the state folder]")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Serve the verbs of hdbkit as jobs by HTTP. Jobs continue when the service ends, and are listed when it is back.
+
+    Requests name targets of the targets file; passwords come from the environment of the service. The first start
+    prints a token once; make others with: hdbkit token add.
+    """
+    from hdbkit.service.serve import SERVICE_PORT, ServiceOptions
+    from hdbkit.service.serve import serve as run_service
+
+    options = ServiceOptions(
+        listen=listen or f"127.0.0.1:{SERVICE_PORT}",
+        certificate=certificate,
+        key=key,
+        client_ca=client_ca,
+        tls=tls,
+        state=state,
+        audit_log=audit_log,
+    )
+    run_service(options, DEFAULT, lambda started: _say(started, as_json))
+
+
+def _say(started: Started, as_json: bool) -> None:
+    if as_json:
+        facts = {name: str(v) if isinstance(v, Path) else v for name, v in vars(started).items() if v is not None}
+        show.print_json(facts)
+        show.console.file.flush()
+        return
+    lines = [f"the service listens at {started.url}; results: {started.results}; log: {started.audit_log}"]
+    lines += [f"fingerprint: {started.fingerprint}"] if started.fingerprint else []
+    lines += [f"token (shown only once): {started.token}"] if started.token else []
+    for line in lines:
+        show.console.print(line, markup=False, soft_wrap=True)
+
+
+def token_add(
+    name: Annotated[str, typer.Argument(help="who or what uses it, one word")],
+    role: Annotated[
+        Role, typer.Option(help="read: lists and results; run: also runs; settings: also changes of servers")
+    ] = Role.READ,
+    days: Annotated[float, typer.Option(help="days until it expires")] = DEFAULT_DAYS,
+    state: State = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token and print it, once; only its hash is kept."""
+    token = _tokens(state).add(name, role, days)
+    if as_json:
+        show.print_json({"name": name, "role": role.value, "token": token})
+    else:
+        show.console.print(token, markup=False, soft_wrap=True)
+
+
+def token_list(state: State = None, as_json: AsJson = False) -> None:
+    """List the tokens: name, role, expiry."""
+    rows = [
+        {"name": one.name, "role": one.role.value, "expires": f"{one.expires:%Y-%m-%d %H:%M} UTC"}
+        for one in _tokens(state).listed()
+    ]
+    if as_json:
+        show.print_json(rows)
+    for row in rows if not as_json else ():
+        show.console.print(f"{row['name']}  {row['role']}  until {row['expires']}", markup=False)
+
+
+def token_remove(
+    name: Annotated[str, typer.Argument(help="the token's name")], state: State = None, as_json: AsJson = False
+) -> None:
+    """Remove a token; it is invalid at once."""
+    _tokens(state).remove(name)
+    if as_json:
+        show.print_json({"removed": name})
+    else:
+        show.console.print(f"removed {name}", markup=False)
+
+
+def _tokens(state: Path | None) -> Tokens:
+    return Tokens(make_state_folder(state, "service"))

@@ -1,0 +1,102 @@
+"""Errors as answers: which key, what value, what was expected; one sentence each, and no secret."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from hdbkit.config.problems import problems_of_details
+from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, InputError, Problem
+from hdbkit.service.jobs import Busy, NoJob
+from hdbkit.service.verbs import VERBS
+
+_MAX_PROBLEMS = 20
+
+
+class ProblemAnswer(BaseModel):
+    """One error of a request."""
+
+    where: str = Field(description="the key", examples=["load.virtual_users"])
+    what: str = Field(description="what was expected, and what was given", examples=["must be 1 or more, not 0"])
+
+
+class ErrorAnswer(BaseModel):
+    """Why a request was not accepted; nothing was started."""
+
+    error: str = Field(examples=["load.virtual_users: must be 1 or more, not 0"])
+    problems: list[ProblemAnswer] = Field(default=[], description="all errors of the request")
+
+
+class Ascii(JSONResponse):
+    """A JSON response in ASCII, which can carry any text."""
+
+    def render(self, content: Any) -> bytes:
+        """The bytes of the response."""
+        return json.dumps(content).encode()
+
+
+class Refused(HdbkitError):
+    """A request that is answered with this status; the text is the reason."""
+
+    def __init__(self, status: int, reason: str, wait_s: float = 0.0) -> None:
+        super().__init__(status, reason, wait_s)
+        self.status, self.reason, self.wait_s = status, reason, wait_s
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def add_to(app: FastAPI) -> None:
+    """Have the application answer all errors in this way."""
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HdbkitError, _failed)
+    app.add_exception_handler(HTTPException, _plain)
+
+
+async def _failed(_: Request, error: Exception) -> Ascii:
+    if isinstance(error, ConfigErrors):
+        return _answer(422, error.problems)
+    if isinstance(error, Refused):
+        head = {"retry-after": str(int(error.wait_s) + 1)} if error.wait_s else {}
+        return Ascii({"error": str(error), "problems": []}, error.status, head)
+    kinds: dict[type[HdbkitError], int] = {NoJob: 404, Busy: 409, DamagedResult: 409, InputError: 422}
+    status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 409)
+    return Ascii({"error": str(error), "problems": []}, status)
+
+
+async def _plain(_: Request, error: Exception) -> Ascii:
+    assert isinstance(error, HTTPException)
+    return Ascii({"error": str(error.detail), "problems": []}, error.status_code, error.headers)
+
+
+async def _invalid(request: Request, error: Exception) -> Ascii:
+    assert isinstance(error, RequestValidationError)
+    details = [dict(one) for one in error.errors()]
+    if details and details[0]["type"] == "json_invalid":
+        reason = str(details[0].get("ctx", {}).get("error", "")).lower()
+        at = details[0]["loc"][-1]
+        return _answer(422, [Problem("the body", f"must be JSON: {reason} at character {at}")])
+    if any(one["loc"] == ("body",) and isinstance(one.get("input"), bytes) for one in details):
+        return _answer(422, [Problem("the body", "must be JSON, with the header Content-Type: application/json")])
+    verb = VERBS.get(request.url.path.rpartition("/")[2])
+    in_body = [{**one, "loc": tuple(one["loc"][1:])} for one in details]
+    return _answer(422, problems_of_details(in_body, verb.request if verb else BaseModel))
+
+
+def _answer(status: int, problems: Sequence[Problem]) -> Ascii:
+    listed = [{"where": one.where, "what": one.what} for one in problems[:_MAX_PROBLEMS]]
+    more = f"; and {len(problems) - _MAX_PROBLEMS} more errors" if len(problems) > _MAX_PROBLEMS else ""
+    sentence = "; ".join(f"{one['where']}: {one['what']}" for one in listed)
+    return Ascii({"error": sentence + more, "problems": listed}, status)
+
+
+def at(field: str, error: HdbkitError) -> ConfigErrors:
+    """An error as that of a key of the request."""
+    return ConfigErrors("the request", [Problem(field, str(error))])

@@ -1,0 +1,98 @@
+"""The process of a job. It takes the request from the job's folder and reports only there.
+
+It begins when its standard input ends, and only if the job names this process: a job that no file names does not run.
+SIGINT and SIGTERM stop it as Ctrl-C stops the verb on the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from hdbkit.api import documents
+from hdbkit.errors import DamagedResult, HdbkitError
+from hdbkit.files import replace_file
+from hdbkit.results.manifest import Status
+from hdbkit.service.job_folder import JobFolder, Progress, State
+from hdbkit.service.verbs import VERBS, Followed
+from hdbkit.sweep_runner import SweepEvent
+
+STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+class _Noting:
+    """Writes the course of a job where it changes."""
+
+    def __init__(self, folder: JobFolder) -> None:
+        self._folder, self._now = folder, Progress()
+
+    def run(self, running: Followed) -> None:
+        """Note the present run."""
+        self._note(run_id=running.run_id)
+
+    def sweep(self, event: SweepEvent) -> None:
+        """Note a step of a sweep."""
+        done = f"run {event.planned.number} of {event.total}: " if event.planned else ""
+        self._note(doing=f"{done}{event.note or event.kind.value}")
+
+    def say(self, line: str) -> None:
+        """Note what is being done."""
+        self._note(doing=line)
+
+    def _note(self, **changes: str) -> None:
+        new = self._now.model_copy(update=changes)
+        if new != self._now:
+            self._now = new
+            self._folder.note(new)
+
+
+class _Stop:
+    """Whether the job was asked to stop."""
+
+    asked = False
+
+    def __call__(self, *_: object) -> NoReturn:
+        """Handle a signal."""
+        self.asked = True
+        raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Entry point: ``python ... FOLDER``."""
+    stop = _Stop()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for number in STOPS:
+        signal.signal(number, stop)
+    folder = JobFolder(Path(sys.argv[1]))
+    sys.stdin.buffer.read()  # until the job names this process
+    try:
+        if folder.asked.pid != os.getpid():
+            sys.exit(2)
+    except DamagedResult:  # the service ended before it wrote the job
+        sys.exit(2)
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+        document = _performed(folder)
+    except KeyboardInterrupt:
+        folder.end(State.STOPPED)
+    except HdbkitError as error:
+        folder.end(State.FAILED, str(error))
+    except OSError as error:
+        folder.end(State.FAILED, f"{error.filename or 'a file'} cannot be read or written: {error.strerror or error}")
+    except Exception as error:
+        folder.end(State.FAILED, f"hdbkit itself failed ({type(error).__name__}: {error})")
+        raise
+    else:
+        replace_file(folder.result_file, documents.as_text(document).encode(), mode=0o600)
+        stopped = stop.asked or document.get("status") == Status.STOPPED.value
+        folder.end(State.STOPPED if stopped else State.DONE)
+
+
+def _performed(folder: JobFolder) -> documents.Document:
+    """Perform the verb; its document."""
+    asked = folder.asked
+    verb = VERBS[asked.verb]
+    return verb.perform(verb.request.model_validate(asked.request), _Noting(folder))

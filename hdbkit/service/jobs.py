@@ -1,0 +1,176 @@
+"""The jobs of a results folder: starts, lists, searches and stops them. One service at a time has the folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hdbkit.config.problems import did_you_mean
+from hdbkit.errors import DamagedResult, HdbkitError, InputError
+from hdbkit.processes import birth_of, command_of
+from hdbkit.results.folder import make_folder
+from hdbkit.results.locks import only_one
+from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, State
+from hdbkit.service.job_process import STOPS
+from hdbkit.service.verbs import VERBS, Verb
+from hdbkit.workspace import Workspace
+
+MAX_RUNNING = 8
+"""Jobs that may run at once."""
+
+
+class Busy(HdbkitError):
+    """The job cannot start while others are running."""
+
+
+class NoJob(HdbkitError):
+    """There is no job of this id."""
+
+
+class Jobs:
+    """All jobs of a results folder. Jobs that have ended are kept in memory, so that a long list is quick to read."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._root = make_folder(workspace.results / JOBS, exist_ok=True)
+        self._one_at_a_time = threading.Lock()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._ended: dict[str, Job] = {}
+        self._running: dict[str, JobFolder] = {}
+        for path in sorted(self._root.iterdir()):
+            self._running[path.name] = JobFolder(path)
+        self._refresh()
+
+    @contextmanager
+    @staticmethod
+    def alone(workspace: Workspace) -> Iterator[None]:
+        """Be the only service of a results folder. Raises ``InputError`` if there is another."""
+        with only_one(workspace.results, JOBS, f"another service uses {workspace.results}; stop it first"):
+            yield
+
+    def start(self, verb: Verb, request: dict[str, Any], holder: str) -> Job:
+        """Start a job in a process of its own. Raises ``Busy``."""
+        wanted = verb.targets(verb.request.model_validate(request))
+        with self._one_at_a_time:
+            running = self._refresh()
+            if len(running) >= MAX_RUNNING:
+                raise Busy(f"{MAX_RUNNING} jobs are running, the maximum; wait until one ends, or stop one")
+            for other in running:
+                if taken := wanted & _targets_of(other):
+                    raise Busy(
+                        f"the target '{min(taken)}' is in use by job {other.job_id} ({other.verb}); "
+                        "wait until it ends, or stop it"
+                    )
+            folder = self._launched(verb, request, holder)
+            self._running[folder.path.name] = folder
+            return folder.read()
+
+    def find(self, job_id: str) -> Job:
+        """The job of this id. Raises ``NoJob``."""
+        with self._one_at_a_time:
+            self._refresh()
+            if job_id in self._ended:
+                return self._ended[job_id]
+            if job_id in self._running:
+                return self._running[job_id].read()
+        raise NoJob(f"there is no job '{job_id}'")
+
+    def folder(self, job_id: str) -> JobFolder:
+        """The folder of a job that ``find`` has found."""
+        return JobFolder(self._root / self.find(job_id).job_id)
+
+    def listed(self, search: str = "", state: State | None = None, verb: str = "") -> list[Job]:
+        """The jobs, newest first, whose id, verb, state, request, error or run contain every word of ``search``."""
+        with self._one_at_a_time:
+            running = self._refresh()
+            found = sorted([*self._ended.values(), *running], key=lambda job: job.job_id, reverse=True)
+        words = search.lower().split()
+        return [
+            job
+            for job in found
+            if (state is None or job.state is state)
+            and (not verb or job.verb == verb)
+            and (not words or all(word in job.words for word in words))
+        ]
+
+    def stop(self, job_id: str) -> Job:
+        """Stop a job as Ctrl-C stops its verb; does nothing if it has ended. Raises ``NoJob``."""
+        job = self.find(job_id)
+        if job.state is State.RUNNING:
+            asked = self.folder(job_id).asked
+            if birth_of(asked.pid) == asked.birth:
+                with suppress(ProcessLookupError):
+                    os.kill(asked.pid, signal.SIGINT)
+        return job
+
+    def _refresh(self) -> list[Job]:
+        """The running jobs; those that have ended since are moved to the others."""
+        self._processes[:] = [one for one in self._processes if one.poll() is None]  # no zombies
+        running = []
+        for name, folder in list(self._running.items()):
+            try:
+                job = folder.read()
+            except DamagedResult:  # the service ended before it wrote the job, or someone changed its files
+                del self._running[name]
+                continue
+            if job.state is State.RUNNING:
+                running.append(job)
+            else:
+                self._ended[name] = job
+                del self._running[name]
+        return running
+
+    def _launched(self, verb: Verb, request: dict[str, Any], holder: str) -> JobFolder:
+        """Start the process of a new job, which waits until its folder names it."""
+        now = datetime.now(UTC)
+        job_id = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}-{verb.name}-{secrets.token_hex(3)}"
+        folder = JobFolder(make_folder(self._root / job_id))
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # inherited: none arrives before its handlers exist
+        try:
+            with folder.errors_file.open("wb") as errors:
+                process = subprocess.Popen(
+                    command_of("hdbkit.service.job_process", str(folder.path)),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    env={**os.environ, **self._workspace.environment},
+                    start_new_session=True,
+                )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        assert process.stdin is not None
+        try:
+            birth = birth_of(process.pid)
+            folder.note(
+                Asked(job_id=job_id, verb=verb.name, request=request, holder=holder, created=now, pid=process.pid,
+                      birth=birth)
+            )  # fmt: skip
+        except BaseException:  # a process that no job names must not start
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            process.stdin.close()  # the signal to start
+        self._processes.append(process)
+        return folder
+
+
+def _targets_of(job: Job) -> frozenset[str]:
+    """The targets that a job occupies."""
+    verb = VERBS.get(job.verb)
+    return frozenset() if verb is None else frozenset(str(job.request.get(name)) for name in verb.occupies)
+
+
+def require_target(name: str, known: list[str], file: Path) -> None:
+    """Check that a target is in the targets file. Raises ``InputError``."""
+    if name not in known:
+        listed = ", ".join(known) or "none"
+        raise InputError(f"there is no target '{name}' in {file.name} (known: {listed}).{did_you_mean(name, known)}")

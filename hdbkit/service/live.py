@@ -1,0 +1,113 @@
+"""The course of a job for any number of viewers: the run is read once per second, however many watch it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from hdbkit.errors import DamagedResult, HdbkitError
+from hdbkit.execution.live import LiveView, Tick
+from hdbkit.results.folder import RunFolder
+from hdbkit.service.job_folder import Job, State
+from hdbkit.service.jobs import Jobs
+from hdbkit.workspace import Workspace
+
+EVERY_S = 1.0
+MAX_VIEWERS = 200
+
+
+@dataclass
+class _Show:
+    """A job that is watched: its newest event, its viewers, and the task that reads it."""
+
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    event: str = ""
+    number: int = 0
+    ended: bool = False
+    viewers: int = 0
+    task: asyncio.Task[None] | None = None
+
+
+class Live:
+    """The watched jobs. A job that nobody watches costs nothing."""
+
+    def __init__(self, jobs: Jobs, workspace: Workspace) -> None:
+        self._jobs, self._workspace = jobs, workspace
+        self._shows: dict[str, _Show] = {}
+
+    @property
+    def viewers(self) -> int:
+        """The number of viewers of all jobs."""
+        return sum(show.viewers for show in self._shows.values())
+
+    async def events(self, job_id: str) -> AsyncIterator[str]:
+        """Server-sent events of a job: ``tick`` once per second, and ``end`` when the job has ended."""
+        show = self._shows.setdefault(job_id, _Show())
+        show.viewers += 1
+        if show.task is None:
+            show.task = asyncio.create_task(self._follow(job_id, show))
+        try:
+            seen, ended = 0, False
+            while not ended:
+                async with show.changed:
+                    while show.number == seen:
+                        await show.changed.wait()
+                    seen, event, ended = show.number, show.event, show.ended
+                yield event
+        finally:
+            show.viewers -= 1
+            if not show.viewers:
+                show.task.cancel()
+                self._shows.pop(job_id, None)
+
+    async def _follow(self, job_id: str, show: _Show) -> None:
+        """Read the job until it ends."""
+        view: tuple[str, LiveView] | None = None
+        try:
+            while not show.ended:
+                job = await asyncio.to_thread(self._jobs.find, job_id)
+                if job.run_id and (view is None or view[0] != job.run_id):
+                    if view:
+                        view[1].close()
+                    view = (job.run_id, LiveView(RunFolder(self._workspace.results / job.run_id)))
+                facts = await asyncio.to_thread(_facts, job, view[1] if view else None)
+                async with show.changed:
+                    show.ended = job.state is not State.RUNNING
+                    show.number += 1
+                    show.event = f"event: {'end' if show.ended else 'tick'}\ndata: {json.dumps(facts)}\n\n"
+                    show.changed.notify_all()
+                if not show.ended:
+                    await asyncio.sleep(EVERY_S)
+        finally:
+            if view:
+                view[1].close()
+
+
+def _facts(job: Job, view: LiveView | None) -> dict[str, Any]:
+    """The state of a job, and of its present run."""
+    facts: dict[str, Any] = {"state": job.state.value, "doing": job.doing, "run_id": job.run_id}
+    if view and job.state is State.RUNNING:
+        with suppress(DamagedResult, HdbkitError, OSError):  # the run has no manifest yet, or was removed
+            facts |= _figures(view.tick())
+    return facts
+
+
+def _figures(tick: Tick) -> dict[str, Any]:
+    """The figures of the last second: rates per second, latency in milliseconds; null where there are none."""
+    p95_us = tick.p95_us.get(tick.headline, math.nan)
+    found = {"metric_value": tick.metric_value, "operations_per_s": tick.operations_per_s, "p95_ms": p95_us / 1000}
+    figures: dict[str, Any] = {name: value if math.isfinite(value) else None for name, value in found.items()}
+    return figures | {
+        "run_state": tick.status.value,
+        "elapsed_s": round(tick.elapsed_s, 1),
+        "metric": tick.metric.text(tick.metric_value) if math.isfinite(tick.metric_value) else "",
+        "failed": tick.failed,
+        "users": tick.connected,
+        "in_lists": tick.in_lists.text(tick.noun) if tick.in_lists else "",
+        "run_doing": tick.doing,
+    }

@@ -1,0 +1,74 @@
+"""Starts a service: checks everything before it listens, and reports once where it listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hdbkit.service.roles import Role
+from hdbkit.service.tokens import Tokens
+from hdbkit.web.audit import AuditLog
+from hdbkit.web.endpoint import EndpointOptions, listening, require_web
+from hdbkit.web.gate import Gate
+from hdbkit.web.guard import ANYONE, Guard, Scope, bearer_token
+from hdbkit.workspace import Workspace
+
+SERVICE = "service"
+SERVICE_PORT = 8448
+FIRST = "first"
+"""The name of the token that a service makes if there is no valid one."""
+FIRST_DAYS = 7
+_OPEN = frozenset({"/health"})
+"""Paths that need no token."""
+_ADVICE = "a valid token is needed: Authorization: Bearer TOKEN; make one with: hdbkit token add NAME --role run"
+_RESERVED = 256
+"""Connections beyond those without a valid token yet: viewers of live pages keep theirs."""
+
+
+@dataclass(frozen=True)
+class ServiceOptions(EndpointOptions):
+    """Options of a service. The folder ``state`` also contains the hashes of the tokens."""
+
+    listen: str = f"127.0.0.1:{SERVICE_PORT}"
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a client needs: the address, the fingerprint (None without TLS), and the first token if one was made."""
+
+    url: str
+    fingerprint: str | None
+    token: str | None
+    audit_log: Path
+    results: Path
+
+
+def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started], None]) -> None:
+    """Listen until SIGINT or SIGTERM; ``say`` is called once, when the service listens. Jobs continue after it.
+
+    Raises:
+        InputError: the options are invalid, the address is not available, or another service has the results folder.
+    """
+    require_web("the service", SERVICE)
+    from hdbkit.service.jobs import Jobs
+
+    with Jobs.alone(workspace), listening(options, SERVICE) as endpoint:
+        tokens = Tokens(endpoint.state)
+        made = None
+        if not any(one.is_valid for one in tokens.listed()):
+            made = tokens.add(FIRST, Role.SETTINGS, FIRST_DAYS)
+        guard = application(workspace, tokens, endpoint.audit, endpoint.gate)
+        say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
+        endpoint.serve(guard, _RESERVED)
+
+
+def application(workspace: Workspace, tokens: Tokens, audit: AuditLog, gate: Gate) -> Guard:
+    """The API of a workspace behind its guard."""
+    from hdbkit.service.app import LOGGED, make_app
+    from hdbkit.service.jobs import Jobs
+
+    def who(scope: Scope) -> object | None:
+        return ANYONE if scope["path"] in _OPEN else tokens.holder(bearer_token(scope))
+
+    return Guard(make_app(Jobs(workspace), workspace), who, audit, gate, advice=_ADVICE, logged=LOGGED)

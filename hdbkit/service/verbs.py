@@ -1,0 +1,213 @@
+"""The verbs of the service: each is a request, the role it needs, an example, and the call of the API behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hdbkit import api
+from hdbkit.api import documents
+from hdbkit.api.documents import Document
+from hdbkit.config import Load
+from hdbkit.config.load import Cache
+from hdbkit.errors import InputError
+from hdbkit.service import requests as asked
+from hdbkit.service.roles import Role
+from hdbkit.sweep_runner import SweepEvent
+from hdbkit.workloads import specification
+
+
+class Followed(Protocol):
+    """A run in progress."""
+
+    @property
+    def run_id(self) -> str:
+        """Its id."""
+
+
+class Context(Protocol):
+    """What a job notes of its course."""
+
+    def run(self, running: Followed) -> None:
+        """Note the present run."""
+
+    def sweep(self, event: SweepEvent) -> None:
+        """Note a step of a sweep."""
+
+    def say(self, line: str) -> None:
+        """Note what is being done."""
+
+
+Performed = Callable[[Any, Context], Document]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb: the model of its request, what it does, and the least role that may ask for it."""
+
+    name: str
+    summary: str
+    request: type[asked.Request]
+    perform: Performed
+    role: Role
+    example: Mapping[str, Any]
+    occupies: tuple[str, ...] = ("target",)
+    """The fields with names of targets that no other job may use meanwhile."""
+
+    def needs(self, request: asked.Request) -> Role:
+        """The role that this request needs: more if its load does more to the server than to load it."""
+        load: Load | None = getattr(request, "load", None)
+        changes = load is not None and (load.fault is not None or load.cache is not Cache.WARM)
+        return Role.SETTINGS if changes else self.role
+
+    def targets(self, request: asked.Request) -> frozenset[str]:
+        """The targets that a job of this request occupies."""
+        return frozenset(getattr(request, name) for name in self.occupies)
+
+
+def _run(one: asked.RunRequest, context: Context) -> Document:
+    result = api.run(one.target, specification(one.workload), one.load, label=one.label, watch=context.run)
+    return documents.of_run(result, result.report())
+
+
+def _build(one: asked.BuildRequest, context: Context) -> Document:
+    context.say("loading rows")
+    return documents.of_build(api.connect(one.target).build(one.workload, loaders=one.loaders))
+
+
+def _check(one: asked.CheckRequest, context: Context) -> Document:
+    found = api.connect(one.target).check(one.workload, answers=one.answers, progress=context.say)
+    return {"checks": documents.of_frame(found)}
+
+
+def _drop(one: asked.SchemaRequest, _: Context) -> Document:
+    return {"dropped": api.connect(one.target).drop(one.workload).dropped}
+
+
+def _doctor(one: asked.SchemaRequest, _: Context) -> Document:
+    return {"findings": documents.of_frame(api.doctor(one.target, workload=one.workload))}
+
+
+def _sweep(one: asked.SweepRequest, context: Context) -> Document:
+    done = api.sweep(one.target, one.sweep, blocks=one.blocks, watch=context.sweep, watch_run=context.run)
+    return documents.of_sweep(done, done.report())
+
+
+def _plan(one: asked.SweepRequest, _: Context) -> Document:
+    planned = api.plan(one.target, one.sweep, blocks=one.blocks)
+    return documents.of_plan(planned, api.planned_power(planned))
+
+
+def _find_max(one: asked.FindMaxRequest, context: Context) -> Document:
+    found = api.find_max(
+        one.target, one.limit, one.workload, one.load, label=one.label, blocks=one.blocks, watch_run=context.run
+    )
+    return documents.of_max_rate(found, found.report())
+
+
+def _profile(one: asked.ProfileRequest, context: Context) -> Document:
+    done = api.profile(
+        one.name, one.target, specification(one.workload), one.load, virtual_users=one.virtual_users,
+        blocks=one.blocks, watch=context.run,
+    )  # fmt: skip
+    return documents.of_profile(done)
+
+
+def _compare(one: asked.CompareRequest, _: Context) -> Document:
+    found = api.compare(one.base, one.new)
+    gate = None if one.fail_below is None else found.gate(one.fail_below)
+    return documents.of_comparison(found, gate, found.report())
+
+
+def _measure_in_turn(one: asked.MeasureInTurnRequest, context: Context) -> Document:
+    found = api.compare(
+        one.base, one.new, run=True, workload=one.workload, load=one.load, virtual_users=one.virtual_users,
+        label=one.label, blocks=one.blocks, watch_run=context.run,
+    )  # fmt: skip
+    return documents.of_comparison(found, None, found.report())
+
+
+def _report(one: asked.NamedRequest, _: Context) -> Document:
+    try:
+        found: api.Result | api.SweepResult = api.result(one.id)
+    except InputError as error:
+        try:
+            found = api.sweep_result(one.id)
+        except InputError:
+            raise error from None
+    if isinstance(found, api.SweepResult):
+        return documents.of_sweep(found, found.report())
+    return documents.of_run(found, found.report())
+
+
+def _history(one: asked.HistoryRequest, _: Context) -> Document:
+    found = api.history(one.name)
+    return documents.of_history(found, found.report())
+
+
+def _profiles(_: asked.EmptyRequest, __: Context) -> Document:
+    return {"profiles": documents.of_frame(api.profiles())}
+
+
+def _runs(one: asked.RunsRequest, _: Context) -> Document:
+    return {"runs": documents.of_frame(api.runs(one.where))}
+
+
+def _engines(_: asked.EmptyRequest, __: Context) -> Document:
+    return {"engines": documents.of_frame(api.engines())}
+
+
+def _demo(one: asked.DemoRequest, context: Context) -> Document:
+    done = api.demo(quick=one.quick, say=context.say, watch=context.sweep, watch_run=context.run)
+    return documents.of_sweep(done.sweep, done.report)
+
+
+_LOAD = {"virtual_users": 8, "rampup_s": 30, "duration_s": 120}
+_GRID = {
+    "name": "users",
+    "factors": {"isolation": ["read_committed", "serializable"]},
+    "virtual_users": [4, 16],
+    "load": {"rampup_s": 30, "duration_s": 60},
+    "blocks": 4,
+}
+_WHERE = {"where": "status = 'done'"}
+
+_ALL = (
+    Verb("run", "Run a workload against its schema.", asked.RunRequest, _run, Role.RUN,
+         {"target": "lab", "load": _LOAD, "label": "nightly"}),
+    Verb("build", "Build a workload's schema and its data, and check the result.", asked.BuildRequest, _build,
+         Role.RUN, {"target": "lab"}),
+    Verb("check", "Check a schema: row counts, indexes, routines and consistency conditions.", asked.CheckRequest,
+         _check, Role.RUN, {"target": "lab"}),
+    Verb("drop", "Drop a workload's tables and routines, and nothing else.", asked.SchemaRequest, _drop,
+         Role.SETTINGS, {"target": "lab"}),
+    Verb("doctor", "Examine a target before it is measured.", asked.SchemaRequest, _doctor, Role.RUN,
+         {"target": "lab"}, occupies=()),
+    Verb("sweep", "Measure combinations of settings in randomized blocks and compare each with the baseline.",
+         asked.SweepRequest, _sweep, Role.SETTINGS, {"target": "lab", "sweep": _GRID}),
+    Verb("plan", "Plan every run of a sweep, and which effect the sweep would find.", asked.SweepRequest, _plan,
+         Role.READ, {"target": "lab", "sweep": _GRID}, occupies=()),
+    Verb("find-max", "Find the highest rate of an open loop that keeps a limit on the response time.",
+         asked.FindMaxRequest, _find_max, Role.RUN, {"target": "lab", "limit": "p95=20ms", "load": _LOAD}),
+    Verb("profile", "Repeat the runs of a profile: one per block at each user count.", asked.ProfileRequest, _profile,
+         Role.RUN, {"name": "nightly", "target": "lab", "virtual_users": [1, 4, 16], "blocks": 3}),
+    Verb("compare", "Compare stored runs: the ratio of their results with its 95 % confidence interval.",
+         asked.CompareRequest, _compare, Role.READ, {"base": "before", "new": "after", "fail_below": -0.02},
+         occupies=()),
+    Verb("measure-in-turn", "Measure two targets in turn, in one session, and compare them.",
+         asked.MeasureInTurnRequest, _measure_in_turn, Role.RUN,
+         {"base": "server-17", "new": "server-18", "load": _LOAD, "blocks": 8}, occupies=("base", "new")),
+    Verb("report", "Write the one-page report of a run or a sweep.", asked.NamedRequest, _report, Role.READ,
+         {"id": "last"}, occupies=()),
+    Verb("history", "Show when the results of a profile changed.", asked.HistoryRequest, _history, Role.READ,
+         {"name": "nightly"}, occupies=()),
+    Verb("profiles", "List the profiles with their runs, user counts and first run.", asked.EmptyRequest, _profiles,
+         Role.READ, {}, occupies=()),
+    Verb("runs", "List the runs, newest first.", asked.RunsRequest, _runs, Role.READ, _WHERE, occupies=()),
+    Verb("engines", "List what hdbkit can do with each engine.", asked.EmptyRequest, _engines, Role.READ, {},
+         occupies=()),
+    Verb("demo", "Start a private server, build a schema, sweep settings, and write the report.", asked.DemoRequest,
+         _demo, Role.RUN, {"quick": True}, occupies=()),
+)  # fmt: skip
+VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _ALL}

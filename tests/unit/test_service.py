@@ -1,0 +1,303 @@
+"""The service's API: what it accepts, what it answers to what is wrong, and who may do what."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+
+from hdbkit.errors import InputError
+from hdbkit.service import jobs as jobs_module
+from hdbkit.service.app import make_app
+from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
+from hdbkit.service.jobs import Jobs
+from hdbkit.service.roles import Role
+from hdbkit.service.serve import ServiceOptions, application
+from hdbkit.service.tokens import Holder, Tokens
+from hdbkit.service.verbs import VERBS
+from hdbkit.web.endpoint import listening
+from hdbkit.web.guard import HOLDER
+from hdbkit.workspace import Workspace
+
+TARGETS = "lab: {kind: nulldb}\nother: {kind: nulldb}\n"
+
+
+@dataclass
+class Answer:
+    """What a service answered."""
+
+    status_code: int
+    headers: dict[str, str]
+    text: str
+
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+@dataclass
+class Client:
+    """Sends requests with a token, each on a connection of its own."""
+
+    port: int
+    token: str
+
+    def get(self, path: str) -> Answer:
+        return self.send("GET", path)
+
+    def post(self, path: str, content: str, kind: str = "application/json") -> Answer:
+        return self.send("POST", path, content, {"content-type": kind})
+
+    def send(self, method: str, path: str, content: str = "", headers: dict[str, str] | None = None) -> Answer:
+        authorized = {"authorization": f"Bearer {self.token}"} if self.token else {}
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, content.encode(), {**authorized, **(headers or {})})
+            response: HTTPResponse = connection.getresponse()
+            return Answer(response.status, dict(response.headers), response.read().decode())
+        finally:
+            connection.close()
+
+
+@dataclass
+class Service:
+    """A service in this process, its folder, and a client with each role."""
+
+    folder: Path
+    tokens: Tokens
+    clients: dict[str, Client]
+    secrets: list[str]
+
+    def post(self, path: str, body: Any, role: str = "settings") -> Answer:
+        """Send a request with JSON."""
+        return self.clients[role].post(f"/api/jobs/{path}", json.dumps(body))
+
+    def audit(self) -> list[dict[str, Any]]:
+        """The lines of its log."""
+        return [json.loads(line) for line in (self.folder / "audit.ndjson").read_text().splitlines()]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A workspace with two targets and one workload."""
+    (tmp_path / "targets.yaml").write_text(TARGETS)
+    (tmp_path / "workloads" / "mine").mkdir(parents=True)
+    (tmp_path / "workloads" / "mine" / "workload.yaml").write_text("title: mine\n")
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("HDBKIT_TARGETS", str(tmp_path / "targets.yaml"))
+    return Workspace()
+
+
+@pytest.fixture
+def service(place: Workspace, tmp_path: Path) -> Iterator[Service]:
+    tokens = Tokens(tmp_path)
+    given = {role.value: tokens.add(role.value, role) for role in Role}
+    with listening(ServiceOptions(listen="127.0.0.1:0", tls=False, state=tmp_path), "service") as endpoint:
+        server = endpoint.server(application(place, tokens, endpoint.audit, endpoint.gate), 10)
+        thread = threading.Thread(target=server.run, args=([endpoint.gate],))
+        thread.start()
+        port = endpoint.gate.getsockname()[1]
+        clients = {role: Client(port, token) for role, token in {**given, "none": ""}.items()}
+        yield Service(tmp_path, tokens, clients, list(given.values()))
+        server.should_exit = True
+        thread.join()
+
+
+def written_job(place: Workspace, number: int) -> JobFolder:
+    """A job that has ended, as files."""
+    folder = JobFolder(place.results / JOBS / f"20261124T0245{number:05}-run-abcdef")
+    folder.path.mkdir(parents=True)
+    request = {"target": "lab", "label": f"label-{number}"}
+    folder.note(
+        Asked(
+            job_id=folder.path.name,
+            verb="run",
+            request=request,
+            holder="nightly",
+            created="2026-11-24T02:45:00Z",  # type: ignore[arg-type]
+            pid=1,
+            birth="",
+        )
+    )
+    folder.end(State.DONE)
+    return folder
+
+
+WRONG = [
+    ("run", "{", "the body: must be JSON: expecting property name"),
+    ("run", "[]", "the whole: must be keys and values, not []"),
+    ("run", "{}", "target: is required"),
+    ("run", '{"target": "lab", "lable": "x"}', "lable: unknown key. Did you mean 'label'?"),
+    (
+        "run",
+        '{"target": "labb"}',
+        "target: there is no target 'labb' in targets.yaml (known: lab, other). Did you",
+    ),
+    ("run", '{"target": "postgresql://bench@db1/lab"}', "target: must match ^[A-Za-z0-9]"),
+    ("run", '{"target": 5}', "target: must be text, not 5"),
+    ("run", '{"target": "lab", "load": {"virtual_users": 0}}', "load.virtual_users: must be 1 or more, not 0"),
+    ("run", '{"target": "lab", "load": {"virtual_users": "many"}}', "load.virtual_users: must be a whole number"),
+    ("run", '{"target": "lab", "load": {"dictionary": {}}}', "load.dictionary: unknown key."),
+    ("run", '{"target": "lab", "workload": {"kind": "tproc_x"}}', "workload: there is no workload 'tproc_x' (known:"),
+    ("run", '{"target": "lab", "workload": {"folder": "/etc"}}', "must be the name of a folder in 'workloads' of"),
+    ("run", '{"target": "lab", "workload": {"folder": ["/etc"]}}', "the workspace (mine), not ['/etc']"),
+    ("run", '{"target": "lab", "workload": {"kind": "custom", "definition": {}}}', "'definition' is read from the"),
+    ("sweep", '{"target": "lab", "sweep": {"workload": {"folder": "../x"}}}', "must be the name of a folder in"),
+    ("sweep", '{"target": "lab"}', "sweep: is required"),
+    ("profile", '{"target": "lab", "name": "n", "virtual_users": []}', "virtual_users"),
+    ("report", '{"id": "/etc/passwd"}', "id: must match"),
+    ("measure-in-turn", '{"base": "lab", "new": "nowhere"}', "new: there is no target 'nowhere'"),
+]
+
+
+def test_an_invalid_request_names_the_key_the_value_and_what_was_expected(service: Service) -> None:
+    for verb, body, reason in WRONG:
+        answer = service.clients["settings"].post(f"/api/jobs/{verb}", body)
+        assert (answer.status_code, reason in answer.json()["error"]) == (422, True), answer.text
+        assert answer.json()["problems"]
+    assert not list((service.folder / "results" / JOBS).iterdir())
+
+
+def test_unknown_verbs_jobs_and_kinds_of_content_are_answered_by_a_sentence(service: Service) -> None:
+    client = service.clients["settings"]
+    unknown = service.post("runn", {})
+    assert (unknown.status_code, "Did you mean 'run'?" in unknown.json()["error"]) == (404, True)
+    assert client.get("/api/jobs/20261124").json()["error"] == "there is no job '20261124'"
+    form = client.post("/api/jobs/run", "target=lab", "application/x-www-form-urlencoded")
+    assert form.json()["error"] == "the body: must be JSON, with the header Content-Type: application/json"
+
+
+@pytest.mark.parametrize(
+    ("role", "verb", "body", "needed"),
+    [
+        ("read", "run", {"target": "lab"}, "run"),
+        ("run", "drop", {"target": "lab"}, "settings"),
+        ("run", "run", {"target": "lab", "load": {"fault": "kill server at 3 s"}}, "settings"),
+        ("run", "run", {"target": "lab", "load": {"cache": "restart"}}, "settings"),
+    ],
+)
+def test_a_role_permits_what_it_includes_and_nothing_else(
+    service: Service, role: str, verb: str, body: dict[str, Any], needed: str
+) -> None:
+    answer = service.post(verb, body, role)
+    assert answer.status_code == 403
+    assert answer.json()["error"] == f"this needs a token with the role '{needed}'; '{role}' has '{role}'"
+    assert service.clients[role].get("/api/jobs").json() == {"jobs": [], "total": 0}
+
+
+def test_a_token_ends_when_it_is_removed_or_expires_and_is_kept_as_a_hash(service: Service) -> None:
+    client = service.clients["read"]
+    assert client.get("/api/targets").status_code == 200
+    service.tokens.remove("read")
+    assert client.get("/api/targets").status_code == 401
+    short = service.tokens.add("short", Role.READ, days=1e-9)
+    assert service.tokens.holder(short) is None
+    with pytest.raises(InputError, match="there is a token 'run' already"):
+        service.tokens.add("run", Role.READ)
+    kept = "".join(path.read_text() for path in service.folder.glob("*.json"))
+    assert not [secret for secret in (*service.secrets, short) if secret in kept]
+    assert (service.folder / "tokens.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_without_a_token_only_the_health_is_answered_and_wrong_tokens_must_wait(service: Service) -> None:
+    client = service.clients["none"]
+    assert client.get("/health").json() == {"service": "hdbkit"}
+    found = [client.get(path).status_code for path in ("/api/jobs", "/api/openapi.json", "/api/x", "/a", "/b", "/c")]
+    assert found == [401] * 5 + [429]
+
+
+def test_a_job_performs_its_verb_in_a_process_and_keeps_the_document(service: Service) -> None:
+    started = service.post("engines", {}, "read")
+    assert started.status_code == 202
+    job_id = started.json()["job_id"]
+    client = service.clients["read"]
+    events = client.get(f"/api/jobs/{job_id}/live").text.split("\n\n")  # until the job has ended
+    assert events[-2].startswith("event: end\n")
+    assert client.get(f"/api/jobs/{job_id}").json()["state"] == "done"
+    listed = client.get(f"/api/jobs/{job_id}/result").json()["engines"]
+    assert "nulldb" in json.dumps(listed)
+    log = (service.folder / "audit.ndjson").read_text()
+    assert not [secret for secret in service.secrets if secret in log]
+    (line,) = [one for one in service.audit() if one["method"] == "POST"]
+    assert (line["job"], line["holder_name"], line["status"]) == (job_id, "read", 202)
+
+
+def test_a_failed_job_gives_the_reason(service: Service) -> None:
+    job_id = service.post("report", {"id": "20200101"}, "read").json()["job_id"]
+    client = service.clients["read"]
+    client.get(f"/api/jobs/{job_id}/live")
+    job, result = client.get(f"/api/jobs/{job_id}").json(), client.get(f"/api/jobs/{job_id}/result")
+    assert (job["state"], result.status_code) == ("failed", 409)
+    assert "20200101" in job["error"]
+    assert result.json()["error"] == f"job {job_id} has no result: it failed: {job['error']}"
+
+
+def test_jobs_of_an_earlier_service_are_listed_and_searched_without_their_files(place: Workspace) -> None:
+    folders = [written_job(place, number) for number in range(30)]
+    jobs = Jobs(place)
+    for folder in folders:
+        (folder.path / "job.json").unlink()
+    assert [job.request["label"] for job in jobs.listed()] == [f"label-{n}" for n in reversed(range(30))]
+    assert [job.request["label"] for job in jobs.listed("lab LABEL-17")] == ["label-17"]
+    assert not jobs.listed(state=State.FAILED)
+    assert not jobs.listed(verb="build")
+
+
+def test_a_job_whose_process_vanished_was_killed(place: Workspace) -> None:
+    folder = written_job(place, 1)
+    (folder.path / "outcome.json").unlink()
+    assert Jobs(place).find(folder.path.name).state is State.KILLED
+
+
+def test_one_service_at_a_time_has_a_results_folder(place: Workspace) -> None:
+    with Jobs.alone(place), pytest.raises(InputError, match="another service uses"), Jobs.alone(place):
+        pass
+
+
+def test_a_token_that_asks_too_often_waits(service: Service) -> None:
+    found = [service.post("run", {"target": "nowhere"}, "run") for _ in range(80)]
+    assert {one.status_code for one in found} == {422, 429}
+    assert int(found[-1].headers["retry-after"]) >= 1
+    assert service.clients["run"].get("/api/jobs").status_code == 200
+
+
+def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_module, "MAX_RUNNING", 0)  # valid requests start no process
+    holder = Holder(name="tests", role=Role.SETTINGS, expires="2100-01-01T00:00:00Z", hash="")  # type: ignore[arg-type]
+    inside = make_app(Jobs(place), place)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        scope["state"] = {HOLDER: holder}
+        await inside(scope, receive, send)
+
+    schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
+    operations = [found.ok() for found in schema.get_all_operations()]
+    assert len(operations) == len(VERBS) + 7
+    ways = [(one, GenerationMode.POSITIVE) for one in operations]
+    ways += [(one, GenerationMode.NEGATIVE) for one in operations if one.body]
+    for operation, mode in ways:
+
+        @given(case=operation.as_strategy(generation_mode=mode))
+        @settings(max_examples=3, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+        def hold(case: Any) -> None:
+            case.call_and_validate(checks=[not_a_server_error])
+
+        hold()
+    assert not list((place.results / JOBS).iterdir())
+
+
+def test_every_example_of_the_document_is_a_valid_request(service: Service) -> None:
+    document = service.clients["read"].get("/api/openapi.json").json()
+    for name, verb in VERBS.items():
+        body = document["paths"][f"/api/jobs/{name}"]["post"]["requestBody"]["content"]["application/json"]
+        (example,) = body["examples"].values()
+        verb.request.model_validate(example["value"])
