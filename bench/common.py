@@ -146,10 +146,13 @@ SETTINGS = {
 
 
 @contextmanager
-def server(warehouses: int = 0, kind: str = "postgresql") -> Iterator[PrivateServer]:
-    """A private server, with a schema of this number of warehouses if requested."""
-    with private_server(kind, settings=SETTINGS[kind]) as own:
-        print(f"private {hdbkit.connect(own.target).version}: {SETTINGS[kind]}", flush=True)
+def server(
+    warehouses: int = 0, kind: str = "postgresql", more: Mapping[str, str] | None = None
+) -> Iterator[PrivateServer]:
+    """A private server with the settings of its kind and ``more``, and a schema of this number of warehouses."""
+    settings = SETTINGS[kind] | dict(more or {})
+    with private_server(kind, settings=settings) as own:
+        print(f"private {hdbkit.connect(own.target).version}: {settings}", flush=True)
         if warehouses:
             hdbkit.connect(own.target).build(warehouses=warehouses)
         yield own

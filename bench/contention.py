@@ -1,24 +1,34 @@
 """hdbkit's routines on MariaDB and MySQL compared with an imitation of HammerDB's procedures, by number of users.
 
-Each has tables of its own, loaded alike, in a database of the same server; restored data, HammerDB's draws, shuffled
-blocks.
+Each has tables of its own, loaded alike, in a database of the same server; restored data, all of them in the buffer
+pool, HammerDB's draws, shuffled blocks. A server that is started loads the pages that it had last, which would be those
+of one of the two. MariaDB is measured with a thread per connection, its default, and with a pool of as many as cores.
 """
 
 from __future__ import annotations
 
 import statistics
+import sys
 from functools import partial
+from typing import cast
 
 from bench.common import blocks, quick_or, server, show, title
 from bench.side_by_side import BLOCKS, SPEC, WINDOW_S, Measured, Variant, measure
 from hdbkit.build import build
+from hdbkit.contracts import Session, SqlSession
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads.origin import SchemaFrom
 from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec
+from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.hammerdb_like import converted
 
-KINDS = ("mariadb", "mysql")
+CASES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("mariadb", {}),
+    ("mariadb", {"thread_handling": "pool-of-threads"}),
+    ("mysql", {}),
+)
+"""The engines, with settings beside those of all benches."""
 USERS = quick_or((16,), (1, 4, 16, 32))
 HAMMERDB = TprocCSpec(schema_from=SchemaFrom.HAMMERDB)
 
@@ -30,6 +40,13 @@ def variants(own: PrivateServer, users: int) -> dict[str, Variant]:
         "hdbkit": Variant(own.target, load),
         "imitation": Variant(own.target.with_(database="hammerdb_like"), load, HAMMERDB),
     }
+
+
+def warm(session: Session) -> None:
+    """Read every row and the smallest index of each table."""
+    for table in TABLES:
+        cast(SqlSession, session).execute(f"CHECKSUM TABLE {table}")
+        cast(SqlSession, session).execute(f"SELECT COUNT(*) FROM {table}")
 
 
 def print_results(users: int, done: list[dict[str, Measured]]) -> None:
@@ -51,16 +68,20 @@ def print_results(users: int, done: list[dict[str, Measured]]) -> None:
 
 def main() -> None:
     """Build, measure and print."""
-    for kind in KINDS:
-        title(f"contention: {kind}, {SPEC.warehouses} warehouses, {BLOCKS} blocks of {WINDOW_S:g} s windows")
-        with server(kind=kind) as own:
+    wanted = sys.argv[1:]
+    for kind, settings in CASES:
+        case = " ".join((kind, *settings.values()))
+        if wanted and case not in wanted:
+            continue
+        title(f"contention: {case}, {SPEC.warehouses} warehouses, {BLOCKS} blocks of {WINDOW_S:g} s windows")
+        with server(kind=kind, more=settings) as own:
             for way in variants(own, 1).values():
                 database(way.target).provision(own.admin, way.target)
                 build(way.target, SPEC)
             converted(way.target)
             control(own.target).keep_data()
             for users in USERS:
-                ways = {name: partial(measure, way) for name, way in variants(own, users).items()}
+                ways = {name: partial(measure, way, warm) for name, way in variants(own, users).items()}
                 print_results(users, blocks(ways, BLOCKS))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
@@ -55,10 +55,14 @@ class Measured:
     failed: int
 
 
-def measure(variant: Variant) -> Measured:
-    """Restore the data, start all clients together, and read the counters at both edges of the window."""
+def measure(variant: Variant, prepare: Callable[[Session], None] = lambda _: None) -> Measured:
+    """Restore the data, start all clients together, and read the counters at both edges of the window.
+
+    ``prepare`` is called once the data are restored.
+    """
     control(variant.target).restore_data()
     watcher = variant.connect()
+    prepare(watcher)
     server = database(variant.target).server_process(watcher)
     assert server is not None
     context = multiprocessing.get_context("fork")
