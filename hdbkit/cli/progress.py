@@ -25,6 +25,8 @@ _EVERY_S = 5.0
 class RunLines:
     """A line every 5 s for one run after another: elapsed time, rate, p95 of the headline operation, errors.
 
+    With a schedule, or several sessions in a process: also offered rate, lateness, backlog, busy sessions.
+
     Where users have lists of operations: elapsed time, and what of them is finished, failed and running.
     A line above the first states what the figures are; it is repeated when that changes.
     """
@@ -70,7 +72,7 @@ class RunLines:
         if tick.in_lists:
             notes.print(f"  {tick.elapsed_s:6.1f} s  {tick.in_lists.text(tick.noun)}", markup=False)
             return
-        described = f"  {about(tick.metric)}; p95: 95 % quantile of the service time of {tick.headline}"
+        described = f"  {about(tick.metric)}; p95: 95 % quantile of the {tick.time} time of {tick.headline}"
         if described != self._about:
             self._about = described
             notes.print(described, markup=False)
@@ -78,6 +80,8 @@ class RunLines:
         notes.print(
             f"  {tick.elapsed_s:6.1f} s  {tick.status.value:9}  {tick.metric.text(tick.metric_value):>16}  "
             f"{all_per_s(tick.operations_per_s, tick.noun)}  p95 {p95_ms:7.2f} ms  errors {tick.failed}"
+            + (f"  {tick.schedule.text}" if tick.schedule else ""),
+            markup=False,
         )
 
     def _warn(self, warnings: Sequence[str]) -> None:

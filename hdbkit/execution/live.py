@@ -20,6 +20,7 @@ from hdbkit.execution import failures
 from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.list_progress import InLists, ListProgress
+from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
@@ -48,6 +49,8 @@ class Tick:
     """The operation whose latency is shown in headlines."""
     noun: str = "operation"
     """The workload's term for an operation."""
+    time: str = "service"
+    """The time of the quantiles: ``response``, from the scheduled start, where there is one; else ``service``."""
     p50_us: dict[str, float] = field(default_factory=dict)
     p95_us: dict[str, float] = field(default_factory=dict)
     p99_us: dict[str, float] = field(default_factory=dict)
@@ -69,13 +72,15 @@ class Tick:
     """The newest database error in that time, if there was one."""
     in_lists: InLists | None = None
     """How far the users are in their lists of operations, once they have begun; None if operations are drawn."""
+    schedule: ScheduleTick | None = None
+    """Rates, lateness and backlog; None before the start, and where sessions have no schedule and a process each."""
 
 
 class LiveView:
     """Looks at a running run; every ``tick`` reads what is new.
 
     The first look at a run in progress reads its last two seconds, not all that is past; all of it where users have
-    lists, which are short.
+    lists, which are short, or a number of iterations.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -85,12 +90,14 @@ class LiveView:
         self._cpu_s: dict[int, float] = {}
         self._worked_ns = 0
         self._in_lists: ListProgress | None = None
+        self._schedule: LiveSchedule | None = None
 
     def tick(self) -> Tick:
         """The course since the last tick."""
         manifest, now = self._folder.read(), time.monotonic_ns()
         start_ns = manifest.clock.start_monotonic_ns if manifest.clock else now
-        first_ns = start_ns if manifest.lists else now - _FIRST_LOOK_NS
+        whole = manifest.lists or manifest.plan["load"].get("iterations")
+        first_ns = start_ns if whole else now - _FIRST_LOOK_NS
         since_ns = max(start_ns, self._looked_ns or first_ns)
         pieces = list(self._spools.new(since_ns))
         self._looked_ns = now
@@ -111,6 +118,8 @@ class LiveView:
             silent_s=silent_s,
             error=_newest_error(self._folder.spools, self._worked_ns) if silent_s > _SILENT_S else "",
             in_lists=self._place_in_lists(manifest, pieces, now),
+            schedule=self._schedule_at(manifest, pieces, since_ns, now),
+            time="response" if manifest.paced else "service",
             **_figures(manifest, pieces, seconds),
         )
 
@@ -120,6 +129,14 @@ class LiveView:
         self._in_lists = self._in_lists or ListProgress(manifest)
         self._in_lists.add(pieces)
         return self._in_lists.at(manifest.clock.start_monotonic_ns, now_ns)
+
+    def _schedule_at(
+        self, manifest: Manifest, pieces: Sequence[Records], since_ns: int, now_ns: int
+    ) -> ScheduleTick | None:
+        if manifest.lists or not manifest.clock or now_ns <= since_ns:
+            return None
+        self._schedule = self._schedule or LiveSchedule.of(manifest, manifest.clock.start_monotonic_ns)
+        return self._schedule.at(pieces, since_ns, now_ns) if self._schedule else None
 
     def close(self) -> None:
         """Close the spools."""
@@ -137,7 +154,7 @@ def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[
     if not pieces:
         return {"metric_value": 0.0, "operations_per_s": 0.0}
     records = np.concatenate(pieces)
-    latency_us = (records["end_ns"] - records["start_ns"]) / 1000
+    latency_us = (records["end_ns"] - records["scheduled_ns" if manifest.paced else "start_ns"]) / 1000
     kept = records["outcome"] != Outcome.FAILED
     rate = manifest.metric.rate
     counted = is_committed([manifest.operations.index(name) for name in manifest.of_metric], records)

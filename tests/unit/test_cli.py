@@ -15,6 +15,7 @@ from hdbkit import api
 from hdbkit.cli import app, progress
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.execution.live import Tick
+from hdbkit.execution.live_schedule import ScheduleTick
 from hdbkit.results.manifest import Status
 from hdbkit.workloads.tproc_c import NOPM
 from tests.architecture.source_tree import ROOT
@@ -231,3 +232,24 @@ def test_the_p95_on_the_screen_is_that_of_the_headline_operation(
     described = "NOPM (new orders per minute, higher is better); p95: 95 % quantile of the service time of payment"
     assert said.count(described) == 1
     assert said.count("p95    1.00 ms") == 2
+
+
+def test_the_line_of_an_open_loop_shows_response_time_and_its_schedule(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Seen:
+        run_id = "a-run"
+        warnings: tuple[str, ...] = ()
+
+        def live(self) -> Seen:
+            return self
+
+        def tick(self) -> Tick:
+            schedule = ScheduleTick(90, 2, (0.1, 1.25, 3), 100, 4)
+            return Tick(Status.MEASURING, 5, 60, 2, NOPM, "payment", time="response", schedule=schedule)
+
+    monkeypatch.setattr(progress, "_EVERY_S", 0)
+    progress.RunLines()(Seen())  # type: ignore[arg-type]
+    said = capsys.readouterr().err
+    assert "quantile of the response time of payment" in said
+    assert said.endswith("errors 0  offered 100/s, late p99 1.25 ms, backlog 4, busy sessions 2\n")

@@ -16,6 +16,7 @@ from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import ConfigErrors, InputError, RunFailed
 from hdbkit.execution.list_progress import InLists
+from hdbkit.execution.live_schedule import ScheduleTick
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.records import Heads
 from hdbkit.results.spool import SpoolReader, SpoolWriter
@@ -267,6 +268,44 @@ def test_the_live_chart_of_lists_keeps_the_newest_time_of_each_operation_and_sho
     chart.begin(MANIFEST, 0)
     chart.add(tick("measuring", **taken))
     assert "finished" not in chart.points[-1]
+
+
+@pytest.mark.parametrize(
+    ("more", "drawn", "time"),
+    [
+        ({"rate": 100}, ["rates", "late", "backlog", "busy"], "response"),
+        ({"keying_and_thinking": True}, ["late", "busy"], "response"),
+        ({"sessions_per_user": 2}, ["busy"], "service"),
+        ({}, [], "service"),
+    ],
+)
+def test_the_live_chart_draws_what_is_known_of_the_schedule(
+    more: dict[str, Any], drawn: list[str], time: str
+) -> None:
+    load = Load(**more)
+    rate = {"rate_per_s": load.rate, "paced": load.paced, "plan": {"load": load.model_dump()}}
+    chart, sent = LiveChart(), []
+    chart.send = sent.append  # type: ignore[method-assign]
+    chart.begin(MANIFEST.model_copy(update=rate), 0)
+    assert (sent[0]["about"]["schedule"], sent[0]["about"]["time"]) == (drawn, time)
+    chart.add(tick("measuring", schedule=ScheduleTick(90, 2, (1, 2, 3), 100, 4)))
+    newest = chart.points[-1]["schedule"]
+    assert newest == {"offered": 100, "achieved": 90, "late": [1, 2, 3], "backlog": 4, "busy": 2}
+
+
+def test_the_quantiles_of_an_open_loop_in_progress_are_of_response_time(null_target: Target) -> None:
+    target = build_null(null_target.with_(options={"latency_us": "5000"}))
+    running = api.start(target, load=ENDLESS.model_copy(update={"rate": 1000.0}))  # users reach less than 400
+    view, seen = running.live(), []
+    until(lambda: seen.append(view.tick()) or (seen[-1].schedule and seen[-1].schedule.backlog > 100))
+    until(lambda: seen.append(view.tick()) or seen[-1].p50_us.get("new_order", 0) > 50_000)
+    view.close()
+    running.stop(at_once=True)
+    running.wait()
+    now = seen[-1]
+    assert now.time == "response"
+    assert now.schedule is not None
+    assert now.schedule.busy == 2
 
 
 def test_fields_of_a_window_are_shown_where_a_run_has_one() -> None:

@@ -1,5 +1,6 @@
 """The live charts of a run: rate, latency by operation, errors, CPU. Points go to the browser one at a time.
 
+With a schedule, or several sessions in a process, also offered and achieved rate, lateness, backlog, busy sessions.
 Of users that execute lists of operations: how many are finished, errors, CPU, and the newest time of each operation.
 
 The points are kept here too, at most 600, because a page that is opened later asks for all of them; they are no
@@ -15,9 +16,12 @@ from typing import Any, ClassVar
 
 import anywidget
 
+from hdbkit.analysis.wording import plural
 from hdbkit.api import Tick
 from hdbkit.charts.style import palette_css
+from hdbkit.config.load import client_slices
 from hdbkit.execution.list_progress import InLists
+from hdbkit.execution.live_schedule import ScheduleTick
 from hdbkit.results.manifest import Manifest
 from hdbkit.widgets.parts.background import alone
 from hdbkit.widgets.parts.base import STATIC
@@ -49,9 +53,12 @@ class LiveChart(anywidget.AnyWidget):
                 "operations": manifest.planned,
                 "headline": manifest.headline,
                 "noun": manifest.noun,
+                "nouns": plural(manifest.noun),
                 "metric": {"name": rate.name, "title": rate.title},
                 "rampup_s": rampup_s,
                 "lists": bool(manifest.lists),
+                "time": "response" if manifest.paced else "service",
+                "schedule": _known_of_schedule(manifest),
             }
             self._points, self._newest_s = [], {}
             self._send_all()
@@ -70,7 +77,8 @@ class LiveChart(anywidget.AnyWidget):
 
     @property
     def points(self) -> list[Point]:
-        """The points, oldest first: ``t`` in seconds, latencies in ms, errors per second, CPU in busy cores.
+        """The points, oldest first: ``t`` in seconds, latencies in ms, errors per second, CPU in busy cores; of a
+        ``schedule`` rates per second, lateness in ms (p50, p99, maximum), and numbers of operations and sessions.
 
         Of lists also the number of ``finished`` operations, and of each operation the newest time in s and whether it
         is running.
@@ -102,7 +110,27 @@ def _point(tick: Tick, operations: list[str]) -> Point:
         "retries": _rounded(tick.retries / tick.seconds),
         "client_cpu": _rounded(tick.client_cpu_cores),
         "server_cpu": _rounded(tick.server_cpu_cores),
+    } | ({"schedule": _schedule(tick.schedule)} if tick.schedule else {})
+
+
+def _schedule(found: ScheduleTick) -> dict[str, Any]:
+    return {
+        "offered": _rounded(found.offered_per_s),
+        "achieved": _rounded(found.achieved_per_s),
+        "late": [_rounded(value) for value in found.late_ms],
+        "backlog": _rounded(found.backlog),
+        "busy": _rounded(found.busy),
     }
+
+
+def _known_of_schedule(manifest: Manifest) -> list[str]:
+    """What of the schedule is drawn: offered and achieved ``rates``, ``late``, ``backlog``, ``busy`` sessions."""
+    if manifest.lists:
+        return []
+    if manifest.is_open:
+        return ["rates", "late", "backlog", "busy"]
+    shared = any(len(one) > 1 for one in client_slices(manifest.plan["load"]))
+    return (["late"] if manifest.paced else []) + (["busy"] if manifest.paced or shared else [])
 
 
 def _place_in_lists(state: InLists, newest_s: Mapping[str, float], operations: Sequence[str]) -> Point:

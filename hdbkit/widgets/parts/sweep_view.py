@@ -182,7 +182,7 @@ class LiveLine:
             return f"{tick.status.value}{silence(tick, self._manifest)}"
         p95_ms = tick.p95_us.get(tick.headline, math.nan) / 1000
         rate = f"{tick.metric.text(tick.metric_value)}, {all_per_s(tick.operations_per_s, tick.noun)}"
-        return f"{tick.status.value}: {rate}, p95 {p95_ms:.2f} ms, {tick.failed} errors"
+        return f"{tick.status.value}: {rate}, p95 {p95_ms:.2f} ms ({tick.time} time), {tick.failed} errors"
 
     def close(self) -> None:
         """Close the view of the last run."""

@@ -142,9 +142,9 @@ class Chart {
 }
 
 // The newest quantiles of every operation: the numbers behind the latency chart.
-function table(parent, operations, noun) {
+function table(parent, operations, noun, time) {
   const made = node("table", { class: "hdbkit-live-table" }, parent);
-  node("caption", {}, made, "current service time (ms)");
+  node("caption", {}, made, `current ${time} time (ms)`);
   const head = node("tr", {}, node("thead", {}, made));
   for (const name of [noun, ...QUANTILES]) node("th", { scope: "col" }, head, name);
   const body = node("tbody", {}, made);
@@ -153,6 +153,22 @@ function table(parent, operations, noun) {
     node("th", { scope: "row" }, row, name.replaceAll("_", " "));
     return QUANTILES.map(() => node("td", {}, row));
   });
+}
+
+// What is known of the load's schedule: a chart for each name in `known`.
+function ofSchedule(grid, known, nouns) {
+  const of = (name) => (point) => point.schedule?.[name] ?? null;
+  const late = (index) => (point) => point.schedule?.late[index] ?? null;
+  const made = {
+    rates: () => new Chart(grid, "Offered and achieved", `${nouns} per second`, [
+      { name: "offered", value: of("offered") }, { name: "achieved", value: of("achieved") },
+    ]),
+    late: () => new Chart(grid, "Lateness", "ms, log scale",
+      ["p50", "p99", "max"].map((name, index) => ({ name, value: late(index) })), true),
+    backlog: () => new Chart(grid, "Backlog", `${nouns} that wait`, [{ name: "backlog", value: of("backlog") }]),
+    busy: () => new Chart(grid, "Busy sessions", "number", [{ name: "busy", value: of("busy") }]),
+  };
+  return known.map((name) => made[name]());
 }
 
 // Of users that execute lists: the newest time of every operation, and which are running.
@@ -172,9 +188,10 @@ function render({ model, el }) {
 
   function build() {
     el.replaceChildren();
-    const { operations = [], headline, noun, metric, lists } = about;
+    const { operations = [], headline, noun, nouns, metric, lists, time, schedule } = about;
     el.dataset.points = points.length;
     if (!operations.length) return;
+    const title = `${time[0].toUpperCase()}${time.slice(1)} time`;
     chosen = Math.max(0, operations.indexOf(headline));
     const grid = node("div", { class: "hdbkit-live-grid-of-charts" }, el);
     const of = (index) => (point) => point.latency[chosen]?.[index] ?? null;
@@ -182,10 +199,11 @@ function render({ model, el }) {
       ? [new Chart(grid, "Finished", "number of executions", [{ name: noun, value: (point) => point.finished }])]
       : [
         new Chart(grid, "Throughput", metric.title, [{ name: metric.name, value: (point) => point.rate }]),
-        new Chart(grid, "Service time", "ms, log scale", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
+        new Chart(grid, title, "ms, log scale", QUANTILES.map((name, index) => ({ name, value: of(index) })), true),
       ];
     charts = [
       ...progress,
+      ...ofSchedule(grid, schedule, nouns),
       new Chart(grid, "Errors", "per second", [
         { name: "failed", value: (point) => point.failed }, { name: "retries", value: (point) => point.retries },
       ]),
@@ -197,12 +215,12 @@ function render({ model, el }) {
       cells = times(el, operations, noun);
       return;
     }
-    const choice = node("select", { "aria-label": `${noun} whose service time is drawn` });
+    const choice = node("select", { "aria-label": `${noun} whose ${time} time is drawn` });
     operations.forEach((name, index) => node("option", { value: index }, choice, name.replaceAll("_", " ")));
     choice.value = chosen;
     choice.addEventListener("change", () => { chosen = Number(choice.value); draw(); });
     charts[1].head.firstChild.after(choice);
-    cells = table(el, operations, noun);
+    cells = table(el, operations, noun, time);
   }
 
   function draw() {
