@@ -18,6 +18,7 @@ from hdbkit.config.routing import Policy
 from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
+from hdbkit.execution.in_order import served_in_order
 from hdbkit.execution.routes import check_routes, policies_of
 from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
@@ -142,7 +143,7 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         listed = f"{', '.join(tables[:_LISTED])}{more}"
         warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
     warnings += shared_outages(plan.load.faults)
-    warnings += [workload(plan.workload).hint(plan.load), _in_order(engine, plan)]
+    warnings += [workload(plan.workload).hint(plan.load), served_in_order(engine, plan)]
     warnings += [_rare(plan)]
     warnings += [f"{name} has no effect without {missing}" for name, missing in plan.load.without_effect.items()]
     timed = all(phase.duration_s for phase in workload(plan.workload).phases(plan.load) if phase.measured)
@@ -160,18 +161,6 @@ def _rare(plan: RunPlan) -> str:
         f"at this rate about {due:.3g} {plural(workload(plan.workload).noun)} are due in a window of "
         f"{plan.load.duration_s:g} s, too few for quantiles; use a higher rate or a longer window"
     )
-
-
-def _in_order(engine: Database, plan: RunPlan) -> str:
-    """Why the sessions of a client process wait for each other; empty if they overlap."""
-    if plan.load.sessions_per_user == 1:
-        return ""
-    work, reason = workload(plan.workload), ""
-    if Capability.OVERLAPS not in engine.capabilities:
-        reason = f"the driver of {engine.title} waits for each answer"
-    elif Capability.CLIENT_ROUTINES in work.needs(plan.load):
-        reason = f"a {work.noun} of several steps is performed as a whole"
-    return reason and f"the sessions of a client process are served in order, because {reason}"
 
 
 def _client_path(engine: Database, plan: RunPlan, session: Session, pooling: Pooling) -> str:

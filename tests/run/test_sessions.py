@@ -19,6 +19,7 @@ from hdbkit.errors import InputError
 from hdbkit.execution import precheck
 from hdbkit.servers import PrivateServer
 from tests.conftest import HdbkitCommand
+from tests.run.agents import remote_target
 from tests.run.conftest import NullTarget
 from tests.unit.own_workload import folder
 
@@ -83,6 +84,7 @@ def test_sessions_of_a_server_overlap_and_nothing_is_lost_or_counted_twice(built
     rows = operations(result)
     assert set(rows["virtual_user"]) == set(range(8))
     assert most_at_once(rows) > 1
+    assert not any("in one step" in one for one in result.manifest.warnings)
     assert not (result.checks["passed"] == False).any()  # noqa: E712
 
 
@@ -94,11 +96,31 @@ def test_keying_sessions_of_a_server_keep_their_schedule(built: PrivateServer) -
     assert (rows["wait_us"] >= 0).all(), "none begins before it is due"
 
 
-def test_transactions_of_several_steps_are_served_in_order(built: PrivateServer) -> None:
-    load = Load(sessions_per_user=3, routines="client", rampup_s=0, duration_s=60, iterations=5)
+@pytest.mark.parametrize(
+    ("given", "whose"),
+    [({"sessions_per_user": 3}, "sessions"), ({"virtual_users": 3, "users_per_process": 3}, "virtual users")],
+)
+def test_transactions_of_several_steps_are_served_in_order(
+    built: PrivateServer, given: dict[str, int], whose: str
+) -> None:
+    load = Load(**given, routines="client", rampup_s=0, duration_s=60, iterations=5)
     result = hdbkit.run(built.target, load=load)
     assert most_at_once(operations(result)) == 1
-    assert any("served in order, because a transaction of several steps" in one for one in result.manifest.warnings)
+    expected = (
+        f"the {whose} of a client process are served in order, because each transaction of this load is performed "
+        "in one step"
+    )
+    assert expected in result.manifest.warnings
+
+
+def test_operations_at_several_addresses_are_performed_in_one_step(built: PrivateServer) -> None:
+    target = remote_target(built).with_(nodes=("127.0.0.1",))
+    load = Load(sessions_per_user=3, routing="payment: last", rampup_s=0, duration_s=60, iterations=5)
+    warnings = hdbkit.run(target, load=load).manifest.warnings
+    expected = (
+        "during payment, a transaction that is performed in one step, the other sessions of a client process wait"
+    )
+    assert expected in warnings
 
 
 def test_a_driver_that_waits_serves_sessions_in_order(tmp_path: Path) -> None:
@@ -106,10 +128,11 @@ def test_a_driver_that_waits_serves_sessions_in_order(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as made:
         made.execute("PRAGMA user_version = 1")
     own = folder(tmp_path, yaml="operations:\n  look: {}\n", sql=SQL)
-    load = Load(sessions_per_user=3, rampup_s=0, duration_s=60, iterations=5)
-    result = hdbkit.run(Target(kind="sqlite", database=str(path)), own, load=load)
-    assert most_at_once(operations(result)) == 1
-    assert any("in order, because the driver of SQLite waits" in one for one in result.manifest.warnings)
+    for more in ({"sessions_per_user": 3}, {"virtual_users": 3, "users_per_process": 3}):
+        load = Load(**more, rampup_s=0, duration_s=60, iterations=5)
+        result = hdbkit.run(Target(kind="sqlite", database=str(path)), own, load=load)
+        assert most_at_once(operations(result)) == 1
+        assert any("in order, because the driver of SQLite waits" in one for one in result.manifest.warnings)
 
 
 def test_wrong_numbers_of_sessions_are_one_sentence(command: HdbkitCommand, null_target: NullTarget) -> None:
