@@ -1,8 +1,8 @@
 """hdbkit's routines on MariaDB and MySQL compared with an imitation of HammerDB's procedures, by number of users.
 
 Each has tables of its own, loaded alike, in a database of the same server; restored data, all of them in the buffer
-pool, HammerDB's draws, shuffled blocks. A server that is started loads the pages that it had last, which would be those
-of one of the two. MariaDB is measured with a thread per connection, its default, and with a pool of as many as cores.
+pool, HammerDB's draws, shuffled blocks. A server that is started loads the pages that it had last: of one of the two.
+MariaDB is measured with a thread per connection, its default, and with a pool of as many threads as cores.
 """
 
 from __future__ import annotations

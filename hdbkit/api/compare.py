@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.by_operation import compared_by_operation
+from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
 from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs
@@ -48,6 +48,10 @@ from hdbkit.servers.kept import is_server_folder
 from hdbkit.workspace import DEFAULT, Workspace
 
 Side = str | Sequence[str]
+
+
+_RATES = ("metric_value", "operations_per_s")
+"""The figures of a comparison that are no latencies."""
 
 
 @dataclass(frozen=True)
@@ -136,21 +140,30 @@ class Comparison:
     def table(self) -> pd.DataFrame:
         """One row per figure: the means of both sides, and the change from base to new (-0.2: 20 % less).
 
+        ``low`` and ``high`` are the interval of the change of a latency; those of all latencies hold together.
+        They are NaN where nothing is replicated, and for other figures.
+
         Latencies are service times; where operations have a scheduled start, both times are listed and named.
         """
-        rows = {
-            name: [_mean(side, (name,)) for side in (self.base, self.new)]
-            for name in ("metric_value", "operations_per_s")
-        }
+        keys: dict[str, tuple[str, ...]] = {name: (name,) for name in _RATES}
         first = self.base[0].manifest
         paced = any(one.manifest.paced for one in (*self.base, *self.new))
         times: dict[str, tuple[str, ...]] = {"response ": ("response",), "service ": ()} if paced else {"": ()}
         for name in () if first.one_by_one else first.planned:
             for (time, key), quantile in product(times.items(), ("p50_us", "p95_us", "p99_us")):
-                keys = ("operations", name, *key, quantile)
-                rows[f"{name} {time}{quantile}"] = [_mean(side, keys) for side in (self.base, self.new)]
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("figure")
-        return frame.assign(change=frame["new"] / frame["base"] - 1)
+                keys[f"{name} {time}{quantile}"] = ("operations", name, *key, quantile)
+        sides = {BASE: self.base, NEW: self.new}
+        rows = {
+            one.run_id: {name: _figure(one, where) for name, where in keys.items()} for one in (*self.base, *self.new)
+        }
+        values = pd.DataFrame.from_dict(rows, orient="index")
+        means = {
+            side: values.loc[[one.run_id for one in results]].mean(skipna=False) for side, results in sides.items()
+        }
+        frame = pd.DataFrame(means).rename_axis("figure")
+        manifests = {side: [_with_value(one).manifest for one in results] for side, results in sides.items()}
+        intervals = compared_quantiles(runs_of(manifests), values.drop(columns=list(_RATES)), self.compared)
+        return frame.assign(change=frame["new"] / frame["base"] - 1).join(intervals)
 
     @property
     def differences(self) -> pd.DataFrame:
@@ -363,14 +376,11 @@ def _with_value(one: Result) -> Result:
     return one
 
 
-def _mean(side: list[Result], keys: tuple[str, ...]) -> float:
-    figures = []
-    for one in side:
-        value: Any = one.summary
-        for key in keys:
-            value = value.get(key) or {}
-        figures.append(float(value) if isinstance(value, int | float) else float("nan"))
-    return sum(figures) / len(figures)
+def _figure(one: Result, keys: tuple[str, ...]) -> float:
+    value: Any = one.summary
+    for key in keys:
+        value = value.get(key) or {}
+    return float(value) if isinstance(value, int | float) else float("nan")
 
 
 def _facts(one: Result) -> dict[str, str]:

@@ -150,6 +150,9 @@ def sweep(
     elif target is None or spec is None:
         raise InputError("give a target and a file, such as: hdbkit sweep lab params/sweep-demo.yaml, or --resume ID")
     wanted = _spec(spec, workload, fields, virtual_users, given) if spec is not None else None
+    if wanted is not None and target is not None and wanted.settings:
+        for warning in api.connect(target).memory_warnings(wanted.settings):
+            show.notes.print(f"warning: {warning}", markup=False)
     if detach:
         running = api.start_sweep(target, wanted, resume_id=resume, blocks=blocks, accept=accept)
         show.print_json({"sweep_id": running.sweep_id}) if as_json else show.console.print(running.sweep_id)

@@ -41,7 +41,8 @@ def compare_report(
         path: where; its folder is made if need be.
         sides: base and new, in this order, each by its name and its runs.
         compared: new over base, and what is replicated.
-        figures: columns base, new, change (new over base, less 1) by the name of a figure (``Comparison.table``).
+        figures: columns base, new, change (new over base, less 1), low and high (its interval, of latencies) by the
+            name of a figure (``Comparison.table``).
         differences: columns base, new by what differs (``Comparison.differences``).
         command: the command that repeats the comparison.
         by_users: the ratios at each count of virtual users; empty where there is just one.
@@ -95,18 +96,23 @@ def verdict_text(compared: Compared) -> str:
 
 
 def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:
-    """Both sides' figures and the change between them."""
-    head = ["figure", "base", "new", "change"]
+    """Both sides' figures and the change between them, with the intervals of latencies."""
+    head = ["figure", "base", "new", "change", "95 % interval"]
     rows = [
         [
             _named(str(name), metric),
             *(milliseconds(one) if _is_time(str(name)) else cell(one) for one in (base, new)),
             percent_of(change) if pd.notna(change) else cell(None),
+            f"{percent_of(low)} to {percent_of(high)}" if pd.notna(low) else "",
         ]
-        for name, base, new, change in figures[["base", "new", "change"]].itertuples()
+        for name, base, new, change, low, high in figures[["base", "new", "change", "low", "high"]].itertuples()
     ]
-    note = "Without intervals: a difference here may be noise, of percentiles above all."
-    return Table("Both sides, means over their runs", head, rows, [False, True, True, True], note=note)
+    note = (
+        "Without intervals: a difference here may be noise, of percentiles above all."
+        if figures["low"].isna().all()
+        else "The intervals hold together over all latencies; a change whose interval contains 0 may be noise."
+    )
+    return Table("Both sides, means over their runs", head, rows, [False, *[True] * 4], note=note)
 
 
 def users_table(by_users: pd.DataFrame, metric: Metric) -> list[Table]:

@@ -8,8 +8,10 @@ import pytest
 
 import hdbkit
 from hdbkit.api import connect, plan, sweep_result
+from hdbkit.api.connection import Connection
 from hdbkit.config import Load, SweepSpec
 from hdbkit.errors import ConfigErrors, InputError
+from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
 
 SPEC = SweepSpec(
@@ -61,3 +63,16 @@ def test_a_plan_reports_every_run_in_its_order(null_target: NullTarget) -> None:
     planned = plan(null_target(), spec, blocks=3)
     assert [one.number for one in planned.runs] == list(range(1, 13))
     assert all({one.configuration for one in planned.runs if one.block == b} == {0, 1, 2, 3} for b in (1, 2, 3))
+
+
+def test_values_that_the_host_cannot_hold_are_warned_of_before_a_sweep_starts(
+    null_target: NullTarget, command: HdbkitCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warned(_: Connection, settings: dict[str, tuple[str, ...]]) -> list[str]:
+        return [f"{name} is larger than the memory of the server's host" for name in settings]
+
+    monkeypatch.setattr(Connection, "memory_warnings", warned)
+    (tmp_path / "sweep.yaml").write_text("settings: {speed: ['1', '2']}\n")
+    said = command("sweep", null_target().url, tmp_path / "sweep.yaml")
+    assert said.code != 0, "the server is not ours"
+    assert "warning: speed is larger than the memory of the server's host" in " ".join(said.err.split())

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.by_operation import compared_by_operation
+from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import compared
 from hdbkit.analysis.sweep.by_operation import operation_verdicts
@@ -103,6 +103,44 @@ def test_a_rate_has_no_verdicts_on_operations() -> None:
     runs: Sequence[pd.DataFrame] = (sweep(), in_turn())
     assert operation_verdicts(runs[0], manifests(runs[0], {}), RATE).empty
     assert compared_by_operation(runs[1], manifests(runs[1], {}), RATE, compared(runs[1], RATE)).empty
+
+
+QUANTILES = {f"{name} {quantile}": noise for name in "abcde" for quantile, noise in (("p50", 0.01), ("p99", 0.08))}
+
+
+def latencies(runs: pd.DataFrame, change: float, seed: int = 1) -> pd.DataFrame:
+    """Quantiles of which the new side has ``change`` times the value, each with a noise of its own."""
+    draw = np.random.default_rng(seed)
+    factor = np.where(runs["is_new"], change, 1.0)
+    return pd.DataFrame(
+        {name: 1000 * factor * np.exp(draw.normal(0, noise, len(runs))) for name, noise in QUANTILES.items()},
+        index=runs["run_id"],
+    )
+
+
+def test_the_intervals_of_latencies_hold_together_and_are_changes_of_times() -> None:
+    covered = 0
+    for seed in range(40):
+        runs = in_turn(6)
+        found = compared_quantiles(runs, latencies(runs, 1.25, seed), compared(runs, RATE))
+        assert list(found.index) == list(QUANTILES)
+        covered += bool((found["low"] < 0.25).all() and (found["high"] > 0.25).all())
+    assert covered >= 36
+    widths = (found["high"] - found["low"]).groupby([name.split()[1] for name in found.index]).median()
+    assert widths["p50"] < 0.5 * widths["p99"]
+
+
+def test_a_latency_without_repetition_or_value_has_no_interval() -> None:
+    runs = in_turn(4)
+    values = latencies(runs, 1.0)
+    values.loc[values.index.str.startswith(NEW), "a p99"] = np.nan
+    values.loc[values.index[0], "b p99"] = 0.0
+    found = compared_quantiles(runs, values, compared(runs, RATE))
+    assert found["low"].isna().sum() == 1
+    assert np.isnan(found.loc["a p99", "high"])
+    once = runs.iloc[:2]
+    assert compared_quantiles(once, values, compared(once, RATE))["low"].isna().all()
+    assert compared_quantiles(runs, pd.DataFrame(index=runs["run_id"]), compared(runs, RATE)).empty
 
 
 def test_few_blocks_suffice_as_the_noise_of_all_operations_is_judged_together() -> None:

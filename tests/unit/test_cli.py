@@ -85,7 +85,7 @@ NO_COMMAND = {
     **dict.fromkeys(("Comparison.charts", "Result.charts", "SweepResult.charts", "overlay"), "reports show them"),
     **dict.fromkeys(("Profile.charts", "Profile.report"), "history --report"),
     "Connection.schema": "run and build say what is there",
-    "Connection.memory_warnings": "the Sweep panel shows them beside the values",
+    "Connection.memory_warnings": "sweep shows them before it starts",
     "Connection.problems": "sweep tells them before it starts",
     "Connection.settings": "an API of settings for notebooks; runs show --json has those of a run",
     **dict.fromkeys(("Running.live", "LiveView.tick", "LiveView.close"), "the lines of run and attach"),

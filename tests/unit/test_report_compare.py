@@ -17,7 +17,7 @@ from hdbkit.analysis.sweep.warnings import rate_warnings
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
-from hdbkit.report.compare_report import differences_table
+from hdbkit.report.compare_report import differences_table, figures_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import CheckLine
@@ -25,6 +25,7 @@ from hdbkit.results.sweep_folder import sweep_folder
 from hdbkit.sweep_plan import plan_sweep
 from tests.conftest import HdbkitCommand
 from tests.unit.every_chart import finished, open_loop
+from tests.unit.sweeps import RATE
 from tests.unit.test_report import MAX_BYTES, read
 
 
@@ -51,11 +52,23 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
     assert f"{found.ratio.sentence[1:]}." in text
     assert f"{found.basis[1:]}." in text
     assert f"{found.table.loc['metric_value', 'base']:,.0f}" in text
+    assert found.table.loc["new_order p95_us", ["low", "high"]].isna().all(), "no session is repeated"
     for words in ("new_order p95 (ms)", "mean of 2 runs", "not comparable to published results"):
         assert words in text
     assert re.findall(r'id="chart-(\w+)"', page) == ["users", "throughput", "latency"] == list(found.charts())
     assert reader.addresses == []
     assert len(page.encode()) < MAX_BYTES
+
+
+def test_the_table_of_both_sides_has_the_intervals_of_latencies() -> None:
+    rows = {"metric_value": (10, 11, 0.1, None, None), "read p95_us": (2000, 1500, -0.25, -0.4, -0.05)}
+    columns = ["base", "new", "change", "low", "high"]
+    figures = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    table = figures_table(figures.astype(float), RATE)
+    assert table.rows[1][0] == "read p95 (ms)"
+    assert [row[-1] for row in table.rows] == ["", "-40.0 % to -5.0 %"]
+    assert "hold together" in table.note
+    assert "Without intervals" in figures_table(figures.assign(low=float("nan")).astype(float), RATE).note
 
 
 def test_the_command_of_the_page_makes_the_same_page(root: Path, command: HdbkitCommand, monkeypatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.errors import InputError
+from hdbkit.errors import BuildFailed, HalfBuilt, InputError
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import SchemaPanel, Shared
 from hdbkit.widgets.panels.schema import BuildWatch
@@ -121,6 +122,29 @@ def test_a_missing_schema_is_built_by_the_button_and_not_by_a_command(null_panel
     null_panel.guarded(lambda: present_schema(target, null_panel.choice.spec))()
     assert "; press Build" in text_of(null_panel)
     assert "hdbkit build" not in text_of(null_panel).partition("<details>")[0]
+
+
+@pytest.mark.parametrize(
+    ("advice", "shown"),
+    [
+        (
+            "to resume, run: hdbkit build 'duckdb:////a, 1' --scale-factor 1; to remove it, run: hdbkit drop lab",
+            "to resume, press Build; to remove it, press Drop",
+        ),
+        (
+            "omit scale, or run: hdbkit drop lab --yes, then: hdbkit build lab",
+            "omit scale, or press Drop, then press Build",
+        ),
+        (
+            "run as an administrator in database lab: GRANT USAGE ON SCHEMA a TO b",
+            "run as an administrator in database lab: GRANT USAGE ON SCHEMA a TO b",
+        ),
+    ],
+)
+def test_advice_names_the_buttons_of_the_panel(null_panel: SchemaPanel, advice: str, shown: str) -> None:
+    for error in (HalfBuilt("it is incomplete", advice), BuildFailed("loading", "it stopped", advice)):
+        null_panel.fail(error)
+        assert f"{html.escape(shown)}</p>" in text_of(null_panel)
 
 
 def test_a_build_that_cannot_begin_shows_why_and_can_be_tried_again(panel: SchemaPanel) -> None:

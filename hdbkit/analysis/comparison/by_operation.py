@@ -1,14 +1,14 @@
-"""Two groups of runs against each other, operation by operation, where the metric is a mean over operations.
+"""Two groups of runs against each other, figure by figure: times of operations, and quantiles of latencies.
 
-What is replicated is the same as for the metric (``sides``). The noise of all operations is judged together
-(``statistics.moderation``), so that few blocks suffice. The intervals of all operations hold together: the error rate
-is divided by their number (Bonferroni).
+What is replicated is the same as for the metric (``sides``). The noise of all figures is judged together
+(``statistics.moderation``), so that few blocks suffice. The intervals of all figures hold together: the error rate is
+divided by their number (Bonferroni).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -20,10 +20,10 @@ from hdbkit.analysis.comparison.sides import Compared, judged_ratio, over_counts
 from hdbkit.analysis.run.executions import mean_times_s
 from hdbkit.analysis.statistics.moderation import judged_variances
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
-from hdbkit.config.metric import Metric
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.manifest import Manifest
 
-COLUMNS = ("operation", "base", "new", "ratio", "low", "high", "verdict", "sentence")
+_COLUMNS = ("figure", "base", "new", "ratio", "low", "high", "verdict", "sentence")
 _UNKNOWN = {"ratio": math.nan, "low": math.nan, "high": math.nan, "verdict": "undecided"}
 
 
@@ -45,16 +45,48 @@ def compared_by_operation(
         metric is no mean over operations.
     """
     times = mean_times_s(manifests) if metric.by_operation else pd.DataFrame()
-    metrics = {str(name): metric.of_operation(str(name)) for name in times}
-    values = {name: runs.assign(metric_value=runs["run_id"].map(times[name])) for name in metrics}
+    found = _compared_each(
+        runs, times, {str(name): metric.of_operation(str(name)) for name in times}, overall, confidence
+    )
+    return found.rename(columns={"figure": "operation"})
+
+
+def compared_quantiles(
+    runs: pd.DataFrame, latencies_us: pd.DataFrame, overall: Compared, confidence: float = 0.95
+) -> pd.DataFrame:
+    """The comparison of quantiles of latencies, whose sampling error within a run is part of the noise of runs.
+
+    Args:
+        runs: a row per run, as ``sessions.runs_of`` returns them.
+        latencies_us: by run id, a column for each quantile; NaN where a run has none.
+        overall: the comparison of the metric.
+        confidence: the probability that all intervals hold.
+
+    Returns:
+        By figure, the name of a column: ``low`` and ``high``, the relative change of the latency from base to new
+        (simultaneous; -0.2: 20 % less; NaN where nothing is replicated).
+    """
+    known = latencies_us.where(latencies_us > 0)
+    metrics = {
+        str(name): Metric(name="latency", title=str(name), unit="us", measure=Measure.QUANTILE) for name in known
+    }
+    found = _compared_each(runs, known, metrics, overall, confidence).set_index("figure")
+    return pd.DataFrame({"low": 1 / found["high"] - 1, "high": 1 / found["low"] - 1})
+
+
+def _compared_each(
+    runs: pd.DataFrame, figures: pd.DataFrame, metrics: Mapping[str, Metric], overall: Compared, confidence: float
+) -> pd.DataFrame:
+    """The comparison of each column of ``figures``, which are by run id."""
+    values = {name: runs.assign(metric_value=runs["run_id"].map(figures[name])) for name in metrics}
     known = {name: found.dropna(subset=["metric_value"]) for name, found in values.items()}
     both = {name: scored(found, metrics[name]) for name, found in known.items() if {BASE, NEW} <= set(found["side"])}
     samples = _moderated({name: over_counts(replication(found)) for name, found in both.items()})
-    level = 1 - (1 - confidence) / max(len(times.columns), 1)
+    level = 1 - (1 - confidence) / max(len(metrics), 1)
     rows = []
     for name, found in known.items():
         means = np.exp(np.log(found["metric_value"]).groupby(found["side"]).mean())
-        head = {"operation": name, BASE: means.get(BASE, math.nan), NEW: means.get(NEW, math.nan)}
+        head = {"figure": name, BASE: means.get(BASE, math.nan), NEW: means.get(NEW, math.nan)}
         if name in both:
             plain = both[name].groupby("side")["score"].mean()
             estimate, half = _contrast(samples[name], float(plain[NEW] - plain[BASE]), level)
@@ -64,7 +96,7 @@ def compared_by_operation(
             lacking = " or ".join(side for side in (BASE, NEW) if side not in set(found["side"]))
             why = f"undecided: no run of {lacking} completed {name}"
             rows.append(head | _UNKNOWN | {"sentence": why})
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(_COLUMNS))
 
 
 def _contrast(samples: Sequence[Sample], plain: float, level: float) -> tuple[float, float]:

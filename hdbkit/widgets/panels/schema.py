@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import re
 import time
 from collections.abc import Callable
 from threading import Event
@@ -25,7 +26,6 @@ from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
 from hdbkit.workloads import workload
-from hdbkit.workloads.commands import build_command
 from hdbkit.workloads.present import schema_place
 
 MARKS = {True: "pass", False: "FAIL", None: "unknown"}
@@ -280,11 +280,12 @@ class SchemaPanel(Panel):
             one.disabled = off
 
     def fail(self, error: BaseException, *, focus: bool = True) -> None:
-        """Show an error; where its advice is the command that builds the schema, the button Build is meant here."""
-        target = self.shared.target
-        if isinstance(error, SchemaProblem) and target is not None:
-            command = build_command(target, self.choice.spec)
-            error = type(error)(error.reason, error.advice.replace(f"run: {command}", "press Build"))
+        """Show an error; where its advice is a command that builds or drops, the button is meant here."""
+        trace = error.__traceback__
+        if isinstance(error, SchemaProblem):
+            error = type(error)(error.reason, _with_buttons(error.advice)).with_traceback(trace)
+        elif isinstance(error, BuildFailed):
+            error = BuildFailed(error.step, error.reason, _with_buttons(error.advice)).with_traceback(trace)
         super().fail(error, focus=focus)
 
     def _connect(self, target: Target) -> api.Connection:
@@ -295,6 +296,14 @@ class SchemaPanel(Panel):
         if target is None:
             raise InputError("no target is chosen; choose one in the Target panel, or set shared.target")
         return target
+
+
+def _with_buttons(advice: str) -> str:
+    """Advice with the names of this panel's buttons in place of commands."""
+    for command, label in (("build", "Build"), ("drop", "Drop")):
+        whole = rf"hdbkit {command} .*?(?=, then|; |$)"
+        advice = re.sub(rf"then: {whole}", f"then press {label}", re.sub(rf"run: {whole}", f"press {label}", advice))
+    return advice
 
 
 def _has_reference(spec: WorkloadSpec) -> bool:
