@@ -19,6 +19,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.widgets import MaxRatePanel
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import DETAILS, figures, write_run
 
@@ -76,6 +77,21 @@ def test_the_highest_rate_is_found_reported_and_found_again_from_its_runs(
     Result(RunFolder(hdbkit.result(made[-1]).folder.path)).remove()
     assert command(*typed).json["rate"] == found["rate"]
     assert len(made) == first + 1
+
+
+def test_the_panel_shows_the_runs_the_answer_and_the_chart(made: list[str]) -> None:
+    panel = MaxRatePanel(target="nulldb:///x", load=Load(virtual_users=4))
+    with pytest.raises(InputError, match="no search was started here"):
+        panel.wait()
+    panel.limit.value, panel.blocks.value = "p95=20ms", 3
+    panel.start()
+    found = panel.wait()
+    assert found.answer in panel.outcome.value
+    assert panel.charts.value.count("<figure") == 1
+    assert panel.runs.value.count("<li>") == len(made) == panel.shared.finished
+    assert "blocks=3, label=" in panel._call.value.replace("&#x27;", "'")
+    assert panel.report.box.layout.display == ""
+    panel.close()
 
 
 def test_each_run_has_a_schedule_of_its_own(made: list[str]) -> None:

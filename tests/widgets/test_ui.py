@@ -57,9 +57,9 @@ def open_tab(bench: Workbench) -> Panel:
 
 
 def test_the_panels_are_tabs_and_share_one_target(bench: Workbench, null_target: Target) -> None:
-    assert list(bench.tabs.titles) == ["Target", "Schema", "Run", "Sweep", "Compare", "Runs"]
+    assert list(bench.tabs.titles) == ["Target", "Schema", "Run", "Highest rate", "Sweep", "Compare", "Runs"]
     bench.target.given.value = null_target.url
-    assert [panel.shared.target for panel in bench.panels] == [null_target] * 6
+    assert [panel.shared.target for panel in bench.panels] == [null_target] * 7
 
 
 def test_it_can_begin_with_a_target(null_target: Target) -> None:

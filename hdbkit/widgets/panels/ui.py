@@ -12,6 +12,7 @@ import ipywidgets
 from hdbkit import api
 from hdbkit.config import Target
 from hdbkit.widgets.panels.compare import ComparePanel
+from hdbkit.widgets.panels.max_rate import MaxRatePanel
 from hdbkit.widgets.panels.run import RunPanel
 from hdbkit.widgets.panels.runs import RunsPanel
 from hdbkit.widgets.panels.schema import SchemaPanel
@@ -27,7 +28,7 @@ _NEWEST: dict[tuple[Path, Path], Workbench] = {}
 
 
 class Workbench(Panel):
-    """The six panels in tabs; they share target, workload, schema and the newest run."""
+    """The seven panels in tabs; they share target, workload, schema and the newest run."""
 
     title: ClassVar[str] = "hdbkit"
 
@@ -36,10 +37,12 @@ class Workbench(Panel):
         self.target = TargetPanel(self.shared)
         self.schema = SchemaPanel(self.shared)
         self.run = RunPanel(self.shared)
+        self.max_rate = MaxRatePanel(self.shared)
         self.sweep = SweepPanel(self.shared)
         self.compare = ComparePanel(self.shared)
         self.runs = RunsPanel(self.shared)
-        self.panels: list[Panel] = [self.target, self.schema, self.run, self.sweep, self.compare, self.runs]
+        work: list[Panel] = [self.run, self.max_rate, self.sweep]
+        self.panels: list[Panel] = [self.target, self.schema, *work, self.compare, self.runs]
         for panel in self.panels:
             panel.header.layout.display = "none"
             panel.slot = self.slot  # what a panel keeps for the notebook is kept where it is shown
@@ -93,7 +96,7 @@ class Workbench(Panel):
 
 
 def ui(target: Target | str | None = None, *, workspace: Workspace | None = None) -> Workbench:
-    """All panels in one cell: target, schema, run, sweep, compare and runs; runs in progress can be attached.
+    """All panels in one cell, in tabs; runs in progress can be attached.
 
     Only the newest one of a workspace lists runs in progress, so that running the cell again leaves no work behind.
 

@@ -1,0 +1,209 @@
+"""The panel of ``find_max``: the highest rate of an open loop that keeps a limit, its progress, chart and report.
+
+Each run takes place in processes of its own, the search in the kernel; when that ends, a search with the
+same label continues it.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import threading
+from pathlib import Path
+from typing import ClassVar
+
+import ipywidgets
+
+from hdbkit import api
+from hdbkit.api.alternating import new_label
+from hdbkit.api.max_rate import DEFAULT_BLOCKS
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.errors import InputError
+from hdbkit.report.tables import number
+from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.links import ReportLink
+from hdbkit.widgets.parts.load_form import LoadForm
+from hdbkit.widgets.parts.phases import DefaultPhases
+from hdbkit.widgets.parts.pictures import charts_html
+from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
+from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
+from hdbkit.workloads import specification
+
+_STOPPED = "the search was stopped; Search with the same label continues it"
+
+
+class MaxRatePanel(Panel):
+    """Choose a limit on the response time and a load, and search for the highest rate that keeps it.
+
+    The arguments are those of ``RunPanel``. ``start()`` and ``wait()`` do what the buttons do.
+
+    Example:
+        >>> hdbkit.widgets.MaxRatePanel(target="lab", load=hdbkit.Load(virtual_users=50))  # doctest: +SKIP
+    """
+
+    title: ClassVar[str] = "Highest rate"
+
+    def __init__(
+        self,
+        shared: Shared | None = None,
+        *,
+        target: Target | str | None = None,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+    ) -> None:
+        super().__init__(shared)
+        if target is not None:
+            self.shared.target = self.workspace.target(target)
+        if workload is not None:
+            self.shared.workload = specification(workload).identity
+        self.choice = WorkloadChoice(self.shared, self.guarded)
+        self.form = LoadForm(load or Load(), self.choice.spec)
+        self._phases = DefaultPhases(Load()) if load is None else None
+        self.limit = ipywidgets.Text("p95=20ms", description="Limit", continuous_update=False)
+        self.blocks = ipywidgets.BoundedIntText(DEFAULT_BLOCKS, min=2, max=100, description="Blocks")
+        self.search = button("Search", self.guarded(self.start), style="primary")
+        self.stop = button("Stop", self.guarded(self._stop), hint="stop the present run and the search")
+        self.stop.disabled = True
+        self.runs, self.outcome, self.charts = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
+        self.report = ReportLink(self)
+        self.body.children = [
+            self.choice.box,
+            row(self.limit, self.blocks),
+            self.form.widget,
+            row(self.search, self.stop),
+        ]
+        self.show_below(self.outcome, self.report.box, self.charts, self.runs)
+        self.result: api.MaxRate | None = None
+        self._running: api.Running | None = None
+        self._stopping = False
+        self._lines: list[str] = []
+        self._failure: BaseException | None = None
+        self._idle = threading.Event()
+        self._idle.set()
+        for field in (self.limit, self.blocks):
+            field.observe(self.guarded(self._show_call), "value")
+        self.form.observe(self.guarded(self._show_call))
+        self.shared.observe(self.guarded(self._use_target), ["target"])
+        self.shared.observe(self.guarded(self._use_workload), ["workload"])
+        self._use_target()
+
+    def start(self) -> None:
+        """Start or continue a search, as the button does. Raises ``InputError`` during another one."""
+        target, limit, load, workload = self.shared.target, self.limit.value, self.form.load(), self.choice.spec
+        if target is None:
+            raise InputError("no target is chosen; choose one in the Target panel, or pass MaxRatePanel(target=...)")
+        if not self._idle.is_set():
+            raise InputError("a search is in progress in this panel; stop it first, or open another panel")
+        label = self.form.label.value.strip() or new_label("find-max")
+        self.form.label.value = label  # with it, a search that is stopped continues
+        self._idle.clear()
+        self._stopping, self._running, self._failure, self.result = False, None, None, None
+        self._lines = []
+        self.search.disabled, self.stop.disabled = True, False
+        self.runs.value = self.outcome.value = self.charts.value = ""
+        self.report.hide()
+        self.say("checking the target and its schema ...")
+
+        def work() -> None:
+            try:
+                self._show(
+                    api.find_max(
+                        target, limit, workload, load, blocks=self.blocks.value, label=label,
+                        watch=self._run_ended, watch_run=self._look, workspace=self.workspace,
+                    )
+                )  # fmt: skip
+            except (Exception, KeyboardInterrupt) as error:
+                self._ended(error)
+            finally:
+                self.search.disabled, self.stop.disabled = False, True
+                self._idle.set()
+
+        self.in_background(work)
+
+    def wait(self) -> api.MaxRate:
+        """Wait for the end of the search; its result. Raises its error; ``InputError`` if it was stopped."""
+        self._idle.wait()
+        if self._failure is not None:
+            raise self._failure
+        if self.result is None:
+            raise InputError("no search was started here; call start() first")
+        return self.result
+
+    def close(self) -> None:
+        """Stop the search; the present run is stopped with it."""
+        super().close()
+        if not self._idle.is_set():
+            self._stop()
+
+    def _stop(self) -> None:
+        self._stopping = True
+        self.stop.disabled = True
+        self.say("stopping ...")
+        if self._running is not None:
+            self._running.stop()
+
+    def _look(self, running: api.Running) -> None:
+        """Called several times per second with the present run."""
+        if self._running is None or running.run_id != self._running.run_id:
+            self._running = running
+            if self._stopping:
+                running.stop()
+        if not self._stopping:
+            rate = running.manifest.plan["load"]["rate"]
+            at = "in a closed loop" if rate is None else f"at {number(rate)} per second"
+            self.say(f"run {len(self._lines) + 1} {at}: {running.status.value}")
+
+    def _run_ended(self, run: api.MaxRateRun) -> None:
+        """Called after each run."""
+        self._running = None
+        if run.rate is None:
+            text = "closed loop: the users reach the maximum from which the search begins"
+        else:
+            held = "within the limit" if run.within else "beyond the limit"
+            place = f"block {run.block}" if run.block else "search"
+            value = "none" if math.isnan(run.value_ms) else f"{number(run.value_ms)} ms"
+            text = f"{place}: {number(run.rate)} per second, {run.limit.quantile} {value}, {held}"
+        self._lines.append(text if run.measured else f"{text} (kept)")
+        items = "".join(f"<li>{html.escape(line)}</li>" for line in self._lines)
+        self.runs.value = f"<details open><summary>Runs</summary><ol>{items}</ol></details>"
+        self.shared.finished += 1
+        if self._stopping:
+            raise KeyboardInterrupt
+
+    def _ended(self, error: BaseException) -> None:
+        """The search ended without a result: stopped here, by whoever stopped its run, or by an error."""
+        stopped = self._stopping or isinstance(error, KeyboardInterrupt)
+        self._failure = InputError(_STOPPED) if stopped else error
+        self.say(_STOPPED if stopped else "")
+        if not stopped:
+            self.fail(error)
+
+    def _show(self, found: api.MaxRate) -> None:
+        card, charts = f"<p><b>{html.escape(found.answer)}</b></p>", [*found.charts().values()]
+        self.outcome.value, self.charts.value = card, charts_html(charts)
+        self.report.show(found.report)
+        self.keep(card, charts[0].image("png", title=True, dpi=110))
+        self.result = found
+        self.say(f"done: {len(self._lines)} runs with the label {found.label}")
+
+    def _show_call(self) -> None:
+        self.show_call("")  # there is none while a value is wrong
+        label = self.form.label.value.strip()
+        found = call_code(
+            "hdbkit.find_max", target_code(self.shared.target, self.workspace), repr(self.limit.value),
+            workload_code(self.choice.spec), "load=load",
+            f"blocks={self.blocks.value}" if self.blocks.value != DEFAULT_BLOCKS else "",
+            f"label={label!r}" if label else "", workspace=self.workspace,
+        )  # fmt: skip
+        load = f"load = hdbkit.Load({self.form.code()})"
+        self.show_call(f"{first_lines(self.workspace)}{load}\nfound = {found}\nfound.answer")
+
+    def _use_target(self) -> None:
+        if self._phases is not None:
+            self._phases.use(self.shared.target, *(self.form.fields[name] for name in ("rampup_s", "duration_s")))
+        self._show_call()
+
+    def _use_workload(self) -> None:
+        self.form.use(self.choice.spec)
+        self._show_call()
