@@ -1,0 +1,89 @@
+"""Files for containers and systemd: what they name exists, and the commands in them are commands of hdbkit."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from hdbkit.config import Target
+from hdbkit.databases import kinds
+from hdbkit.workspace import Workspace
+from tests.architecture.source_tree import ROOT
+from tests.conftest import HdbkitCommand
+
+CONTAINER = ROOT / "runners" / "container"
+UNITS = sorted((ROOT / "runners" / "systemd").glob("*.service"))
+CONTAINERFILE = (CONTAINER / "Containerfile").read_text(encoding="utf-8")
+COMPOSE = yaml.safe_load((CONTAINER / "compose.yaml").read_text(encoding="utf-8"))
+WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "images.yml").read_text(encoding="utf-8"))
+EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
+
+
+def chosen(extras: str) -> set[str]:
+    return set(extras.split(","))
+
+
+def test_the_image_is_made_of_files_and_extras_that_exist() -> None:
+    copied = [
+        word
+        for line in re.findall(r"^COPY (?!--from)(.*) \S+$", CONTAINERFILE, re.MULTILINE)
+        for word in line.split()
+    ]
+    assert "hdbkit" in copied
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    (extras,) = re.findall(r"^ARG EXTRAS=(\S+)$", CONTAINERFILE, re.MULTILINE)
+    images = [one["extras"] for one in WORKFLOW["jobs"]["image"]["strategy"]["matrix"]["include"] if "extras" in one]
+    for found in (extras, *images):
+        assert chosen(found) <= EXTRAS
+    assert {one for found in images for one in chosen(found)} <= chosen(extras), "the full image has every driver"
+
+
+def test_the_image_runs_without_root() -> None:
+    users = re.findall(r"^USER (\S+)$", CONTAINERFILE, re.MULTILINE)
+    assert users == ["10001"]
+    assert COMPOSE["services"]["hdbkit"]["read_only"] is True
+
+
+def test_the_services_of_compose_are_there_and_have_targets() -> None:
+    services = COMPOSE["services"]
+    for name, one in services.items():
+        extended = one.get("extends")
+        if extended:
+            other = yaml.safe_load((CONTAINER / extended["file"]).read_text(encoding="utf-8"))
+            assert extended["service"] in other["services"], name
+        else:
+            assert one.get("image"), name
+    targets = yaml.safe_load((CONTAINER / "targets.yaml").read_text(encoding="utf-8"))
+    place = Workspace(targets=CONTAINER / "targets.yaml")
+    for name in targets:
+        found = place.target(name)
+        assert isinstance(found, Target)
+        assert found.kind in kinds()
+        assert found.host in services
+        assert found.password is None
+
+
+def test_its_command_is_one_of_hdbkit(command: HdbkitCommand) -> None:
+    assert command(*COMPOSE["services"]["hdbkit"]["command"], "--help").code == 0
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+def test_a_unit_starts_a_command_of_hdbkit(path: Path, command: HdbkitCommand) -> None:
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read(path)
+    program, *words = shlex.split(unit["Service"]["ExecStart"])
+    assert program == "/opt/hdbkit/bin/hdbkit"
+    assert command(*words, "--help").code == 0
+    assert unit["Install"]["WantedBy"]
+
+
+def test_the_service_leaves_its_jobs_alone_when_it_is_restarted() -> None:
+    text = (ROOT / "runners" / "systemd" / "hdbkit-serve.service").read_text(encoding="utf-8")
+    assert "\nKillMode=process\n" in text
