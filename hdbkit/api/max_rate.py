@@ -211,6 +211,9 @@ def find_max(
     base = workload_of(spec).load(load or default_load(at))
     if workload_of(spec).one_by_one:
         raise InputError(f"users of {workload_of(spec).title} execute a list, at no rate; use another workload")
+    for option in ("steps", "keying_and_thinking"):
+        if getattr(base, option):
+            raise InputError(f"find-max sets the rate of each run itself; omit {option}")
     workload_of(spec).load(base.with_(rate=base.rate or 1.0))  # a load without a rate of its own is an error now
     if base.iterations or base.latency_limit_ms:
         raise InputError("find-max needs whole windows and all operations; omit iterations and latency_limit_ms")

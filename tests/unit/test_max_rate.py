@@ -108,10 +108,12 @@ def test_each_run_has_a_schedule_of_its_own(made: list[str]) -> None:
     [
         ("95=20ms", Load(), "write a quantile .* such as p95=20ms"),
         ("p95=20", Load(), "a time with its unit"),
-        ("p95=0ms", Load(), "must be above 0"),
+        ("p95=0ms", Load(), "must be from 1 us to 1 d"),
+        ("p95=1e400ms", Load(), "must be from 1 us to 1 d"),
+        ("p95=2d", Load(), "must be from 1 us to 1 d"),
         ("p95=20ms", Load(iterations=5), "omit iterations and latency_limit_ms"),
-        ("p95=20ms", Load(steps="5 s at 10/s"), "omit rate"),
-        ("p95=20ms", Load(keying_and_thinking=True), "exclude each other"),
+        ("p95=20ms", Load(steps="5 s at 10/s"), "sets the rate of each run itself; omit steps"),
+        ("p95=20ms", Load(keying_and_thinking=True), "omit keying_and_thinking"),
     ],
 )
 def test_what_cannot_be_searched_is_one_sentence(made: list[str], limit: str, load: Load, sentence: str) -> None:

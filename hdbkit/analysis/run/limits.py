@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.schedule import kept_its_rate
@@ -19,6 +20,7 @@ from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
 
 _SATURATED = math.log(2)
+_MIN_S, _MAX_S = Fraction(1, 10**6), 86_400
 _WRITTEN = re.compile(r"\s*(\w+)\s*=\s*(.+)")
 
 
@@ -39,8 +41,8 @@ class Limit:
                 f"'{text}' is not a limit on latency; write a quantile ({', '.join(QUANTILES)}) and a time with its "
                 f"unit ({', '.join(TIMES)}), such as p95=20ms"
             )
-        if time.amount <= 0:
-            raise InputError(f"the limit '{text}' must be above 0")
+        if not _MIN_S <= time.amount <= _MAX_S:
+            raise InputError(f"the limit '{text}' must be from 1 us to 1 d")
         return cls(found[1], float(1000 * time.amount))
 
     @property
