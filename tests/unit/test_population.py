@@ -304,6 +304,7 @@ def test_a_population_is_the_one_that_was_published() -> None:
 def test_constants_of_load_and_run_differ_as_clause_2_1_6_1_wants() -> None:
     for seed in range(300):
         constants = Constants.of(seed, seed % 7)
+        assert Constants.of(seed, seed % 7) is constants, "a login for each operation does not derive them again"
         delta = abs(constants.last - constants.last_of_load)
         assert 65 <= delta <= 119
         assert delta not in (96, 112)

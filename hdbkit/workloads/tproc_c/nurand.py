@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -30,6 +31,7 @@ class Constants:
     item: int
 
     @classmethod
+    @lru_cache(maxsize=16)  # a user that logs in for each operation asks each time
     def of(cls, spec_seed: int, load_seed: int) -> Constants:
         """Derive the constant of the population from its seed, and those of the run from both seeds."""
         last_of_load = load_constant(spec_seed)
