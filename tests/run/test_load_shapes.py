@@ -141,7 +141,7 @@ def test_logins_are_paced(null_target: NullTarget) -> None:
     target = null_target()
     result = hdbkit.run(target, load=load)
     files = (State(target).folder / "totals").glob("*.bin")
-    logins_s = sorted(int(one.stem.partition("-")[2]) / 1e9 for one in files)
+    _, *logins_s = sorted(int(one.stem.partition("-")[2]) / 1e9 for one in files)  # the first is of the check before
     assert len(logins_s) == 5
     assert logins_s[-1] - logins_s[0] > 1, "2 s, less the time that the first process needs to begin"
     begun = {event.status: event.at for event in result.manifest.history}
