@@ -27,6 +27,7 @@ BENCHES = (
     "redis",
     "tproc_h",
     "sessions",
+    "open_loop",
     "watched",
     "report_page",
 )
