@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import plotly.graph_objects as go
 
+from hdbkit.charts.script import CONFIG
 from hdbkit.config.metric import Better, Metric
 
 
@@ -107,6 +108,24 @@ def log_axis(values: Iterable[float]) -> dict[str, Any]:
     return {"type": "log", "range": bounds, "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
 
 
+class PlainFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
+    """plotly's figure, without its logo and its buttons that lead to another host, unless a caller wants them."""
+
+    def show(self, *args: Any, **options: Any) -> None:
+        """Show it with plotly's default renderer."""
+        super().show(*args, **{"config": CONFIG, **options})
+
+    def _ipython_display_(self) -> None:
+        self.show()
+
+    def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
+        return super()._repr_mimebundle_(*args, **{"config": CONFIG, **options})
+
+    def to_html(self, *args: Any, **options: Any) -> str:
+        """Give the figure as HTML."""
+        return str(super().to_html(*args, **{"config": CONFIG, **options}))
+
+
 def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
     """An empty figure with titled axes, on a transparent ground."""
     titled = {"color": colour("muted"), "size": 13}
@@ -132,7 +151,7 @@ def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
         "xaxis": {**axis, "title": {"text": x, "font": titled}},
         "yaxis": {**axis, "title": {"text": y, "font": titled}},
     }
-    return go.Figure(layout=base).update_layout(**layout)
+    return PlainFigure(layout=base).update_layout(**layout)
 
 
 def inverted_css(selector: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.io as pio
 import pytest
 
 from hdbkit.analysis.run.summary import summarize
@@ -101,6 +103,21 @@ def test_no_button_of_a_chart_leads_to_another_host(of_run: list[Chart]) -> None
     drawing, _ = of_run[0].in_notebook()
     assert drawing["application/vnd.plotly.v1+json"]["config"] == script.CONFIG
     assert all(chart.figure.layout.modebar.remove == ("sendChartToCloud",) for chart in of_run)
+
+
+def test_a_figure_that_a_notebook_shows_by_itself_has_no_link_to_another_host(
+    of_run: list[Chart], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr(pio.renderers, "default", "plotly_mimetype")
+    monkeypatch.setattr(pio, "show", lambda _, **options: shown.append(options["config"]))
+    for chart in of_run:
+        chart.figure.show()
+        chart.figure._ipython_display_()
+        drawn = chart.figure._repr_mimebundle_()["application/vnd.plotly.v1+json"]
+        assert drawn["config"]["displaylogo"] is False
+        assert '"displaylogo": false' in chart.figure.to_html(include_plotlyjs=False)
+    assert shown == [script.CONFIG] * 2 * len(of_run)
 
 
 def test_throughput_counts_the_committed_orders_of_each_second(run: Synthetic) -> None:
