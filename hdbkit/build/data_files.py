@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.extensible import has_mark
@@ -135,6 +137,12 @@ class DataFiles:
     def _path(self, table: str, chunk: int) -> Path:
         return self.folder / f"{table}.{chunk}.{self.head['format']}"
 
+    def remove_drafts(self, chunks: Iterable[int]) -> None:
+        """Remove what a process that was ended left of chunks."""
+        for number in chunks:
+            for path in self.folder.glob(f".*.{number}.{self.head['format']}.*"):
+                path.unlink(missing_ok=True)
+
     def write_chunk(self, number: int) -> tuple[int, int]:
         """Write the files of a chunk, then its note; return its rows and bytes. Raises ``OSError``."""
         from hdbkit.build.formats import writer
@@ -200,7 +208,7 @@ def write_population(
             rows, size_bytes = rows + more_rows, size_bytes + more_bytes
             if progress:
                 progress(done, len(wanted), rows)
-    except (OSError, BrokenProcessPool) as error:
+    except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or "a process ended unexpectedly"
         raise InputError(
             f"the files in {folder} cannot be written: {reason}; complete chunks are kept, the same command continues"
@@ -209,15 +217,49 @@ def write_population(
 
 
 def _written(found: DataFiles, chunks: Sequence[int], processes: int) -> Iterator[tuple[int, int]]:
-    """Rows and bytes of each chunk, as processes complete them; they end with this one."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max(1, min(processes, len(chunks))), context, die_with_parent, (os.getpid(),)) as pool:
-        try:
-            for done in as_completed([pool.submit(found.write_chunk, one) for one in chunks]):
-                yield done.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    """Rows and bytes of each chunk, as processes complete them; they end with this one, and leave no drafts.
+
+    Raises ``OSError`` or ``InputError`` of a process, and ``EOFError`` if one ended unexpectedly.
+    """
+    context, waiting = multiprocessing.get_context("spawn"), iter(chunks)
+    busy: dict[Connection, SpawnProcess] = {}
+    try:
+        for number in islice(waiting, processes):
+            ours, theirs = context.Pipe()
+            busy[ours] = context.Process(target=_work, args=(found, theirs, os.getpid()), daemon=True)
+            busy[ours].start()
+            theirs.close()
+            ours.send(number)
+        while busy:
+            for pipe in cast("list[Connection]", wait(list(busy))):
+                done = pipe.recv()
+                if isinstance(done, Exception):
+                    raise done
+                yield done
+                following = next(waiting, None)
+                if following is not None:
+                    pipe.send(following)
+                    continue
+                pipe.close()
+                busy.pop(pipe).join()
+    finally:
+        for process in busy.values():
+            process.terminate()
+            process.join()
+        found.remove_drafts(chunks)
+
+
+def _work(found: DataFiles, pipe: Connection, parent: int) -> None:
+    """Write the chunks that are asked for, in a process of its own; whoever started it ends it, not Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent(parent)
+    with suppress(EOFError, ConnectionError):
+        while True:
+            number = pipe.recv()
+            try:
+                pipe.send(found.write_chunk(number))
+            except (InputError, OSError) as error:
+                pipe.send(error)
 
 
 def _begin(folder: Path, head: dict[str, Any], spec: WorkloadSpec) -> DataFiles:

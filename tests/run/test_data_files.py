@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,6 +102,26 @@ def test_what_was_interrupted_continues_and_complete_chunks_are_kept(copied: Pat
     assert (again.kept, again.rows) == (1, 100_010)
     assert (copied / "chunk-1.json").stat().st_mtime_ns == before
     assert not [one.name for one in copied.iterdir() if one.name.startswith(".")]
+
+
+def ended(*_: object) -> None:
+    """A process that the kernel ends."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_killed_process_left_is_removed(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (copied / "chunk-2.json").unlink()
+    left, others = copied / ".pgbench_accounts.2.csv.123", copied / ".pgbench_accounts.1.csv.123"
+    for path in (left, others):
+        path.write_text("1,2")
+    with monkeypatch.context() as patch:
+        patch.setattr(data_files, "_work", ended)
+        with pytest.raises(
+            InputError, match="cannot be written: a process ended unexpectedly; complete chunks are k"
+        ):
+            api.datagen(TPCB, copied, chunks=2)
+    assert (left.exists(), others.exists()) == (False, True), "another host may be writing the other chunk"
+    assert api.datagen(TPCB, copied, chunks=2).kept == 1
 
 
 def test_each_of_several_hosts_writes_its_chunks(tmp_path: Path) -> None:
