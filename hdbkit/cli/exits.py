@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from hdbkit.errors import HdbkitError, InputError, ServerDown
 
@@ -29,6 +30,17 @@ class Exit(IntEnum):
 
 USAGE: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """A wrong command line. Some versions of typer bring their own click, others import it."""
+
+
+class Interruptible(TyperGroup):
+    """The program's commands. typer would end with a code alone when a command is interrupted."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Execute the command; an interrupt is reported by ``guarded``."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
 
 
 def guarded(command: Callable[[], object]) -> int:

@@ -25,12 +25,13 @@ from hdbkit.cli import (
     serving,
     show,
 )
-from hdbkit.cli.exits import guarded
+from hdbkit.cli.exits import Interruptible, guarded
 from hdbkit.errors import InputError
 from hdbkit.files import is_utf8
 
 app = typer.Typer(
     name="hdbkit",
+    cls=Interruptible,
     epilog="Start with: hdbkit demo --quick. For options and examples of a command: hdbkit COMMAND --help",
     no_args_is_help=True,
     rich_markup_mode=None,

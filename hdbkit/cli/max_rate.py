@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 
 from hdbkit import api
 from hdbkit.api import documents
+from hdbkit.api.alternating import new_label
 from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.cli import show
 from hdbkit.cli.exits import stopped_like_ctrl_c
@@ -17,8 +20,10 @@ from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import RunLines
 from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
 from hdbkit.config import Load, read_params
+from hdbkit.errors import RunFailed
 from hdbkit.workloads import specification
 
+_HINT = "  to continue: the same command with --label {label}"
 _EXAMPLE = "Example: hdbkit find-max lab --limit p95=20ms -u 50 --rampup-s 10 --duration-s 60"
 
 
@@ -51,7 +56,8 @@ def find_max(
     values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
     load = Load(**{**values, **given}) if values or given else None
     spec = specification(workload, **fields) if workload is not None or fields else None
-    with RunLines() as lines:
+    label = label or new_label("find-max")
+    with RunLines() as lines, _continued(label):
         found = api.find_max(
             target,
             limit,
@@ -71,6 +77,16 @@ def find_max(
     show.console.print(f"report: {report}", markup=False)
 
 
+@contextmanager
+def _continued(label: str) -> Iterator[None]:
+    """When a search is stopped, or fails: how to continue it."""
+    try:
+        yield
+    except (KeyboardInterrupt, RunFailed):
+        show.notes.print(_HINT.format(label=label), markup=False)
+        raise
+
+
 class _Lines:
     """A line for each finished run, and before the first how to continue."""
 
@@ -80,7 +96,7 @@ class _Lines:
     def __call__(self, run: api.MaxRateRun) -> None:
         """Print the run."""
         if not self._number:
-            show.notes.print(f"  to continue: the same command with --label {run.label}", markup=False)
+            show.notes.print(_HINT.format(label=run.label), markup=False)
         self._number += 1
         stage = f"block {run.block}" if run.block else "search"
         if run.rate is None:

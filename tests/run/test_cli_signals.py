@@ -80,6 +80,17 @@ def test_an_interrupt_of_run_closes_the_window_and_keeps_the_result(null_target:
     assert reported["result"]["metric_value"] > 0
 
 
+def test_an_interrupt_of_find_max_says_how_to_continue(null_target: NullTarget) -> None:
+    search = start("find-max", null_target(latency_us=1000).url, "--limit", "p95=50ms", *LONG)
+    running = measuring()
+    search.send_signal(signal.SIGINT)
+    _, said = search.communicate(timeout=60)
+    assert search.returncode == 130
+    assert f"to continue: the same command with --label {running.manifest.plan['label']}\n" in said
+    assert said.endswith("hdbkit: stopped; finished work is kept\n")
+    assert running.status is Status.STOPPED
+
+
 def test_a_second_interrupt_does_not_wait_for_the_clients(null_target: NullTarget) -> None:
     program = start("run", null_target(latency_us=3_600_000_000).url, *LONG, "--json")
     running = measuring()
