@@ -209,7 +209,8 @@ def write_population(
             if progress:
                 progress(done, len(wanted), rows)
     except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or "a process ended unexpectedly"
+        ended = isinstance(error, EOFError | ConnectionError)
+        reason = "a process ended unexpectedly" if ended else getattr(error, "strerror", None) or str(error)
         raise InputError(
             f"the files in {folder} cannot be written: {reason}; complete chunks are kept, the same command continues"
         ) from None
@@ -219,7 +220,7 @@ def write_population(
 def _written(found: DataFiles, chunks: Sequence[int], processes: int) -> Iterator[tuple[int, int]]:
     """Rows and bytes of each chunk, as processes complete them; they end with this one, and leave no drafts.
 
-    Raises ``OSError`` or ``InputError`` of a process, and ``EOFError`` if one ended unexpectedly.
+    Raises ``OSError`` or ``InputError`` of a process; ``EOFError`` or ``ConnectionError`` if one ended unexpectedly.
     """
     context, waiting = multiprocessing.get_context("spawn"), iter(chunks)
     busy: dict[Connection, SpawnProcess] = {}

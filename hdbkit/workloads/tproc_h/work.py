@@ -18,7 +18,7 @@ Counts = tuple[int | None, ...]
 class Work:
     """The work of the operations of a session, one after the other.
 
-    A session that is ``alone`` is told by the counters of the whole server, which know more; others by their own.
+    The work of a session that is ``alone`` is read from the counters of the whole server, which know more; that of others from their own.
     What the question itself reads is subtracted. A server that cannot say anything is asked no more.
     """
 
