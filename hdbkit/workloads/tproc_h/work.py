@@ -18,8 +18,9 @@ Counts = tuple[int | None, ...]
 class Work:
     """The work of the operations of a session, one after the other.
 
-    The work of a session that is ``alone`` is read from the counters of the whole server, which know more; that of others from their own.
-    What the question itself reads is subtracted. A server that cannot say anything is asked no more.
+    The work of a session that is ``alone`` is read from the counters of the whole server, which know more; that of
+    others from their own. What the question itself reads is subtracted. A server that cannot say anything is asked
+    no more.
     """
 
     size = _COUNTS.size
