@@ -245,10 +245,9 @@ def runs(where: str | None = None, *, wide: bool = False, workspace: Workspace |
     """
     root = (workspace or DEFAULT).results
     listing = list_runs(root, where)
-    listing.runs["status"] = [
-        status if Status(status).ended else _status_now(RunFolder(root / run_id), status)
-        for run_id, status in zip(listing.runs["run_id"], listing.runs["status"], strict=True)
-    ]
+    open_ones = listing.runs[~listing.runs["status"].isin([one.value for one in Status if one.ended])]
+    for row, run_id, status in zip(open_ones.index, open_ones["run_id"], open_ones["status"], strict=True):
+        listing.runs.loc[row, "status"] = _status_now(RunFolder(root / run_id), status)
     if not wide:
         listing.runs.attrs["damaged"] = listing.damaged
         return listing.runs

@@ -19,8 +19,8 @@ import pandas as pd
 
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import irregular_entry
-from hdbkit.results.differences import settings_of
-from hdbkit.results.folder import RunFolder, only_match, run_folders
+from hdbkit.results.differences import OWN_VALUES, settings_of
+from hdbkit.results.folder import RunFolder, manifest_times, only_match, run_folders
 from hdbkit.results.manifest import Manifest
 
 _COLUMNS = {
@@ -70,7 +70,8 @@ class Listing:
     runs: pd.DataFrame
     damaged: list[str]
     details: pd.DataFrame
-    """For each run, as JSON: ``options`` of schema and load, changed and varied ``settings`` of the server."""
+    """For each run, as JSON: ``options`` of schema and load without ``OWN_VALUES``, and ``settings`` of the server,
+    changed or varied."""
 
 
 def list_runs(root: Path, where: str | None = None) -> Listing:
@@ -144,7 +145,8 @@ def profile_tag(name: str) -> str:
 
 def profiles_of(runs: pd.DataFrame, *, finished: bool = True) -> pd.DataFrame:
     """A row for each run, by default only with a result, and each of its profiles: with the column ``profile``."""
-    tags = runs["tags"].map(json.loads).explode()
+    tagged = runs.loc[runs["tags"].str.contains(f'"{profile_tag("")}', regex=False), "tags"]
+    tags = tagged.map(json.loads).explode()
     names = tags[tags.astype(str).str.startswith(profile_tag(""))].astype(str).str.removeprefix(profile_tag(""))
     found = runs.join(names.rename("profile"), how="inner")
     return found.dropna(subset=["metric_value"]) if finished else found
@@ -185,17 +187,15 @@ def _refresh(catalog: sqlite3.Connection, root: Path) -> list[str]:
     known = dict(catalog.execute("SELECT run_id, changed_ns FROM runs").fetchall())
     damaged, seen = [], set()
     with catalog:
-        for folder in run_folders(root):
+        for name, changed_ns in sorted(manifest_times(root), reverse=True):
+            if known.get(name) == changed_ns:
+                seen.add(name)
+                continue
+            folder = RunFolder(root / name)
             try:
-                changed_ns = (folder.path / "manifest.json").stat().st_mtime_ns
-                if known.get(folder.run_id) == changed_ns:
-                    seen.add(folder.run_id)
-                    continue
                 manifest = folder.read()
                 settings = json.dumps(settings_of(folder, manifest.plan))
                 row = {**_row(manifest), "run_id": folder.run_id, "settings": settings, "changed_ns": changed_ns}
-            except FileNotFoundError:  # removed since it was listed
-                continue
             except DamagedResult as error:
                 damaged.append(str(error))
                 continue
@@ -258,14 +258,16 @@ def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
     catalog.execute("PRAGMA query_only = ON")
     more = {} if where is None else _more_columns(catalog)
     columns = ", ".join(["*", *(f'{text} AS "{name}"' for name, text in more.items())])
-    wanted = [*_COLUMNS, *_DETAILS]
+    wanted = {name: name for name in (*_COLUMNS, *_DETAILS)}
+    for name in OWN_VALUES:  # so that most runs have the same text
+        wanted["options"] = f"json_remove({wanted['options']}, '$.{name}')"
     condition = f"WHERE ({where})" if where else ""
     try:
         _require_one_condition(where or "", {*_COLUMNS, *more})
         cursor = catalog.execute(
-            f"SELECT {', '.join(wanted)} FROM (SELECT {columns} FROM runs) {condition} ORDER BY run_id DESC"  # noqa: S608
+            f"SELECT {', '.join(wanted.values())} FROM (SELECT {columns} FROM runs) {condition} ORDER BY run_id DESC"  # noqa: S608
         )
-        return pd.DataFrame(cursor.fetchall(), columns=wanted)
+        return pd.DataFrame(cursor.fetchall(), columns=list(wanted))
     except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, ValueError) as error:
         unknown = _NO_COLUMN.fullmatch(str(error))  # other messages quote the rest of the query
         why = f" (there is no column {unknown[1]})" if unknown else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from hdbkit.results.folder import RunFolder
 
 Setting = tuple[str, str | None]
 """A setting's value, and the server's default if that is known; texts with units."""
-_DRAWN_BY_HDBKIT = frozenset({"seed"})
+OWN_VALUES = frozenset({"seed"})
 """Options that differ from run to run by themselves."""
 _UNIT = re.compile(r"([1-9]\d*)?([A-Za-z]+)")
 _BETWEEN = " | "
@@ -51,12 +51,12 @@ def differing(runs: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
     An option that is not set is missing; it differs if another run of the same workload sets it. A setting that
     nobody changed has its default, as another run of the same engine, best of the same version, states it.
     """
-    options, settings = ([json.loads(one) for one in details[name]] for name in ("options", "settings"))
-    chosen = pd.DataFrame(options, index=runs.index, dtype=object)
-    chosen = chosen.drop(columns=[name for name in chosen if name in runs or name in _DRAWN_BY_HDBKIT])
+    chosen = _by_run(details["options"], lambda texts: [json.loads(one) for one in texts])
+    chosen = chosen.drop(columns=[name for name in chosen if name in runs or name in OWN_VALUES])
     set_by_some = chosen.notna().groupby(runs["workload"]).mean()
     own = [name for name in chosen if _several(chosen[name]) or set_by_some[name].between(0, 1, "neither").any()]
-    on_server = _with_defaults(runs, settings)
+    servers = list(zip(runs["database"], runs["version"].fillna(""), details["settings"], strict=True))
+    on_server = _by_run(pd.Series(servers, index=runs.index, dtype=object), _with_defaults)
     varied = [name for name in on_server if name not in own and name not in runs and _several(on_server[name])]
     found = chosen[own].join(on_server[varied])
     return found.apply(_numbers)
@@ -64,16 +64,15 @@ def differing(runs: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
 
 def configurations(differences: pd.DataFrame) -> pd.Series[str]:
     """The differing values of each run as one text: ``partitions=4, shared_buffers=1GB``."""
-    columns = [
-        values.map(
-            lambda one, name=name: "" if pd.isna(one) else f"{name}={f'{one:g}' if isinstance(one, float) else one}"
-        )
-        for name, values in differences.items()
-    ]
-    texts = (
+    columns = []
+    for name, values in differences.items():
+        places, distinct = pd.factorize(values)
+        texts = [*(f"{name}={f'{one:g}' if isinstance(one, float) else one}" for one in distinct.tolist()), ""]
+        columns.append([texts[one] for one in places])
+    each = (
         [", ".join(filter(None, row)) for row in zip(*columns, strict=True)] if columns else [""] * len(differences)
     )
-    return pd.Series(texts, index=differences.index, dtype=object)
+    return pd.Series(each, index=differences.index, dtype=object)
 
 
 def _swept(plan: Mapping[str, Any], read: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Setting]:
@@ -88,22 +87,28 @@ def _swept(plan: Mapping[str, Any], read: Mapping[str, tuple[str | None, str | N
     }
 
 
-def _with_defaults(runs: pd.DataFrame, settings: Sequence[Mapping[str, Setting]]) -> pd.DataFrame:
-    servers = list(zip(runs["database"], runs["version"].fillna(""), strict=True))
+def _by_run(content: pd.Series[Any], read: Callable[[Sequence[Any]], list[dict[str, Any]]]) -> pd.DataFrame:
+    """What ``read`` makes of the content of each run, as columns; equal contents are read once."""
+    places, distinct = pd.factorize(content)
+    return pd.DataFrame(read(list(distinct)), dtype=object).take(places).set_axis(content.index)
+
+
+def _with_defaults(servers: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
+    """The settings of each engine, version and settings as JSON; those that it lacks have their defaults."""
+    settings = [json.loads(one) for *_, one in servers]
     defaults: dict[tuple[str, str], dict[str, str]] = {}
-    for (kind, version), of_run in zip(servers, settings, strict=True):
+    for (kind, version, _), of_run in zip(servers, settings, strict=True):
         known = {name: default for name, (_, default) in of_run.items() if default is not None}
         defaults.setdefault((kind, version), {}).update(known)
         defaults.setdefault((kind, ""), {}).update(known)
-    rows = [
+    return [
         {**defaults[kind, ""], **defaults[kind, version], **{name: value for name, (value, _) in of_run.items()}}
-        for (kind, version), of_run in zip(servers, settings, strict=True)
+        for (kind, version, _), of_run in zip(servers, settings, strict=True)
     ]
-    return pd.DataFrame(rows, index=runs.index, dtype=object)
 
 
 def _several(values: pd.Series[Any]) -> bool:
-    return values.dropna().astype(str).nunique() > 1
+    return len({str(one) for one in values.dropna().unique()}) > 1
 
 
 def _numbers(values: pd.Series[Any]) -> pd.Series[Any]:

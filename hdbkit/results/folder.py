@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,6 +140,17 @@ def make_folder(path: Path, exist_ok: bool = False) -> Path:
 def is_run(root: Path, name: str) -> bool:
     """Whether ``root`` has a folder of this name with a manifest; fast enough for thousands of names."""
     return os.path.isfile(f"{root}/{name}/manifest.json")  # noqa: PTH113
+
+
+def manifest_times(root: Path) -> Iterator[tuple[str, int]]:
+    """The names of the run folders under ``root``, and when each manifest was changed (ns); one call a folder."""
+    for name in os.listdir(root) if root.is_dir() else ():  # noqa: PTH208
+        try:
+            found = os.stat(f"{root}/{name}/manifest.json")  # noqa: PTH116
+        except OSError:  # no run, or removed since it was listed
+            continue
+        if stat.S_ISREG(found.st_mode):
+            yield name, found.st_mtime_ns
 
 
 def run_folders(root: Path) -> Iterator[RunFolder]:

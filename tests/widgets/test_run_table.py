@@ -69,6 +69,22 @@ def give(tab: Any, runs: int, **view: Any) -> Any:
     return tab.locator(".hdbkit-runs")
 
 
+def values(sent: dict[str, Any], runs: int) -> list[Any]:
+    """A column of so many runs, as the browser reads it."""
+    distinct, places = sent["distinct"], sent["places"]
+    return [distinct[at] for at in places or (range(runs) if len(distinct) == runs else [0] * runs)]
+
+
+def test_what_all_runs_have_is_sent_once() -> None:
+    table = RunTable()
+    table.show(frame(10_000), ["run_id"], [])
+    sent = {one["name"]: one for one in json.loads(table._content)["columns"]}
+    assert (sent["metric"]["distinct"], sent["metric"]["places"]) == (["NOPM"], None)
+    assert (sent["buffers"]["distinct"], sent["buffers"]["places"][:4]) == (["1GB", "128MB"], [0, 1, 1, 0])
+    assert sent["metric_value"]["places"] is None
+    assert values(sent["label"], 10_000)[:6] == ["<b>0</b>", None, None, None, None, "<b>5</b>"]
+
+
 def column(table: Any, index: int) -> list[str]:
     return list(table.locator(f"tr[data-key] td:nth-child({index + 1})").all_inner_texts())
 
@@ -176,7 +192,8 @@ def test_unknown_values_are_null_and_widths_follow_the_content() -> None:
     made = pd.DataFrame({"run_id": ["a", "b"], "x": [1.5, np.nan], "y": [None, "a" * 50], "z": [True, False]})
     table.show(made, ["run_id"], [])
     columns = {one["name"]: one for one in json.loads(table._content)["columns"]}
-    assert columns["x"]["values"] == [1.5, None]
-    assert columns["y"]["values"][0] is None
+    assert values(columns["x"], 2) == [1.5, None]
+    assert values(columns["y"], 2)[0] is None
+    assert values(columns["z"], 2) == [True, False]
     assert (columns["y"]["width"], columns["run_id"]["width"]) == (30, 6)
     assert [columns[name]["numeric"] for name in "xyz"] == [True, False, False]

@@ -21,6 +21,7 @@ from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_errors, write_run
 from tests.widgets.conftest import build_null, text_of, until
+from tests.widgets.test_run_table import values as sent_values
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +61,9 @@ def shown(panel: RunsPanel) -> list[str]:
 
 def values(panel: RunsPanel, column: str) -> dict[str, Any]:
     """A column of the table by run."""
-    (found,) = (one["values"] for one in content(panel)["columns"] if one["name"] == column)
-    return dict(zip(shown(panel), found, strict=True))
+    (sent,) = (one for one in content(panel)["columns"] if one["name"] == column)
+    runs = shown(panel)
+    return dict(zip(runs, sent_values(sent, len(runs)), strict=True))
 
 
 def press(panel: RunsPanel, name: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
+import numpy as np
 import pandas as pd
 import traitlets
 
@@ -84,11 +85,20 @@ def _write(path: Path, views: dict[str, Any]) -> None:
 
 
 def _column(name: str, values: pd.Series[Any], bar: bool) -> dict[str, Any]:
+    """A column with its distinct values, and for each row the place of its value among them."""
     numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-    listed = [_value(one) for one in values.tolist()]
-    longest = max((len(_sample(one)) for one in listed[:_SAMPLED]), default=0)
+    places, distinct = pd.factorize(values)
+    texts = [_value(one) for one in distinct.tolist()]
+    if -1 in places:
+        texts.append(None)
+        places = np.where(places < 0, len(distinct), places)
+    longest = max((len(_sample(texts[one])) for one in np.unique(places[:_SAMPLED]).tolist()), default=0)
     width = min(max(_MIN_WIDTH, len(name), longest), _MAX_WIDTH)
-    return {"name": name, "numeric": numeric, "bar": bar, "width": width, "values": listed}
+    one_each = np.array_equal(places, np.arange(len(places)))
+    return {
+        "name": name, "numeric": numeric, "bar": bar, "width": width,
+        "distinct": texts, "places": None if one_each or len(texts) == 1 else places.tolist(),
+    }  # fmt: skip
 
 
 def _value(value: Any) -> Any:

@@ -21,6 +21,12 @@ function text(value) {
   return value.toLocaleString("en-US", digits);
 }
 
+// The value of a row: its place among the distinct ones; without places there is one for all rows, or one for each.
+function reader({ distinct, places }) {
+  if (places) return (row) => distinct[places[row]];
+  return distinct.length === 1 ? () => distinct[0] : (row) => distinct[row];
+}
+
 // Whether a value fits a filter: numbers are compared as numbers, "~" looks for a part of the text.
 function fits(value, sign, wanted) {
   const shown = String(value ?? "").toLowerCase(), word = wanted.toLowerCase();
@@ -63,7 +69,7 @@ function render({ model, el }) {
     make("label", {}, "Group by ", by), filter, chips, choose, saved, name, save, count), box);
 
   const view = () => model.get("view");
-  const value = (row, column) => columns.get(column)?.values[row] ?? null;
+  const value = (row, column) => columns.get(column)?.at(row) ?? null;
   const shownColumns = () => (view().columns ?? automatic).filter((one) => columns.has(one));
   // The columns in their places: the change against a pinned baseline is beside the metric.
   function placed() {
@@ -129,7 +135,7 @@ function render({ model, el }) {
     const found = {};
     for (const row of rows) {
       const metric = value(row, "metric");
-      found[metric] = Math.max(found[metric] ?? 0, column.values[row] ?? 0);
+      found[metric] = Math.max(found[metric] ?? 0, column.at(row) ?? 0);
     }
     return found;
   }
@@ -320,7 +326,7 @@ function render({ model, el }) {
     if (message.kind !== "runs") return;
     const read = JSON.parse(new TextDecoder().decode(buffers[0]));
     ({ keys, automatic, groupings } = read);
-    columns = new Map(read.columns.map((one) => [one.name, one]));
+    columns = new Map(read.columns.map((one) => [one.name, { ...one, at: reader(one) }]));
     place = new Map(keys.map((key, index) => [key, index]));
     draw();
   }
