@@ -7,6 +7,7 @@
 #   make lint             ruff, mypy, import-linter
 #   make bench [QUICK=1]  the speed of hdbkit beside other tools; each figure with its target
 #   make lab              JupyterLab with the notebooks
+#   make client           the types of hdbkit.client, again from the service's OpenAPI document
 #   make clean            remove the environment and all caches; results are kept
 
 VENV := .venv
@@ -16,7 +17,7 @@ INSTALLED := $(VENV)/.installed
 
 unexport PYTHONDONTWRITEBYTECODE # tests, sweeps and bench start hundreds of processes, which read compiled modules
 
-.PHONY: help demo test stress bench soak lint tools lab clean
+.PHONY: help demo test stress bench soak lint tools lab client clean
 .DELETE_ON_ERROR:
 
 help:
@@ -49,6 +50,9 @@ bench: $(INSTALLED)
 
 lab: $(INSTALLED)
 	@$(BIN)/jupyter lab --config=notebooks/.lab/config.py
+
+client: $(INSTALLED)
+	@sh .ci/client $(BIN)/python
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.target import target_names
-from hdbkit.errors import HdbkitError, InputError
+from hdbkit.errors import HdbkitError
 from hdbkit.service import answers
 from hdbkit.service.answers import Ascii, ErrorAnswer, Refused
 from hdbkit.service.job_folder import Job, State
@@ -127,8 +127,8 @@ def _add_verb(app: FastAPI, verb: Verb, jobs: Jobs, workspace: Workspace, permit
         for field in ("target", *verb.occupies):
             if name := getattr(body, field, None):
                 try:
-                    require_target(name, target_names(workspace.targets), workspace.targets)
-                except InputError as error:
+                    require_target(name, workspace)
+                except HdbkitError as error:
                     raise answers.at(field, error) from None
         given = json.loads(request.state.body)
         job = jobs.start(verb, given, holder.name)

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.target import target_names
 from hdbkit.errors import DamagedResult, HdbkitError, InputError
 from hdbkit.processes import birth_of, command_of
 from hdbkit.results.folder import make_folder
@@ -169,8 +169,10 @@ def _targets_of(job: Job) -> frozenset[str]:
     return frozenset() if verb is None else frozenset(str(job.request.get(name)) for name in verb.occupies)
 
 
-def require_target(name: str, known: list[str], file: Path) -> None:
-    """Check that a target is in the targets file. Raises ``InputError``."""
+def require_target(name: str, workspace: Workspace) -> None:
+    """Check that a target is in the targets file, and that its entry is valid. Raises ``InputError``."""
+    known = target_names(workspace.targets)
     if name not in known:
-        listed = ", ".join(known) or "none"
-        raise InputError(f"there is no target '{name}' in {file.name} (known: {listed}).{did_you_mean(name, known)}")
+        listed, file = ", ".join(known) or "none", workspace.targets.name
+        raise InputError(f"there is no target '{name}' in {file} (known: {listed}).{did_you_mean(name, known)}")
+    workspace.target(name)

@@ -35,9 +35,11 @@ OF_THE_WORKLOAD = (
     "hdbkit/workloads/tproc_h/",
     "hdbkit/results/version_1.py",
     "hdbkit/hammerdb/keys.yaml",
+    "hdbkit/client/models.py",
 )
-"""The packages of built-in workloads, the reader of run folders from before workloads declared their metrics, and
-the table of another tool's keys, which is data: code reads names from it and decides by none."""
+"""The packages of built-in workloads, the reader of run folders from before workloads declared their metrics,
+the table of another tool's keys, which is data: code reads names from it and decides by none, and types that are
+generated from the options of all workloads."""
 
 
 def engine_names() -> set[str]:

@@ -29,7 +29,7 @@ from hdbkit.web.endpoint import listening
 from hdbkit.web.guard import HOLDER
 from hdbkit.workspace import Workspace
 
-TARGETS = "lab: {kind: nulldb}\nother: {kind: nulldb}\n"
+TARGETS = "lab: {kind: nulldb}\nother: {kind: nulldb}\nbroken: {kind: oracel}\n"
 
 
 @dataclass
@@ -140,8 +140,14 @@ WRONG = [
     (
         "run",
         '{"target": "labb"}',
-        "target: there is no target 'labb' in targets.yaml (known: lab, other). Did you",
+        "target: there is no target 'labb' in targets.yaml (known: lab, other, broken). Did you",
     ),
+    ("run", '{"target": "broken"}', "target: there is no kind of database 'oracel'"),
+    ("run", '{"target": "lab", "tpcc": {"count_ware": 1}}', "tpcc: unknown key."),
+    ("run", '"lab"', "the whole: must be keys and values, not 'lab'"),
+    ("run", '{"target": "lab",}', "the body: must be JSON:"),
+    ("profile", '{"names": "n"}', "target: is required; name: is required; names: unknown key. Did you mean 'name'?"),
+    ("compare", '{"base": "a", "new": "b", "third": "c"}', "third: unknown key."),
     ("run", '{"target": "postgresql://bench@db1/lab"}', "target: must match ^[A-Za-z0-9]"),
     ("run", '{"target": 5}', "target: must be text, not 5"),
     ("run", '{"target": "lab", "load": {"virtual_users": 0}}', "load.virtual_users: must be 1 or more, not 0"),

@@ -1,0 +1,153 @@
+"""The client: each verb of the service starts a job; ``wait`` and ``result`` give what it returned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Unpack, cast
+from urllib.parse import quote, urlencode
+
+from hdbkit.client import models
+from hdbkit.client.connection import Connection
+
+
+class Client:
+    """A service, as its token permits. Every method raises ``RequestFailed``.
+
+    Args:
+        url: the service's address, such as ``https://loadhost:8448``.
+        token: the token; by default that of the environment variable ``HDBKIT_SERVICE_TOKEN``.
+        certificate: a file (PEM) with the service's own certificate or its authority's; by default the system's
+            authorities are trusted.
+        timeout_s: the time to wait for an answer, in seconds.
+
+    Example:
+        >>> client = Client("https://loadhost:8448", certificate="certificate.pem")  # doctest: +SKIP
+        >>> job = client.run(target="lab", load={"virtual_users": 8})  # doctest: +SKIP
+        >>> client.wait(job["job_id"])["state"]  # doctest: +SKIP
+        'done'
+    """
+
+    def __init__(
+        self, url: str, token: str | None = None, *, certificate: Path | str | None = None, timeout_s: float = 60.0
+    ) -> None:
+        self._service = Connection(url, token, certificate, timeout_s)
+
+    def list_jobs(
+        self,
+        search: str = "",
+        *,
+        state: models.State | None = None,
+        verb: str = "",
+        limit: int = 100,
+        offset: int = 0,
+    ) -> models.JobList:
+        """List the jobs that contain all words of ``search``, newest first."""
+        wanted = {"search": search, "state": state or "", "verb": verb, "limit": limit, "offset": offset}
+        query = urlencode({name: value for name, value in wanted.items() if value != ""})
+        return cast(models.JobList, self._service.json("GET", f"/api/jobs?{query}"))
+
+    def get_job(self, job_id: str) -> models.Job:
+        """A job as it is now."""
+        return cast(models.Job, self._service.json("GET", f"/api/jobs/{_part(job_id)}"))
+
+    def stop_job(self, job_id: str) -> models.Job:
+        """Stop a job as Ctrl-C does: a run keeps its result, a sweep restores the settings."""
+        return cast(models.Job, self._service.json("POST", f"/api/jobs/{_part(job_id)}/stop", {}))
+
+    def get_result(self, job_id: str) -> dict[str, Any]:
+        """The document that the verb returned, as ``--json`` of the command line."""
+        return cast(dict[str, Any], self._service.json("GET", f"/api/jobs/{_part(job_id)}/result"))
+
+    def get_live(self, job_id: str) -> Iterator[dict[str, Any]]:
+        """The state and figures of a job, once per second until it has ended."""
+        for line in self._service.lines(f"/api/jobs/{_part(job_id)}/live"):
+            if line.startswith("data: "):
+                yield json.loads(line.removeprefix("data: "))
+
+    def wait(self, job_id: str) -> models.Job:
+        """Wait until a job has ended."""
+        for _ in self.get_live(job_id):
+            pass
+        return self.get_job(job_id)
+
+    def list_targets(self) -> models.TargetList:
+        """The targets of the workspace."""
+        return cast(models.TargetList, self._service.json("GET", "/api/targets"))
+
+    def run(self, **request: Unpack[models.RunRequest]) -> models.Job:
+        """Run a workload against its schema."""
+        return self._start("run", request)
+
+    def build(self, **request: Unpack[models.BuildRequest]) -> models.Job:
+        """Build a workload's schema and its data, and check the result."""
+        return self._start("build", request)
+
+    def check(self, **request: Unpack[models.CheckRequest]) -> models.Job:
+        """Check a schema: row counts, indexes, routines and consistency conditions."""
+        return self._start("check", request)
+
+    def drop(self, **request: Unpack[models.SchemaRequest]) -> models.Job:
+        """Drop a workload's tables and routines, and nothing else."""
+        return self._start("drop", request)
+
+    def doctor(self, **request: Unpack[models.SchemaRequest]) -> models.Job:
+        """Examine a target before it is measured."""
+        return self._start("doctor", request)
+
+    def sweep(self, **request: Unpack[models.SweepRequest]) -> models.Job:
+        """Measure combinations of settings in randomized blocks and compare each with the baseline."""
+        return self._start("sweep", request)
+
+    def plan(self, **request: Unpack[models.SweepRequest]) -> models.Job:
+        """Plan every run of a sweep, and which effect the sweep would find."""
+        return self._start("plan", request)
+
+    def find_max(self, **request: Unpack[models.FindMaxRequest]) -> models.Job:
+        """Find the highest rate of an open loop that keeps a limit on the response time."""
+        return self._start("find-max", request)
+
+    def profile(self, **request: Unpack[models.ProfileRequest]) -> models.Job:
+        """Repeat the runs of a profile: one per block at each user count."""
+        return self._start("profile", request)
+
+    def compare(self, **request: Unpack[models.CompareRequest]) -> models.Job:
+        """Compare stored runs: the ratio of their results with its 95 % confidence interval."""
+        return self._start("compare", request)
+
+    def measure_in_turn(self, **request: Unpack[models.MeasureInTurnRequest]) -> models.Job:
+        """Measure two targets in turn, in one session, and compare them."""
+        return self._start("measure-in-turn", request)
+
+    def report(self, **request: Unpack[models.NamedRequest]) -> models.Job:
+        """Write the one-page report of a run or a sweep."""
+        return self._start("report", request)
+
+    def history(self, **request: Unpack[models.HistoryRequest]) -> models.Job:
+        """Show when the results of a profile changed."""
+        return self._start("history", request)
+
+    def profiles(self, **request: Unpack[models.EmptyRequest]) -> models.Job:
+        """List the profiles with their runs, user counts and first run."""
+        return self._start("profiles", request)
+
+    def runs(self, **request: Unpack[models.RunsRequest]) -> models.Job:
+        """List the runs, newest first."""
+        return self._start("runs", request)
+
+    def engines(self, **request: Unpack[models.EmptyRequest]) -> models.Job:
+        """List what hdbkit can do with each engine."""
+        return self._start("engines", request)
+
+    def demo(self, **request: Unpack[models.DemoRequest]) -> models.Job:
+        """Start a private server, build a schema, sweep settings, and write the report."""
+        return self._start("demo", request)
+
+    def _start(self, verb: str, request: object) -> models.Job:
+        return cast(models.Job, self._service.json("POST", f"/api/jobs/{verb}", request))
+
+
+def _part(text: str) -> str:
+    """A part of a path, whatever it contains."""
+    return quote(text, safe="")

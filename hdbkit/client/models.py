@@ -1,0 +1,645 @@
+"""The requests and answers of the service, made from its OpenAPI document by `make client`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+
+class AbortRules(TypedDict):
+    """
+    Limits of a run. A run that exceeds one fails, and its configuration does not run in later blocks.
+
+    The run ends as soon as exceeding a limit is certain.
+    """
+
+    failed_share: NotRequired[float | None]
+    """maximum share of failed operations, such as 0.01"""
+    latency_p95_ms: NotRequired[float | None]
+    """maximum 95 % quantile of the latency of the metric's first operation (open loop: response time)"""
+
+
+Arrivals: TypeAlias = Literal['poisson', 'uniform']
+"""How the operations of an open loop follow each other: at random and independently, or evenly."""
+
+
+Cache: TypeAlias = Literal['warm', 'restart', 'cold']
+"""State of the server's cache when a run starts."""
+
+
+CompareBy: TypeAlias = Literal['auto', 'runs', 'slices']
+"""What is compared: whole runs, or slices of one run in which the configurations alternate."""
+
+
+class CompareRequest(TypedDict):
+    """Compare stored runs."""
+
+    base: str
+    """ids of runs or unique parts, separated by commas, or a label or profile"""
+    new: str
+    """ids of runs or unique parts, separated by commas, or a label or profile"""
+    fail_below: NotRequired[float | None]
+    """limit of the relative change, such as -0.02; the result has a verdict"""
+
+
+Cooldown: TypeAlias = Literal['idle', 'fixed']
+"""When the cooldown before a run ends."""
+
+
+class DemoRequest(TypedDict):
+    """A demo on a private server."""
+
+    quick: NotRequired[bool]
+    """shorter runs: one to three minutes"""
+
+
+class EmptyRequest(TypedDict):
+    """No arguments."""
+
+
+class HistoryRequest(TypedDict):
+    """The history of a profile."""
+
+    name: str
+    """the profile's name"""
+
+
+Isolation: TypeAlias = Literal['read_committed', 'repeatable_read', 'serializable']
+"""Isolation level of the transactions, as named in the SQL standard."""
+
+
+VirtualUser: TypeAlias = int
+
+
+class NamedRequest(TypedDict):
+    """A stored result."""
+
+    id: str
+    """id of a run or a sweep, a unique part of it, a label, or 'last'"""
+
+
+class ProblemAnswer(TypedDict):
+    """One error of a request."""
+
+    where: str
+    """the key"""
+    what: str
+    """what was expected, and what was given"""
+
+
+RateOf: TypeAlias = Literal['operations', 'metric']
+"""What the rate of an open loop counts: all operations, or those of the metric that are not rolled back."""
+
+
+Reset: TypeAlias = Literal['auto', 'restore', 'none']
+"""How data is reset before each run."""
+
+
+class RunsRequest(TypedDict):
+    """A list of runs."""
+
+    where: NotRequired[str | None]
+    """filter, such as virtual_users = 8"""
+
+
+State: TypeAlias = Literal['running', 'done', 'failed', 'stopped', 'killed']
+"""The state of a job."""
+
+
+Strategy: TypeAlias = Literal['grid', 'search']
+"""Which configurations run: the whole grid, or those that a search selects for each block."""
+
+
+Settings = TypedDict(
+    'Settings',
+    {
+        'from': str | float,
+        'to': str | float,
+        'step': str | float,
+        'factor': NotRequired[str | float],
+        'special': NotRequired[list[str | float | bool]],
+    },
+)
+
+
+Settings1 = TypedDict(
+    'Settings1',
+    {
+        'from': str | float,
+        'to': str | float,
+        'step': NotRequired[str | float],
+        'factor': str | float,
+        'special': NotRequired[list[str | float | bool]],
+    },
+)
+
+
+Settings2 = TypedDict(
+    'Settings2',
+    {
+        'from': str | float,
+        'to': str | float,
+        'step': str | float,
+        'factor': NotRequired[str | float],
+        'special': NotRequired[list[str | float | bool]],
+    },
+)
+
+
+Settings3 = TypedDict(
+    'Settings3',
+    {
+        'from': str | float,
+        'to': str | float,
+        'step': NotRequired[str | float],
+        'factor': str | float,
+        'special': NotRequired[list[str | float | bool]],
+    },
+)
+
+
+class Factors(TypedDict):
+    """values of options of the load and the schema"""
+
+    users_per_process: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: virtual users per client process"""
+    sessions_per_user: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: sessions of a virtual user, each a connection that executes operations like a user of its own"""
+    start_delay_ms: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: milliseconds between the starts of users, before the ramp-up; none: the workload's own, 0"""
+    connect_rate: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: logins per second of all users together, before the start; none: as fast as possible"""
+    connect_per_operation: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: open a new connection for each operation; response time contains the login"""
+    rampup_s: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: ramp-up before the measured window, in seconds"""
+    rampup_max_s: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: extend the ramp-up to at most this many seconds while full-page writes subside; 0: off"""
+    duration_s: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: measured window, in seconds"""
+    iterations: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: maximum number of operations per virtual user"""
+    keying_and_thinking: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: wait for the keying and thinking times of the workload between operations"""
+    keying_scale: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: factor of all keying times"""
+    thinking_scale: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: factor of all thinking times"""
+    rate: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: open loop: operations per second of all users together; none: closed loop"""
+    rate_of: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: what the rate counts: all operations, or those of the metric"""
+    arrivals: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: how the operations of an open loop follow each other: at random (poisson), or evenly (uniform)"""
+    latency_limit_ms: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: open loop: skip operations that could only start later than this; 0: none"""
+    steps: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: the window in steps of a rate or of active users: '60 s at 100/s; 60 s from 100 to 500/s'"""
+    isolation: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: isolation level; none: the server's default"""
+    statement_timeout_ms: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: statement timeout; 0: none"""
+    lock_timeout_ms: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: lock timeout; 0: none"""
+    parallel_workers: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: maximum number of parallel workers that help with a query; none: the server's default"""
+    max_retries: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: retries after a deadlock or serialization failure"""
+    raise_error: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: stop the run at the first failed operation"""
+    reconnect: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: open a lost connection again, with growing pauses; otherwise stop the run"""
+    counter_interval_s: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: seconds between samples of the server's counters"""
+    analyze: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: update the optimizer's statistics of the workload's tables before the run"""
+    replica_reads: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: perform the operations that only read on the replicas of the target, in turn"""
+    routing: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: addresses of operations, such as 'round_robin' or 'payment: last; others: random'; first: the target's own address, last: its last node, round_robin: its nodes in turn, random: a node at random, replica: one replica per user"""
+    cache: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: server's cache before the run; warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"""
+    fault: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: faults to cause in the window, separated by ;, such as 'kill server at 30 s'"""
+    mix: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: weight of each transaction; none: 45/43/4/4/4, or HammerDB's 10/10/1/1/1"""
+    routines: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: stored routines, or the same from the client; none: stored where the engine has them"""
+    input_rules: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: whose rules draw the inputs"""
+    all_warehouses: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: draw a new warehouse for each transaction"""
+    remote_warehouses: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: let 1 % of order lines and 15 % of payments use another warehouse"""
+    keep_order_ids: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: keep the order id of each new order"""
+    query_sets: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: number of times that each stream runs the queries"""
+    queries: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: the queries that run, such as q01,q06; none: all 22"""
+    refresh: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: refresh functions RF1 and RF2: off; undone: their changes are undone after the run; kept"""
+    refresh_pairs: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: pairs of refresh functions of several streams; none: one for each set of queries of each stream"""
+    update_set: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: the first update set of refresh functions"""
+    weights: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: weight of each operation; none: those of the definition"""
+    warehouses: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: scale: number of warehouses"""
+    scale_factor: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: scale: 1 is about 1 GB of text, in 8.7 million rows"""
+    indexes: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: all: keys, foreign keys, dates; hammerdb: what HammerDB indexes; keys: keys alone; none"""
+    parameters: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: values of its parameters: rows=100000"""
+    partitions: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: number of partitions of the largest tables; 0: none"""
+    history_key: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: add a primary key to tables that the specification defines without one"""
+    storage_engine: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: storage engine of the tables, such as InnoDB"""
+    tablespace: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: tablespace of the tables"""
+    index_tablespace: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: tablespace of the indexes"""
+    hash_clusters: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: tables that do not grow are in hash clusters, sized for the scale of the build"""
+    checkpoint: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: after a build, write all changed blocks and switch the redo log"""
+    unlogged: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: leave the tables out of the write-ahead log; a crash of the server empties them"""
+
+
+class TargetAnswer(TypedDict):
+    """A target of the workspace."""
+
+    name: str
+    url: str
+    """the address, without a password; empty if its entry has errors"""
+    may_change_settings: bool
+    error: NotRequired[str]
+    """what is wrong with its entry"""
+
+
+class TargetList(TypedDict):
+    """The targets of the workspace."""
+
+    targets: list[TargetAnswer]
+
+
+class WorkloadSpec(TypedDict):
+    """
+    A workload and its schema. ``seed`` determines the population: equal specifications give equal tables.
+
+    Calling this base creates the specification of the workload ``kind``, by default the first workload.
+
+    Example:
+        >>> WorkloadSpec().seed
+        1
+    """
+
+    partitions: NotRequired[int]
+    """number of partitions of the largest tables; 0: none"""
+    history_key: NotRequired[bool]
+    """add a primary key to tables that the specification defines without one"""
+    tablespace: NotRequired[str | None]
+    """tablespace of the tables"""
+    unlogged: NotRequired[bool]
+    """leave the tables out of the write-ahead log; a crash of the server empties them"""
+    index_tablespace: NotRequired[str | None]
+    """tablespace of the indexes"""
+    hash_clusters: NotRequired[bool]
+    """tables that do not grow are in hash clusters, sized for the scale of the build"""
+    checkpoint: NotRequired[bool]
+    """after a build, write all changed blocks and switch the redo log"""
+    storage_engine: NotRequired[str | None]
+    """storage engine of the tables, such as InnoDB"""
+    kind: NotRequired[str]
+    """the workload"""
+    seed: NotRequired[int]
+    """seed of the population"""
+    storage: NotRequired[dict[str, bool | int | float | str]]
+    """storage options of the engine, such as partitions"""
+    warehouses: NotRequired[int]
+    """scale: number of warehouses"""
+    schema_from: NotRequired[Literal['hdbkit', 'hammerdb']]
+    """tool that created the schema; hammerdb: run the schema as HammerDB built it"""
+    scale_factor: NotRequired[float]
+    """scale: 1 is about 1 GB of text, in 8.7 million rows"""
+    indexes: NotRequired[Literal['all', 'hammerdb', 'keys', 'none']]
+    """all: keys, foreign keys, dates; hammerdb: what HammerDB indexes; keys: keys alone; none"""
+    folder: NotRequired[str]
+    """the folder that defines the workload"""
+    parameters: NotRequired[dict[str, int | float]]
+    """values of its parameters: rows=100000"""
+
+
+class BuildRequest(TypedDict):
+    """Build a schema."""
+
+    target: str
+    """name of a target in the workspace's targets file"""
+    workload: NotRequired[WorkloadSpec | None]
+    """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
+    loaders: NotRequired[int | None]
+    """loader processes; default: one per core"""
+
+
+class CheckRequest(TypedDict):
+    """Check a schema."""
+
+    target: str
+    """name of a target in the workspace's targets file"""
+    workload: NotRequired[WorkloadSpec | None]
+    """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
+    answers: NotRequired[bool]
+    """check the operations' answers, too"""
+
+
+class ErrorAnswer(TypedDict):
+    """Why a request was not accepted; nothing was started."""
+
+    error: str
+    problems: NotRequired[list[ProblemAnswer]]
+    """all errors of the request"""
+
+
+class Job(TypedDict):
+    """A job."""
+
+    job_id: str
+    verb: str
+    state: State
+    request: dict[str, Any]
+    """the request as it was sent"""
+    holder: str
+    """the name of the token that started it"""
+    created: str
+    ended: str | None
+    """when it ended; for a killed job, null"""
+    error: str
+    """why it failed; empty if it did not"""
+    run_id: str
+    """its present or last run"""
+    sweep_id: str
+    doing: str
+    """what is being done"""
+
+
+class JobList(TypedDict):
+    """Jobs, newest first."""
+
+    jobs: list[Job]
+    total: int
+    """the number of jobs that were found, listed or not"""
+
+
+class Load(TypedDict):
+    """
+    How a workload runs.
+
+    With an option of a workload, this creates that workload's own load model.
+
+    Example:
+        >>> Load(virtual_users=8, rampup_s=30, duration_s=120).virtual_users
+        8
+    """
+
+    virtual_users: NotRequired[int]
+    """number of virtual users, each with one connection"""
+    users_per_process: NotRequired[int]
+    """virtual users per client process"""
+    sessions_per_user: NotRequired[int]
+    """sessions of a virtual user, each a connection that executes operations like a user of its own"""
+    start_delay_ms: NotRequired[int | None]
+    """milliseconds between the starts of users, before the ramp-up; none: the workload's own, 0"""
+    connect_rate: NotRequired[float | None]
+    """logins per second of all users together, before the start; none: as fast as possible"""
+    connect_per_operation: NotRequired[bool]
+    """open a new connection for each operation; response time contains the login"""
+    rampup_s: NotRequired[float]
+    """ramp-up before the measured window, in seconds"""
+    rampup_max_s: NotRequired[float]
+    """extend the ramp-up to at most this many seconds while full-page writes subside; 0: off"""
+    duration_s: NotRequired[float]
+    """measured window, in seconds"""
+    iterations: NotRequired[int | None]
+    """maximum number of operations per virtual user"""
+    keying_and_thinking: NotRequired[bool]
+    """wait for the keying and thinking times of the workload between operations"""
+    keying_scale: NotRequired[float]
+    """factor of all keying times"""
+    thinking_scale: NotRequired[float]
+    """factor of all thinking times"""
+    rate: NotRequired[float | None]
+    """open loop: operations per second of all users together; none: closed loop"""
+    rate_of: NotRequired[RateOf]
+    """what the rate counts: all operations, or those of the metric"""
+    arrivals: NotRequired[Arrivals]
+    """how the operations of an open loop follow each other: at random (poisson), or evenly (uniform)"""
+    latency_limit_ms: NotRequired[float]
+    """open loop: skip operations that could only start later than this; 0: none"""
+    steps: NotRequired[str | list[Any] | None]
+    """the window in steps of a rate or of active users: '60 s at 100/s; 60 s from 100 to 500/s'"""
+    isolation: NotRequired[Isolation | None]
+    """isolation level; none: the server's default"""
+    statement_timeout_ms: NotRequired[int]
+    """statement timeout; 0: none"""
+    lock_timeout_ms: NotRequired[int]
+    """lock timeout; 0: none"""
+    parallel_workers: NotRequired[int | None]
+    """maximum number of parallel workers that help with a query; none: the server's default"""
+    max_retries: NotRequired[int]
+    """retries after a deadlock or serialization failure"""
+    raise_error: NotRequired[bool]
+    """stop the run at the first failed operation"""
+    reconnect: NotRequired[bool]
+    """open a lost connection again, with growing pauses; otherwise stop the run"""
+    counter_interval_s: NotRequired[float]
+    """seconds between samples of the server's counters"""
+    analyze: NotRequired[bool]
+    """update the optimizer's statistics of the workload's tables before the run"""
+    read_only: NotRequired[bool]
+    """run only the operations that read, as on a standby; their weights keep their ratio"""
+    replica_reads: NotRequired[bool]
+    """perform the operations that only read on the replicas of the target, in turn"""
+    routing: NotRequired[str | dict[str, Any] | None]
+    """addresses of operations, such as 'round_robin' or 'payment: last; others: random'; first: the target's own address, last: its last node, round_robin: its nodes in turn, random: a node at random, replica: one replica per user"""
+    cache: NotRequired[Cache]
+    """server's cache before the run; warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"""
+    seed: NotRequired[int]
+    """seed of inputs and of the sequence of operations"""
+    fault: NotRequired[str | None]
+    """faults to cause in the window, separated by ;, such as 'kill server at 30 s'"""
+    mix: NotRequired[dict[str, float] | None]
+    """weight of each transaction; none: 45/43/4/4/4, or HammerDB's 10/10/1/1/1"""
+    routines: NotRequired[Literal['stored', 'client'] | None]
+    """stored routines, or the same from the client; none: stored where the engine has them"""
+    input_rules: NotRequired[Literal['spec', 'hammerdb']]
+    """whose rules draw the inputs"""
+    all_warehouses: NotRequired[bool]
+    """draw a new warehouse for each transaction"""
+    remote_warehouses: NotRequired[bool]
+    """let 1 % of order lines and 15 % of payments use another warehouse"""
+    keep_order_ids: NotRequired[bool]
+    """keep the order id of each new order"""
+    query_sets: NotRequired[int]
+    """number of times that each stream runs the queries"""
+    queries: NotRequired[str | None]
+    """the queries that run, such as q01,q06; none: all 22"""
+    refresh: NotRequired[Literal['off', 'undone', 'kept']]
+    """refresh functions RF1 and RF2: off; undone: their changes are undone after the run; kept"""
+    refresh_pairs: NotRequired[int | None]
+    """pairs of refresh functions of several streams; none: one for each set of queries of each stream"""
+    update_set: NotRequired[int]
+    """the first update set of refresh functions"""
+    weights: NotRequired[dict[str, float] | None]
+    """weight of each operation; none: those of the definition"""
+
+
+class MeasureInTurnRequest(TypedDict):
+    """Measure two targets in turn."""
+
+    base: str
+    """name of a target in the workspace's targets file"""
+    new: str
+    """name of a target in the workspace's targets file"""
+    workload: NotRequired[WorkloadSpec | None]
+    """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
+    load: NotRequired[Load | None]
+    """options of the load"""
+    virtual_users: NotRequired[list[VirtualUser]]
+    """user counts"""
+    blocks: NotRequired[int]
+    """passes over everything that is measured"""
+    label: NotRequired[str | None]
+    """a name to find the runs by"""
+
+
+class ProfileRequest(TypedDict):
+    """Repeat the runs of a profile."""
+
+    target: str
+    """name of a target in the workspace's targets file"""
+    name: str
+    """the profile's name, one word"""
+    workload: NotRequired[WorkloadSpec | None]
+    """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
+    load: NotRequired[Load | None]
+    """options of the load"""
+    virtual_users: NotRequired[list[VirtualUser]]
+    """user counts"""
+    blocks: NotRequired[int]
+    """passes over everything that is measured"""
+
+
+class RunRequest(TypedDict):
+    """Run a workload."""
+
+    target: str
+    """name of a target in the workspace's targets file"""
+    workload: NotRequired[WorkloadSpec | None]
+    """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
+    load: NotRequired[Load | None]
+    """options of the load"""
+    label: NotRequired[str | None]
+    """a name to find the runs by"""
+
+
+class SchemaRequest(TypedDict):
+    """A schema in a target."""
+
+    target: str
+    """name of a target in the workspace's targets file"""
+    workload: NotRequired[WorkloadSpec | None]
+    """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
+
+
+class SweepSpec(TypedDict):
+    """
+    A grid of settings, factors and virtual users, measured in randomized complete blocks.
+
+    The first value of each setting belongs to the baseline, unless ``baseline`` gives another.
+    """
+
+    name: NotRequired[str]
+    question: NotRequired[str | None]
+    """the question the sweep answers, for its report"""
+    facts: NotRequired[dict[str, str | float | bool]]
+    """facts of the database's host for formulas and constraints: {ram: 64GB}"""
+    settings: NotRequired[dict[str, list[str | float | bool | Settings | Settings1] | Settings2 | Settings3 | str]]
+    """values of each server setting"""
+    factors: NotRequired[Factors]
+    """values of options of the load and the schema"""
+    special: NotRequired[dict[str, list[str | float | bool]]]
+    """values that are not sizes, such as -1; constraints ignore them"""
+    constraints: NotRequired[list[str]]
+    """conditions on each configuration, such as max_wal_size >= 2 * min_wal_size"""
+    baseline: NotRequired[dict[str, str | float | bool]]
+    """the baseline's values of settings and factors"""
+    virtual_users: NotRequired[list[int]]
+    """numbers of virtual users"""
+    strategy: NotRequired[Strategy]
+    """grid: all configurations in each block; search: those that a search selects"""
+    asked: NotRequired[int]
+    """configurations that a search selects for each block"""
+    end_early: NotRequired[bool]
+    """search by a rate: end a run early once it is certain to stay far below the three fastest so far"""
+    blocks: NotRequired[int]
+    """passes over all configurations"""
+    looks: NotRequired[list[int]]
+    """numbers of blocks after which the sweep ends if all is decided; the last is blocks: [4, 8, 12]"""
+    drop_decided: NotRequired[bool]
+    """with looks: a configuration that a look decides is not run in later blocks; the baseline is"""
+    winner_blocks: NotRequired[int]
+    """confirmation blocks of the three fastest and the baseline at the end; 0: none"""
+    smallest_effect: NotRequired[float]
+    """smallest relative difference that matters; smaller ones are equivalent"""
+    reset: NotRequired[Reset]
+    """reset of the data before each run; auto: restore on a private server, else none"""
+    compare_by: NotRequired[CompareBy]
+    """runs: one configuration per run; slices: all alternate within each run; auto: slices if the account can set all settings in a session and a run holds ten cycles"""
+    slice_s: NotRequired[float | None]
+    """length of a slice, in seconds; none: 0.25 to 1 in a session, 2 on the server"""
+    cache: NotRequired[Cache]
+    """cache before each run; warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"""
+    cooldown: NotRequired[Cooldown]
+    """cooldown before each run; idle: until the hosts are idle, fixed: cooldown_s"""
+    cooldown_s: NotRequired[float | None]
+    """maximum cooldown before each run, in seconds; none: 10 s or the window, whichever is shorter"""
+    time_budget_s: NotRequired[float | None]
+    """maximum duration of all blocks, in seconds; a longer plan is an error"""
+    abort: NotRequired[AbortRules]
+    """limits; a run that exceeds one fails"""
+    seed: NotRequired[int]
+    """seed of the order of runs"""
+    load: NotRequired[Load]
+    """load of each run"""
+    workload: NotRequired[WorkloadSpec | None]
+    """workload and schema; none: the schema that exists"""
+
+
+class FindMaxRequest(TypedDict):
+    """Find the highest rate within a limit on the response time."""
+
+    target: str
+    """name of a target in the workspace's targets file"""
+    limit: str
+    """limit on the response time, such as p95=20ms"""
+    workload: NotRequired[WorkloadSpec | None]
+    """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
+    load: NotRequired[Load | None]
+    """options of the load"""
+    blocks: NotRequired[int]
+    label: NotRequired[str | None]
+    """a name to find the runs by"""
+
+
+class SweepRequest(TypedDict):
+    """Measure combinations of settings."""
+
+    target: str
+    """name of a target in the workspace's targets file"""
+    sweep: SweepSpec
+    """the sweep, as in its file"""
+    blocks: NotRequired[int | None]
