@@ -17,7 +17,7 @@ from hdbkit.api.discovery import databases, password_place
 from hdbkit.api.engines import check_engine, engines, new_engine, operations
 from hdbkit.api.first_result import Quickstart, QuickstartResult, QuickStep, StepState, quickstart
 from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
-from hdbkit.api.importing import Imported, import_hammerdb
+from hdbkit.api.importing import Imported, ImportedJobs, import_hammerdb, import_hammerdb_jobs
 from hdbkit.api.kept import remove_server, servers, start_server, stop_server
 from hdbkit.api.max_rate import MaxRate, MaxRateRun, find_max
 from hdbkit.api.planned_power import PlannedPower, planned_power
@@ -40,6 +40,7 @@ __all__ = [
     "Estimate",
     "Gate",
     "Imported",
+    "ImportedJobs",
     "LiveView",
     "MaxRate",
     "MaxRateRun",
@@ -75,6 +76,7 @@ __all__ = [
     "find_max",
     "history",
     "import_hammerdb",
+    "import_hammerdb_jobs",
     "new_engine",
     "open_target",
     "operations",

@@ -87,7 +87,7 @@ class Comparison:
         rows = self.compared.by_users
         for name, side in zip((BASE, NEW), (self.base, self.new), strict=True) if len(rows) else ():
             users = [one.virtual_users for one in side]
-            per_s = pd.Series([one.summary["operations_per_s"] for one in side]).groupby(users).mean()
+            per_s = pd.Series([one.summary["operations_per_s"] for one in side], dtype=float).groupby(users).mean()
             rows = rows.assign(**{f"{name}_operations_per_s": rows["virtual_users"].map(per_s)})
         return rows
 

@@ -1,20 +1,37 @@
-"""Import of settings from another tool's files."""
+"""Import of settings and results from another tool's files."""
 
 from __future__ import annotations
 
+import hashlib
 import shlex
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import yaml
 
-from hdbkit.errors import InputError
+from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.files import replace_file
-from hdbkit.hammerdb import Translation, read_settings, translate
+from hdbkit.hammerdb import Given, Job, Profiled, Translation, is_job_file, read_jobs, read_settings, translate
+from hdbkit.results.catalog import profile_tag
+from hdbkit.results.folder import RunFolder, is_run, make_folder
+from hdbkit.results.manifest import Event, Manifest, Status
+from hdbkit.workloads import metric_of, workload
+from hdbkit.workspace import DEFAULT, Workspace
 
 _NAME = "hammerdb"
+_TOOL = "HammerDB"
 _DEFAULT_FOLDER = Path("imported")
+_NOMINAL = (
+    "the result was imported: what the schema counted is divided by the planned minutes, not by the measured time; "
+    "latencies are those of a sample of calls of the ramp-up and the window; errors and retries are unknown"
+)
+_QUANTILES = ("p50_us", "p90_us", "p95_us", "p99_us", "p999_us")
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,8 @@ def import_hammerdb(
     Example:
         >>> hdbkit.api.import_hammerdb("pg.tcl", "imported").left_out  # doctest: +SKIP
     """
+    if is_job_file(Path(file)):
+        raise InputError(f"{file} is a database of jobs, which has results; import them with import_hammerdb_jobs")
     made = translate(read_settings(Path(file)), str(file), benchmark)
     place = Path(folder)
     contents = _contents(made)
@@ -75,3 +94,120 @@ def _contents(made: Translation) -> dict[str, object]:
         found["targets.yaml"] = {_NAME: made.target.model_dump(mode="json", exclude_unset=True)}
     found["run.yaml"] = made.load.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     return found
+
+
+@dataclass(frozen=True)
+class ImportedJobs:
+    """The runs that an import of jobs made, and the jobs that it left out."""
+
+    run_ids: tuple[str, ...]
+    """The ids of the new runs, oldest first."""
+    left_out: pd.DataFrame
+    """A row per job that is no new run: job, reason."""
+
+
+def import_hammerdb_jobs(file: Path | str, *, workspace: Workspace | None = None) -> ImportedJobs:
+    """Import the timed jobs of HammerDB's SQLite file (``hammer.DB``) as runs, which lists and comparisons show.
+
+    A run has the job's metric and engine TPM, and the latencies of its time profile if there is one. It is marked as
+    measured by HammerDB, with a warning of what that means. Runs of one profile id have a profile: ``hammerdb-1000``.
+    The file is not changed; a job that was imported before is left out.
+
+    Raises:
+        InputError: the file cannot be read, or is no database of jobs, or the results folder cannot be written.
+
+    Example:
+        >>> hdbkit.api.import_hammerdb_jobs("/tmp/hammer.DB").run_ids  # doctest: +SKIP
+    """
+    if not is_job_file(Path(file)):
+        raise InputError(f"{file} is not a database of jobs")
+    root, found = (workspace or DEFAULT).results, read_jobs(Path(file))
+    run_ids, left_out = [], list(found.left_out)
+    for job in found.timed:
+        try:
+            manifest = _run_of(job, str(file))
+        except ConfigErrors as error:
+            left_out.append((job.job_id, f"its settings are not valid: {error.problems[0]}"))
+            continue
+        if is_run(root, manifest.run_id):
+            left_out.append((job.job_id, f"it was imported before as {manifest.run_id}"))
+            continue
+        _write_run(RunFolder(root / manifest.run_id), manifest)
+        run_ids.append(manifest.run_id)
+    return ImportedJobs(tuple(run_ids), pd.DataFrame(left_out, columns=["job", "reason"]))
+
+
+def _write_run(folder: RunFolder, manifest: Manifest) -> None:
+    make_folder(folder.path)
+    try:
+        folder.write(manifest)
+    except OSError as error:
+        shutil.rmtree(folder.path, ignore_errors=True)
+        raise InputError(f"the folder {folder.path} cannot be filled ({error.strerror}); free space there") from None
+
+
+def _run_of(job: Job, source: str) -> Manifest:
+    """The manifest of a run that a job measured. Raises ``ConfigErrors`` if its settings are not valid."""
+    users = Given(0, "vuset", ("vu", str(job.virtual_users)))
+    made = translate([*job.settings, users], source, job.benchmark)
+    spec, load, kind = made.workload, made.load, workload(made.workload)
+    database = str(next(one.arguments[1] for one in job.settings if one.command == "dbset" and one.arguments))
+    target = made.target.model_dump(mode="json") if made.target else {"kind": database}
+    mark = hashlib.sha256(job.job_id.encode()).hexdigest()[:6]
+    run_id = f"{job.started:%Y%m%d-%H%M%S}-{target['kind']}-{kind.slug}-u{load.virtual_users}-{mark}"
+    ended = job.started + timedelta(seconds=load.rampup_s + load.duration_s)
+    return Manifest(
+        run_id=run_id,
+        notice=kind.notice,
+        status=Status.DONE,
+        history=[Event(status=Status.STARTING, at=job.started), Event(status=Status.DONE, at=ended)],
+        plan={
+            "run_id": run_id,
+            "target": target,
+            "workload": spec.model_dump(mode="json"),
+            "load": load.model_dump(mode="json"),
+        },
+        operations=list(kind.operations),
+        mix=kind.mix(load),
+        metric=metric_of(kind, load),
+        paced=load.paced,
+        workload_title=kind.title,
+        noun=kind.noun,
+        scale=kind.scale,
+        size=spec.size,
+        measured_by=_TOOL,
+        software={"hdbkit": version("hdbkit")},
+        host=job.host,
+        server={"kind": target["kind"]},
+        warnings=[_NOMINAL],
+        result=_result_of(job, load.duration_s),
+        tags=[_NAME, *([profile_tag(f"{_NAME}-{job.profile_id}")] if job.profile_id else [])],
+        note=f"{_TOOL} job {job.job_id}",
+    )
+
+
+def _result_of(job: Job, window_s: float) -> dict[str, Any]:
+    """The figures of a job as ``analysis.run.summary`` names them; what HammerDB does not keep is None."""
+    unknown = dict.fromkeys(
+        (
+            *("completed", "failed", "retries", "operations_per_s", "littles_law", "host_cpu_pct"),
+            *("client_cpu_us_per_operation", "server_cpu_us_per_operation"),
+        )
+    )
+    return {
+        **unknown,
+        "metric_value": float(job.value),
+        "engine_tpm": float(job.tpm),
+        "window_s": window_s,
+        "operations": {name: _latencies(one) for name, one in job.profiled.items()},
+        "errors": {},
+        "per_operation": {},
+        "counters": {},
+    }
+
+
+def _latencies(one: Profiled) -> dict[str, float | None]:
+    times: Mapping[str, float | None] = {f"{name}_us": value for name, value in one.times_us.items()}
+    unknown = dict.fromkeys(("committed", "rolled_back", "failed", "retries"))
+    known = {name: times.get(name) for name in (*_QUANTILES, "max_us")}
+    return {"count": one.calls, **unknown, **known, "mean_us": times.get("avg_us")}

@@ -56,7 +56,9 @@ class Profile:
         """A row per count of virtual users: runs, metric_value (geometric mean), low and high (95 % each), and
         operations_per_s (mean, of all types)."""
         found = values_by_users(self.runs.assign(group=self.name)).drop(columns="group")
-        return found.join(self.runs.groupby("virtual_users")["operations_per_s"].mean(), on="virtual_users")
+        return found.join(
+            self.runs["operations_per_s"].astype(float).groupby(self.runs["virtual_users"]).mean(), on="virtual_users"
+        )
 
     @property
     def scaling(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The command that imports settings of another tool."""
+"""The command that imports settings and results of another tool."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from hdbkit import api
+from hdbkit.analysis.wording import many
 from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.schema import AsJson
+from hdbkit.hammerdb import is_job_file
 
 
 def add_to(app: typer.Typer) -> None:
@@ -20,7 +22,10 @@ def add_to(app: typer.Typer) -> None:
 
 def _import(
     file: Annotated[
-        Path, typer.Argument(help="a script (.tcl, .py) or a database's configuration (.xml) of HammerDB")
+        Path,
+        typer.Argument(
+            help="a script (.tcl, .py), a database's configuration (.xml) or the jobs (hammer.DB) of HammerDB"
+        ),
     ],
     folder: Annotated[Path, typer.Option(help="where targets.yaml and run.yaml are written")] = Path("imported"),
     benchmark: Annotated[
@@ -28,7 +33,13 @@ def _import(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Translate the settings of a HammerDB script or configuration into a target and a load; nothing is executed."""
+    """Translate the settings of a HammerDB script or configuration into a target and a load; nothing is executed.
+
+    The timed jobs of its database of jobs (hammer.DB) become runs in the results folder.
+    """
+    if is_job_file(file):
+        _import_jobs(file, as_json)
+        return
     done = api.import_hammerdb(file, folder, benchmark=benchmark)
     if as_json:
         commands = {"build": done.build_command, "run": done.run_command}
@@ -44,3 +55,16 @@ def _import(
         f"run: {done.run_command}",
     ):
         show.console.print(line, markup=False, soft_wrap=True)
+
+
+def _import_jobs(file: Path, as_json: bool) -> None:
+    done = api.import_hammerdb_jobs(file)
+    if as_json:
+        show.print_json({"runs": list(done.run_ids), "left_out": documents.of_frame(done.left_out)})
+        return
+    if len(done.left_out):
+        show.console.print("not imported:")
+        show.console.print(show.table(done.left_out))
+    for run_id in done.run_ids:
+        show.console.print(f"imported {run_id}", markup=False, soft_wrap=True)
+    show.console.print(f"{many(len(done.run_ids), 'run')} imported; see: hdbkit runs list", markup=False)

@@ -168,43 +168,51 @@ def findings(frame: pd.DataFrame) -> None:
 def run(result: Result) -> None:
     """A run on the screen: its figures, latencies, errors and checks."""
     summary, manifest = result.summary, result.manifest
-    console.print(f"[bold]{escape(result.run_id)}[/]  {manifest.status.value}")
+    by = f", measured by {manifest.measured_by}" if manifest.measured_by else ""
+    console.print(f"[bold]{escape(result.run_id)}[/]  {manifest.status.value}{escape(by)}")
     for event in manifest.history[-1:]:
         console.print(f"  {escape(event.note)}") if event.note else None
     if summary:
-        value, metric = summary["metric_value"], manifest.metric
-        headline = cell(None) if value is None else metric.text(value)
-        console.print(f"  {escape(about(metric))}: [bold]{escape(headline)}[/]")
-        figures = {
-            f"{plural(manifest.noun)}/s (all types)": summary["operations_per_s"],
-            "engine TPM": summary["engine_tpm"],
-            "window s": summary["window_s"],
-            "failed": summary["failed"],
-            "retries": summary["retries"],
-            f"client CPU us/{manifest.noun}": summary["client_cpu_us_per_operation"],
-            "with hdbkit's supervisor": summary.get("client_and_supervisor_cpu_us_per_operation"),
-            f"server CPU us/{manifest.noun}": summary["server_cpu_us_per_operation"],
-        }
-        console.print("  " + "   ".join(f"{escape(name)} {cell(value)}" for name, value in figures.items()))
-        reasons = {metric.name: summary.get("metric_unknown"), "server CPU": summary.get("server_cpu_unknown")}
-        for name, reason in filter(lambda item: item[1], reasons.items()):
-            console.print(f"  {name} unknown: {reason}", markup=False)
-        per = {name: value for name, value in summary.get("per_operation", {}).items() if value is not None}
-        if per:
-            listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())
-            console.print(f"  per {manifest.noun}: {listed}")
-        if manifest.one_by_one:
-            _executions(result)
-        else:
-            steps(result)
-            _latencies(result)
-        for effect in summary.get("faults", []):
-            console.print(f"  fault: {effect_text(effect, metric)}", markup=False)
+        _summary(result)
     checks(_without_passed_conditions(result.checks))
     for warning in result.warnings:
         console.print(f"  [yellow]warning[/]: {escape(warning)}")
     console.print(f"  {escape(manifest.notice)}", style="dim")
-    console.print(f"  to repeat it: {manifest.command}", style="dim", markup=False, soft_wrap=True)
+    if manifest.command:
+        console.print(f"  to repeat it: {manifest.command}", style="dim", markup=False, soft_wrap=True)
+
+
+def _summary(result: Result) -> None:
+    """The figures of a run, its latencies or executions, and its faults."""
+    summary, manifest = result.summary, result.manifest
+    value, metric = summary["metric_value"], manifest.metric
+    headline = cell(None) if value is None else metric.text(value)
+    console.print(f"  {escape(about(metric))}: [bold]{escape(headline)}[/]")
+    figures = {
+        f"{plural(manifest.noun)}/s (all types)": summary["operations_per_s"],
+        "engine TPM": summary["engine_tpm"],
+        "window s": summary["window_s"],
+        "failed": summary["failed"],
+        "retries": summary["retries"],
+        f"client CPU us/{manifest.noun}": summary["client_cpu_us_per_operation"],
+        "with hdbkit's supervisor": summary.get("client_and_supervisor_cpu_us_per_operation"),
+        f"server CPU us/{manifest.noun}": summary["server_cpu_us_per_operation"],
+    }
+    console.print("  " + "   ".join(f"{escape(name)} {cell(value)}" for name, value in figures.items()))
+    reasons = {metric.name: summary.get("metric_unknown"), "server CPU": summary.get("server_cpu_unknown")}
+    for name, reason in filter(lambda item: item[1], reasons.items()):
+        console.print(f"  {name} unknown: {reason}", markup=False)
+    per = {name: value for name, value in summary.get("per_operation", {}).items() if value is not None}
+    if per:
+        listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())
+        console.print(f"  per {manifest.noun}: {listed}")
+    if manifest.one_by_one:
+        _executions(result)
+    else:
+        steps(result)
+        _latencies(result)
+    for effect in summary.get("faults", []):
+        console.print(f"  fault: {effect_text(effect, metric)}", markup=False)
 
 
 def steps(result: Result) -> None:

@@ -1,6 +1,20 @@
-"""Settings of HammerDB's scripts and XML files, translated into files of hdbkit. Nothing in them is executed."""
+"""Settings of HammerDB's scripts and XML files, translated into files of hdbkit, and its stored jobs.
 
+Nothing in them is executed.
+"""
+
+from hdbkit.hammerdb.jobs import Job, Jobs, Profiled, is_job_file, read_jobs
 from hdbkit.hammerdb.reading import Given, read_settings
 from hdbkit.hammerdb.translating import Translation, translate
 
-__all__ = ["Given", "Translation", "read_settings", "translate"]
+__all__ = [
+    "Given",
+    "Job",
+    "Jobs",
+    "Profiled",
+    "Translation",
+    "is_job_file",
+    "read_jobs",
+    "read_settings",
+    "translate",
+]

@@ -13,7 +13,6 @@ from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import read_text
 from hdbkit.hammerdb.tcl import Unclosed, commands
 
-_DATABASE_FILE = b"SQLite format 3\0"
 _SETTING_DEPTH = 3
 
 
@@ -38,7 +37,6 @@ def read_settings(path: Path) -> list[Given]:
         ConfigErrors: its syntax is wrong.
     """
     reader = _READERS.get(path.suffix.lower())
-    _reject_databases(path)
     if reader is None:
         raise InputError(f"{path} must be a script (.tcl, .py) or a configuration (.xml) of HammerDB")
     try:
@@ -58,17 +56,6 @@ def read_settings(path: Path) -> list[Given]:
     except expat.ExpatError as error:
         problem = Problem("the file", f"is not valid XML ({expat.ErrorString(error.code)})", error.lineno)
     raise ConfigErrors(str(path), [problem])
-
-
-def _reject_databases(path: Path) -> None:
-    """Raise ``InputError`` for a job database, which holds results instead of settings."""
-    if not path.is_file():
-        return
-    with path.open("rb") as file:
-        if file.read(len(_DATABASE_FILE)) == _DATABASE_FILE:
-            raise InputError(
-                f"{path} is a database file; give a script or an XML file, stored jobs cannot be imported"
-            )
 
 
 def _of_tcl(text: str) -> list[Given]:

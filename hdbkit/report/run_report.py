@@ -144,8 +144,13 @@ def answer(manifest: Manifest) -> str:
     has_quantiles = p95 is not None and not manifest.one_by_one
     latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95)} ms" if has_quantiles else ""
     latency += " from the scheduled start" if latency and manifest.paced else ""
-    words += f" ({all_per_s(result['operations_per_s'], manifest.noun)} of all types)"
-    return f"{words}, measured over {result['window_s']:.1f} s{latency}. {_verdict(manifest)}"
+    if (per_s := result["operations_per_s"]) is not None:
+        words += f" ({all_per_s(per_s, manifest.noun)} of all types)"
+    measured = (
+        f"planned for {result['window_s']:,.0f} s" if manifest.measured_by else f"over {result['window_s']:.1f} s"
+    )
+    by = f" by {manifest.measured_by}" if manifest.measured_by else ""
+    return f"{words}, measured{by}{',' if by else ''} {measured}{latency}. {_verdict(manifest)}"
 
 
 def _why(result: dict[str, Any]) -> str:
@@ -186,7 +191,7 @@ def figures(manifest: Manifest) -> list[Figure]:
         ),
         Figure(f"{plural(manifest.noun)}/s", cell(result["operations_per_s"]), "completed, of all types"),
         Figure("engine TPM", _whole(result["engine_tpm"]), "compare within one engine only"),
-        Figure("failed", f"{result['failed']:,}", f"{result['retries']:,} retries"),
+        Figure("failed", cell(result["failed"]), f"{cell(result['retries'])} retries"),
         Figure("client CPU", _time(result["client_cpu_us_per_operation"]), per),
     ]
     with_supervisor = result.get("client_and_supervisor_cpu_us_per_operation")
@@ -214,12 +219,17 @@ def tables(manifest: Manifest) -> list[Table]:
     response = _response_times(lines, noun) if manifest.paced else []
     head = [noun, "count", "per second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
-        [name, f"{line['count']:,}", number(line["count"] / result["window_s"])]
+        [
+            name,
+            f"{line['count']:,}",
+            cell(None) if manifest.measured_by else number(line["count"] / result["window_s"]),
+        ]
         + [milliseconds(line[quantile]) for quantile in QUANTILES]
-        + [f"{line['failed']:,}", f"{line['retries']:,}"]
+        + [cell(line["failed"]), cell(line["retries"])]
         for name, line in lines
     ]
-    title = f"{plural(noun).capitalize()} of the window (service time in ms)"
+    of = "the time profile" if manifest.measured_by else "the window"
+    title = f"{plural(noun).capitalize()} of {of} (service time in ms)"
     service = Table(title, head, rows, [False, *[True] * (len(head) - 1)])
     return [*_steps(manifest), *response, service, *_traffic(result, noun)]
 

@@ -137,10 +137,10 @@ class _Server(_Part):
 
 class _Operation(_Part):
     count: int
-    committed: int
-    rolled_back: int
-    failed: int
-    retries: int
+    committed: int | None
+    rolled_back: int | None
+    failed: int | None
+    retries: int | None
     p50_us: float | None
     p90_us: float | None
     p95_us: float | None
@@ -218,10 +218,10 @@ class _Result(_Part):
     metric_unknown: str = ""
     engine_tpm: float | None
     window_s: float
-    completed: int
-    failed: int
-    retries: int
-    operations_per_s: float
+    completed: int | None
+    failed: int | None
+    retries: int | None
+    operations_per_s: float | None
     operations: dict[str, _Operation]
     errors: dict[str, int]
     client_cpu_us_per_operation: float | None
@@ -232,7 +232,7 @@ class _Result(_Part):
     host_cpu_pct: dict[str, float] | None
     others_cpu_pct: float | None = None
     server_host: dict[str, Any] | None = None
-    littles_law: _Law
+    littles_law: _Law | None
     full_pages: dict[Literal["first", "last"], float] | None = None
     server_restarts_s: list[float] | None = None
     server_moves_s: list[float] | None = None
@@ -288,6 +288,9 @@ class Manifest(BaseModel):
     )
     phases: list[Phase] = Field(default_factory=list)
     command: str = Field(default="", description="the command that repeats the run")
+    measured_by: str = Field(
+        default="", description="the tool that measured the run; empty: hdbkit. Another tool's have no records"
+    )
     software: dict[str, str] = Field(default_factory=dict)
     host: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)

@@ -24,6 +24,7 @@ PARTS_OF_WORDS = ("db2", "redis")
 HELP = {"description", "help", "examples", "epilog"}
 ALLOWED = {
     "hdbkit/config/target.py": {"postgresql"},  # the example of a URL in a message to the user
+    "hdbkit/hammerdb/jobs.py": {"sqlite3"},  # the module of the standard library that reads another tool's file
     "hdbkit/results/catalog.py": {"sqlite", "sqlite3"},  # the module of the standard library that stores the catalog
     "hdbkit/widgets/panels/sweep.py": {"nulldb"},  # a target that needs no server
 }

@@ -130,7 +130,7 @@ def test_all_errors_are_reported_together_and_nothing_is_written(tmp_path: Path)
     [
         ("a.tcl", b"\xff\xfe\x00", "cannot be read as text"),
         ("a.tcl", b"dbset db\0", "not a text file"),
-        ("hammer.db", b"SQLite format 3\0", "stored jobs cannot be imported"),
+        ("hammer.db", b"SQLite format 3\0", "import_hammerdb_jobs"),
         ("a.txt", b"", "must be a script"),
         ("a.tcl", b"vuset vu 1", "chooses no database"),
         ("a.py", b"dbset(", "not valid Python"),

@@ -99,7 +99,7 @@ def overlaid(groups: Groups) -> pd.DataFrame:
     ``second`` counts from the start of each run's own window, so that it is below 0 in the ramp-up.
     """
     parts = []
-    known = {manifest.run_id: (folder, manifest) for finished in groups.values() for folder, manifest in finished}
+    known = {one[1].run_id: one for finished in groups.values() for one in _recorded(finished)}
     course = courses(list(known.values()))
     start = course[course["inside"].astype(bool)].groupby("run_id")["second"].min()
     for name, finished in groups.items():
@@ -117,7 +117,7 @@ def distributions(groups: Groups, operation: str) -> dict[str, pd.Series[int]]:
     for name, finished in groups.items():
         histograms = [
             rows[(rows["operation"] == manifest.operations.index(operation)) & _done(rows)]
-            for folder, manifest in finished
+            for folder, manifest in _recorded(finished)
             if operation in manifest.operations
             for rows in [quantiles.counts(folder, window_of(manifest))]
         ]
@@ -159,6 +159,11 @@ def operation_times(groups: Groups) -> pd.DataFrame:
         times = mean_times_s(manifests).melt(var_name="operation", value_name="seconds").dropna()
         parts.append(times.assign(group=name))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _recorded(finished: Sequence[Finished]) -> list[Finished]:
+    """The runs with records: all but those that another tool measured."""
+    return [one for one in finished if not one[1].measured_by]
 
 
 def _done(rows: pd.DataFrame) -> pd.Series[bool]:

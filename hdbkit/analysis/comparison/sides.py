@@ -324,9 +324,11 @@ def comparison_warnings(differences: pd.DataFrame, sides: Mapping[str, Iterable[
 
 
 def _of_side(side: str, manifests: Sequence[Manifest]) -> list[str]:
-    """A side's failed operations and checks (what fails is often fast), and whether a rate decides its throughput."""
+    """What is to be known of a side: who measured it, failed operations and checks (what fails is often fast), a rate
+    that decides its throughput."""
     failed = sum((one.result or {}).get("failed") or 0 for one in manifests)
     checks = sorted({line.name for one in manifests for line in one.checks if line.passed is False})
     found = [f"{side}: {failed:,} {plural(manifests[0].noun)} failed"] if failed else []
     found += [f"{side}: failed checks: {', '.join(checks)}"] if checks else []
+    found += [f"{side}: measured by {tool}" for tool in sorted({one.measured_by for one in manifests} - {""})]
     return found + ([f"{side}: {RATE_DECIDES}"] if any(kept_its_rate(one) for one in manifests) else [])

@@ -83,11 +83,13 @@ def of_runs(manifests: Iterable[Manifest]) -> pd.DataFrame:
     """Own finished runs in the form for :func:`examine`, one row per run.
 
     Columns: virtual_users, tpm (operations per minute as the clients counted them), avg_response_ms (mean service
-    time, retries included).
+    time, retries included). Runs that another tool measured are left out.
     """
     rows = []
     for one in manifests:
         law = one.result["littles_law"]
+        if law is None:
+            continue
         rows.append(
             {
                 "run_id": one.run_id,

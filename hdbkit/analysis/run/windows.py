@@ -28,9 +28,14 @@ def window_of(manifest: Manifest) -> Window:
     """The measured window of a run.
 
     Raises:
-        DamagedResult: the run ended before it was opened, or the manifest holds none.
+        DamagedResult: the run ended before it was opened, the manifest holds none, or another tool measured it.
     """
     clock = manifest.clock
+    if manifest.measured_by:
+        raise DamagedResult(
+            f"run {manifest.run_id} has no charts and tables over time: {manifest.measured_by}, which measured it, "
+            "keeps no record of each operation"
+        )
     if clock is None or clock.window_start_us is None or clock.window_end_us is None:
         raise DamagedResult(f"run {manifest.run_id} has no measured window: it ended before its ramp-up did")
     if clock.window_end_us <= clock.window_start_us:
