@@ -6,15 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis.run import quantiles
+from hdbkit.analysis.run.busy import busy_sessions
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.failures import RETRIED, failures, samples
 from hdbkit.analysis.run.faults import course_of_faults
+from hdbkit.analysis.run.outages import outages_text
 from hdbkit.analysis.run.records import table
+from hdbkit.analysis.run.schedule import lateness, lateness_by_second
 from hdbkit.analysis.run.timeline import gauge, marks_s, throughput
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
@@ -24,11 +28,12 @@ from hdbkit.charts.detail_column import detail_chart
 from hdbkit.charts.fault_chart import faults_over_time
 from hdbkit.charts.marks import plain
 from hdbkit.charts.operation_charts import profile
-from hdbkit.charts.schedule_charts import schedule_charts
+from hdbkit.charts.schedule_charts import busy_over_time, lateness_over_time, schedule_charts
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.step_chart import latency_over_throughput
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
+from hdbkit.config.load import client_slices, sessions_of
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.readings import LAG
 from hdbkit.results.columns import Outcome
@@ -72,6 +77,8 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         manifest.result.get("metric_value"),
         {name: marks_s(folder, name) for name in MARKS if name != RESTARTS}
         | {RESTARTS: manifest.result.get("server_restarts_s") or []},
+        manifest.result.get("outages") or [],
+        manifest.noun,
     )
     if manifest.one_by_one:
         charts = [*_times(folder, manifest), throughput_chart]
@@ -79,9 +86,7 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         charts = [throughput_chart, *_latencies(folder, manifest, window, step_s)]
     if steps := manifest.result.get("steps"):
         charts.insert(1, latency_over_throughput(steps, manifest.headline, manifest.noun))
-    schedule, found = table(folder, "schedule"), manifest.result.get("schedule")
-    if schedule is not None and len(schedule) and found:
-        charts[1:1] = schedule_charts(schedule, found, window, manifest.noun, step_s)
+    charts[1:1] = _of_schedule(folder, manifest, window, step_s)
     slices = table(folder, "slices")
     if slices is not None and len(slices):
         charts.insert(1, slices_of_run(slices, manifest))
@@ -95,6 +100,22 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     details = [detail_chart(folder, window, one, manifest.noun) for one in manifest.detail_charts]
     charts += [chart for chart in details if chart]
     return [*charts, *server_host_charts(table(folder, "server_host"), window)]
+
+
+def _of_schedule(folder: RunFolder, manifest: Manifest, window: Window, step_s: int) -> list[Chart]:
+    """What an open loop offered and reached, lateness, and busy sessions; none of users that never pause or wait."""
+    schedule, found = table(folder, "schedule"), manifest.result.get("schedule")
+    charts, load = [], manifest.plan["load"]
+    if schedule is not None and len(schedule) and found:
+        charts = schedule_charts(schedule, found, window, manifest.noun, step_s)
+    elif load.get("keying_and_thinking"):
+        late = lateness(folder, window)["lateness"]
+        steps = lateness_by_second(folder, step_s).sort_index()
+        charts = [lateness_over_time(steps, late, window, manifest.noun)]
+    if manifest.paced or load.get("steps") or len(client_slices(load)[0]) > 1:
+        busy = busy_sessions(folder, window, step_s)
+        charts.append(busy_over_time(busy, window, sessions_of(load), manifest.noun))
+    return charts
 
 
 def _times(folder: RunFolder, manifest: Manifest) -> list[Chart]:
@@ -129,10 +150,13 @@ def throughput_over_time(
     metric: Metric,
     value: float | None,
     marks: Mapping[str, Sequence[float]] = MappingProxyType({}),
+    outages: Sequence[Mapping[str, Any]] = (),
+    noun: str = "operation",
 ) -> Chart:
     """``metric.rate`` along the run; ``course`` as ``timeline.throughput`` gives it, ``value`` the run's result.
 
-    ``marks`` are the seconds at which a counter of ``MARKS`` was seen to have grown.
+    ``marks`` are the seconds at which a counter of ``MARKS`` was seen to have grown; ``outages`` as
+    ``analysis.run.outages`` gives them.
     """
     start_s, end_s, rate = window.start_us / 1e6, window.end_us / 1e6, metric.rate
     result = value if metric.measure is Measure.RATE else None
@@ -141,6 +165,12 @@ def throughput_over_time(
     last_s = float(course["second"].max()) if len(course) else end_s
     if last_s > end_s:
         fig.add_vrect(end_s, last_s, fillcolor=colour("shade"), line_width=0, layer="below")
+    for outage in outages:
+        until_s = last_s if outage["end_s"] is None else outage["end_s"]
+        fig.add_vrect(
+            outage["start_s"], until_s, fillcolor=colour("series-2"), opacity=0.15, line_width=0, layer="below",
+            annotation_text="outage", annotation_position="top left", annotation_font_color=colour("ink"),
+        )  # fmt: skip
     for name, times in marks.items():
         for at in times:
             fig.add_vline(at, line_color=colour(MARKS[name].colour), line_dash=MARKS[name].dash, line_width=1.5)
@@ -175,6 +205,7 @@ def throughput_over_time(
         one = len(times) == 1
         lines = f"A {mark.line} line marks" if one else f"{mark.line.capitalize()} lines mark"
         words += f" {lines} {many(len(times), mark.what)}." if times else ""
+    words += f" {outages_text(outages, noun)}" if outages else ""
     return Chart("throughput", "Was the throughput steady over the run?", fig, words, course)
 
 

@@ -1,6 +1,6 @@
-"""The charts of an open loop's schedule: offered and achieved rate, lateness, backlog.
+"""The charts of a schedule: offered and achieved rate, lateness, backlog, busy sessions.
 
-``schedule`` is the table of that name (``columns.SCHEDULE``).
+``schedule`` is the table of that name of an open loop (``columns.SCHEDULE``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SECONDS = "seconds since the start"
 def schedule_charts(
     schedule: pd.DataFrame, result: Mapping[str, Any], window: Window, noun: str, step_s: int = 1
 ) -> list[Chart]:
-    """The three charts; each point covers ``step_s`` seconds, and a last, incomplete step is left out.
+    """The three charts of an open loop; a point covers ``step_s`` seconds, and a last, incomplete step is left out.
 
     ``result`` is the window's part of a run's result, whose figures the texts repeat: the window's edges are seldom
     whole seconds.
@@ -34,7 +34,7 @@ def schedule_charts(
     )
     return [
         _rates(steps, result, window, noun, step_s),
-        _lateness(steps, result, window, noun),
+        lateness_over_time(steps, result["lateness"], window, noun),
         _backlog(steps, result, window, noun),
     ]
 
@@ -60,8 +60,11 @@ def _rates(steps: pd.DataFrame, result: Mapping[str, Any], window: Window, noun:
     return Chart("rates", "Did the load follow its schedule?", fig, words, rates.reset_index())
 
 
-def _lateness(steps: pd.DataFrame, result: Mapping[str, Any], window: Window, noun: str) -> Chart:
-    """How late operations began, the worst second of each step."""
+def lateness_over_time(steps: pd.DataFrame, late: Mapping[str, Any], window: Window, noun: str) -> Chart:
+    """How late operations began, the worst second of each step.
+
+    ``steps`` has late_p50_us, late_p99_us and late_max_us by second, ``late`` the same of the window (``lateness``).
+    """
     late_ms = pd.DataFrame({name: steps[f"late_{name}_us"] / 1000 for name in ("p50", "p99", "max")})
     fig = figure(_SECONDS, "lateness: start - scheduled start (ms, log)")
     shade_rampup(fig, window.start_us / 1e6)
@@ -74,11 +77,30 @@ def _lateness(steps: pd.DataFrame, result: Mapping[str, Any], window: Window, no
             hovertemplate=f"%{{x}} s: {name} %{{y:.3g}} ms<extra></extra>",
         )  # fmt: skip
     fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value is not None))
-    latest_us = result["lateness"]["max_us"]
     words = f"No {noun} began in the window."
-    if latest_us is not None:
-        words = f"The latest start in the window was {latest_us / 1000:,.1f} ms late."
+    if late["max_us"] is not None:
+        words = f"In the window the latest start was {late['max_us'] / 1000:,.1f} ms late, and "
+        words += f"99 % of the starts at most {late['p99_us'] / 1000:,.1f} ms."
     return Chart("lateness", f"How late did each {noun} begin?", fig, words, late_ms.round(4).reset_index())
+
+
+def busy_over_time(busy: pd.DataFrame, window: Window, sessions: int, noun: str) -> Chart:
+    """Sessions with an operation that was due and had not ended; ``busy`` as of ``analysis.run.busy``."""
+    fig = figure(_SECONDS, "busy sessions (mean)", showlegend=False)
+    shade_rampup(fig, window.start_us / 1e6)
+    fig.add_scatter(
+        x=busy["second"].tolist(), y=plain(busy["busy"].round(3)), mode="lines", name="busy",
+        line={"color": series(0)["color"], "width": 2}, hovertemplate="%{x} s: %{y:,.3~g} busy<extra></extra>",
+    )  # fmt: skip
+    fig.update_yaxes(rangemode="tozero")
+    inside = busy.loc[busy["second"] >= window.start_us / 1e6, "busy"]
+    words = "No whole second lies in the window."
+    if len(inside):
+        words = (
+            f"In the window {inside.mean():,.3g} of {many(sessions, 'session')} were busy on average, and "
+            f"{inside.max():,.3g} in the busiest second: they had a {noun} that was due, or begun, and had not ended."
+        )
+    return Chart("busy", "How many sessions were busy?", fig, words, busy.round(3))
 
 
 def _backlog(steps: pd.DataFrame, result: Mapping[str, Any], window: Window, noun: str) -> Chart:

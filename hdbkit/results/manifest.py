@@ -213,6 +213,12 @@ class _Step(_Part):
     response: _StepTimes | None = None
 
 
+class _Outage(_Part):
+    start_s: float
+    end_s: float | None
+    lost: int
+
+
 class _Result(_Part):
     metric_value: float | None
     metric_unknown: str = ""
@@ -235,6 +241,7 @@ class _Result(_Part):
     littles_law: _Law | None
     full_pages: dict[Literal["first", "last"], float] | None = None
     server_restarts_s: list[float] | None = None
+    outages: list[_Outage] = Field(default_factory=list)
     server_moves_s: list[float] | None = None
     replication_lag_s: dict[Literal["mean", "max"], float] | None = None
     data: dict[str, float | None] | None = None

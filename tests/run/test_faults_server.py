@@ -42,6 +42,8 @@ from tests.run.warehouse import built_server
 USERS = 4
 SOME = Load(virtual_users=USERS, rampup_s=0.3, duration_s=5, counter_interval_s=0.25, keep_order_ids=True)
 ENDLESS = SOME.model_copy(update={"duration_s": 600})
+SESSIONS = ENDLESS.model_copy(update={"virtual_users": 1, "sessions_per_user": USERS})
+"""The same sessions in one client process, where they overlap."""
 BRACKET = "schema's count bracketed by the clients"
 
 
@@ -88,10 +90,10 @@ def stopped(running: Running) -> Result:
     return running.wait()
 
 
-def assert_survived(result: Result) -> None:
+def assert_survived(result: Result, clients: int = USERS) -> None:
     """Every client lived until the run was stopped, and it worked again at the end."""
     assert result.manifest.status is Status.STOPPED
-    assert list(result.table("clients")["ended"]) == ["done"] * USERS
+    assert list(result.table("clients")["ended"]) == ["done"] * clients
     assert result.checks.set_index("name").loc[BRACKET, "passed"], result.checks.to_string()
     (again,) = rows(
         result,
@@ -111,8 +113,11 @@ def assert_on_the_timeline(result: Result, error_class: str) -> None:
     assert result.summary["errors"][error_class] == result.summary["failed"] == seconds.sum()
 
 
-def test_a_server_restarted_in_the_window(server: PrivateServer) -> None:
-    running = measuring(server, ENDLESS)
+@pytest.mark.parametrize("load", [ENDLESS, SESSIONS], ids=["processes", "overlapping sessions"])
+def test_a_server_restarted_in_the_window(server: PrivateServer, load: Load) -> None:
+    """The outage is on the timeline, and no new order is lost or counted twice."""
+    before = schema_orders(server)
+    running = measuring(server, load)
     server.stop()
     until(lambda: not server.running, "it is down")
     time.sleep(0.5)
@@ -121,8 +126,16 @@ def test_a_server_restarted_in_the_window(server: PrivateServer) -> None:
     assert client_cpu_s(running) - before_s < 0.1 * USERS, "the clients spin"
     server.start()
     result = stopped(running)
-    assert_survived(result)
+    assert_survived(result, load.virtual_users)
     assert_on_the_timeline(result, "connection_lost")
+    kept, there = kept_orders(result), schema_orders(server) - before
+    assert len(kept) > 20
+    assert kept - there == set()
+    assert len(there - kept) <= USERS, "committed, but the answer was lost with the server"
+    (outage,) = result.summary["outages"]
+    assert outage["end_s"] - outage["start_s"] > 1.5
+    assert 0 < outage["lost"] <= result.summary["failed"], "some may have been lost before the last commit"
+    assert "(outage)" in result.charts()["throughput"].alternative
     connecting = result.table("errors").query("operation == '(connecting)'")
     assert connecting["text"].str.contains("nothing listens on").any()
     assert USERS <= connecting["count"].sum() < 100

@@ -257,7 +257,7 @@ def test_a_configuration_that_failed_leaves_the_others_their_charts() -> None:
 
 def test_an_open_loop_shows_response_times_first_and_what_was_offered(tmp_path: Path) -> None:
     charts = {one.key: one for one in run_charts.run_charts(*open_loop(tmp_path / "open"))}
-    assert [*charts][:5] == ["throughput", "rates", "lateness", "backlog", "steps"]
+    assert [*charts][:5] == ["throughput", "rates", "lateness", "backlog", "busy"]
     axes = {key: one.figure.layout.yaxis.title.text for key, one in charts.items()}
     assert axes["response_over_time"].startswith("response time of")
     assert axes["latency_over_time"].startswith("service time of")

@@ -106,7 +106,7 @@ def test_the_texts_of_charts_repeat_the_result_of_a_window_that_begins_within_a_
     """20,000 operations per second in the first second of the window, 1 later: whole seconds miss the first one."""
     seconds = pd.DataFrame({"second": range(5), "due": [1, 20_000, 1, 1, 1], "begun": [1, 20_000, 1, 1, 1]})
     seconds = seconds.assign(skipped=0, backlog=0, late_p50_us=0.0, late_p99_us=0.0, late_max_us=0.0)
-    lateness = {"max_us": 1_234_567}
+    lateness = {"max_us": 1_234_567, "p99_us": 1_000}
     result = {"due": 20_003, "begun": 20_003, "skipped": 7, "backlog": {"start": 0, "end": 2}, "lateness": lateness}
     window = Window(1_000_400, 5_000_400)
     texts = [

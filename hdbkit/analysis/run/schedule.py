@@ -69,7 +69,7 @@ def schedule_of(folder: RunFolder, manifest: Manifest) -> ScheduleFound:
     by_second = bins.groupby(first_us // _SECOND_US).agg(
         {"due": "sum", "begun": "sum", "skipped": "sum", "backlog": "last"}
     )
-    rows = by_second.rename_axis("second").join(_lateness_by_second(folder)).reset_index()
+    rows = by_second.rename_axis("second").join(lateness_by_second(folder)).reset_index()
     return ScheduleFound(rows, result)
 
 
@@ -95,23 +95,24 @@ def _of_window(folder: RunFolder, window: Window) -> dict[str, Any]:
     """The achieved rate by the ends of operations, and the lateness of those that began in the window."""
     with operations_of(folder, window) as rows:
         ended = rows.aggregate("count(*)").fetchall()[0][0]
+    return {"achieved_per_s": ended / window.duration_s, **lateness(folder, window)}
+
+
+def lateness(folder: RunFolder, window: Window) -> dict[str, Any]:
+    """Of the operations that began in the window: how many were ``late``, and quantiles of their ``lateness``."""
     with operations_of(folder) as rows:
         begun = rows.filter(f"t_start_us >= {window.start_us} AND t_start_us < {window.end_us}")
         quantiles = f"quantile_disc(wait_us, {list(QUANTILES.values())})"
         late, found, longest, mean = begun.aggregate(
             f"count(*) FILTER (wait_us > {LATE_US}), {quantiles}, max(wait_us), avg(wait_us)"
         ).fetchall()[0]
-    lateness = dict(zip((f"{name}_us" for name in QUANTILES), found or [None] * len(QUANTILES), strict=True))
-    return {
-        "achieved_per_s": ended / window.duration_s,
-        "late": late,
-        "lateness": {**lateness, "max_us": longest, "mean_us": mean},
-    }
+    selected = dict(zip((f"{name}_us" for name in QUANTILES), found or [None] * len(QUANTILES), strict=True))
+    return {"late": late, "lateness": {**selected, "max_us": longest, "mean_us": mean}}
 
 
-def _lateness_by_second(folder: RunFolder) -> pd.DataFrame:
-    """late_p50_us, late_p99_us and late_max_us of the operations that began in each second."""
-    second = f"(t_start_us // {_SECOND_US})"
+def lateness_by_second(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:
+    """late_p50_us, late_p99_us and late_max_us of the operations that began in each step of so many seconds."""
+    second = f"(t_start_us // {step_s * _SECOND_US} * {step_s})"
     with operations_of(folder) as rows:
         found: pd.DataFrame = (
             rows.aggregate(

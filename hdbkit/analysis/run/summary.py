@@ -31,6 +31,7 @@ from hdbkit.analysis.run.host import (
     server_cpu_us,
     supervisor_cpu_us,
 )
+from hdbkit.analysis.run.outages import outages
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.server_host import server_host_use
@@ -94,6 +95,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
         "waiting_locks": mean_waiting(counters),
         "replication_lag_s": replication_lag(counters),
         "server_restarts_s": restarts_s(counters),
+        "outages": outages(folder, window),
         "server_moves_s": moves_s(counters),
         "full_pages": full_page_rates(counters),
         "data": _data(counters),
