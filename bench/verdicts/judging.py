@@ -11,6 +11,7 @@ from bench.verdicts.noise import Floats
 from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, STANDARD_ERRORS
 from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
+from hdbkit.analysis.sweep.observations import MIN_RUN_DF, POOLING_P, unexplained_p
 
 
 @dataclass(frozen=True)
@@ -31,24 +32,56 @@ class Sweeps:
     def __getitem__(self, some: slice) -> Sweeps:
         return Sweeps(self.logs[some], self.numbers[some], self.length)
 
+    @property
+    def by_run(self) -> Sweeps:
+        """The runs in which configurations alternate, a block each."""
+        sweeps, blocks, size = self.logs.shape
+        means = self.logs.reshape(sweeps, blocks // self.length, self.length, size).mean(axis=2)
+        return Sweeps(means, np.zeros_like(means))
+
 
 @dataclass(frozen=True)
 class Estimates:
-    """The estimates of ``block_model`` for each ratio to configuration 0, (sweeps, configurations - 1)."""
+    """The estimates of ``block_model`` for each ratio to configuration 0, (sweeps, configurations - 1).
+
+    Of each sweep the correlation of the ratios, the variance of a row and the degrees of freedom of that.
+    """
 
     values: Floats
     errors: Floats
     df: Floats
     correlation: Floats
+    spread: Floats
+    whole_df: Floats
 
 
 def estimates(sweeps: Sweeps) -> Estimates:
-    """``BlockModel`` for complete blocks, vectorized over sweeps."""
+    """``BlockModel`` of the units of ``observations``, for complete blocks, vectorized over sweeps."""
+    if not sweeps.length:
+        return _of_rows(sweeps)
+    runs = _of_rows(sweeps.by_run)
+    if runs.whole_df[0] >= MIN_RUN_DF:
+        return runs
+    rows = _of_rows(sweeps)
+    p = [
+        unexplained_p(*one, sweeps.length)
+        for one in zip(runs.spread, runs.whole_df, rows.spread, rows.whole_df, strict=True)
+    ]
+    units = np.array(p) < POOLING_P
+    return Estimates(
+        *(
+            np.where(units.reshape(-1, *[1] * (of_runs.ndim - 1)), of_runs, of_rows)
+            for of_runs, of_rows in zip(vars(runs).values(), vars(rows).values(), strict=True)
+        )
+    )
+
+
+def _of_rows(sweeps: Sweeps) -> Estimates:
     logs, (_, blocks, size) = sweeps.logs, sweeps.logs.shape
     residuals, means, df = apart(logs), logs.mean(axis=1), (blocks - 1) * (size - 1)
     leverage: Floats = np.full(logs.shape, 1 - df / (blocks * size))
     slope_weights = np.zeros((len(logs), size))
-    if df >= MIN_DF_FOR_DRIFT and not sweeps.length:
+    if df >= MIN_DF_FOR_DRIFT and sweeps.numbers.any() and not sweeps.length:
         numbers = apart(sweeps.numbers)
         squares = (numbers**2).sum(axis=(1, 2))
         slope = (numbers * logs).sum(axis=(1, 2)) / squares
@@ -79,7 +112,8 @@ def estimates(sweeps: Sweeps) -> Estimates:
     beside = covariance[:, ~np.eye(size - 1, dtype=bool)].reshape(len(logs), -1)
     shared = np.maximum(beside.min(axis=1), 0) if size > 2 else np.zeros(len(logs))
     least = np.minimum(np.floor(np.sqrt(shared / total.max(axis=1)) * 20 + 1e-6) / 20, 0.95)
-    return Estimates(means[:, 1:] - means[:, :1], np.sqrt(total), of_contrast, least)
+    values, whole = means[:, 1:] - means[:, :1], np.broadcast_to(whole_df[:, 0], len(logs))
+    return Estimates(values, np.sqrt(total), of_contrast, least, pooled * factor[:, 0], whole)
 
 
 def contrasts(shape: tuple[int, ...]) -> Floats:

@@ -7,18 +7,22 @@ noise along the run. Slices are in the order of :class:`~hdbkit.slices.SliceOrde
 Measured on the private PostgreSQL: sweeps of two equal configurations and of two that differ by 5 %, by slices and by
 whole runs, with the same measured seconds, one after the other in random order. The operation of the workload
 computes, and 5 % more while a setting that vacuum alone uses has its baseline's value. ``SWEEPS`` is the number of
-sweeps of each kind, ``WINDOW_S`` the measured seconds of each; ``BUSY=1`` measures beside two busy processes.
+sweeps of each kind, ``WINDOW_S`` the measured seconds of each, ``RUNS`` the number of runs by slices in a sweep;
+``ONLY="equal, by slices; equal, by runs"`` measures some kinds; ``BUSY=1`` measures beside two busy processes. Each
+sweep is printed as it ends.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 
 import hdbkit
 from bench.common import blocks, quick_or, scratch, server, show, title
@@ -42,7 +46,8 @@ _ORDERS = 50
 _AT_ONCE = 2000
 SWEEPS = int(os.environ.get("SWEEPS", quick_or(2, 20)))
 WINDOW_S = float(os.environ.get("WINDOW_S", quick_or(12, 60)))
-SLICED_RUNS, PLAIN_BLOCKS = 2, 4
+SLICED_RUNS, PLAIN_BLOCKS = int(os.environ.get("RUNS", "4")), 4
+ONLY = [one.strip() for one in os.environ.get("ONLY", "").split(";") if one.strip()]
 SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
     "equal": {"vacuum_cost_page_hit": ("1", "2")},
     "+5 %": {"vacuum_cost_page_miss": ("2", "3")},
@@ -67,17 +72,22 @@ CREATE TABLE entries (id INT NOT NULL PRIMARY KEY);
 
 
 def sliced(
-    size: int, cycles: int, correlation: float, sweeps: int, draw: np.random.Generator, effect: float = 0.0
-) -> Sweeps:
-    """Sweeps of ``RUNS`` runs of so many cycles; configuration 1 is faster by ``effect``."""
-    timed = NOISE * autoregressive(correlation, (sweeps * RUNS, cycles * size), draw)
+    size: int, cycles: int, correlation: float, sweeps: int, draw: np.random.Generator,
+    *, effect: float = 0.0, runs: int = RUNS, varying: float = 0.0,
+) -> Sweeps:  # fmt: skip
+    """Sweeps of so many runs and cycles.
+
+    Configuration 1 is faster by ``effect``; ratios vary from run to run with the standard deviation ``varying``.
+    """
+    timed = NOISE * autoregressive(correlation, (sweeps * runs, cycles * size), draw)
     orders = np.array([_order(size, cycles, int(draw.integers(2**30))) for _ in range(_ORDERS)])
-    places = orders[draw.integers(0, _ORDERS, sweeps * RUNS)].reshape(-1, cycles, size)
+    places = orders[draw.integers(0, _ORDERS, sweeps * runs)].reshape(-1, cycles, size)
     logs = np.take_along_axis(timed.reshape(-1, cycles, size), places.argsort(axis=2), axis=2)
+    logs += draw.normal(0, varying / np.sqrt(2), (sweeps * runs, 1, size))
     logs[:, :, 1] += np.log1p(effect)
     stretches = _stretches(logs)
     length = stretches.shape[1]
-    joined = stretches.reshape(sweeps, RUNS * length, size)
+    joined = stretches.reshape(sweeps, runs * length, size)
     return Sweeps(joined, np.ones_like(joined), length)
 
 
@@ -100,11 +110,14 @@ def _stretches(logs: Floats) -> Floats:
     return found
 
 
-def called(size: int, cycles: int, correlation: float, draw: np.random.Generator, effect: float = 0.0) -> Floats:
+def called(
+    size: int, cycles: int, correlation: float, draw: np.random.Generator,
+    *, effect: float = 0.0, runs: int = RUNS, varying: float = 0.0,
+) -> Floats:  # fmt: skip
     """For each sweep whether something is called different (no effect), or whether the effect is found."""
     found = []
     for _ in range(-(-SIMULATED // _AT_ONCE)):
-        sweeps = sliced(size, cycles, correlation, _AT_ONCE, draw, effect)
+        sweeps = sliced(size, cycles, correlation, _AT_ONCE, draw, effect=effect, runs=runs, varying=varying)
         low, high = intervals(sweeps, PLANNED)
         found.append(low[:, 0] > 0 if effect else any_in_row((low > 0) | (high < 0)))
     return np.concatenate(found).astype(np.float64)
@@ -121,10 +134,20 @@ def simulated() -> None:
             note = f"{', '.join(f'{rate:.1f}' for rate in rates)} with {', '.join(map(str, CYCLES))} cycles a run"
             what = f"{size} configurations, correlation {correlation:g}: the most"
             show(what, [max(rates)], unit="%", at_most=5.5, note=note)
+    title(f"Equal on average, ratios that vary from run to run by 1 and 3 %, {SIMULATED:,} sweeps: called different")
+    for size in (2, 4):
+        for runs in (2, 3, 8):
+            cases = [(varying, cycles, each) for varying in (0.01, 0.03) for cycles, each in ((20, 0.9), (60, 0.5))]
+            rates = [
+                100 * float(called(size, cycles, each, draw, runs=runs, varying=varying).mean())
+                for varying, cycles, each in cases
+            ]
+            note = f"{', '.join(f'{rate:.1f}' for rate in rates)}"
+            show(f"{size} configurations, {runs} runs: the most", [max(rates)], unit="%", note=note)
     title(f"A true effect by slices, {RUNS} runs, noise of a slice {NOISE:.0%}: found")
     for effect in (0.02, 0.05):
         for correlation in CORRELATIONS:
-            rates = [100 * float(called(2, cycles, correlation, draw, effect).mean()) for cycles in CYCLES]
+            rates = [100 * float(called(2, cycles, correlation, draw, effect=effect).mean()) for cycles in CYCLES]
             note = f"with {', '.join(map(str, CYCLES))} cycles a run"
             listed = ", ".join(f"{rate:.0f}" for rate in rates)
             show(f"+{effect:.0%}, correlation {correlation:g}", [rates[-1]], unit="%", note=f"{listed} {note}")
@@ -145,7 +168,15 @@ def swept(own: PrivateServer, workload: hdbkit.WorkloadSpec, kind: str, compare_
         seed=int(np.random.default_rng().integers(2**30)),
         load=hdbkit.Load(rampup_s=0.5, duration_s=WINDOW_S / runs, counter_interval_s=60),
     )
-    return hdbkit.sweep(own.target, spec).verdicts.to_dict("records")[1]
+    begun_s = time.monotonic()
+    found = hdbkit.sweep(own.target, spec).verdicts.to_dict("records")[1]
+    ends = "(no interval)" if np.isnan(found["low"]) else f"({found['low']:.3f} to {found['high']:.3f})"
+    print(
+        f"  {kind}, by {compare_by.value}: {found['verdict']} {found['ratio']:.3f} {ends} in "
+        f"{time.monotonic() - begun_s:.0f} s, load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+    return found
 
 
 def tell(way: str, verdicts: Sequence[Mapping[Hashable, Any]]) -> None:
@@ -156,6 +187,8 @@ def tell(way: str, verdicts: Sequence[Mapping[Hashable, Any]]) -> None:
     note = f"mean {100 * logs.mean():+.2f} %, deviation {100 * logs.std(ddof=1):.2f} %, half width {half:.2f} %"
     at_most, at_least = {"equal, by slices": (8.0, None), "+5 %, by slices": (None, 90.0)}.get(way, (None, None))
     share = 100 * float(np.mean(apart))
+    exact = scipy.stats.binomtest(sum(apart), len(apart)).proportion_ci()
+    note = f"{sum(apart)} of {len(apart)} ({100 * exact.low:.0f} to {100 * exact.high:.0f} %); {note}"
     show(f"{way}: called different", [share], unit="%", at_most=at_most, at_least=at_least, note=note)
 
 
@@ -170,6 +203,7 @@ def measured() -> None:
             f"{kind}, by {how.value}": partial(swept, own, workload, kind, how)
             for kind in SETTINGS
             for how in (CompareBy.SLICES, CompareBy.RUNS)
+            if not ONLY or f"{kind}, by {how.value}" in ONLY
         }
         done = blocks(ways, SWEEPS)
     for way in ways:

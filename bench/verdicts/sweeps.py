@@ -22,6 +22,7 @@ from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
 from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
 from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed
 from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.sweep.observations import units
 from hdbkit.analysis.sweep.planning import Design, detectable
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.config.metric import Metric
@@ -37,6 +38,8 @@ LOOKS = (4, 8, 12)
 LEVELS = [Spending(LOOKS[-1], LOOKS).level(blocks) for blocks in LOOKS]
 PLANNED = Spending(8, (8,)).level(8)
 """The level of the intervals at the planned end of a sweep, whatever its number of blocks."""
+_ORDERS = 1000
+"""Different orders of runs; more would take longer than all else."""
 MAX_ADVISED = 100
 """More blocks than these are not advised (``hdbkit.analysis.sweep.warnings``)."""
 
@@ -50,9 +53,10 @@ def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, str
 
 
 def turns(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> NDArray[np.intp]:
-    """The position of each configuration in each block, as ``sweep_plan`` gives it."""
-    seed = int(draw.integers(2**40))
-    return np.array([[in_turn(size, seed + one, block + 1) for block in range(blocks)] for one in range(sweeps)])
+    """The position of each configuration in each block, as ``sweep_plan`` gives it; sweeps share ``_ORDERS``."""
+    seed, orders = int(draw.integers(2**40)), min(sweeps, _ORDERS)
+    made = [[in_turn(size, seed + one, block + 1) for block in range(blocks)] for one in range(orders)]
+    return np.array(made)[np.arange(sweeps) % orders]
 
 
 def placed(timed: Floats, positions: NDArray[np.intp], effects: Sequence[float]) -> Sweeps:
@@ -213,7 +217,8 @@ def compare_with_judge(sweeps: Sweeps, some: int = 20) -> None:
     """Stop if the vectorized intervals of some sweeps differ from those of ``judge``."""
     low, high = intervals(sweeps[:some], 0.95)
     for place, (its_low, its_high) in enumerate(zip(low, high, strict=True)):
-        judged = judge(as_runs(sweeps[place : place + 1]), METRIC).iloc[1:]
+        rows = as_runs(sweeps[place : place + 1])
+        judged = judge(units(rows, METRIC) if sweeps.length else rows, METRIC).iloc[1:]
         alike = within(*(one[place] for one in intervals(sweeps[:some], 0.9)))
         if not (
             np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-7)

@@ -170,7 +170,7 @@ class SweepResult:
         split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
         early = early_ends_note(self.runs)
         looks = self.spending.note(self.plan.ended_after, self.level)
-        slices, decided = slice_notes(self._slice_runs), decided_note(self.verdicts)
+        slices, decided = slice_notes(self._slice_runs, self.observations), decided_note(self.verdicts)
         return [*candidates_note(self.verdicts), *slices, *looks, *decided, *early, *split, *effects]
 
     @property

@@ -135,9 +135,10 @@ def write_sliced_sweep(
     folder = sweep_folder(root, plan.sweep_id)
     folder.write_plan(plan)
     for run in runs[:done]:
-        of_run = run_plan(plan, run, datetime(2026, 1, 2, tzinfo=UTC)).model_copy(update={"slices": planned})
+        of_run = run_plan(plan, run, datetime(2026, 1, 2, tzinfo=UTC))
         made = write_run(root / of_run.run_id, rows=loop(1, lambda _: 50_000), plan=of_run, metric=RATE)
-        frame = slice_frame(planned, cycles, ratios, draw, noise, left_behind)
+        assert of_run.slices is not None
+        frame = slice_frame(of_run.slices, cycles, ratios, draw, noise, left_behind)
         names = [f"{name}_us" for name in QUANTILES]
         latencies = [
             (place, 0, 1000, *(1000 * ratios[place] * draw.normal(1, 0.01, 5))) for place in set(frame["place"])

@@ -10,11 +10,11 @@ import pytest
 
 from bench.verdicts.judging import inflations
 from bench.verdicts.slices import sliced as simulated
-from bench.verdicts.sweeps import as_runs, compare_with_judge
+from bench.verdicts.sweeps import PLANNED, as_runs, called, compare_with_judge
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.autocorrelation import MAX_INFLATING, inflation
 from hdbkit.analysis.statistics.block_model import BlockModel
-from hdbkit.analysis.sweep.observations import MAX_STRETCHES, grouped
+from hdbkit.analysis.sweep.observations import MAX_STRETCHES, MIN_RUN_DF, grouped, units
 from hdbkit.analysis.sweep.slices import carry_over, varying
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.results import columns
@@ -99,11 +99,19 @@ def test_a_run_without_usable_slices_is_named_and_the_others_are_judged(tmp_path
 
 
 def test_washout_and_cycles_are_reported(tmp_path: Path) -> None:
-    (note,) = [one for one in SweepResult(write_sliced_sweep(tmp_path, [1, 1])).notes if one.startswith("Slices")]
+    note, units_ = SweepResult(write_sliced_sweep(tmp_path, [1, 1])).notes[:2]
+    assert units_ == "Intervals are made of how the ratio differs from cycle to cycle within the runs"
     assert note == (
         "Slices of 0.25 s, of which the first 12 ms (washout, measured in each run) do not count: 72 cycles in 3 "
         "runs count, 3 were dropped because a change of settings was missing or late"
     )
+
+
+def test_many_runs_are_what_intervals_are_made_of(tmp_path: Path) -> None:
+    result = SweepResult(write_sliced_sweep(tmp_path, [1, 1.1], blocks=8))
+    assert "Intervals are made of how the ratio differs from run to run" in result.notes
+    assert len(result.observations) == 16
+    assert result.verdicts["verdict"].tolist() == ["baseline", "faster"]
 
 
 def test_what_a_configuration_leaves_behind_is_found_and_changes_no_ratio(tmp_path: Path) -> None:
@@ -141,6 +149,42 @@ def test_a_change_that_differs_between_runs_is_found() -> None:
     alike = [varying(stretches_of_runs([1.1, 1.1, 1.1], draw))[0].p for _ in range(200)]
     assert np.mean(np.array(alike) < 0.05) <= 0.09
     assert varying(stretches_of_runs([1.1], draw)) == []
+
+
+def stretch_rows(runs: int, varying: float, seed: int = 1, size: int = 2) -> pd.DataFrame:
+    """Sweeps whose ratios vary from run to run with this standard deviation."""
+    return as_runs(simulated(size, 40, 0.5, 1, np.random.default_rng(seed), runs=runs, varying=varying))
+
+
+def test_with_enough_runs_the_runs_are_the_units() -> None:
+    for runs, size, by_run in ((MIN_RUN_DF + 1, 2, True), (3, 4, True), (MIN_RUN_DF, 2, False)):
+        rows = stretch_rows(runs, 0.0, size=size)
+        found = units(rows, RATE)
+        assert (STRETCH not in found) is by_run
+        assert len(found) == (runs * size if by_run else len(rows))
+
+
+def test_the_mean_of_a_run_is_that_of_the_stretches_in_which_all_have_a_value() -> None:
+    rows = stretch_rows(7, 0.0).astype({"metric_value": float})
+    rows.loc[rows.index[3], "metric_value"] = 0.0  # configuration 1 in the second stretch of the first run
+    found = units(rows, RATE)
+    first = rows[(rows["number"] == 1) & (rows[STRETCH] != 1)]
+    expected = np.exp(np.log(first["metric_value"]).groupby(first["configuration"]).mean())
+    assert found[found["number"] == 1]["metric_value"].tolist() == pytest.approx(expected.tolist())
+
+
+def test_few_runs_are_the_units_where_their_stretches_do_not_explain_how_they_differ() -> None:
+    alike, apart = (
+        [STRETCH not in units(stretch_rows(3, one, seed), RATE) for seed in range(40)] for one in (0, 0.1)
+    )
+    assert np.mean(alike) < 0.4
+    assert np.mean(apart) > 0.9
+
+
+@pytest.mark.parametrize(("runs", "at_most"), [(3, 0.12), (8, 0.065)])
+def test_ratios_that_vary_from_run_to_run_are_seldom_called_different(runs: int, at_most: float) -> None:
+    sweeps = simulated(2, 40, 0.5, 1000, np.random.default_rng(1), runs=runs, varying=0.02)
+    assert called(sweeps, PLANNED).mean() <= at_most, "by stretches alone it is 0.3"
 
 
 def test_with_two_configurations_nothing_is_left_behind_that_could_be_estimated(tmp_path: Path) -> None:

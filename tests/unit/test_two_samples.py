@@ -19,11 +19,11 @@ def test_one_sample_has_students_interval() -> None:
     assert half_widths([Sample.of(column(*values))]) == pytest.approx([expected], rel=1e-4)
 
 
-def test_two_samples_have_the_weighted_quantile_of_cochran_and_cox() -> None:
+def test_a_difference_of_two_samples_has_the_bound_of_banerjee() -> None:
     few, many = [0.0, 0.02], list(np.linspace(-0.05, 0.05, 10))
     parts = [np.var(one, ddof=1) / len(one) for one in (few, many)]
     quantiles = scipy.stats.t.ppf(0.975, [1, 9])
-    expected = np.dot(parts, quantiles) / np.sum(parts) * np.sqrt(np.sum(parts))
+    expected = np.sqrt(np.dot(parts, quantiles**2))
     found = half_widths([Sample.of(column(*few)), Sample.of(column(*many))])
     assert found == pytest.approx([expected], rel=1e-4)
 

@@ -66,7 +66,8 @@ class BlockModel:
     the model. ``gain`` makes them from the runs, (coefficients, runs). ``noise`` is the standard deviation of a run
     on the log scale, pooled, NaN without ``df``. ``residuals`` and ``leverage`` are those of the runs, ``cell`` their
     places in ``cells``. ``own`` and ``variances`` are each cell's variance of a run, as its residuals have it and
-    as it is judged; ``cell_df`` the degrees of freedom of the latter. ``strata`` is the number of blocks.
+    as it is judged; ``cell_df`` the degrees of freedom of the latter. ``spread`` is the pooled variance of a row,
+    inflated by its correlation with its neighbours. ``strata`` is the number of blocks.
     """
 
     cells: Mapping[Cell, int]
@@ -81,6 +82,7 @@ class BlockModel:
     own: Floats
     variances: Floats
     cell_df: Floats
+    spread: float
     strata: int
 
     @classmethod
@@ -114,7 +116,8 @@ class BlockModel:
         factor, df_share = _inflation(done, cell, residuals) if "stretch" in done and df > 0 else (1.0, 1.0)
         return cls(
             cells, coefficients, gain, gain @ within, noise, max(round(df * df_share), min(df, 1)), residuals,
-            leverage, cell, own, variances * factor, judged_df * df_share, len(np.unique(stratum)),
+            leverage, cell, own, variances * factor, judged_df * df_share,
+            noise**2 * factor, len(np.unique(stratum)),
         )  # fmt: skip
 
     def difference(self, one: Cell, other: Cell) -> Floats | None:

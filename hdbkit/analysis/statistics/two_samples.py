@@ -4,9 +4,11 @@ The noise of a sample is pooled over its conditions (the counts of virtual users
 them, so its values are correlated; the degrees of freedom of the pooled variance allow for that (Box 1954, Ann. Math.
 Statist. 25, 484-498; estimated as by Geisser and Greenhouse 1958, ibid. 29, 885-891, which errs towards fewer).
 
-Two samples have variances of their own and often very few units. Their critical value is the mean of both samples'
-own, weighted by the variance of their means (Cochran and Cox 1950, Experimental Designs, chapter 4). Welch's degrees
-of freedom, estimated from two units beside ten, are too many.
+Two samples have variances of their own and often very few units. The half width of a difference is the root of the
+sum of both samples' squared half widths, which holds at least with its confidence for any two variances (Banerjee
+1960, Sankhya 22, 357-358). Welch's degrees of freedom, estimated from two units beside ten, are too many, and the
+mean of both critical values (Cochran and Cox 1950, Experimental Designs, chapter 4) is too small where the two are
+noisier.
 """
 
 from __future__ import annotations
@@ -63,8 +65,7 @@ def half_widths(samples: Sequence[Sample], confidence: float = 0.95) -> Floats:
     if not conditions:
         return total
     own = np.array([maximum_modulus(conditions, one.df, confidence) for one in samples])
-    weighted: Floats = (parts * own[:, None]).sum(axis=0)
-    found: Floats = weighted / np.sqrt(np.where(total > 0, total, 1.0))
+    found: Floats = np.sqrt((parts * own[:, None] ** 2).sum(axis=0))
     return found
 
 

@@ -51,8 +51,11 @@ class CarryOver:
     p: float
 
 
-def slice_notes(runs: Runs) -> list[str]:
-    """How the slices of a sweep were counted, as one phrase; none for a sweep by runs, or without a usable run."""
+def slice_notes(runs: Runs, observations: pd.DataFrame) -> list[str]:
+    """How the slices of a sweep were counted, and what intervals are made of, one phrase each.
+
+    None for a sweep by runs, or without a usable run.
+    """
     results = [one for one in _results(runs) if not one["unusable"]]
     if not results:
         return []
@@ -63,7 +66,9 @@ def slice_notes(runs: Runs) -> list[str]:
     return [
         f"Slices of {slice_s:g} s, of which the first {' to '.join(ends)} ms (washout, measured in each run) do not "
         f"count: {many(cycles, 'cycle')} in {many(len(results), 'run')} count, {dropped:,} were dropped because a "
-        "change of settings was missing or late"
+        "change of settings was missing or late",
+        "Intervals are made of how the ratio differs "
+        + ("from run to run" if STRETCH not in observations else "from cycle to cycle within the runs"),
     ]
 
 
@@ -81,7 +86,10 @@ def slice_warnings(runs: Runs, observations: pd.DataFrame, metric: Metric) -> li
             "missing or late, as after long operations; use a longer slice_s"
         )
     labels = configuration_labels(observations) if runs else {}
-    found += [_varying_text(one, labels, metric) for one in varying(changes(runs, metric)) if one.p < VARYING_P]
+    by_run = STRETCH not in observations
+    found += [
+        _varying_text(one, labels, metric, by_run) for one in varying(changes(runs, metric)) if one.p < VARYING_P
+    ]
     left = sorted(
         (one for one in carry_over(runs, metric) if one.p < CARRY_OVER_P), key=lambda one: abs(np.log(one.ratio))
     )[-1:]
@@ -188,11 +196,13 @@ def varying(changed: pd.DataFrame) -> list[Varying]:
     return found
 
 
-def _varying_text(one: Varying, labels: Mapping[int, str], metric: Metric) -> str:
+def _varying_text(one: Varying, labels: Mapping[int, str], metric: Metric, by_run: bool) -> str:
     which = f"{labels.get(one.configuration, one.configuration)} at {virtual_users(one.virtual_users)}"
+    allowed = "its interval allows for that, more runs make it narrower"
+    otherwise = "its interval holds for these runs, more runs show how much it varies"
     return (
         f"the change of {which} differs between runs beyond chance ({percent(one.low, metric)} to "
-        f"{percent(one.high, metric)}); its interval holds for these runs, more runs show how much it varies"
+        f"{percent(one.high, metric)}); {allowed if by_run else otherwise}"
     )
 
 
