@@ -1,7 +1,8 @@
-"""Measures two sides in turn within one session, so that what changes on the machine meets both alike.
+"""Measures two sides in turn or together within one session, so that what changes on the machine meets both alike.
 
 A block has one run of each side at each count of virtual users, next to each other; which comes first changes from
-block to block as in a sweep (``run_order``).
+block to block as in a sweep (``run_order``). Together both run at the same time: what disturbs the machine for
+seconds then meets both alike as well, and each is measured under the load of the other.
 """
 
 from __future__ import annotations
@@ -10,20 +11,22 @@ import random
 import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.analysis.comparison.sessions import times_of
 from hdbkit.api.result import Result
-from hdbkit.api.running import OnTick, run
+from hdbkit.api.running import OnTick, Running, run, start
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, RunFailed
 from hdbkit.plan import RunPlan, random_letters
 from hdbkit.results.catalog import runs_under
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import Status
+from hdbkit.results.manifest import Manifest, Status
 from hdbkit.run_order import in_turn
 from hdbkit.workloads import specification
 from hdbkit.workspace import Workspace
@@ -116,8 +119,9 @@ def measure_in_turn(
     watch: OnTurn,
     watch_run: OnTick | None,
     place: Workspace,
+    together: bool = False,
 ) -> dict[str, list[Result]]:
-    """Measure both sides in turn; the results of each in their order.
+    """Measure both sides; the results of each in their order.
 
     Args:
         works: by side what it measures.
@@ -129,9 +133,11 @@ def measure_in_turn(
         watch: called after each run.
         watch_run: called several times per second with the present run.
         place: the workspace for the runs.
+        together: both run at the same time; a run is kept only beside the one that ran with it.
 
     Raises:
-        InputError: a run cannot be started, or runs of this label are of other work.
+        InputError: a run cannot be started, runs of this label are of other work, or both sides are one target, which
+            cannot be measured together.
         KeyboardInterrupt: stopped; finished runs are kept.
     """
     counts = _counts(works, load, virtual_users)
@@ -139,17 +145,26 @@ def measure_in_turn(
         raise InputError(f"give counts of virtual users and blocks of 1 or more, not {list(counts)}, {blocks}")
     require_word(label)
     settled = _settled(works, workload, load)
+    if together and len({one.target.url for one in settled.values()}) < len(settled):
+        raise InputError("both sides are the same target: its runs can be measured in turn, but not together")
     kept = {side: _kept(f"{label}-{side}", settled[side], place) for side in works}
+    if together:
+        kept = _kept_together(kept)
     done: dict[str, list[Result]] = {side: [] for side in works}
-    runs = len(works) * len(counts) * blocks
-    for number, (block, side, users) in enumerate(_turns(label, blocks, counts), 1):
-        waiting = [one for one in kept[side] if one.virtual_users == users]
-        result = waiting[0] if waiting else _run(settled[side], users, f"{label}-{side}", watch_run, place)
-        if waiting:
-            kept[side].remove(result)
-        done[side].append(result)
-        common_metric({name: [(one.folder, one.manifest) for one in found] for name, found in done.items()})
-        watch(Turn(label, number, runs, block, side, users, result, not waiting))
+    runs, number = len(works) * len(counts) * blocks, 0
+    for block, users, order in _turns(label, blocks, counts):
+        waiting = {side: one for side in order for one in kept[side][::-1] if one.virtual_users == users}
+        missing = [side for side in order if side not in waiting]
+        works_of = {side: (settled[side], f"{label}-{side}") for side in missing}
+        measured = _together(works_of, users, watch_run, place) if together and missing else {}
+        for side in order:
+            result = waiting.get(side) or measured.get(side) or _run(*works_of[side], users, watch_run, place)
+            if side in waiting:
+                kept[side].remove(result)
+            done[side].append(result)
+            common_metric({name: [(one.folder, one.manifest) for one in found] for name, found in done.items()})
+            number += 1
+            watch(Turn(label, number, runs, block, side, users, result, side not in waiting))
     return done
 
 
@@ -182,21 +197,63 @@ def _settled(
     return found
 
 
-def _turns(label: str, blocks: int, counts: Sequence[int]) -> Iterator[tuple[int, str, int]]:
-    """Block, side and user count of each run; the same for the same label."""
+def _turns(label: str, blocks: int, counts: Sequence[int]) -> Iterator[tuple[int, int, list[str]]]:
+    """Block, user count and order of the sides; the same for the same label."""
     seed = zlib.crc32(label.encode())
     for block in range(1, blocks + 1):
         place = dict(zip((BASE, NEW), in_turn(2, seed, block), strict=True))
         for users in random.Random(f"{label}/{block}").sample(list(counts), len(counts)):
-            yield from ((block, side, users) for side in sorted(place, key=place.__getitem__))
+            yield block, users, sorted(place, key=place.__getitem__)
 
 
-def _run(work: Settled, users: int, label: str, watch: OnTick | None, place: Workspace) -> Result:
+def _run(work: Settled, label: str, users: int, watch: OnTick | None, place: Workspace) -> Result:
     load = work.load.with_(virtual_users=users)
-    done = run(work.target, work.workload, load, label=label, watch=watch, workspace=place)
-    if done.manifest.status is Status.STOPPED:
-        raise KeyboardInterrupt(f"{done.run_id} was stopped, which also stops the comparison")
-    return done
+    return _done(run(work.target, work.workload, load, label=label, watch=watch, workspace=place))
+
+
+def _together(
+    works: Mapping[str, tuple[Settled, str]], users: int, watch: OnTick | None, place: Workspace
+) -> dict[str, Result]:
+    """The results of simultaneous runs, one of each side with its label; ``watch`` is called with the first."""
+    running: dict[str, Running] = {}
+    try:
+        for side, (work, label) in works.items():
+            load = work.load.with_(virtual_users=users)
+            running[side] = start(work.target, work.workload, load, label=label, workspace=place)
+        return {side: _done(one.wait(watch)) for side, one in running.items()}
+    except BaseException:
+        for one in running.values():
+            if not one.status.ended:
+                one.stop()
+                with suppress(RunFailed):
+                    one.wait()
+        raise
+
+
+def _done(result: Result) -> Result:
+    if result.manifest.status is Status.STOPPED:
+        raise KeyboardInterrupt(f"{result.run_id} was stopped, which also stops the comparison")
+    return result
+
+
+def _kept_together(kept: Mapping[str, Sequence[Result]]) -> dict[str, list[Result]]:
+    """The kept runs that ran at the same time as one of the other side, in their order."""
+    found: dict[str, list[Result]] = {BASE: [], NEW: []}
+    for base in kept[BASE]:
+        beside = [new for new in kept[NEW] if new not in found[NEW] and _overlap(base.manifest, new.manifest)]
+        if beside:
+            found[BASE].append(base)
+            found[NEW].append(beside[0])
+    return found
+
+
+def _overlap(one: Manifest, other: Manifest) -> bool:
+    """Whether two runs at one count of virtual users were measured at the same time, at least in part."""
+    (begun, ended), (other_begun, other_ended) = (
+        (times["started"], times["ended"]) for times in (times_of(one), times_of(other))
+    )
+    same = one.plan["load"]["virtual_users"] == other.plan["load"]["virtual_users"]
+    return bool(same and begun < other_ended and other_begun < ended)
 
 
 def _kept(label: str, work: Settled, place: Workspace) -> list[Result]:

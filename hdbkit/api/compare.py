@@ -227,6 +227,7 @@ def compare(
     new: Side | Target,
     *,
     run: bool = False,
+    together: bool = False,
     blocks: int = DEFAULT_BLOCKS,
     workload: WorkloadSpec | Path | str | None = None,
     load: Load | None = None,
@@ -245,6 +246,8 @@ def compare(
             is accepted too (a URL, a name, or a :class:`~hdbkit.Target`); runs come first where a name is both.
         new: as ``base``.
         run: measure both sides in turn. All other arguments but ``smallest_effect`` and ``workspace`` need it.
+        together: measure both sides at the same time instead, on two servers. On a busy host this needs far fewer
+            blocks; each side is measured under the load of the other.
         blocks: the number of runs of each side at each user count.
         workload: replaces that of both sides; a target takes the other side's, else the default workload.
         load: its given fields replace those of both sides; a target takes the other side's load, else the default.
@@ -272,7 +275,7 @@ def compare(
         label = label or new_label()
         sides = measure_in_turn(
             works, blocks, workload=workload, load=load, virtual_users=virtual_users, label=label, watch=watch,
-            watch_run=watch_run, place=place,
+            watch_run=watch_run, place=place, together=together,
         )  # fmt: skip
     else:
         sides = {BASE: _results(base, place), NEW: _results(new, place)}

@@ -42,6 +42,10 @@ def compare(
     base: Annotated[str, typer.Argument(help=_SIDE)],
     new: Annotated[str, typer.Argument(help=_SIDE)],
     run: Annotated[bool, typer.Option("--run", help="measure both sides in turn now, in one session")] = False,
+    together: Annotated[
+        bool,
+        typer.Option("--together", help="with --run: both at the same time, on two servers; for a busy host"),
+    ] = False,
     blocks: Annotated[
         int | None, typer.Option(min=1, help=f"with --run: runs of each side at each user count [{DEFAULT_BLOCKS}]")
     ] = None,
@@ -83,15 +87,15 @@ def compare(
     load = Load(**{**values, **given}) if values or given else None
     spec = specification(workload, **fields) if workload is not None or fields else None
     if not run:
-        if any(one is not None for one in (blocks, virtual_users, load, spec, label)):
-            raise InputError("--blocks, --label and the options of load and schema need --run")
+        if together or any(one is not None for one in (blocks, virtual_users, load, spec, label)):
+            raise InputError("--together, --blocks, --label and the options of load and schema need --run")
         found = api.compare(base, new)
     else:
         lines = _TurnLines()
         try:
             with stopped_like_ctrl_c(), RunLines() as run_lines:
                 found = api.compare(
-                    base, new, run=True, blocks=blocks or DEFAULT_BLOCKS, workload=spec, load=load,
+                    base, new, run=True, together=together, blocks=blocks or DEFAULT_BLOCKS, workload=spec, load=load,
                     virtual_users=counts_in(virtual_users, "--virtual-users") if virtual_users else (),
                     label=label, watch=lines, watch_run=None if as_json else run_lines,
                 )  # fmt: skip

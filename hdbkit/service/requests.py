@@ -142,10 +142,11 @@ class CompareRequest(Request):
 
 
 class MeasureInTurnRequest(Request):
-    """Measure two targets in turn."""
+    """Measure two targets in turn, or together."""
 
     base: TargetName
     new: TargetName
+    together: bool = Field(default=False, description="at the same time, on two servers; for a busy host")
     workload: Workload = None
     load: GivenLoad = None
     virtual_users: Users = Field(default=[])

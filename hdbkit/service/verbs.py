@@ -122,8 +122,8 @@ def _compare(one: asked.CompareRequest, _: Context) -> Document:
 
 def _measure_in_turn(one: asked.MeasureInTurnRequest, context: Context) -> Document:
     found = api.compare(
-        one.base, one.new, run=True, workload=one.workload, load=one.load, virtual_users=one.virtual_users,
-        label=one.label, blocks=one.blocks, watch_run=context.run,
+        one.base, one.new, run=True, together=one.together, workload=one.workload, load=one.load,
+        virtual_users=one.virtual_users, label=one.label, blocks=one.blocks, watch_run=context.run,
     )  # fmt: skip
     return documents.of_comparison(found, None, found.report())
 

@@ -39,6 +39,23 @@ def test_two_targets_are_measured_in_turn_and_an_interrupted_comparison_continue
     assert (other.code, "has the label gate-base and measured something else" in other.err) == (2, True)
 
 
+def test_two_targets_are_measured_together_and_only_runs_of_the_same_time_are_kept(
+    command: HdbkitCommand, null_target: NullTarget
+) -> None:
+    fast, slow = (null_target(latency_us=latency).url for latency in (1000, 20_000))
+    typed = ("compare", fast, slow, *SHORT, "--together", "--blocks", 2, "-u", 1, "--label", "pairs")
+    found = command(*typed, "--json").json
+    assert found["basis"].startswith("2 blocks of one session, both sides at the same time")
+    assert found["ratio"] < 0.7
+    runs = hdbkit.runs().iloc[::-1]
+    hdbkit.result(runs["run_id"].iloc[-1]).remove()
+    again = command(*typed, "--json")
+    assert again.err.count("(kept)") == 2
+    assert len(hdbkit.runs()) == 5, "the run whose partner was removed is measured again beside a new one"
+    alone = command("compare", fast, fast, *SHORT, "--together")
+    assert (alone.code, "both sides are the same target" in alone.err) == (2, True)
+
+
 def test_the_work_of_runs_is_measured_again_and_a_target_takes_it(null_target: NullTarget, results: Path) -> None:
     at = null_target(latency_us=1000)
     load = Load(virtual_users=2, rampup_s=0, duration_s=0.3, max_retries=7)
@@ -84,6 +101,7 @@ def test_runs_of_a_sweep_are_not_measured_again_and_no_command_says_so(results: 
         (("nulldb:///x", "nulldb:///y", "--run", "-u", "two"), "--virtual-users must be numbers"),
         (("nulldb:///x", "nulldb:///y", "--run", "--label", "a b"), "a label is one word"),
         (("a", "b", "--blocks", "3"), "need --run"),
+        (("a", "b", "--together"), "need --run"),
         (("a", "b", "--duration-s", "3"), "need --run"),
     ],
 )

@@ -56,7 +56,7 @@ def replication(runs: pd.DataFrame) -> Replication:
 
     Args:
         runs: a row per run in the order of time: ``side`` (``BASE`` or ``NEW``), ``virtual_users`` (the counts that
-            both sides have), ``session``, ``score`` (on the log scale).
+            both sides have), ``session``, ``score`` (on the log scale); ``started`` and ``ended``, if they are known.
     """
     means = runs.groupby(["side", "session", "virtual_users"])["score"].mean().unstack("virtual_users")
     base, new = means.loc[BASE], means.loc[NEW]
@@ -96,7 +96,18 @@ def _within(runs: pd.DataFrame) -> Replication:
     table = np.full((blocks, len(columns)), np.nan)
     for place, column in enumerate(columns):
         table[: len(column), place] = column
-    return Replication(Unit.BLOCKS, (table,), f"{blocks} blocks of one session")
+    how = ", both sides at the same time, each under the load of the other" if _at_the_same_time(runs) else ""
+    return Replication(Unit.BLOCKS, (table,), f"{blocks} blocks of one session{how}")
+
+
+def _at_the_same_time(runs: pd.DataFrame) -> bool:
+    """Whether each run was measured while one of the other side was, at least in part."""
+    if "started" not in runs:
+        return False
+    begun, ended = (runs[name].to_numpy() for name in ("started", "ended"))
+    overlap = (begun[:, None] < ended) & (begun < ended[:, None])
+    other = runs["side"].to_numpy()[:, None] != runs["side"].to_numpy()
+    return bool((overlap & other).any(axis=1).all())
 
 
 def _differences(runs: pd.DataFrame) -> list[float]:

@@ -43,7 +43,7 @@ def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
         {
             "side": side,
             "run_id": one.run_id,
-            **_times_of(one),
+            **times_of(one),
             "virtual_users": int(one.plan["load"]["virtual_users"]),
             "metric_value": float(one.result["metric_value"]),
             "host": str(one.host.get("boot_id") or one.host.get("name")),
@@ -56,8 +56,8 @@ def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
     return runs.assign(session=runs["host"] + " " + numbers.astype(str)).drop(columns="host")
 
 
-def _times_of(manifest: Manifest) -> dict[str, Any]:
-    """When a run started, and when its window ended."""
+def times_of(manifest: Manifest) -> dict[str, Any]:
+    """When a run started, and when its window ended: ``started`` and ``ended``."""
     clock = manifest.clock
     begin = manifest.history[0].at if manifest.history else clock.start_wall if clock else None
     started = pd.to_datetime(begin, utc=True) if begin else pd.NaT
