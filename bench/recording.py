@@ -23,6 +23,7 @@ from hdbkit.databases import database
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.host_clock import HostClock
 from hdbkit.results.records import VALID, arrow_types, record_type
 from hdbkit.results.spool import HEADER_BYTES, SpoolWriter, spool_path
 from hdbkit.results.writer import write_operations
@@ -114,7 +115,7 @@ def write_run(folder: Path) -> tuple[RunFolder, float]:
     span_ns = round(ROWS_OF_USER * (MEDIAN_NS * np.exp(SPREAD**2 / 2) + GAP_NS) * 1.01)
     for part in range(PARTS):
         start_ns, details = -part * span_ns, arrow_types(WORK.details)
-        write_operations(spools, run.operations, start_ns, len(WORK.operations), details)
+        write_operations([(spools, HostClock())], run.operations, start_ns, len(WORK.operations), details)
         (run.operations / "part-0.parquet").rename(run.operations / f"part-{part + 1}.parquet")
     return run, PARTS * span_ns / 1e9
 

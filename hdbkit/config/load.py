@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
 
+from hdbkit.config.cluster import FORMS, CutOff, parse_cluster
 from hdbkit.config.extensible import Extensible
 from hdbkit.config.fault import Fault, parse_faults
 from hdbkit.config.routing import POLICIES, Policy, parse_routing, routing_text
@@ -91,6 +92,16 @@ class Load(Extensible):
         ge=1,
         le=MAX_USERS,
         description="sessions of a virtual user, each a connection that executes operations like a user of its own",
+        json_schema_extra=_ALONE,
+    )
+    cluster: str | None = Field(
+        default=None,
+        description=f"load hosts that share the virtual users: {FORMS}; none: this host alone",
+        json_schema_extra=_ALONE,
+    )
+    cut_off_hosts: CutOff = Field(
+        default=CutOff.CONTINUE,
+        description="what users of a load host do that is cut off from the others: continue or stop",
         json_schema_extra=_ALONE,
     )
     start_delay_ms: int | None = Field(
@@ -231,6 +242,13 @@ class Load(Extensible):
     def _steps_are_known(cls, text: str | None) -> str | None:
         return None if text is None else "; ".join(one.text for one in parse_steps(text))
 
+    @field_validator("cluster")
+    @classmethod
+    def _cluster_is_known(cls, text: str | None) -> str | None:
+        if text is not None:
+            parse_cluster(text)
+        return text
+
     @field_validator("routing", mode="before")
     @classmethod
     def _policies_are_known(cls, given: Any) -> Any:
@@ -321,6 +339,7 @@ class Load(Extensible):
         refines = {
             "keying_scale": (self.keying_and_thinking, "keying_and_thinking"),
             "thinking_scale": (self.keying_and_thinking, "keying_and_thinking"),
+            "cut_off_hosts": (self.cluster is not None, "a cluster"),
             "rate_of": (self.is_open, "a rate"),
             "arrivals": (self.is_open, "a rate"),
         }

@@ -24,6 +24,7 @@ class Field(IntEnum):
     STOP_AT_NS = 1  # supervisor: no operation begins at or after this
     STOP_REQUEST = 2  # anybody: see Stop
     CLIENTS = 3  # supervisor: number of clients
+    HEARD_AT_NS = 4  # actor of a load host: when the coordinator was heard last
 
 
 class Stop(IntEnum):

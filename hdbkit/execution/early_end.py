@@ -37,7 +37,8 @@ class EarlyEnd:
     ) -> None:
         self.reason = ""
         self._limits, self._window_s = plan.limits, window_s or math.inf
-        self._looks = looks(self._window_s) if window_s and plan.limits != Limits() else []
+        is_here = plan.load.cluster is None  # the spools of other load hosts are not read before the end
+        self._looks = looks(self._window_s) if window_s and is_here and plan.limits != Limits() else []
         self._metric, self._headline = manifest.metric, manifest.headline
         self._code = manifest.operations.index(manifest.headline)
         self._of_metric = [manifest.operations.index(name) for name in manifest.of_metric]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.config.load import client_slices
-from hdbkit.execution import failures, server_host, switching, usage
+from hdbkit.execution import failures, load_hosts, server_host, switching, usage
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
+from hdbkit.execution.load_hosts import Place
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, FaultLine, Manifest
@@ -40,46 +41,81 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
         return manifest
     samples = _with_edges(read_lines(folder.spools / "counters.ndjson"))
     start_ns = manifest.clock.start_monotonic_ns
+    places = load_hosts.places_of(folder.spools)
     seconds, counts = write_operations(
-        folder.spools, folder.operations, start_ns, len(manifest.operations), manifest.details
+        [(one.folder, one.clock) for one in places],
+        folder.operations,
+        start_ns,
+        len(manifest.operations),
+        manifest.details,
     )
     clock = _with_window(manifest.clock, samples)
+    manifest = _with_load_hosts(folder, manifest, start_ns)
     if manifest.one_by_one and manifest.phases[0].measured:
         clock = _with_all_operations(clock, folder)
     manifest = manifest.model_copy(update={"clock": clock})
     write_table(folder.table("seconds"), columns.SECONDS, seconds.columns())
     write_rows(folder.table("counters"), columns.COUNTERS, [_counter(row, start_ns) for row in samples])
-    host = read_lines(folder.spools / "host.ndjson")
+    _write_hosts(folder, manifest, start_ns)
+    clients = [
+        *read_lines(folder.spools / "clients.ndjson"),
+        *(row for one in places for row in (*usage.saved(one.folder), *load_hosts.ends(one.folder))),
+    ]
+    write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
+    write_rows(folder.table("errors"), columns.ERRORS, _errors(places, start_ns))
+    if manifest.plan.get("slices"):
+        write_rows(folder.table("switches"), columns.SWITCHES, _switches(places, start_ns))
+    manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
+    folder.write(manifest)
+    return _with_result(folder, manifest, samples) if clock.window_end_us is not None else manifest
+
+
+def _with_result(folder: RunFolder, manifest: Manifest, samples: list[dict[str, Any]]) -> Manifest:
+    """The manifest with the result and its checks, in place of those of an earlier completion."""
+    result = summarize(folder, manifest)
+    result |= _of_faults(folder, manifest, result["clients_lost"] or 0)
+    result |= _of_slices(folder, manifest)
+    result |= _of_schedule(folder, manifest)
+    if steps := steps_result(folder, manifest):
+        result["steps"] = steps
+    manifest = manifest.model_copy(update={"result": result})
+    edges = [] if manifest.metric.counter is None else [_edges_read(samples)]
+    checks = [*check_run(folder, manifest), *edges]
+    made = {one.name for one in checks}
+    checks += [one for one in manifest.checks if one.name not in made]
+    return manifest.model_copy(update={"checks": checks})
+
+
+def _write_hosts(folder: RunFolder, manifest: Manifest, start_ns: int) -> None:
+    """Write what the load hosts and the database's host reported of themselves."""
+    host = read_lines(folder.spools / load_hosts.HOST_SAMPLES)
+    if manifest.load_hosts:
+        of_hosts = load_hosts.host_rows(folder.spools)
+        host = load_hosts.together(of_hosts, host, folder.spools, manifest.host.get("boot_id", ""))
+        rows = [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in of_hosts]
+        write_rows(folder.table("load_hosts"), columns.LOAD_HOSTS, rows)
     write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
     if found := server_host.rows(read_lines(folder.spools / server_host.FILE), start_ns):
         write_rows(folder.table("server_host"), columns.SERVER_HOST, found)
-    clients = [*read_lines(folder.spools / "clients.ndjson"), *usage.saved(folder.spools)]
-    write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
-    write_rows(folder.table("errors"), columns.ERRORS, _errors(folder.spools, start_ns))
-    if manifest.plan.get("slices"):
-        write_rows(folder.table("switches"), columns.SWITCHES, _switches(folder.spools, start_ns))
-    manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
-    folder.write(manifest)
-    if clock.window_end_us is not None:
-        result = summarize(folder, manifest)
-        result |= _of_faults(folder, manifest, result["clients_lost"] or 0)
-        result |= _of_slices(folder, manifest)
-        result |= _of_schedule(folder, manifest)
-        if steps := steps_result(folder, manifest):
-            result["steps"] = steps
-        manifest = manifest.model_copy(update={"result": result})
-        edges = [] if manifest.metric.counter is None else [_edges_read(samples)]
-        checks = [*check_run(folder, manifest), *edges, *manifest.checks]
-        manifest = manifest.model_copy(update={"checks": checks})
-    return manifest
 
 
 def remove_spools(folder: RunFolder) -> None:
-    """Remove the files that only a running run needs."""
+    """Remove the files that only a running run needs, unless files of load hosts are still missing."""
+    if load_hosts.missing(folder.spools):
+        return
     shutil.rmtree(folder.spools, ignore_errors=True)
     folder.control.unlink(missing_ok=True)
     if folder.supervisor_errors.is_file() and not folder.supervisor_errors.stat().st_size:
         folder.supervisor_errors.unlink()
+
+
+def _with_load_hosts(folder: RunFolder, manifest: Manifest, start_ns: int) -> Manifest:
+    """The manifest with its load hosts, and with a warning about those that are missing now."""
+    before = load_hosts.lost(manifest.load_hosts, manifest.run_id)
+    found = load_hosts.described(folder.spools, start_ns)
+    warnings = [one for one in manifest.warnings if one not in before]
+    warnings += load_hosts.lost(found, manifest.run_id)
+    return manifest.model_copy(update={"load_hosts": found, "warnings": warnings})
 
 
 def _us(t_ns: float, start_ns: int) -> int:
@@ -177,10 +213,10 @@ def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
     return {"t_sent_us": sent, "t_returned_us": returned} | {name: row[name] for name in ("edge", "name", "value")}
 
 
-def _switches(spools: Path, start_ns: int) -> list[dict[str, Any]]:
+def _switches(places: Sequence[Place], start_ns: int) -> list[dict[str, Any]]:
     """The changes of settings within the run, by clients or the sweep, in the order of their slices."""
-    lines = [line for path in sorted(spools.glob(switching.PATTERN)) for line in read_lines(path)]
     times = {"t_due_us": "due_ns", "t_start_us": "start_ns", "t_end_us": "end_ns"}
+    lines = load_hosts.lines_of(places, switching.PATTERN, [*times.values()])
     rows = [line | {name: _us(line[of], start_ns) for name, of in times.items()} for line in lines]
     plain = [{name: row[name] for name in columns.SWITCHES} for row in rows]
     return sorted(plain, key=lambda row: (row["slice"], row["virtual_user"]))
@@ -203,13 +239,13 @@ def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[i
     return list(rows.values())
 
 
-def _errors(spools: Path, start_ns: int) -> list[dict[str, Any]]:
+def _errors(places: Sequence[Place], start_ns: int) -> list[dict[str, Any]]:
     """The clients' errors, added up by class, code, text and operation."""
     total: dict[tuple[str, ...], dict[str, Any]] = {}
-    for path in sorted(spools.glob(failures.PATTERN)):
+    for place, path in ((one, path) for one in places for path in sorted(one.folder.glob(failures.PATTERN))):
         for row in json.loads(path.read_bytes()):
             key = (row["error_class"], row["code"], row["text"], row["operation"])
-            first, last = _us(row["first_ns"], start_ns), _us(row["last_ns"], start_ns)
+            first, last = (_us(place.clock.one_here(row[name]), start_ns) for name in ("first_ns", "last_ns"))
             known = total.setdefault(key, {**row, "count": 0, "retried": 0, "first_us": first, "last_us": last})
             known["count"] += row["count"]
             known["retried"] += row["retried"]

@@ -21,6 +21,7 @@ from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.finish import complete, remove_spools
 from hdbkit.execution.folder_setup import is_in_charge, make_run_folder, note_in_charge
 from hdbkit.execution.live import LiveView
+from hdbkit.execution.load_hosts import missing
 from hdbkit.execution.precheck import Planner, Ready, precheck
 from hdbkit.execution.restoring import undo_changes
 from hdbkit.plan import RunPlan
@@ -36,6 +37,9 @@ OnPoll = Callable[["RunHandle"], None]
 
 _supervisors: list[subprocess.Popen[bytes]] = []
 """The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
+_SUPERVISOR, _CLUSTER_SUPERVISOR = "hdbkit.execution.supervisor", "hdbkit.cluster.supervisor"
+"""Modules whose ``main`` is a supervisor. The second is of a higher package, which only runs on load hosts."""
+_CLUSTER_COLLECTOR = "hdbkit.cluster.recovering"
 _POLL_S = 0.1
 _CLIENTS_END_S = 2.0
 
@@ -127,6 +131,7 @@ class RunHandle:
                 )
             raise InputError(f"run {self.run_id} is complete ({manifest.status.value}); there is nothing to recover")
         self._await_clients()
+        self._collect()
         try:
             require_readable(self.folder.spools)
         except DamagedResult as error:
@@ -136,10 +141,24 @@ class RunHandle:
         except OSError as error:
             raise RunFailed(self.run_id, f"its tables could not be written ({error}); its spools are kept") from None
         note = "recovered: its supervisor had died" if manifest.status is Status.ABANDONED else "recovered"
-        done = done.moved_to(Status.STOPPED, note)
+        done = done.moved_to(Status.DONE if manifest.status is Status.DONE else Status.STOPPED, note)
         self.folder.write(done)
         remove_spools(self.folder)
         return done
+
+    def _collect(self) -> None:
+        """Collect what load hosts still have, also after an earlier attempt. Raises ``RunFailed``."""
+        if not missing(self.folder.spools):
+            return
+        done = subprocess.run(
+            command_of(_CLUSTER_COLLECTOR, str(self.folder.path)),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        if done.returncode:
+            reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["its process was killed"]
+            raise RunFailed(self.run_id, f"its load hosts cannot be asked ({reason[0]}); their files are kept")
 
     def _undone(self) -> list[str]:
         """Undo what the run's faults have left, and the changes of its load; return a warning for each."""
@@ -225,7 +244,7 @@ def start(
         caches.empty(ready.plan.load.cache, control(target))
     with _alone(ready, root) as kept, signals_held():
         folder = make_run_folder(ready, root)
-        process = _supervisor(folder, target, kept)
+        process = _supervisor(folder, ready.plan, target, kept)
         _supervisors[:] = [one for one in _supervisors if one.poll() is None] + [process]
         handle = RunHandle(folder, process)
         started(handle)
@@ -246,15 +265,16 @@ def _alone(ready: Ready, root: Path) -> Iterator[list[int]]:
         yield [lock]
 
 
-def _supervisor(folder: RunFolder, target: Target, kept: Sequence[int]) -> subprocess.Popen[bytes]:
+def _supervisor(folder: RunFolder, plan: RunPlan, target: Target, kept: Sequence[int]) -> subprocess.Popen[bytes]:
     """Start the supervisor of a run; it inherits the descriptors ``kept`` and keeps a private server from ending."""
+    program = _SUPERVISOR if plan.load.cluster is None else _CLUSTER_SUPERVISOR
     environment = {**os.environ, **ONE_THREAD}
     secret = target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
     with folder.supervisor_errors.open("wb") as errors, in_use(target.server_folder) as used:
         process = subprocess.Popen(
-            command_of("hdbkit.execution.supervisor", str(folder.path), *map(str, kept)),
+            command_of(program, str(folder.path), *map(str, kept)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,

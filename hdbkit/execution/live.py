@@ -21,6 +21,8 @@ from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.list_progress import InLists, ListProgress
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
+from hdbkit.execution.live_sums import QUANTILES, LiveTail
+from hdbkit.execution.load_hosts import HOST_SAMPLES
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
@@ -32,7 +34,6 @@ _SAMPLES_BYTES = 4096
 _SILENT_S = 1.0
 """If no operation completes for this long, the clients' error files are read."""
 _CLIENTS_ASKED = 16
-_QUANTILES = (0.5, 0.95, 0.99)
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class LiveView:
     def __init__(self, folder: RunFolder) -> None:
         self._folder = folder
         self._spools = SpoolTails(folder.spools)
+        self._hosts = LiveTail(folder.spools)
         self._looked_ns: int | None = None
         self._cpu_s: dict[int, float] = {}
         self._worked_ns = 0
@@ -99,29 +101,51 @@ class LiveView:
         whole = manifest.lists or manifest.plan["load"].get("iterations")
         first_ns = start_ns if whole else now - _FIRST_LOOK_NS
         since_ns = max(start_ns, self._looked_ns or first_ns)
+        if manifest.plan["load"].get("cluster"):
+            return self._tick_of_hosts(manifest, start_ns, since_ns, now)
         pieces = list(self._spools.new(since_ns))
         self._looked_ns = now
         self._worked_ns = max([start_ns, self._worked_ns or since_ns, *map(_last_worked_ns, pieces)])
         seconds, silent_s = max((now - since_ns) / 1e9, 1e-6), max(now - self._worked_ns, 0) / 1e9
         pids, ready = _clients(self._folder)
         return Tick(
-            status=manifest.status,
-            doing=manifest.doing,
-            elapsed_s=max(now - start_ns, 0) / 1e9,
+            **self._shared(manifest, start_ns, now, ready),
             seconds=seconds,
-            metric=manifest.metric.rate,
-            headline=manifest.headline,
-            noun=manifest.noun,
-            connected=_users_of(ready, manifest.plan["load"]),
             client_cpu_cores=self._client_cpu_s(pids) / seconds,
-            server_cpu_cores=_server_cpu_cores(self._folder.spools / "host.ndjson"),
             silent_s=silent_s,
             error=_newest_error(self._folder.spools, self._worked_ns) if silent_s > _SILENT_S else "",
             in_lists=self._place_in_lists(manifest, pieces, now),
             schedule=self._schedule_at(manifest, pieces, since_ns, now),
-            time="response" if manifest.paced else "service",
             **_figures(manifest, pieces, seconds),
         )
+
+    def _tick_of_hosts(self, manifest: Manifest, start_ns: int, since_ns: int, now: int) -> Tick:
+        """The course as the load hosts report it each second; without the places in lists and the schedule."""
+        self._hosts.read(since_ns)
+        self._looked_ns = now
+        worked_ns = max(start_ns, self._hosts.worked_ns or since_ns)
+        return Tick(
+            **self._shared(manifest, start_ns, now, _clients(self._folder)[1]),
+            seconds=self._hosts.seconds,
+            client_cpu_cores=self._hosts.cpu_s / self._hosts.seconds,
+            silent_s=max(now - worked_ns, 0) / 1e9,
+            error=self._hosts.error,
+            **self._hosts.sums.figures(manifest, self._hosts.seconds),
+        )
+
+    def _shared(self, manifest: Manifest, start_ns: int, now: int, ready: Sequence[int]) -> dict[str, Any]:
+        """The fields of a tick that do not depend on where the records are."""
+        return {
+            "status": manifest.status,
+            "doing": manifest.doing,
+            "elapsed_s": max(now - start_ns, 0) / 1e9,
+            "metric": manifest.metric.rate,
+            "headline": manifest.headline,
+            "noun": manifest.noun,
+            "connected": _users_of(ready, manifest.plan["load"]),
+            "server_cpu_cores": _server_cpu_cores(self._folder.spools / HOST_SAMPLES),
+            "time": "response" if manifest.paced else "service",
+        }
 
     def _place_in_lists(self, manifest: Manifest, pieces: Sequence[Records], now_ns: int) -> InLists | None:
         if not manifest.lists or not manifest.clock:
@@ -162,7 +186,7 @@ def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[
     for code, name in enumerate(manifest.operations):
         own = latency_us[kept & (records["operation"] == code)]
         if own.size:
-            by_name[name] = np.quantile(own, _QUANTILES)
+            by_name[name] = np.quantile(own, QUANTILES)
     p50_us, p95_us, p99_us = ({name: float(found[i]) for name, found in by_name.items()} for i in range(3))
     return {
         "metric_value": float(counted.sum()) * rate.per_s / seconds,

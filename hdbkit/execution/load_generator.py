@@ -1,7 +1,8 @@
 """The load generator of a run: clients are prepared, begin together, stop, and their files are collected.
 
 The supervisor knows no more than this protocol: not on which host the clients run, nor that they are processes.
-:class:`hdbkit.execution.local_pool.LocalPool` is the implementation for this host.
+:class:`hdbkit.execution.local_pool.LocalPool` is the implementation for this host,
+:class:`hdbkit.cluster.coordinator.ClusterLoad` that for many.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ class ClientReading:
 
 class LoadGenerator(Protocol):
     """Prepares, starts, stops and collects a set of virtual users. Clients are numbered from 0."""
+
+    @property
+    def head_start_s(self) -> float:
+        """How long ahead the start must be published, so that all begin together."""
+        ...
 
     def prepare(self, users: Sequence[UserPlan]) -> int:
         """Start the clients of these users, which then connect; return the number of clients. Call it once."""

@@ -21,7 +21,7 @@ from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.client import ClientPlan, client_main, reason_path
-from hdbkit.execution.control import ClientState, Control, Field
+from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Field
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.load_generator import ClientReading, Ending
 from hdbkit.plan import RunPlan
@@ -41,11 +41,19 @@ def disk_full(folder: Path) -> str:
 class LocalPool:
     """The load generator of this host: each client a process, with one or more virtual users."""
 
-    def __init__(self, folder: RunFolder, plan: RunPlan) -> None:
+    def __init__(self, folder: RunFolder, plan: RunPlan, clients: range | None = None) -> None:
+        """``clients`` are the numbers of those that this host serves; by default all of the plan."""
         self._folder, self._plan = folder, plan
+        self._slices = client_slices(dict(plan.load))
+        self._clients = range(len(self._slices)) if clients is None else clients
         self._page = Control(folder.control)
-        self._pids: list[int] = []
+        self._pids: dict[int, int] = {}
         self._running: dict[int, int] = {}  # pid of each client that is not known to have ended: its number
+
+    @property
+    def head_start_s(self) -> float:
+        """How long ahead the start must be published."""
+        return HEAD_START_S
 
     def prepare(self, users: Sequence[UserPlan]) -> int:
         """Start a process for each slice of the users; call it from the main thread, before any other starts."""
@@ -56,11 +64,11 @@ class LocalPool:
         gc.collect()
         gc.freeze()
         begun_ns = time.monotonic_ns()
-        for number, own in enumerate(client_slices(dict(self._plan.load))):
-            client = ClientPlan(number, tuple(users[index] for index in own), begun_ns)
+        for number in self._clients:
+            client = ClientPlan(number, tuple(users[index] for index in self._slices[number]), begun_ns)
             pid = self._forked(client)
             self._running[pid] = number
-            self._pids.append(pid)
+            self._pids[number] = pid
         gc.unfreeze()
         return len(self._pids)
 
@@ -70,8 +78,8 @@ class LocalPool:
         try:
             pid = os.fork()
         except OSError as error:
-            asked = len(client_slices(dict(self._plan.load)))
-            raise HdbkitError(f"only {client.number} of {asked} client processes could start: {error}") from None
+            started, asked = len(self._pids), len(self._clients)
+            raise HdbkitError(f"only {started} of {asked} client processes could start: {error}") from None
         if pid:
             return pid
         try:
@@ -82,7 +90,7 @@ class LocalPool:
 
     def ready(self) -> int:
         """The number of clients that are ready to begin."""
-        return self._page.states().count(ClientState.READY)
+        return sum(self._page.state(i) is ClientState.READY for i in self._clients)
 
     def start_at(self, start_ns: int) -> None:
         """Publish the start time of all clients."""
@@ -104,7 +112,7 @@ class LocalPool:
     def endings(self) -> dict[int, Ending]:
         """The end of each client that has ended."""
         self.wait(0)
-        ended = set(range(len(self._pids))) - set(self._running.values())
+        ended = self._pids.keys() - set(self._running.values())
         return {i: _REPORTED.get(self._page.state(i), Ending.KILLED) for i in sorted(ended)}
 
     def all_ended(self) -> bool:
@@ -114,16 +122,16 @@ class LocalPool:
 
     def reasons(self) -> str:
         """The reports of failed clients without duplicates, or that all clients were killed."""
-        if ClientState.DISK_FULL in self._page.states():
+        if any(self._page.state(i) is ClientState.DISK_FULL for i in self._clients):
             return disk_full(self._folder.path)
         if self.all_ended() and set(self.endings().values()) == {Ending.KILLED}:
             return "all clients were killed; finished work is kept"
-        paths = [reason_path(self._folder.spools, i) for i in range(len(self._pids))]
+        paths = [reason_path(self._folder.spools, i) for i in self._pids]
         return " ".join(dict.fromkeys(path.read_text("utf-8") for path in paths if path.is_file()))
 
     def readings(self) -> list[ClientReading]:
         """A present reading of each client."""
-        return [ClientReading(i, pid, process_cpu_s(pid)) for i, pid in enumerate(self._pids)]
+        return [ClientReading(i, pid, process_cpu_s(pid)) for i, pid in self._pids.items()]
 
     def kill(self) -> list[int]:
         """Kill every client that is still running; return their numbers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import resource
 from collections.abc import Callable
@@ -12,12 +13,13 @@ from typing import Any
 
 from hdbkit.analysis.wording import plural
 from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.cluster import parse_cluster, read_hosts
 from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import Cache, client_slices
 from hdbkit.config.routing import Policy
 from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
-from hdbkit.errors import InputError, TransactionError
+from hdbkit.errors import InputError, MissingDriver, TransactionError
 from hdbkit.execution.in_order import served_in_order
 from hdbkit.execution.routes import check_routes, policies_of
 from hdbkit.plan import RunPlan
@@ -76,6 +78,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         plan, session = _settled(planned(schema_in(schema, target, asked)), engine), schema.session
         _check_capabilities(engine, workload(plan.workload), plan.load)
         _check_schedule(plan)
+        _check_cluster(plan.load)
         _check_cache(target, plan.load)
         role = engine.role(session)
         _check_role(role, plan)
@@ -114,6 +117,23 @@ def _check_schedule(plan: RunPlan) -> None:
             raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}; omit {option}")
     if plan.load.keying_and_thinking and not work.waits:
         raise InputError(f"no {work.noun} of {work.title} has a keying or thinking time; omit keying_and_thinking")
+
+
+def _check_cluster(load: Load) -> None:
+    """What is known of a cluster before anything is connected."""
+    if load.cluster is None:
+        return
+    if importlib.util.find_spec("distributed") is None:
+        raise MissingDriver("a cluster", "distributed", "cluster")
+    for fault in load.faults:
+        if fault.thing in (Thing.CLIENT, Thing.NETWORK):
+            raise InputError(f"'{fault}' concerns clients of this host; omit it, or omit cluster")
+    hosts = parse_cluster(load.cluster).hosts
+    try:
+        if hosts is not None:
+            read_hosts(hosts)
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def _check_cache(target: Target, load: Load) -> None:
@@ -274,7 +294,7 @@ def _noun(load: Load) -> str:
 
 def _check_ports(target: Target, load: Load) -> None:
     """Each connection to an address has a port of this host."""
-    if not target.host or target.host.startswith("/"):
+    if not target.host or target.host.startswith("/") or load.cluster:
         return
     try:
         first, last = map(int, _PORTS.read_text().split())
@@ -289,6 +309,8 @@ def _check_ports(target: Target, load: Load) -> None:
 
 def _allow_open_files(engine: Database, target: Target, load: Load) -> None:
     """Raise the limit of open files of this process, and so of the run's, as far as the run needs it."""
+    if load.cluster:
+        return
     slices = client_slices(dict(load))
     sessions = 1 + load.reads_replicas + len(target.nodes) * bool(load.routing)
     clients, each = len(slices), engine.files_per_session * sessions

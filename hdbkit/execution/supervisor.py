@@ -29,7 +29,7 @@ from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
-from hdbkit.execution.control import HEAD_START_S, Control, Field, Stop
+from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
@@ -78,10 +78,15 @@ class Ended(HdbkitError):
 class Supervisor:
     """One run, from the start of the clients to the complete folder.
 
-    The process that causes its faults inherits the descriptors ``kept``.
+    The process that causes its faults inherits the descriptors ``kept``; ``generator`` makes what drives the users.
     """
 
-    def __init__(self, folder: RunFolder, kept: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        kept: Sequence[int] = (),
+        generator: Callable[[RunFolder, RunPlan], LoadGenerator] = LocalPool,
+    ) -> None:
         self._folder, self._manifest = folder, folder.read()
         self._plan = RunPlan.model_validate(self._manifest.plan)
         self._workload = workload(self._plan.workload)
@@ -89,7 +94,8 @@ class Supervisor:
         self._page = Control(folder.control)
         self._log = JsonLines(folder.log)
         self._clients = JsonLines(folder.spools / "clients.ndjson")
-        self._generator: LoadGenerator = LocalPool(folder, self._plan)
+        self._new_generator = generator
+        self._generator = generator(folder, self._plan)
         self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s)
         self._server_host = ServerHost(self._plan.target, folder.spools)
         self._faults = RunFaults(folder, self._plan, kept)
@@ -122,7 +128,7 @@ class Supervisor:
         """Wait until the clients are ready, read the first counters, publish the start."""
         reached = self._faults.prepare()
         if reached is not self._plan.target:
-            self._generator = LocalPool(self._folder, self._plan.model_copy(update={"target": reached}))
+            self._generator = self._new_generator(self._folder, self._plan.model_copy(update={"target": reached}))
         clients = self._generator.prepare(self._plan.users)  # forks, so no thread runs yet
         self._sampler.start()
         self._server_host.start()
@@ -140,7 +146,7 @@ class Supervisor:
             self._generator.wait(_READY_POLL_S)
         note_changes(self._folder, self._plan)
         self._read_counters("run_start")
-        self._start_ns = time.monotonic_ns() + round(HEAD_START_S * 1e9)
+        self._start_ns = time.monotonic_ns() + round(self._generator.head_start_s * 1e9)
         clock = Clock(start_monotonic_ns=self._start_ns, start_wall=datetime.now(UTC))
         self._write(self._manifest.model_copy(update={"clock": clock}).moved_to(Status.RAMPUP))
         self._generator.start_at(self._start_ns)
@@ -455,11 +461,11 @@ def _finish() -> ModuleType:
     return importlib.import_module("hdbkit.execution.finish")
 
 
-def main() -> None:
+def main(generator: Callable[[RunFolder, RunPlan], LoadGenerator] = LocalPool) -> None:
     """Entry point of the supervisor's process: ``python ... FOLDER [DESCRIPTOR]...``."""
     folder = RunFolder(Path(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    supervisor = Supervisor(folder, [int(one) for one in sys.argv[2:]])
+    supervisor = Supervisor(folder, [int(one) for one in sys.argv[2:]], generator)
     signal.signal(signal.SIGTERM, supervisor.ask_to_stop)
     sys.exit(0 if supervisor.run() in (Status.DONE, Status.STOPPED) else 3)

@@ -80,6 +80,8 @@ HOST: Final = {
     "net_sent_bytes": "int64",
     "net_received_bytes": "int64",
 }
+LOAD_HOSTS: Final = {"load_host": "int32", **HOST}
+"""Columns of ``load_hosts``: of a run on several load hosts those of ``host`` for each, by its number."""
 SERVER_HOST: Final = {
     "t_us": "int64",
     "name": "string",  # cpu_user_s, memory_used_bytes, disk_busy_s, ...: running totals and gauges, units in names

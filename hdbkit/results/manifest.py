@@ -88,6 +88,31 @@ class FaultLine(BaseModel):
     error: str = ""
 
 
+class LoadHost(BaseModel):
+    """A load host of a run on several: its users, its clock against the coordinator's, and whether it was lost."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+    number: int
+    name: str
+    cores: int
+    machine: str = Field(default="", description="identity of the machine: several load hosts may share one")
+    first_client: int
+    clients: int
+    users: int
+    offset_ms: float = Field(description="how far its monotonic clock was ahead of the coordinator's at first")
+    uncertainty_ms: float = Field(description="by how much its converted times may be wrong")
+    drift_ppm: float
+    first_operation_ms: float | None = Field(
+        default=None, description="from the common start to its first operation; None: none began"
+    )
+    cut_offs: int = Field(default=0, description="how often it could not be reached")
+    cut_off_s: float = 0.0
+    is_cut_off: bool = Field(default=False, description="it was cut off at the end")
+    is_complete: bool = Field(default=True, description="all of its files were collected")
+    messages: int = 0
+    message_bytes: int = 0
+
+
 class _Part(BaseModel):
     """What readers rely on in a part of the manifest that is otherwise free."""
 
@@ -301,6 +326,7 @@ class Manifest(BaseModel):
     software: dict[str, str] = Field(default_factory=dict)
     host: dict[str, Any] = Field(default_factory=dict)
     server: dict[str, Any] = Field(default_factory=dict)
+    load_hosts: list[LoadHost] = Field(default_factory=list, description="empty: the host of the supervisor alone")
     supervisor_pid: int | None = None
     ended_early: str = Field(default="", description="why it ended early by itself; empty if it did not")
     warnings: list[str] = Field(

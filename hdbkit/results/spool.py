@@ -104,6 +104,19 @@ class SpoolReader:
                 high = middle
         self._offset = HEADER_BYTES + low * self._size
 
+    @property
+    def used_bytes(self) -> int:
+        """The size of header and records, by binary search; what follows is reserved and empty."""
+        low, high = 0, (os.fstat(self._fd).st_size - HEADER_BYTES) // self._size
+        while low < high:
+            middle = (low + high) // 2
+            content = os.pread(self._fd, self._size, HEADER_BYTES + middle * self._size)
+            if np.frombuffer(content, self._type)[0]["valid"] == VALID:
+                low = middle + 1
+            else:
+                high = middle
+        return HEADER_BYTES + low * self._size
+
     def read(self, max_records: int = 1_000_000) -> Records:
         """The next new records, at most ``max_records``."""
         content = os.pread(self._fd, max_records * self._size, self._offset)
@@ -159,6 +172,17 @@ class SpoolTails:
         for reader in self._readers.values():
             reader.close()
         self._readers.clear()
+
+
+def trim(path: Path) -> None:
+    """Cut off the unused end of a spool whose client has ended, so that little is left to copy."""
+    try:
+        reader = SpoolReader(path)
+    except DamagedResult:
+        return
+    size = reader.used_bytes
+    reader.close()
+    os.truncate(path, size)
 
 
 def spool_path(folder: Path, client: int) -> Path:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hdbkit.files import draft_of
 from hdbkit.results import columns
+from hdbkit.results.host_clock import HostClock
 from hdbkit.results.records import UNKNOWN, Records
 from hdbkit.results.seconds import Seconds
 from hdbkit.results.spool import read_spools
@@ -37,12 +38,12 @@ def operations_table(details: Mapping[str, str]) -> dict[str, str]:
 
 
 def write_operations(
-    spools: Path, folder: Path, start_ns: int, operations: int, details: Mapping[str, str]
+    spools: Sequence[tuple[Path, HostClock]], folder: Path, start_ns: int, operations: int, details: Mapping[str, str]
 ) -> tuple[Seconds, dict[int, int]]:
     """Write all records in ``spools`` to ``folder``; return the sums by second and the record count by client.
 
     Args:
-        spools: the folder of the clients' spools.
+        spools: the folders of the clients' spools, each with the clock of its times.
         folder: the folder for the Parquet file.
         start_ns: the run's start on the monotonic clock.
         operations: the number of operations of the workload.
@@ -54,7 +55,12 @@ def write_operations(
     seconds, counts = Seconds(operations), dict[int, int]()
     table = schema(operations_table(details))
     with draft_of(folder / "part-0.parquet") as draft, _operations_writer(draft, table) as writer:
-        for client, records in read_spools(spools, _ROWS_AT_ONCE):
+        for client, raw, clock in (
+            (client, records, clock)
+            for place, clock in spools
+            for client, records in read_spools(place, _ROWS_AT_ONCE)
+        ):
+            records = clock.records_here(raw)
             writer.write_table(_operations(records, start_ns, table))
             seconds.add(records, start_ns)
             counts[client] = counts.get(client, 0) + records.size

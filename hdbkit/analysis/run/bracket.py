@@ -2,11 +2,12 @@
 
 At the moment a counter query reads, the schema holds every operation that was acknowledged before the query was
 sent, and none that was started after its answer had come. One too many or too few is a fault; the only allowance
-is that of times kept in whole microseconds.
+is that of times kept in whole microseconds, and with several load hosts the uncertainty of their clocks.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from hdbkit.analysis.run.counters import END, RUN_START, START, readings
@@ -58,13 +59,14 @@ def brackets(folder: RunFolder, manifest: Manifest, clients_lost: int) -> list[B
 
 
 def _known(folder: RunFolder, manifest: Manifest, sent_us: int, returned_us: int) -> tuple[int, int]:
+    allowed_us = _ROUNDING_US + math.ceil(1000 * max((one.uncertainty_ms for one in manifest.load_hosts), default=0))
     committed = f"outcome = {Outcome.COMMITTED.value}"
     unsure = f"(outcome = {Outcome.FAILED.value} AND error_class = {_LOST})"
     with operations_of(folder) as rows:
         bounds = (
-            rows.filter(f"operation IN {metric_codes(manifest)} AND t_start_us < {returned_us + _ROUNDING_US}")
+            rows.filter(f"operation IN {metric_codes(manifest)} AND t_start_us < {returned_us + allowed_us}")
             .aggregate(
-                f"count(*) FILTER ({committed} AND t_end_us <= {sent_us - _ROUNDING_US}), "
+                f"count(*) FILTER ({committed} AND t_end_us <= {sent_us - allowed_us}), "
                 f"count(*) FILTER ({committed} OR {unsure})"
             )
             .fetchall()

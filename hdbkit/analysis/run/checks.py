@@ -33,6 +33,8 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
 
 MAX_PRESSURE_PCT = 20.0
+MAX_UNCERTAIN_MS = 2.0
+"""By how much times of other load hosts may be wrong at most."""
 LAW_TOLERANCE = 0.02
 SURE = 1e-4
 """A statistical check of inputs fails only where chance alone would do so once in ten thousand runs."""
@@ -90,6 +92,9 @@ def _bracketed(run: _Run) -> Line:
     if not found:
         return None, "the schema's count was not read at the run's start and at both edges of the window"
     text = "; ".join(str(one) for one in found)
+    if missing := [one for one in run.manifest.load_hosts if not one.is_complete]:
+        users = many(sum(one.users for one in missing), "virtual user")
+        return None, f"the records of {users} on {many(len(missing), 'load host')} are missing: {text}"
     return all(one.holds for one in found), f"acknowledged <= counted by the schema <= started: {text}"
 
 
@@ -252,6 +257,32 @@ def _clients_ended(run: _Run) -> Line:
     return False, f"{done} of {planned} clients ended as planned; {others or 'the others left no record'}"
 
 
+def _load_hosts(run: _Run) -> Line:
+    hosts = run.manifest.load_hosts
+    users = sum(one.users for one in hosts)
+    bad = [one for one in hosts if not one.is_complete or one.cut_offs]
+    if not bad:
+        return True, f"{many(len(hosts), 'load host')} with {many(users, 'virtual user')} were reached throughout"
+    named = [
+        f"{one.name} ({many(one.users, 'virtual user')}) "
+        + (f"cut off for {one.cut_off_s:.1f} s" if one.is_complete else "lost, its records are missing")
+        for one in bad
+    ]
+    more = f"; and {len(named) - _REASONS} more" if named[_REASONS:] else ""
+    affected = sum(one.users for one in bad)
+    return False, f"{affected:,} of {many(users, 'virtual user')} affected: {'; '.join(named[:_REASONS])}{more}"
+
+
+def _clocks(run: _Run) -> Line:
+    hosts = run.manifest.load_hosts
+    uncertain_ms = max(one.uncertainty_ms for one in hosts)
+    drift_ppm = max(abs(one.drift_ppm) for one in hosts)
+    began = [one.first_operation_ms for one in hosts if one.first_operation_ms is not None]
+    first = f"; first operations from {min(began):.2f} to {max(began):.2f} ms after the common start" if began else ""
+    detail = f"times of other hosts are uncertain by at most {uncertain_ms:.3f} ms, drift at most {drift_ppm:.1f} ppm"
+    return uncertain_ms <= MAX_UNCERTAIN_MS, f"{detail}{first}; at most {MAX_UNCERTAIN_MS:g} ms is allowed"
+
+
 def _steady(run: _Run) -> Line:
     found = steady.drift(completed_by_second(run.folder, run.window))
     if found is None:
@@ -312,6 +343,9 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
     yield f"every {run.noun} accounted for", _accounted
     yield f"no {run.noun} failed", _disturbed(_none_failed)
     yield "clients ended as planned", _disturbed(_clients_ended)
+    if manifest.load_hosts:
+        yield "load hosts reached", _load_hosts
+        yield "clocks of the load hosts", _clocks
     if manifest.mix:
         yield "mix as asked", _mix
     for operation, expected in manifest.rollback_shares.items():

@@ -1,0 +1,85 @@
+"""Where load hosts come from: workers of a dask scheduler, hosts reached by SSH, or processes of this host."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from hdbkit.config.hosts import is_loopback
+
+FORMS = "tls://HOST:8786 or tcp://127.0.0.1:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N"
+MAX_LOCAL = 256
+"""The maximum number of load hosts that are processes of this host."""
+
+
+class CutOff(StrEnum):
+    """What the users of a load host do while the coordinator does not reach it."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A parsed cluster: ``local`` processes, a ``hosts`` file for SSH, or the address of a ``scheduler``."""
+
+    local: int = 0
+    hosts: Path | None = None
+    scheduler: str = ""
+
+    @property
+    def needs_tls(self) -> bool:
+        """Whether its connections leave this host, so that both sides must have certificates."""
+        return not self.local and (self.hosts is not None or not is_loopback(urlsplit(self.scheduler).hostname or ""))
+
+
+def parse_cluster(text: str) -> Cluster:
+    """The cluster that a text names.
+
+    Raises:
+        ValueError: it is no cluster, or an unencrypted scheduler on another host.
+
+    Example:
+        >>> parse_cluster("local:4").local
+        4
+        >>> parse_cluster("tls://load0:8786").needs_tls
+        True
+    """
+    if found := re.fullmatch(r"local:([0-9]{1,4})", text):
+        count = int(found[1])
+        if not 1 <= count <= MAX_LOCAL:
+            raise ValueError(f"local:{count} is not from local:1 to local:{MAX_LOCAL}")
+        return Cluster(local=count)
+    if text.startswith("ssh:") and text.removeprefix("ssh:").strip():
+        return Cluster(hosts=Path(text.removeprefix("ssh:")).expanduser())
+    if not re.fullmatch(r"(tcp|tls)://[^/@\s]+:[0-9]{1,5}", text):
+        raise ValueError(f"'{text}' is no cluster; write {FORMS}")
+    cluster = Cluster(scheduler=text)
+    if cluster.needs_tls and text.startswith("tcp:"):
+        raise ValueError(
+            f"'{text}' is another host, so its connections must be encrypted; start the scheduler and its workers "
+            "with certificates, and write tls:// (see docs/cluster.md)"
+        )
+    return cluster
+
+
+def read_hosts(file: Path) -> list[str]:
+    """The hosts that a file lists, one per line; text after ``#`` is a comment.
+
+    Raises:
+        ValueError: the file cannot be read, or lists no host.
+    """
+    try:
+        lines = [line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"the file of load hosts {file} cannot be read: {error}") from None
+    hosts = [line for line in lines if line]
+    wrong = next((one for one in hosts if not re.fullmatch(r"[A-Za-z0-9._:@-]+", one) or one.startswith("-")), None)
+    if wrong is not None:
+        raise ValueError(f"'{wrong}' in {file} is not the name or address of a host")
+    if not hosts:
+        raise ValueError(f"the file of load hosts {file} lists no host; write one per line")
+    return hosts

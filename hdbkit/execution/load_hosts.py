@@ -1,0 +1,200 @@
+"""The files of a run's load hosts, collected into the folder of spools: their clocks, tables and facts.
+
+A host's files are in a folder of their own and keep the times of its clock; they are converted when the tables are
+written, so that doing it again is harmless. A run of this host alone has one place and no such folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from hdbkit.analysis.wording import many
+from hdbkit.errors import DamagedResult
+from hdbkit.files import replace_file
+from hdbkit.results import columns
+from hdbkit.results.host_clock import Estimate, HostClock, reliable
+from hdbkit.results.manifest import LoadHost
+from hdbkit.results.spool import SpoolReader
+from hdbkit.results.writer import read_lines
+
+HOST_SAMPLES = "host.ndjson"
+ENDINGS = "endings.json"
+"""The file of a load host with how its clients ended, by their numbers."""
+_FILE = "load_hosts.json"
+_FOLDER = "hosts"
+
+
+class NotedHost(BaseModel):
+    """What the coordinator knows of a load host; written beside the spools while the run lasts."""
+
+    number: int
+    name: str
+    cores: int
+    machine: str = Field(description="identity of the machine: several hosts of a run may share one")
+    clients: tuple[int, int] = Field(description="numbers of its clients: the first, and the one after the last")
+    users: int
+    estimates: list[tuple[int, float, float]] = Field(default_factory=list)
+    cut_offs: list[tuple[int, int | None]] = Field(
+        default_factory=list,
+        description="when it was not reached, in ns of the coordinator's clock; None: to the end",
+    )
+    messages: int = 0
+    message_bytes: int = 0
+    worker: str = ""
+    is_complete: bool = False
+
+    @property
+    def clock(self) -> HostClock:
+        """Its clock, as far as it is known."""
+        return HostClock(reliable([Estimate(*one) for one in self.estimates]))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder with files of clients, and the clock of their times."""
+
+    folder: Path
+    clock: HostClock = field(default_factory=HostClock)
+
+
+def folder_of(spools: Path, number: int) -> Path:
+    """The folder for the collected files of a load host."""
+    return spools / _FOLDER / f"{number:03d}"
+
+
+def write_hosts(spools: Path, hosts: Sequence[NotedHost]) -> None:
+    """Write what is known of the load hosts."""
+    replace_file(spools / _FILE, json.dumps([one.model_dump(mode="json") for one in hosts]).encode())
+
+
+def noted_hosts(spools: Path) -> list[NotedHost]:
+    """What is known of the load hosts; none in a run of this host alone."""
+    path = spools / _FILE
+    if not path.is_file():
+        return []
+    return [NotedHost.model_validate(one) for one in json.loads(path.read_bytes())]
+
+
+def missing(spools: Path) -> list[NotedHost]:
+    """The load hosts whose files are not collected."""
+    return [one for one in noted_hosts(spools) if not one.is_complete]
+
+
+def lost(hosts: Sequence[LoadHost], run_id: str) -> list[str]:
+    """A warning about load hosts whose files were not collected; none if there are none."""
+    left = [one for one in hosts if not one.is_complete]
+    if not left:
+        return []
+    users, names = sum(one.users for one in left), ", ".join(dict.fromkeys(one.name for one in left))
+    return [
+        f"{many(len(left), 'load host')} ({names}) with {many(users, 'virtual user')} did not deliver their records, "
+        f"which are missing here; once they are back, run: hdbkit recover {run_id}"
+    ]
+
+
+def places_of(spools: Path) -> list[Place]:
+    """Where files of clients are: the folder of spools, and those of load hosts that are complete."""
+    found = [one for one in noted_hosts(spools) if one.is_complete]
+    return [Place(spools), *(Place(folder_of(spools, one.number), one.clock) for one in found)]
+
+
+def ends(folder: Path) -> list[dict[str, Any]]:
+    """How the clients of a load host ended, as fields of the table ``clients``."""
+    path = folder / ENDINGS
+    known = json.loads(path.read_bytes()) if path.is_file() else {}
+    return [{"client": int(client), "ended": ending} for client, ending in known.items()]
+
+
+def lines_of(places: Iterable[Place], pattern: str, times: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The JSON lines of all files that match, with these times on the coordinator's clock."""
+    for place in places:
+        for path in sorted(place.folder.glob(pattern)):
+            for line in read_lines(path):
+                yield line | {name: place.clock.one_here(line[name]) for name in times}
+
+
+def described(spools: Path, start_ns: int) -> list[LoadHost]:
+    """The load hosts for the manifest."""
+    found = []
+    for one in noted_hosts(spools):
+        clock, first_ns = one.clock, _first_ns(spools, one)
+        cut_off_s = [((until_ns or from_ns) - from_ns) / 1e9 for from_ns, until_ns in one.cut_offs]
+        found.append(
+            LoadHost(
+                number=one.number,
+                name=one.name,
+                cores=one.cores,
+                machine=one.machine,
+                first_client=one.clients[0],
+                clients=one.clients[1] - one.clients[0],
+                users=one.users,
+                offset_ms=clock.estimates[0].offset_ns / 1e6 if clock.estimates else 0.0,
+                uncertainty_ms=clock.uncertainty_ns / 1e6,
+                drift_ppm=clock.drift_ppm,
+                first_operation_ms=None if first_ns is None else (first_ns - start_ns) / 1e6,
+                cut_offs=len(one.cut_offs),
+                cut_off_s=sum(cut_off_s),
+                is_cut_off=any(until_ns is None for _, until_ns in one.cut_offs),
+                is_complete=one.is_complete,
+                messages=one.messages,
+                message_bytes=one.message_bytes,
+            )
+        )
+    return found
+
+
+def _first_ns(spools: Path, one: NotedHost) -> int | None:
+    """When the first operation of a host began; None if none did."""
+    times = []
+    for path in folder_of(spools, one.number).glob("*.spool"):
+        with suppress(DamagedResult):
+            reader = SpoolReader(path)
+            if (records := reader.read(1)).size:
+                times.append(int(records["start_ns"][0]))
+            reader.close()
+    return one.clock.one_here(min(times)) if times else None
+
+
+def host_rows(spools: Path) -> list[dict[str, Any]]:
+    """Rows of the table ``load_hosts``: the samples of each host, with ``t_ns`` of the coordinator."""
+    rows = []
+    for one in noted_hosts(spools):
+        for line in lines_of([Place(folder_of(spools, one.number), one.clock)], HOST_SAMPLES, ["t_ns"]):
+            rows.append({**line, "load_host": one.number})
+    return rows
+
+
+def together(rows: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]], spools: Path, here: str) -> list[Any]:
+    """The table ``host`` of a run on load hosts: their totals added up, each machine once, second by second.
+
+    ``own`` are the samples of the coordinator, whose server and supervisor count only where it is one of the machines
+    (``here``).
+    """
+    machines = {one.machine: one.number for one in reversed(noted_hosts(spools))}
+    series = [
+        found for number in machines.values() if len(found := [r for r in rows if r["load_host"] == number]) > 1
+    ]
+    if not series:
+        return list(own)
+    first = max(one[0]["t_ns"] for one in series)
+    last = min(one[-1]["t_ns"] for one in series)
+    at = np.append(np.arange(first, last, 1_000_000_000), last)
+    added: dict[str, Any] = {"t_ns": at}
+    for name in columns.HOST:
+        if name == "t_us":
+            continue
+        total = sum(np.interp(at, [r["t_ns"] for r in one], [r.get(name, np.nan) for r in one]) for one in series)
+        added[name] = total / len(series) if name == "cpu_pressure_s" else total
+    known = own if here in machines and len(own) > 1 else []
+    for name in ("server_cpu_s", "supervisor_cpu_s"):
+        values = np.interp(at, [r["t_ns"] for r in known], [r[name] for r in known]) if known else None
+        added[name] = np.full(at.size, np.nan if name == "server_cpu_s" else 0.0) if values is None else values
+    return [{name: values[i] for name, values in added.items()} for i in range(at.size)]

@@ -1,0 +1,70 @@
+"""What a cluster is, and how users are shared among its hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hdbkit.cluster.coordinator import shares
+from hdbkit.config import Load
+from hdbkit.config.cluster import Cluster, parse_cluster, read_hosts
+from hdbkit.errors import ConfigErrors
+from hdbkit.execution.live_sums import Sums
+from hdbkit.results.records import record_type
+
+
+def test_the_forms_of_a_cluster(tmp_path: Path) -> None:
+    assert parse_cluster("local:4") == Cluster(local=4)
+    assert parse_cluster(f"ssh:{tmp_path}/hosts").hosts == tmp_path / "hosts"
+    assert parse_cluster("tls://load0:8786").needs_tls
+    assert not parse_cluster("tcp://127.0.0.1:8786").needs_tls
+    assert parse_cluster("ssh:hosts.txt").needs_tls
+
+
+@pytest.mark.parametrize(
+    "text", ["local:0", "local:9999", "local:x", "ssh:", "http://a:1", "tcp://127.0.0.1", "load0"]
+)
+def test_what_is_no_cluster_is_refused(text: str) -> None:
+    with pytest.raises(ConfigErrors, match="cluster"):
+        Load(cluster=text)
+
+
+def test_connections_with_another_host_are_encrypted() -> None:
+    with pytest.raises(ConfigErrors, match="must be encrypted"):
+        Load(cluster="tcp://10.0.0.1:8786")
+
+
+def test_a_file_of_hosts(tmp_path: Path) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("# two\nload1\n\nbench@load2:2222  # by another port\n")
+    assert read_hosts(file) == ["load1", "bench@load2:2222"]
+    for content in ("# none\n", "-oProxyCommand=x\n", "a b\n"):
+        file.write_text(content)
+        with pytest.raises(ValueError, match="hosts"):
+            read_hosts(file)
+
+
+@pytest.mark.parametrize(("clients", "hosts"), [(200, 4), (10, 4), (3, 3), (7, 100)])
+def test_each_client_has_one_host(clients: int, hosts: int) -> None:
+    found = shares(clients, hosts)
+    assert [client for one in found for client in one] == list(range(clients))
+    assert max(map(len, found)) - min(map(len, found)) <= 1
+
+
+def test_live_sums_of_hosts_add_up_to_those_of_all() -> None:
+    draw = np.random.default_rng(1)
+    records = np.zeros(4000, record_type({}))
+    records["end_ns"] = draw.lognormal(13, 1, 4000)
+    records["outcome"], records["operation"] = draw.integers(0, 3, 4000), draw.integers(0, 2, 4000)
+    whole, added = Sums(), Sums()
+    whole.add(records, False)
+    for part in np.array_split(records, 3):
+        of_host = Sums()
+        of_host.add(part, False)
+        added.include(of_host.sent)
+    assert added.sent == whole.sent
+    kept = records[(records["outcome"] != 2) & (records["operation"] == 1)]
+    numbers = {int(bucket): n for bucket, n in whole.sent["1"].items() if bucket.isdigit()}
+    assert sum(numbers.values()) == kept.size
