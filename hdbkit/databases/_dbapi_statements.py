@@ -13,6 +13,8 @@ from hdbkit.sql import Statement
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|[^'\";/-]+|.", re.DOTALL)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_UNTOUCHED = ("'", '"', "--", "/*")
+_MARK = re.compile(r"\?")
 _ROW = re.compile(r"\s*INSERT\b.*\bVALUES\s*(\((?:\?|%s)(?:\s*,\s*(?:\?|%s))*\))\s*", re.DOTALL | re.IGNORECASE)
 """An INSERT of one row that is all values, with placeholders that can be repeated."""
 _BLOCK = "create_routine_"
@@ -81,6 +83,19 @@ def pieces_of(text: str) -> list[str]:
         else:
             found[-1] += part
     return [one.strip() for one in found if _COMMENT.sub("", one).strip()]
+
+
+def numbered(text: str) -> tuple[str, int]:
+    """A command with ``$1``, ``$2`` in place of its question marks, and how many there are."""
+    count = 0
+
+    def place(_: re.Match[str]) -> str:
+        nonlocal count
+        count += 1
+        return f"${count}"
+
+    parts = (part if part.startswith(_UNTOUCHED) else _MARK.sub(place, part) for part in _TOKEN.findall(text))
+    return "".join(parts), count
 
 
 def compiled(statement: Statement, paramstyle: str) -> Compiled:

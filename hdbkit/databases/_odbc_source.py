@@ -105,6 +105,8 @@ class Source:
     values_per_insert: int = 0
     batches: bool = False
     """Whether several statements can be sent at once, with a result for each."""
+    prepares: bool = False
+    """Whether statements can be prepared by name in SQL; used where there are batches."""
     exact_decimals: bool = True
     """Whether decimals are read as decimals; else as floating-point numbers."""
     typed_times: bool = True
@@ -145,6 +147,9 @@ def explored(connection: pyodbc.Connection) -> Source:
     own = f"{KIND}_{product.lower()}"
     if (data_folder("schemas") / own).is_dir():
         dialects = _with(dialects, own)
+    batches = int(information("SQL_BATCH_SUPPORT") or 0) & _EXPLICIT == _EXPLICIT and _takes_batches(
+        connection, dialects
+    )
     several = any(_rows(connection, dialects, name) == [(1,)] for name in _SEVERAL_ROWS)
     return Source(
         product=product,
@@ -155,8 +160,8 @@ def explored(connection: pyodbc.Connection) -> Source:
         schema=str(_value(connection, dialects, "current_schema") or ""),
         isolation_levels=int(information("SQL_TXN_ISOLATION_OPTION") or 0),
         values_per_insert=_VALUES_PER_INSERT if several else 0,
-        batches=int(information("SQL_BATCH_SUPPORT") or 0) & _EXPLICIT == _EXPLICIT
-        and _takes_batches(connection, dialects),
+        batches=batches,
+        prepares=batches and _rows(connection, dialects, "try_prepare") == [(1,)],
         exact_decimals=isinstance(_value(connection, dialects, "read_decimal"), Decimal),
         typed_times=isinstance(_value(connection, dialects, "read_now"), datetime),
     )

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SERVER, Capability, Database, Row, Schema, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._access import CONNECT_TIMEOUT, LOOPBACK, check_options, connect_timeout_s
 from hdbkit.databases._dbapi import Bound, DbapiDatabase, DbapiSession, class_of
 from hdbkit.databases._file_claim import FileClaim
+from hdbkit.databases._odbc_prepared import NOT_PREPARED, Prepared
 from hdbkit.databases._odbc_source import BASE, ERRORS, KIND, Source, explored, indexes, tables
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module, quoted
 from hdbkit.databases._sql_schema import SqlSchema
@@ -69,6 +70,14 @@ class OdbcSession(DbapiSession):
         self._by_text = {name: known[name].text for name in (_BEGIN, _COMMIT, _ROLL_BACK) if name in known}
         self._open = False
         self._of_batches: dict[str, pyodbc.Cursor] = {}
+        self._named = Prepared(connection, source.dialects) if source.prepares else None
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Outside a transaction the source prepares them too, by names that batches use."""
+        chosen = list(names)
+        super().prepare(chosen)
+        if self._named and not self._begun:
+            self._named.try_each([one.text for name in chosen for one in self._prepared[name][0].pieces])
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement; tables and indexes are listed by functions of the driver."""
@@ -92,7 +101,8 @@ class OdbcSession(DbapiSession):
         calls = [call for one in bound for call in one.calls]
         if not self.engine.source.batches or len(calls) < 2:
             return self._sent_in_turn(bound)
-        text = ";\n".join([text for text, _ in calls])
+        texts = [text for text, _ in calls]
+        text = ";\n".join(map(self._named.command, texts) if self._named else texts)
         cursor = self._cursor_of(text)
         cursor.execute(text, [value for _, given in calls for value in given])
         results = [_rows_of(cursor)]
@@ -103,6 +113,18 @@ class OdbcSession(DbapiSession):
         parts = iter(results)
         own = [[rows for rows in islice(parts, len(one.calls)) if rows is not None] for one in bound]
         return [of_one[-1] if of_one else [] for of_one in own]
+
+    def _as_one(self, run: Sequence[Bound]) -> Bound:
+        """A run as one call, prepared if the INSERT of one row is."""
+        one = super()._as_one(run)
+        if len(run) > 1 and self._named and run[0].calls[0][0] in self._named:
+            self._guarded(self._named.add, one.calls[0][0])
+        return one
+
+    def _raise_error(self, error: Exception) -> NoReturn:
+        if self._named and error_parts(error)[0] == NOT_PREPARED:
+            self._named.forget()
+        super()._raise_error(error)
 
     def _cursor_of(self, text: str) -> pyodbc.Cursor:
         """The cursor of a batch, which keeps what the driver prepared."""
@@ -264,6 +286,8 @@ class Odbc(DbapiDatabase):
         """By the product's number of the error where it has a class, else by the SQLSTATE."""
         code, number, text = error_parts(error)
         known = ERRORS.get(self.source.product.lower(), {})
+        if code == NOT_PREPARED:  # the next attempt sends texts
+            return ErrorClass.SERIALIZATION, code, text
         return known.get(number) or class_of(code), code, text
 
     def version(self, session: Session) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from hdbkit.config import Target
-from hdbkit.contracts import SqlSession
+from hdbkit.contracts import Row, Scope, SqlSession
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
+from hdbkit.sql import Statement
+from tests.conformance.conftest import Tables, connected
 from tests.sources import SOURCES, source
 
 NAME = SOURCES[0]
@@ -21,6 +23,14 @@ NAME = SOURCES[0]
 def server(servers: Callable[[str], Target]) -> Target:
     """The server, by its own engine."""
     return servers(NAME.partition("-")[2])
+
+
+@pytest.fixture
+def made(reached: Target) -> Iterator[Tables]:
+    """The workload's tables on the server."""
+    tables = Tables(reached)
+    yield tables
+    tables.drop()
 
 
 @pytest.fixture
@@ -37,6 +47,64 @@ def end_other_sessions(target: Target) -> None:
 def test_a_change_returns_its_row_where_the_source_and_its_driver_do(reached: Target) -> None:
     """Found out by trying."""
     assert database(reached).source.returns_changed  # type: ignore[attr-defined]
+
+
+PREPARED = "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'hdbkit_%'"
+
+
+def ordered(reached: Target) -> tuple[SqlSession, Callable[[], list[list[Row]]]]:
+    """A session, and a batch of three statements on it."""
+    session = connected(reached)
+    names = ("client_lock_deliveries", "client_update_carrier", "client_delete_new_order")
+    session.prepare(names)
+
+    def batch() -> list[list[Row]]:
+        session.begin()
+        answers = session.batch([(names[0], (1,)), (names[1], (2, 1, 1, 1)), (names[2], (1, 1, 1))])
+        session.commit()
+        return answers
+
+    return session, batch
+
+
+def count(session: SqlSession, text: str) -> int:
+    return int(session.connection.execute(text).fetchone()[0])  # type: ignore[attr-defined]
+
+
+def test_what_is_sent_in_batches_is_prepared_by_name(reached: Target, made: Tables) -> None:
+    made.emptied().close()
+    session, batch = ordered(reached)
+    with closing(session):
+        assert count(session, PREPARED) == 3
+        used = "SELECT sum(generic_plans + custom_plans) FROM pg_prepared_statements WHERE name LIKE 'hdbkit_%'"
+        for times in (1, 2):
+            assert batch() == [[], [], []]
+            assert count(session, used) == 3 * times
+
+
+def test_what_a_pooler_took_away_is_sent_as_text_when_it_is_tried_again(reached: Target, made: Tables) -> None:
+    made.emptied().close()
+    session, batch = ordered(reached)
+    with closing(session):
+        session.execute("DEALLOCATE ALL")
+        with pytest.raises(TransactionError) as gone:
+            batch()
+        assert gone.value.error_class is ErrorClass.SERIALIZATION
+        assert batch() == [[], [], []]
+        assert count(session, PREPARED) == 0
+
+
+def test_statements_that_cannot_be_prepared_are_sent_as_they_are(reached: Target) -> None:
+    """One without a type that can be inferred, and a command that is never prepared."""
+    texts = {"sum_of_both": "SELECT :a + :b", "set_name": "SET application_name = 'batch'"}
+    own = {name: Statement(name, text, Path("own.sql"), "") for name, text in texts.items()}
+    with closing(sql_session(reached, Scope("", own))) as session:
+        session.prepare(texts)
+        session.begin()
+        answers = session.batch([("sum_of_both", (1, 2)), ("set_name", ()), ("sum_of_both", (3, 4))])
+        assert answers[::2] == [[(3,)], [(7,)]]
+        session.commit()
+        assert count(session, PREPARED) == 0
 
 
 WAYS: dict[str, Callable[[SqlSession], object]] = {

@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.contracts import Scope, Table
 from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession, class_of
-from hdbkit.databases._dbapi_statements import compiled, pieces_of
+from hdbkit.databases._dbapi_statements import compiled, numbered, pieces_of
 from hdbkit.errors import ErrorClass
 from hdbkit.sql import Statement
 
@@ -54,6 +54,13 @@ def test_a_text_is_divided_at_semicolons_outside_of_quotes_and_comments() -> Non
 
 def test_a_comment_alone_is_no_command() -> None:
     assert pieces_of("DELETE FROM t; -- all of them\n/* and no more */") == ["DELETE FROM t"]
+
+
+def test_question_marks_become_numbers_outside_of_texts_and_comments() -> None:
+    assert numbered("SELECT '?', \"a?\", ? -- why?\nFROM t /* ? */ WHERE b = ?") == (
+        "SELECT '?', \"a?\", $1 -- why?\nFROM t /* ? */ WHERE b = $2",
+        2,
+    )
 
 
 def test_each_command_of_a_text_takes_its_own_values() -> None:

@@ -126,10 +126,12 @@ UPDATE customer SET c_balance = c_balance + :amount, c_delivery_cnt = c_delivery
 WHERE c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id;
 
 -- name: client_count_low_stock
+-- The last 20 orders are a range between two single values: optimizers estimate that as few rows, and a join with the
+-- district as many.
 SELECT count(*)
-FROM (SELECT DISTINCT ol_i_id FROM district
-      JOIN order_line ON ol_w_id = d_w_id AND ol_d_id = d_id
-                     AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id
-      WHERE d_w_id = :w_id AND d_id = :d_id) recent
+FROM (SELECT DISTINCT ol_i_id FROM order_line
+      WHERE ol_w_id = :w_id AND ol_d_id = :d_id
+        AND ol_o_id BETWEEN (SELECT d_next_o_id - 20 FROM district WHERE d_w_id = :w_id AND d_id = :d_id)
+                        AND (SELECT d_next_o_id - 1 FROM district WHERE d_w_id = :w_id AND d_id = :d_id)) recent
 JOIN stock ON s_w_id = :w_id AND s_i_id = ol_i_id
 WHERE s_quantity < :threshold;

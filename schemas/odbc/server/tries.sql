@@ -46,6 +46,11 @@ SELECT count(*) - 1 FROM (VALUES ROW(1), ROW(2)) numbers;
 -- Is sent twice at once, to try batches.
 SELECT {{typed(:value, {{integer}})}} {{from_nothing}};
 
+-- name: try_prepare
+-- Whether statements are prepared by name in SQL.
+PREPARE hdbkit_try AS SELECT {{typed($1, {{integer}})}} {{from_nothing}};
+EXECUTE hdbkit_try (1);
+
 -- name: read_now
 -- Tells by its type how times are read.
 SELECT {{now}} {{from_nothing}};
