@@ -63,7 +63,7 @@ class Client:
     def get_live(self, job_id: str) -> Iterator[dict[str, Any]]:
         """The state and figures of a job, once per second until it has ended."""
         for line in self._service.lines(f"/api/jobs/{_part(job_id)}/live"):
-            if line.startswith("data: "):
+            if line.startswith("data: {"):  # a list has seconds before
                 yield json.loads(line.removeprefix("data: "))
 
     def wait(self, job_id: str) -> models.Job:

@@ -23,6 +23,7 @@ from hdbkit.files import replace_file
 from hdbkit.report.tables import Table, frame_table
 from hdbkit.results.manifest import CheckLine
 
+_SPECS = '<script type="application/json" id="specs">'
 _WITHIN_A_NAME = re.compile(r"(?<=\w{8})(_)(?=\w{2})")
 
 
@@ -71,11 +72,51 @@ def render(page: Page) -> str:
         .render(
             page=page,
             chart_tables=[frame_table(chart.table, "") for chart in page.charts],
-            colours=COLOURS,
+            styles=Markup(styles()),  # noqa: S704 (our own)
             plotly=Markup(plotly_script()) if page.charts else "",  # noqa: S704 (plotly's own script)
             specs=Markup(_specs(page.charts)),  # noqa: S704 (escaped by _specs)
         )
     )
+
+
+@cache
+def styles() -> str:
+    """The style sheet, with the colours of both grounds."""
+    return templates().get_template("page.css").render(colours=COLOURS)
+
+
+def script() -> str:
+    """The script that draws the charts of a page."""
+    return templates().get_template("page.js").render()
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a stored page shows, without its scripts and styles: its body as HTML, its charts as JSON."""
+
+    body: Markup
+    charts: Markup
+
+
+def read_content(path: Path) -> Content | None:
+    """The content of a page that ``write_page`` wrote; None if there is none. Its body may hold no script.
+
+    The caller's page has to forbid inline scripts, so that a file changed by someone else runs nothing.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    head, main = _between(text, "<header>", "</header>"), _between(text, "<main>", "</main>")
+    if not head:
+        return None
+    charts = _between(text, _SPECS, "</script>")
+    return Content(Markup(head + main), Markup(charts))  # noqa: S704 (escaped when it was written)
+
+
+def _between(text: str, first: str, last: str) -> str:
+    """What is between two marks; empty if they are not there."""
+    return text.partition(first)[2].partition(last)[0] if first in text and last in text else ""
 
 
 def _specs(charts: Sequence[Chart]) -> str:

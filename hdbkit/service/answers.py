@@ -66,9 +66,16 @@ async def _failed(_: Request, error: Exception) -> Ascii:
     if isinstance(error, Refused):
         head = {"retry-after": str(int(error.wait_s) + 1)} if error.wait_s else {}
         return Ascii({"error": str(error), "problems": []}, error.status, head)
+    assert isinstance(error, HdbkitError)
+    return Ascii({"error": str(error), "problems": []}, status_of(error))
+
+
+def status_of(error: HdbkitError) -> int:
+    """The status of the answer to an error."""
+    if isinstance(error, Refused):
+        return error.status
     kinds: dict[type[HdbkitError], int] = {NoJob: 404, Busy: 409, DamagedResult: 409, InputError: 422}
-    status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 409)
-    return Ascii({"error": str(error), "problems": []}, status)
+    return next((status for kind, status in kinds.items() if isinstance(error, kind)), 409)
 
 
 async def _plain(_: Request, error: Exception) -> Ascii:

@@ -5,7 +5,6 @@ expected, with status 422; 404 is an unknown job, 403 a role that does not permi
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
 from importlib import metadata
 from typing import Annotated, Any
 
@@ -14,24 +13,18 @@ from fastapi.responses import FileResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.target import target_names
-from hdbkit.errors import HdbkitError
 from hdbkit.service import answers
 from hdbkit.service.answers import Ascii, ErrorAnswer, Refused
 from hdbkit.service.job_folder import Job, State
-from hdbkit.service.jobs import Jobs, require_target
-from hdbkit.service.limits import Bucket
-from hdbkit.service.live import MAX_VIEWERS, Live
+from hdbkit.service.jobs import Jobs
+from hdbkit.service.live import Live, streamed
+from hdbkit.service.permissions import JOB, Permissions, Starter
+from hdbkit.service.results import TargetAnswer, listed_targets, result_file
 from hdbkit.service.roles import Role
-from hdbkit.service.tokens import Holder
+from hdbkit.service.sign_in import SignIn
 from hdbkit.service.verbs import VERBS, Verb
-from hdbkit.web.guard import HOLDER
 from hdbkit.workspace import Workspace
 
-JOB = "job"
-NAME = "holder_name"
-LOGGED = (JOB, NAME)
-"""The keys of a request's state that the log has: the job, and the name of the token."""
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": about}
     for status, about in {
@@ -62,23 +55,14 @@ class JobList(BaseModel):
     total: int = Field(description="the number of jobs that were found, listed or not")
 
 
-class TargetAnswer(BaseModel):
-    """A target of the workspace."""
-
-    name: str
-    url: str = Field(description="the address, without a password; empty if its entry has errors")
-    may_change_settings: bool
-    error: str = Field(default="", description="what is wrong with its entry")
-
-
 class TargetList(BaseModel):
     """The targets of the workspace."""
 
     targets: list[TargetAnswer]
 
 
-def make_app(jobs: Jobs, workspace: Workspace) -> FastAPI:
-    """Create the application."""
+def make_app(jobs: Jobs, workspace: Workspace, sign_in: SignIn | None = None) -> FastAPI:
+    """Create the application; with ``sign_in`` also the pages for browsers."""
     app = FastAPI(
         title="hdbkit service",
         description=_ABOUT,
@@ -92,48 +76,25 @@ def make_app(jobs: Jobs, workspace: Workspace) -> FastAPI:
     )
     answers.add_to(app)
     _secure(app)
-    limits = {Role.READ: Bucket(per_s=400, burst=800), Role.RUN: Bucket(per_s=2, burst=60)}
-
-    def permit(request: Request, role: Role) -> Holder:
-        """The holder of the request's token. Raises ``Refused``."""
-        holder: Holder = request.scope["state"][HOLDER]
-        setattr(request.state, NAME, holder.name)
-        wait_s = limits[Role.READ if role is Role.READ else Role.RUN].wait_s(holder.name)
-        if wait_s:
-            raise Refused(429, f"the token '{holder.name}' has sent too many requests; wait {wait_s:.1f} s", wait_s)
-        if not holder.role.permits(role):
-            raise Refused(403, f"this needs a token with the role '{role}'; '{holder.name}' has '{holder.role}'")
-        return holder
-
+    permit, live = Permissions(), Live(jobs, workspace)
     for verb in VERBS.values():
-        _add_verb(app, verb, jobs, workspace, permit)
+        _add_verb(app, verb, Starter(jobs, workspace, permit))
     _add_unknown_verb(app)
     _add_jobs(app, jobs, permit)
-    _add_results(app, jobs, Live(jobs, workspace), permit)
+    _add_results(app, jobs, live, permit)
     _add_targets(app, workspace, permit)
+    if sign_in is not None:
+        from hdbkit.service.pages import make_pages
+
+        app.mount("/", make_pages(jobs, workspace, live, permit, sign_in))
     return app
 
 
-Permit = Callable[[Request, Role], Holder]
-
-
-def _add_verb(app: FastAPI, verb: Verb, jobs: Jobs, workspace: Workspace, permit: Permit) -> None:
+def _add_verb(app: FastAPI, verb: Verb, starter: Starter) -> None:
     """The path that starts jobs of a verb."""
 
     def start(request: Request, body: Any) -> Job:
-        holder = permit(request, Role.READ if verb.role is Role.READ else Role.RUN)
-        if not holder.role.permits(verb.needs(body)):
-            permit(request, verb.needs(body))
-        for field in ("target", *verb.occupies):
-            if name := getattr(body, field, None):
-                try:
-                    require_target(name, workspace)
-                except HdbkitError as error:
-                    raise answers.at(field, error) from None
-        given = json.loads(request.state.body)
-        job = jobs.start(verb, given, holder.name)
-        setattr(request.state, JOB, job.job_id)
-        return job
+        return starter.start(request, verb, body, json.loads(request.state.body))
 
     examples = {verb.name: {"summary": verb.summary, "value": dict(verb.example)}}
     start.__annotations__["body"] = Annotated[verb.request, Body(openapi_examples=examples)]  # type: ignore[arg-type]
@@ -158,7 +119,7 @@ def _add_unknown_verb(app: FastAPI) -> None:
         raise Refused(404, f"there is no verb '{verb[:40]}' (known: {listed}).{did_you_mean(verb[:40], list(VERBS))}")
 
 
-def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permit) -> None:
+def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
     @app.get("/api/jobs", tags=["jobs"])
     def list_jobs(
         request: Request,
@@ -187,12 +148,12 @@ def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permit) -> None:
         return jobs.stop(job_id)
 
 
-def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permit) -> None:
+def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> None:
     @app.get("/api/jobs/{job_id}/result", tags=["results"], responses=_UNKNOWN, response_model=dict[str, Any])
     def get_result(request: Request, job_id: JobId) -> FileResponse:
         """The document that the verb returned, as `--json` of the command line."""
         permit(request, Role.READ)
-        return FileResponse(_result_file(jobs, job_id), media_type="application/json")
+        return FileResponse(result_file(jobs, job_id), media_type="application/json")
 
     @app.get(
         "/api/jobs/{job_id}/live",
@@ -204,50 +165,20 @@ def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permit) -> None:
     async def get_live(request: Request, job_id: JobId) -> StreamingResponse:
         """Server-sent events: `tick` once per second with state, rate and p95; `end` when the job has ended."""
         permit(request, Role.READ)
-        if live.viewers >= MAX_VIEWERS:
-            raise Refused(429, f"{MAX_VIEWERS} viewers are connected, the maximum; wait 5 s", 5)
-        jobs.find(job_id)
-        events: AsyncIterator[str] = live.events(job_id)
-        return StreamingResponse(events, media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return streamed(live, jobs, job_id)
 
 
-def _result_file(jobs: Jobs, job_id: str) -> str:
-    """The file with the result of a job. Raises ``Refused`` if there is none."""
-    job, file = jobs.find(job_id), jobs.folder(job_id).result_file
-    if job.state is State.RUNNING:
-        raise Refused(409, f"job {job_id} is running; it has no result yet")
-    if not file.is_file():
-        raise Refused(409, f"job {job_id} has no result: it {_ENDS[job.state]}{job.error and ': '}{job.error}")
-    return str(file)
-
-
-_ENDS = {
-    State.DONE: "is done, but its file was removed",
-    State.FAILED: "failed",
-    State.STOPPED: "was stopped",
-    State.KILLED: "was killed",
-}
-
-
-def _add_targets(app: FastAPI, workspace: Workspace, permit: Permit) -> None:
+def _add_targets(app: FastAPI, workspace: Workspace, permit: Permissions) -> None:
     @app.get("/api/targets", tags=["targets"])
     def list_targets(request: Request) -> TargetList:
         """The targets of the workspace."""
         permit(request, Role.READ)
-        return TargetList(targets=[_target(workspace, name) for name in target_names(workspace.targets)])
+        return TargetList(targets=listed_targets(workspace))
 
     @app.get("/health", tags=["health"], responses={401: {}, 403: {}, 429: {}})
     async def health() -> dict[str, str]:
         """Whether the service answers; needs no token."""
         return {"service": "hdbkit"}
-
-
-def _target(workspace: Workspace, name: str) -> TargetAnswer:
-    try:
-        target = workspace.target(name)
-    except HdbkitError as error:
-        return TargetAnswer(name=name, url="", may_change_settings=False, error=str(error))
-    return TargetAnswer(name=name, url=target.url, may_change_settings=target.may_change_settings)
 
 
 def _secure(app: FastAPI) -> None:

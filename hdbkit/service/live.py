@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.responses import StreamingResponse
+
 from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.execution.live import LiveView, Tick
 from hdbkit.results.folder import RunFolder
+from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.workspace import Workspace
 
 EVERY_S = 1.0
 MAX_VIEWERS = 200
+KEPT = 300
+"""Past seconds that a new viewer is sent."""
 
 
 @dataclass
@@ -27,6 +33,8 @@ class _Show:
 
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     event: str = ""
+    past: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    """The newest facts, for who comes later."""
     number: int = 0
     ended: bool = False
     viewers: int = 0
@@ -46,13 +54,16 @@ class Live:
         return sum(show.viewers for show in self._shows.values())
 
     async def events(self, job_id: str) -> AsyncIterator[str]:
-        """Server-sent events of a job: ``tick`` once per second, and ``end`` when the job has ended."""
+        """Server-sent events of a job: ``tick`` once per second, ``end`` when the job has ended, and ahead of them
+        ``past``, a list of earlier ticks, if others have watched it."""
         show = self._shows.setdefault(job_id, _Show())
         show.viewers += 1
         if show.task is None:
             show.task = asyncio.create_task(self._follow(job_id, show))
         try:
             seen, ended = 0, False
+            if show.past:
+                yield f"event: past\ndata: {json.dumps(list(show.past))}\n\n"
             while not ended:
                 async with show.changed:
                     while show.number == seen:
@@ -79,6 +90,7 @@ class Live:
                 async with show.changed:
                     show.ended = job.state is not State.RUNNING
                     show.number += 1
+                    show.past.append(facts)
                     show.event = f"event: {'end' if show.ended else 'tick'}\ndata: {json.dumps(facts)}\n\n"
                     show.changed.notify_all()
                 if not show.ended:
@@ -86,6 +98,15 @@ class Live:
         finally:
             if view:
                 view[1].close()
+
+
+def streamed(live: Live, jobs: Jobs, job_id: str) -> StreamingResponse:
+    """The events of a job as a response. Raises ``NoJob``, and ``Refused`` if there are too many viewers."""
+    if live.viewers >= MAX_VIEWERS:
+        raise Refused(429, f"{MAX_VIEWERS} viewers are connected, the maximum; wait 5 s", 5)
+    jobs.find(job_id)
+    events = live.events(job_id)
+    return StreamingResponse(events, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
 def _facts(job: Job, view: LiveView | None) -> dict[str, Any]:
@@ -110,4 +131,6 @@ def _figures(tick: Tick) -> dict[str, Any]:
         "users": tick.connected,
         "in_lists": tick.in_lists.text(tick.noun) if tick.in_lists else "",
         "run_doing": tick.doing,
+        "unit": tick.metric.unit,
+        "server_cpu_cores": tick.server_cpu_cores if math.isfinite(tick.server_cpu_cores) else None,
     }

@@ -7,20 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdbkit.service.roles import Role
+from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
 from hdbkit.service.tokens import Tokens
 from hdbkit.web.audit import AuditLog
 from hdbkit.web.endpoint import EndpointOptions, listening, require_web
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import ANYONE, Guard, Scope, bearer_token
+from hdbkit.web.tokens import WrongTokens
 from hdbkit.workspace import Workspace
 
 SERVICE = "service"
 SERVICE_PORT = 8448
+_API = "/api/"
 FIRST = "first"
 """The name of the token that a service makes if there is no valid one."""
 FIRST_DAYS = 7
-_OPEN = frozenset({"/health"})
-"""Paths that need no token."""
+_HEALTH = "/health"
 _ADVICE = "a valid token is needed: Authorization: Bearer TOKEN; make one with: hdbkit token add NAME --role run"
 _RESERVED = 256
 """Connections beyond those without a valid token yet: viewers of live pages keep theirs."""
@@ -58,17 +60,33 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
         made = None
         if not any(one.is_valid for one in tokens.listed()):
             made = tokens.add(FIRST, Role.SETTINGS, FIRST_DAYS)
-        guard = application(workspace, tokens, endpoint.audit, endpoint.gate)
+        secure = endpoint.certificate is not None
+        guard = application(workspace, tokens, endpoint.audit, endpoint.gate, secure=secure)
         say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
         endpoint.serve(guard, _RESERVED)
 
 
-def application(workspace: Workspace, tokens: Tokens, audit: AuditLog, gate: Gate) -> Guard:
-    """The API of a workspace behind its guard."""
-    from hdbkit.service.app import LOGGED, make_app
+def application(workspace: Workspace, tokens: Tokens, audit: AuditLog, gate: Gate, *, secure: bool = False) -> Guard:
+    """The API and the pages of a workspace behind their guard; ``secure``: whether they are reached by TLS only."""
+    from hdbkit.service.app import make_app
     from hdbkit.service.jobs import Jobs
+    from hdbkit.service.pages.files import STATIC
+    from hdbkit.service.permissions import LOGGED
+    from hdbkit.service.sign_in import SignIn
+
+    sessions, wrong = Sessions(tokens, secure), WrongTokens()
+    open_to_all = {_HEALTH, SIGN_IN, *STATIC}
 
     def who(scope: Scope) -> object | None:
-        return ANYONE if scope["path"] in _OPEN else tokens.holder(bearer_token(scope))
+        if scope["path"] in open_to_all:
+            return ANYONE
+        if scope["path"].startswith(_API):
+            return tokens.holder(bearer_token(scope))
+        found = sessions.of(scope)
+        if found is None:
+            return None
+        scope["state"][SESSION], holder = found
+        return holder
 
-    return Guard(make_app(Jobs(workspace), workspace), who, audit, gate, advice=_ADVICE, logged=LOGGED)
+    app = make_app(Jobs(workspace), workspace, SignIn(sessions, wrong))
+    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN)

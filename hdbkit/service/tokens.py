@@ -52,13 +52,13 @@ class Tokens:
 
     def holder(self, token: str) -> Holder | None:
         """Who holds this token; None if nobody does, or it has expired."""
-        self._refresh()
-        found = self._by_hash.get(hash_of(token).hex())  # found by the hash, which tells no time about the token
-        return found if found and found.is_valid else None
+        return self.of_hash(hash_of(token).hex())  # found by the hash, which tells no time about the token
 
-    def named(self, name: str) -> Holder | None:
-        """The holder of this name, if the token is valid."""
-        return next((one for one in self.listed() if one.name == name and one.is_valid), None)
+    def of_hash(self, token_hash: str) -> Holder | None:
+        """Who holds the token with this hash; None if it is not valid any more."""
+        self._refresh()
+        found = self._by_hash.get(token_hash)
+        return found if found and found.is_valid else None
 
     def listed(self) -> list[Holder]:
         """All tokens, expired ones included."""

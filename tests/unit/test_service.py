@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPResponse
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,118 +14,14 @@ from schemathesis.checks import not_a_server_error
 from hdbkit.errors import InputError
 from hdbkit.service import jobs as jobs_module
 from hdbkit.service.app import make_app
-from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
+from hdbkit.service.job_folder import JOBS, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.roles import Role
-from hdbkit.service.serve import ServiceOptions, application
-from hdbkit.service.tokens import Holder, Tokens
+from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS
-from hdbkit.web.endpoint import listening
 from hdbkit.web.guard import HOLDER
 from hdbkit.workspace import Workspace
-
-TARGETS = "lab: {kind: nulldb}\nother: {kind: nulldb}\nbroken: {kind: oracel}\n"
-
-
-@dataclass
-class Answer:
-    """What a service answered."""
-
-    status_code: int
-    headers: dict[str, str]
-    text: str
-
-    def json(self) -> Any:
-        return json.loads(self.text)
-
-
-@dataclass
-class Client:
-    """Sends requests with a token, each on a connection of its own."""
-
-    port: int
-    token: str
-
-    def get(self, path: str) -> Answer:
-        return self.send("GET", path)
-
-    def post(self, path: str, content: str, kind: str = "application/json") -> Answer:
-        return self.send("POST", path, content, {"content-type": kind})
-
-    def send(self, method: str, path: str, content: str = "", headers: dict[str, str] | None = None) -> Answer:
-        authorized = {"authorization": f"Bearer {self.token}"} if self.token else {}
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
-        try:
-            connection.request(method, path, content.encode(), {**authorized, **(headers or {})})
-            response: HTTPResponse = connection.getresponse()
-            return Answer(response.status, dict(response.headers), response.read().decode())
-        finally:
-            connection.close()
-
-
-@dataclass
-class Service:
-    """A service in this process, its folder, and a client with each role."""
-
-    folder: Path
-    tokens: Tokens
-    clients: dict[str, Client]
-    secrets: list[str]
-
-    def post(self, path: str, body: Any, role: str = "settings") -> Answer:
-        """Send a request with JSON."""
-        return self.clients[role].post(f"/api/jobs/{path}", json.dumps(body))
-
-    def audit(self) -> list[dict[str, Any]]:
-        """The lines of its log."""
-        return [json.loads(line) for line in (self.folder / "audit.ndjson").read_text().splitlines()]
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A workspace with two targets and one workload."""
-    (tmp_path / "targets.yaml").write_text(TARGETS)
-    (tmp_path / "workloads" / "mine").mkdir(parents=True)
-    (tmp_path / "workloads" / "mine" / "workload.yaml").write_text("title: mine\n")
-    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setenv("HDBKIT_TARGETS", str(tmp_path / "targets.yaml"))
-    return Workspace()
-
-
-@pytest.fixture
-def service(place: Workspace, tmp_path: Path) -> Iterator[Service]:
-    tokens = Tokens(tmp_path)
-    given = {role.value: tokens.add(role.value, role) for role in Role}
-    with listening(ServiceOptions(listen="127.0.0.1:0", tls=False, state=tmp_path), "service") as endpoint:
-        server = endpoint.server(application(place, tokens, endpoint.audit, endpoint.gate), 10)
-        thread = threading.Thread(target=server.run, args=([endpoint.gate],))
-        thread.start()
-        port = endpoint.gate.getsockname()[1]
-        clients = {role: Client(port, token) for role, token in {**given, "none": ""}.items()}
-        yield Service(tmp_path, tokens, clients, list(given.values()))
-        server.should_exit = True
-        thread.join()
-
-
-def written_job(place: Workspace, number: int) -> JobFolder:
-    """A job that has ended, as files."""
-    folder = JobFolder(place.results / JOBS / f"20261124T0245{number:05}-run-abcdef")
-    folder.path.mkdir(parents=True)
-    request = {"target": "lab", "label": f"label-{number}"}
-    folder.note(
-        Asked(
-            job_id=folder.path.name,
-            verb="run",
-            request=request,
-            holder="nightly",
-            created="2026-11-24T02:45:00Z",  # type: ignore[arg-type]
-            pid=1,
-            birth="",
-        )
-    )
-    folder.end(State.DONE)
-    return folder
-
+from tests.unit.services import Service, written_job
 
 WRONG = [
     ("run", "{", "the body: must be JSON: expecting property name"),

@@ -13,14 +13,14 @@ from hdbkit.errors import InputError
 from hdbkit.service.app import make_app
 from hdbkit.service.jobs import Jobs
 from hdbkit.workspace import Workspace
-from tests.unit.test_service import Service, place, service  # noqa: F401  fixtures
+from tests.unit.services import Service
 
 _WORDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 AGAIN = "run: make client"
 
 
 @pytest.fixture
-def document(place: Workspace) -> dict[str, Any]:  # noqa: F811
+def document(place: Workspace) -> dict[str, Any]:
     found: dict[str, Any] = make_app(Jobs(place), place).openapi()
     return found
 
@@ -90,7 +90,7 @@ def test_each_operation_of_the_document_is_a_method(document: dict[str, Any]) ->
             assert set(arguments) - {"self"} == named
 
 
-def test_a_client_starts_a_job_waits_for_it_and_reads_what_it_returned(service: Service) -> None:  # noqa: F811
+def test_a_client_starts_a_job_waits_for_it_and_reads_what_it_returned(service: Service) -> None:
     client = Client(f"http://127.0.0.1:{service.clients['read'].port}", service.clients["read"].token)
     job = client.wait(client.engines()["job_id"])
     assert job["state"] == "done"
@@ -99,7 +99,7 @@ def test_a_client_starts_a_job_waits_for_it_and_reads_what_it_returned(service: 
     assert [one["name"] for one in client.list_targets()["targets"]] == ["lab", "other", "broken"]
 
 
-def test_a_client_raises_what_the_service_answered(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_a_client_raises_what_the_service_answered(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     address = f"http://127.0.0.1:{service.clients['settings'].port}"
     client = Client(address, service.clients["settings"].token)
     with pytest.raises(RequestFailed, match=r"load.virtual_users: must be 1 or more, not 0") as failed:

@@ -1,0 +1,230 @@
+"""The pages as an application of their own: each needs a session, except for the one that asks for a token."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, quote
+
+from fastapi import FastAPI, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from hdbkit.errors import ConfigErrors, HdbkitError
+from hdbkit.service.answers import Refused, status_of
+from hdbkit.service.job_folder import State
+from hdbkit.service.jobs import Jobs
+from hdbkit.service.live import Live, streamed
+from hdbkit.service.pages.files import STATIC, content_of
+from hdbkit.service.pages.forms import Form, form_of
+from hdbkit.service.pages.rendering import render, shown
+from hdbkit.service.permissions import JOB, Permissions, Starter
+from hdbkit.service.results import listed_targets, result_file
+from hdbkit.service.roles import Role
+from hdbkit.service.sessions import SESSION, SIGN_IN, Session
+from hdbkit.service.sign_in import SignIn, is_from_this_site
+from hdbkit.service.verbs import VERBS, Verb
+from hdbkit.web.guard import HOLDER
+from hdbkit.workspace import Workspace
+
+PER_PAGE = 50
+_MAX_FIELDS = 100
+_KEPT_S = 3600
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,80}$")]
+
+
+def make_pages(jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions, sign_in: SignIn) -> FastAPI:
+    """Create the application of the pages."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, default_response_class=HTMLResponse)
+    app.add_exception_handler(HdbkitError, _failed)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _plain)
+    _protect(app)
+    _add_files(app)
+    _add_sign_in(app, sign_in)
+    _add_jobs(app, jobs, workspace, live, permit)
+    _add_forms(app, workspace, Starter(jobs, workspace, permit), permit)
+    return app
+
+
+def _protect(app: FastAPI) -> None:
+    @app.middleware("http")
+    async def protected(request: Request, call_next: Any) -> Any:
+        answer = await call_next(request)
+        answer.headers["content-security-policy"] = _POLICY
+        return answer
+
+
+def _add_files(app: FastAPI) -> None:
+    @app.get("/static/{name}")
+    async def get_file(request: Request, name: str) -> Response:
+        path = request.url.path
+        if path not in STATIC:
+            raise Refused(404, f"there is no file {name[:40]!r}")
+        kept = {"cache-control": f"public, max-age={_KEPT_S}"}
+        return Response(content_of(path), media_type=STATIC[path], headers=kept)
+
+
+def _add_sign_in(app: FastAPI, sign_in: SignIn) -> None:
+    @app.get(SIGN_IN)
+    async def ask_for_token() -> Response:
+        return HTMLResponse(render("sign_in.html", error=""))
+
+    @app.post(SIGN_IN)
+    async def take_token(request: Request) -> Response:
+        if not is_from_this_site(request.scope):
+            raise Refused(403, "the form was not sent from this page; open it again")
+        try:
+            cookie = sign_in.cookie(request.scope, _fields(request).get("token", "").strip())
+        except Refused as refused:
+            return HTMLResponse(render("sign_in.html", error=str(refused)), refused.status)
+        return RedirectResponse("/", 303, {"set-cookie": cookie})
+
+    @app.post("/sign-out")
+    async def end_session(request: Request) -> Response:
+        _require_form(request)
+        return RedirectResponse(SIGN_IN, 303, {"set-cookie": sign_in.sessions.sign_out(request.scope)})
+
+
+def _add_jobs(app: FastAPI, jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions) -> None:
+    @app.get("/")
+    def list_jobs(
+        request: Request,
+        search: Annotated[str, Query(max_length=200)] = "",
+        state: str = "",
+        page: Annotated[int, Query(ge=1, le=100_000)] = 1,
+    ) -> Response:
+        permit(request, Role.READ)
+        wanted = next((one for one in State if one.value == state), None)
+        found = jobs.listed(search, wanted)
+        first = (page - 1) * PER_PAGE
+        query = f"search={quote(search)}&state={quote(wanted or '')}"
+        return _page(
+            request, "jobs.html", jobs=found[first : first + PER_PAGE], total=len(found), search=search, state=wanted,
+            states=list(State), page=page, pages=-(-len(found) // PER_PAGE), query=query,
+        )  # fmt: skip
+
+    @app.get("/jobs/{job_id}")
+    def show_job(request: Request, job_id: JobId) -> Response:
+        permit(request, Role.READ)
+        job = jobs.find(job_id)
+        result = None if job.state is State.RUNNING else shown(job, jobs.folder(job_id), workspace)
+        return _page(
+            request, "job.html", job=job, result=result, has_result=jobs.folder(job_id).result_file.is_file()
+        )
+
+    @app.get("/jobs/{job_id}/live")
+    async def follow_job(request: Request, job_id: JobId) -> StreamingResponse:
+        permit(request, Role.READ)
+        return streamed(live, jobs, job_id)
+
+    @app.get("/jobs/{job_id}/result.json")
+    def download_result(request: Request, job_id: JobId) -> FileResponse:
+        permit(request, Role.READ)
+        return FileResponse(result_file(jobs, job_id), media_type="application/json", filename=f"{job_id}.json")
+
+    @app.post("/jobs/{job_id}/stop")
+    async def stop_job(request: Request, job_id: JobId) -> Response:
+        _require_form(request)
+        permit(request, Role.RUN)
+        setattr(request.state, JOB, job_id)
+        await asyncio.to_thread(jobs.stop, job_id)
+        return RedirectResponse(f"/jobs/{job_id}", 303)
+
+
+def _add_forms(app: FastAPI, workspace: Workspace, starter: Starter, permit: Permissions) -> None:
+    @app.get("/targets")
+    def list_targets(request: Request) -> Response:
+        permit(request, Role.READ)
+        return _page(request, "targets.html", targets=listed_targets(workspace))
+
+    @app.get("/start")
+    def list_verbs(request: Request) -> Response:
+        permit(request, Role.READ)
+        return _page(request, "verbs.html", verbs=list(VERBS.values()))
+
+    @app.get("/start/{name}")
+    def ask_for_job(request: Request, name: str) -> Response:
+        permit(request, Role.READ)
+        return _page(
+            request, "start.html", form=form_of(_verb(name), workspace, dict(request.query_params)), error=""
+        )
+
+    @app.post("/start/{name}")
+    def start_job(request: Request, name: str) -> Response:
+        sent = _require_form(request)
+        form = form_of(_verb(name), workspace, sent)
+        try:
+            given = form.given()
+            job = starter.start(request, form.verb, form.verb.request(**given), given)
+        except HdbkitError as error:
+            return _start_again(request, form, error)
+        return RedirectResponse(f"/jobs/{job.job_id}", 303)
+
+
+def _start_again(request: Request, form: Form, error: HdbkitError) -> Response:
+    """The form as it was sent, with what is wrong in it."""
+    if isinstance(error, ConfigErrors):
+        form = form.with_problems(error.problems)
+        words = f"{len(error.problems)} error{'s' if len(error.problems) > 1 else ''}; nothing was started"
+        return _page(request, "start.html", 422, form=form, error=words)
+    return _page(request, "start.html", status_of(error), form=form, error=str(error))
+
+
+def _verb(name: str) -> Verb:
+    if name not in VERBS:
+        raise Refused(404, f"there is no verb {name[:40]!r}")
+    return VERBS[name]
+
+
+def _page(request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page for a signed-in browser."""
+    session: Session = request.scope["state"][SESSION]
+    holder = request.scope["state"][HOLDER]
+    allowed = {role.value for role in Role if holder.role.permits(role)}
+    return HTMLResponse(render(name, holder=holder, form_token=session.form_token, allowed=allowed, **values), status)
+
+
+def _fields(request: Request) -> dict[str, str]:
+    """The fields of a form, which the browser sends URL-encoded. Raises ``Refused``."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise Refused(422, "a form must be sent as application/x-www-form-urlencoded")
+    try:
+        pairs = parse_qsl(request.state.body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        raise Refused(422, f"a form has at most {_MAX_FIELDS} fields, URL-encoded") from None
+    return dict(pairs)
+
+
+def _require_form(request: Request) -> dict[str, str]:
+    """The fields of a form that was made for this session and sent from this site. Raises ``Refused``."""
+    session: Session = request.scope["state"][SESSION]
+    sent = _fields(request)
+    if not (is_from_this_site(request.scope) and session.has_sent(sent.pop("form_token", ""))):
+        raise Refused(403, "the form was not made for this session; open the page again")
+    return sent
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HdbkitError)
+    return _error(status_of(error), str(error))
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return _error(422, f"the address is not valid: {error.errors()[0]['msg'].lower()}")
+
+
+async def _plain(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _error(error.status_code, str(error.detail))
+
+
+def _error(status: int, text: str) -> HTMLResponse:
+    return HTMLResponse(render("error.html", status=status, text=text), status)

@@ -1,0 +1,68 @@
+"""What the sender of a request may do, by its role and by how much it has asked; and the start of a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+
+from hdbkit.errors import HdbkitError
+from hdbkit.service import answers
+from hdbkit.service.answers import Refused
+from hdbkit.service.job_folder import Job
+from hdbkit.service.jobs import Jobs, require_target
+from hdbkit.service.limits import Bucket
+from hdbkit.service.roles import Role
+from hdbkit.service.tokens import Holder
+from hdbkit.service.verbs import Verb
+from hdbkit.web.guard import HOLDER
+from hdbkit.workspace import Workspace
+
+JOB = "job"
+NAME = "holder_name"
+LOGGED = (JOB, NAME)
+"""The keys of a request's state that the log has: the job, and the name of the token."""
+
+
+class Permissions:
+    """Permits requests by role and number, whether of the API or of a page."""
+
+    def __init__(self) -> None:
+        self._limits = {Role.READ: Bucket(per_s=400, burst=800), Role.RUN: Bucket(per_s=2, burst=60)}
+
+    def __call__(self, request: Request, role: Role) -> Holder:
+        """The holder of the request's token. Raises ``Refused``."""
+        holder: Holder = request.scope["state"][HOLDER]
+        setattr(request.state, NAME, holder.name)
+        wait_s = self._limits[Role.READ if role is Role.READ else Role.RUN].wait_s(holder.name)
+        if wait_s:
+            raise Refused(429, f"the token '{holder.name}' has sent too many requests; wait {wait_s:.1f} s", wait_s)
+        require(holder, role)
+        return holder
+
+
+def require(holder: Holder, role: Role) -> None:
+    """Check that a holder has a role. Raises ``Refused``."""
+    if not holder.role.permits(role):
+        raise Refused(403, f"this needs a token with the role '{role}'; '{holder.name}' has '{holder.role}'")
+
+
+class Starter:
+    """Starts jobs of those who may."""
+
+    def __init__(self, jobs: Jobs, workspace: Workspace, permit: Permissions) -> None:
+        self._jobs, self._workspace, self._permit = jobs, workspace, permit
+
+    def start(self, request: Request, verb: Verb, wanted: Any, given: dict[str, Any]) -> Job:
+        """Start the job ``wanted``, sent as ``given``. Raises ``Refused``, ``Busy`` and ``ConfigErrors``."""
+        holder = self._permit(request, Role.READ if verb.role is Role.READ else Role.RUN)
+        require(holder, verb.needs(wanted))
+        for field in ("target", *verb.occupies):
+            if name := getattr(wanted, field, None):
+                try:
+                    require_target(name, self._workspace)
+                except HdbkitError as error:
+                    raise answers.at(field, error) from None
+        job = self._jobs.start(verb, given, holder.name)
+        setattr(request.state, JOB, job.job_id)
+        return job

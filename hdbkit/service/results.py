@@ -1,0 +1,52 @@
+"""What the API and the pages read alike: the result of a job, the targets of the workspace."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from hdbkit.config.target import target_names
+from hdbkit.errors import HdbkitError
+from hdbkit.service.answers import Refused
+from hdbkit.service.job_folder import State
+from hdbkit.service.jobs import Jobs
+from hdbkit.workspace import Workspace
+
+
+class TargetAnswer(BaseModel):
+    """A target of the workspace."""
+
+    name: str
+    url: str = Field(description="the address, without a password; empty if its entry has errors")
+    may_change_settings: bool
+    error: str = Field(default="", description="what is wrong with its entry")
+
+
+def result_file(jobs: Jobs, job_id: str) -> str:
+    """The file with the result of a job. Raises ``Refused`` if there is none."""
+    job, file = jobs.find(job_id), jobs.folder(job_id).result_file
+    if job.state is State.RUNNING:
+        raise Refused(409, f"job {job_id} is running; it has no result yet")
+    if not file.is_file():
+        raise Refused(409, f"job {job_id} has no result: it {_ENDS[job.state]}{job.error and ': '}{job.error}")
+    return str(file)
+
+
+_ENDS = {
+    State.DONE: "is done, but its file was removed",
+    State.FAILED: "failed",
+    State.STOPPED: "was stopped",
+    State.KILLED: "was killed",
+}
+
+
+def listed_targets(workspace: Workspace) -> list[TargetAnswer]:
+    """The targets of a workspace."""
+    return [_target(workspace, name) for name in target_names(workspace.targets)]
+
+
+def _target(workspace: Workspace, name: str) -> TargetAnswer:
+    try:
+        target = workspace.target(name)
+    except HdbkitError as error:
+        return TargetAnswer(name=name, url="", may_change_settings=False, error=str(error))
+    return TargetAnswer(name=name, url=target.url, may_change_settings=target.may_change_settings)

@@ -1,0 +1,86 @@
+"""Sessions of browsers: a token that was typed once becomes a cookie, which reads pages and sends their forms.
+
+A session is bound to its token: it ends when the token is removed or expires, after ``LIFE_S``, or when its user
+signs out. The service keeps the hash of a cookie, in memory. The API never accepts a cookie.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+
+from hdbkit.service.tokens import Holder, Tokens
+from hdbkit.web.guard import Scope, header
+from hdbkit.web.tokens import hash_of, new_token
+
+SIGN_IN = "/sign-in"
+"""The path of the page that asks for a token."""
+SESSION = "session"
+"""The key in a request's state with the session of its browser."""
+LIFE_S = 12 * 3600.0
+_MAX_SESSIONS = 1000
+
+
+@dataclass(frozen=True)
+class Session:
+    """A signed-in browser; ``form_token`` must be in each form that it sends."""
+
+    token_hash: str
+    form_token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    began: float = field(default_factory=time.monotonic)
+
+    def has_sent(self, form_token: str) -> bool:
+        """Whether a form was made for this session."""
+        return hmac.compare_digest(form_token.encode(errors="replace"), self.form_token.encode())
+
+
+class Sessions:
+    """The sessions of a service; ``secure``: whether it is reached by TLS only."""
+
+    def __init__(self, tokens: Tokens, secure: bool) -> None:
+        self._tokens, self._secure = tokens, secure
+        self._name = "__Host-hdbkit" if secure else "hdbkit"
+        self._by_hash: OrderedDict[bytes, Session] = OrderedDict()  # the oldest first
+
+    def sign_in(self, token: str) -> str | None:
+        """The header that gives the browser its cookie; None if the token is not valid."""
+        holder = self._tokens.holder(token)
+        if holder is None:
+            return None
+        cookie = new_token()
+        self._by_hash[hash_of(cookie)] = Session(holder.hash)
+        while len(self._by_hash) > _MAX_SESSIONS:
+            self._by_hash.popitem(last=False)
+        return self._header(cookie)
+
+    def sign_out(self, scope: Scope) -> str:
+        """End the session of a request; the header that removes its cookie."""
+        self._by_hash.pop(hash_of(self._cookie(scope)), None)
+        return self._header("") + "; Max-Age=0"
+
+    def of(self, scope: Scope) -> tuple[Session, Holder] | None:
+        """The session of a request and the holder of its token; None if it has none, or it has ended."""
+        key = hash_of(self._cookie(scope))
+        session = self._by_hash.get(key)
+        if session is None:
+            return None
+        holder = self._tokens.of_hash(session.token_hash)
+        if holder is None or time.monotonic() - session.began > LIFE_S:
+            del self._by_hash[key]
+            return None
+        return session, holder
+
+    def _header(self, cookie: str) -> str:
+        secure = "; Secure" if self._secure else ""
+        return f"{self._name}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}"
+
+    def _cookie(self, scope: Scope) -> str:
+        try:
+            found = SimpleCookie(header(scope, b"cookie")).get(self._name)
+        except CookieError:
+            return ""
+        return found.value if found else ""

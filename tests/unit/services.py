@@ -1,0 +1,89 @@
+"""A service in the process of a test, and what is sent to it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
+from hdbkit.service.tokens import Tokens
+from hdbkit.workspace import Workspace
+
+TARGETS = "lab: {kind: nulldb}\nother: {kind: nulldb}\nbroken: {kind: oracel}\n"
+
+
+@dataclass
+class Answer:
+    """What a service answered."""
+
+    status_code: int
+    headers: dict[str, str]
+    text: str
+
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+@dataclass
+class Client:
+    """Sends requests with a token, each on a connection of its own."""
+
+    port: int
+    token: str
+
+    def get(self, path: str) -> Answer:
+        return self.send("GET", path)
+
+    def post(self, path: str, content: str, kind: str = "application/json") -> Answer:
+        return self.send("POST", path, content, {"content-type": kind})
+
+    def send(self, method: str, path: str, content: str = "", headers: dict[str, str] | None = None) -> Answer:
+        authorized = {"authorization": f"Bearer {self.token}"} if self.token else {}
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, content.encode(), {**authorized, **(headers or {})})
+            response: HTTPResponse = connection.getresponse()
+            return Answer(response.status, dict(response.headers), response.read().decode())
+        finally:
+            connection.close()
+
+
+@dataclass
+class Service:
+    """A service in this process, its folder, and a client with each role."""
+
+    folder: Path
+    tokens: Tokens
+    clients: dict[str, Client]
+    secrets: list[str]
+
+    def post(self, path: str, body: Any, role: str = "settings") -> Answer:
+        """Send a request with JSON."""
+        return self.clients[role].post(f"/api/jobs/{path}", json.dumps(body))
+
+    def audit(self) -> list[dict[str, Any]]:
+        """The lines of its log."""
+        return [json.loads(line) for line in (self.folder / "audit.ndjson").read_text().splitlines()]
+
+
+def written_job(place: Workspace, number: int) -> JobFolder:
+    """A job that has ended, as files."""
+    folder = JobFolder(place.results / JOBS / f"20261124T0245{number:05}-run-abcdef")
+    folder.path.mkdir(parents=True)
+    request = {"target": "lab", "label": f"label-{number}"}
+    folder.note(
+        Asked(
+            job_id=folder.path.name,
+            verb="run",
+            request=request,
+            holder="nightly",
+            created="2026-11-24T02:45:00Z",  # type: ignore[arg-type]
+            pid=1,
+            birth="",
+        )
+    )
+    folder.end(State.DONE)
+    return folder

@@ -1,0 +1,74 @@
+"""The pages in a real browser: a job is started, watched and read; narrow and wide, light and dark, accessible."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hdbkit.report import run_report
+from hdbkit.service.job_folder import JobFolder
+from hdbkit.workspace import Workspace
+from tests.conftest import PATIENCE_MS
+from tests.unit.services import Service, written_job
+from tests.unit.synthetic import write_run
+
+pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=1)]
+LOOKS = [("light", 1280), ("dark", 400)]
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture
+def reported(place: Workspace) -> JobFolder:
+    """A job that has ended, with the report of its run."""
+    folder = written_job(place, 1)
+    run = write_run(place.results / "a-run", duration_s=10)
+    (folder.path / "result.json").write_text(json.dumps({"report": str(run_report(run.folder))}))
+    return folder
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+def test_a_browser_signs_in_reads_jobs_and_starts_one(
+    chromium: Any, reported: JobFolder, service: Service, scheme: str, width: int, tmp_path: Path
+) -> None:
+    address = f"http://127.0.0.1:{service.clients['settings'].port}"
+    context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    context.set_default_timeout(PATIENCE_MS)
+    page, said, asked = context.new_page(), [], set()
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.add(request.url.split("/", 3)[2]))
+    page.goto(address)
+    hold(page)
+    page.fill("#token", service.clients["settings"].token)
+    page.click("text=Sign in")
+    page.fill("#search", "lab label-1")
+    page.click("main button")
+    hold(page)
+    page.click("text=run · lab · label-1")
+    page.locator(".plot .xtick text").first.wait_for()
+    hold(page)
+    assert page.locator(".plot").count() >= 4
+    for path in ("start/sweep", "targets"):
+        page.goto(f"{address}/{path}")
+        hold(page)
+    page.goto(f"{address}/start/engines")
+    page.click("text=Start >> nth=-1")
+    page.get_by_text("done", exact=True).wait_for()  # the page is loaded again when the job has ended
+    assert "nulldb" in page.inner_text("main")
+    assert (said, asked) == ([], {address.partition("://")[2]})
+    page.click("text=Sign out")
+    page.locator("#token").wait_for()
+    context.close()
+
+
+def hold(page: Any) -> None:
+    """Check that a page does not scroll sideways and that axe-core finds nothing serious."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    found = axe.Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS] == []

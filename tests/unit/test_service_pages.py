@@ -1,0 +1,212 @@
+"""The pages of the service: who sees them, what a form needs, and that no text of a user becomes markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from hdbkit.report import page
+from hdbkit.service import sessions
+from hdbkit.service.job_folder import JOBS, JobFolder, State
+from hdbkit.service.pages.files import STATIC
+from hdbkit.service.pages.forms import form_of
+from hdbkit.service.roles import Role
+from hdbkit.service.sessions import Sessions
+from hdbkit.service.tokens import Tokens
+from hdbkit.service.verbs import VERBS
+from hdbkit.workspace import Workspace
+from tests.unit.services import Answer, Client, Service, written_job
+
+SAME = {"sec-fetch-site": "same-origin", "content-type": "application/x-www-form-urlencoded"}
+HTML = {"accept": "text/html"}
+MARKUP = "<script>alert(1)</script>"
+
+
+class Browser:
+    """Sends requests with a session's cookie."""
+
+    def __init__(self, service: Service, role: str) -> None:
+        self._client = Client(service.clients[role].port, "")
+        answer = self.post("/sign-in", {"token": service.clients[role].token}, with_form_token=False)
+        assert answer.status_code == 303, answer.text
+        self.set_cookie = answer.headers["set-cookie"]
+        self.cookie = self.set_cookie.partition(";")[0]
+        found = re.search(r'name="form_token" value="([^"]+)"', self.get("/").text)
+        assert found
+        self.form_token = found[1]
+
+    def get(self, path: str) -> Answer:
+        return self._client.send("GET", path, headers={**HTML, "cookie": self.cookie})
+
+    def post(
+        self, path: str, fields: dict[str, str], head: dict[str, str] | None = None, with_form_token: bool = True
+    ) -> Answer:
+        sent = {**fields, "form_token": self.form_token} if with_form_token else fields
+        cookie = {"cookie": self.cookie} if hasattr(self, "cookie") else {}
+        return self._client.send("POST", path, urlencode(sent), {**SAME, **cookie, **(head or {})})
+
+
+def test_a_browser_is_sent_to_sign_in_and_its_cookie_reads_pages_but_not_the_api(service: Service) -> None:
+    unknown = Client(service.clients["read"].port, "")
+    sent = unknown.send("GET", "/jobs/a", headers=HTML)
+    assert (sent.status_code, sent.headers["location"]) == (303, "/sign-in")
+    assert unknown.get("/start").status_code == 401
+    browser = Browser(service, "read")
+    assert browser.set_cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
+    assert "No job has been started yet" in browser.get("/").text
+    head = browser.get("/").headers
+    assert head["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+    assert (head["x-frame-options"], head["cache-control"]) == ("DENY", "no-store")
+    with_cookie = {"cookie": browser.cookie}
+    for path in ("/api/jobs", "/api/openapi.json", "/api/jobs/a/live"):
+        assert unknown.send("GET", path, headers=with_cookie).status_code in (401, 429)
+    assert "read" not in json.dumps([one for one in service.audit() if one["path"] == "/sign-in"])
+
+
+def test_a_wrong_token_is_told_and_after_several_the_address_waits(service: Service) -> None:
+    client = Client(service.clients["read"].port, "")
+    answers = [client.send("POST", "/sign-in", urlencode({"token": f"wrong{n}"}), SAME) for n in range(6)]
+    assert [one.status_code for one in answers] == [401] * 5 + [429]
+    assert "the token is unknown or has expired" in answers[0].text
+    assert not any("set-cookie" in one.headers for one in answers)
+    Browser(service, "read")  # a valid one is accepted meanwhile
+
+
+def test_a_session_ends_with_its_token_when_it_is_old_and_when_its_user_signs_out(
+    service: Service,
+    place: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    browsers = {role.value: Browser(service, role.value) for role in Role}
+    service.tokens.remove("read")
+    assert browsers["read"].get("/").status_code == 303
+    assert browsers["run"].post("/sign-out", {}).headers["set-cookie"].endswith("; Max-Age=0")
+    assert browsers["run"].get("/").status_code == 303
+    assert browsers["settings"].get("/").status_code == 200
+    monkeypatch.setattr(sessions, "LIFE_S", 0.0)
+    assert browsers["settings"].get("/").status_code == 303
+    secure = Sessions(service.tokens, secure=True).sign_in(service.clients["settings"].token)
+    assert secure is not None
+    assert secure.startswith("__Host-hdbkit=")
+    assert secure.endswith("; Secure")
+
+
+def test_a_form_needs_its_session_and_this_site(service: Service) -> None:
+    browser, other = Browser(service, "read"), Browser(service, "read")
+    for head in (
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "", "origin": "http://evil.example"},
+        {"sec-fetch-site": "", "origin": "null"},
+        {"content-type": "application/json"},
+        {"content-type": "text/plain"},
+    ):
+        assert browser.post("/start/engines", {}, head).status_code in (403, 422), head
+    assert browser.post("/start/engines", {}, with_form_token=False).status_code == 403
+    assert browser.post("/start/engines", {"form_token": other.form_token}, with_form_token=False).status_code == 403
+    assert not list((service.folder / "results" / JOBS).iterdir())
+    started = browser.post("/start/engines", {})
+    assert (started.status_code, started.headers["location"].startswith("/jobs/")) == (303, True)
+
+
+def test_a_role_limits_forms_as_it_limits_the_api(service: Service) -> None:
+    browser = Browser(service, "run")
+    answer = browser.post("/start/drop", {"target": "lab"})
+    assert answer.status_code == 403
+    assert "this needs a token with the role &#39;settings&#39;; &#39;run&#39; has &#39;run&#39;" in answer.text
+    assert browser.post("/start/run", {"target": "lab", "load": "cache: restart"}).status_code == 403
+    assert "Needs the role settings" in browser.get("/start").text
+    reader = Browser(service, "read")
+    assert reader.post("/jobs/20260101-run-1/stop", {}).status_code == 403
+
+
+def test_a_form_shows_each_error_at_its_field_and_keeps_what_was_typed(service: Service) -> None:
+    browser = Browser(service, "settings")
+    sent = {"target": "lab", "load": "virtual_users: 0\nrampup: 3", "label": MARKUP}
+    answer = browser.post("/start/run", sent)
+    assert answer.status_code == 422
+    assert "3 errors; nothing was started" in answer.text
+    assert "virtual_users: must be 1 or more, not 0; rampup: unknown key." in answer.text
+    assert MARKUP not in answer.text
+    for text, reason in (
+        ("[", "must be YAML"),
+        ("a: &x [1]\nb: *x", "without references"),
+        ("2026-11-24", "must be"),
+    ):
+        assert reason in browser.post("/start/run", {"target": "lab", "load": text}).text
+    assert "there is no kind of database" in browser.post("/start/run", {"target": "broken"}).text
+    assert not list((service.folder / "results" / JOBS).iterdir())
+
+
+def test_every_form_gives_the_request_of_its_example(place: Workspace) -> None:
+    for verb in VERBS.values():
+        empty = form_of(verb, place, {})
+        filled = form_of(verb, place, {one.name: one.example or one.value for one in empty.fields})
+        assert verb.request(**filled.given()) == verb.request(**verb.example)
+
+
+@pytest.fixture
+def hostile(place: Workspace) -> JobFolder:
+    """A failed job of a user who tries to have browsers run a script."""
+    folder = written_job(place, 7)
+    request = {"target": MARKUP, "label": "'\"><img src=x onerror=alert(1)>"}
+    folder.note(folder.asked.model_copy(update={"request": request}))
+    folder.end(State.FAILED, f"failed: {MARKUP}")
+    (folder.path / "result.json").write_text(json.dumps({"rows": [{MARKUP: MARKUP}], MARKUP: {"a": MARKUP}}))
+    return folder
+
+
+def test_no_text_of_a_job_becomes_markup(hostile: JobFolder, service: Service) -> None:
+    browser, folder = Browser(service, "read"), hostile
+    for path in ("/", f"/jobs/{folder.path.name}", f"/?search={urlencode({'': MARKUP})[1:]}"):
+        text = browser.get(path).text
+        assert "alert" in text
+        assert "<script>alert" not in text
+        assert "<img" not in text
+
+
+@pytest.mark.parametrize(
+    "path", ["/jobs/..%2f..%2fetc", "/jobs/a%00b", "/static/..%2fsite.css", "/start/nothing", "/x"]
+)
+def test_what_is_not_there_is_told_by_a_page(service: Service, path: str) -> None:
+    answer = Browser(service, "read").get(path)
+    assert answer.status_code in (404, 422)
+    assert "<h1>Error" in answer.text
+
+
+def test_the_files_of_the_pages_need_no_token_and_name_no_other_host(service: Service) -> None:
+    client = Client(service.clients["none"].port, "")
+    for path, kind in STATIC.items():
+        answer = client.get(path)
+        assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, kind)
+        assert "plotly" in path or not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", answer.text)
+
+
+def test_only_a_report_of_the_results_folder_is_shown(
+    hostile: JobFolder, place: Workspace, service: Service, tmp_path: Path
+) -> None:
+    browser = Browser(service, "read")
+    (tmp_path / "secret.html").write_text("<header>secret</header><main></main>")
+    inside = place.results / "comparisons" / "one.html"
+    inside.parent.mkdir(parents=True)
+    inside.write_text("<header>shown</header><main></main>")
+    for path, text in ((tmp_path / "secret.html", "secret"), (inside, "shown")):
+        (hostile.path / "result.json").write_text(json.dumps({"report": str(path)}))
+        found = f'<article class="report">{text}' in browser.get(f"/jobs/{hostile.path.name}").text
+        assert found == (path == inside)
+    assert page.read_content(tmp_path / "nothing.html") is None
+
+
+def test_a_session_is_no_longer_valid_after_the_token_changed_hands(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path)
+    held = Sessions(tokens, secure=False)
+    cookie = held.sign_in(tokens.add("me", Role.READ))
+    assert cookie is not None
+    tokens.remove("me")
+    tokens.add("me", Role.SETTINGS)
+    assert held.of({"headers": [(b"cookie", cookie.partition(";")[0].encode())]}) is None
