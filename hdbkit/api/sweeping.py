@@ -18,6 +18,7 @@ from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.latencies import latency_verdicts
 from hdbkit.analysis.sweep.looks import decided_note
 from hdbkit.analysis.sweep.observations import observations
+from hdbkit.analysis.sweep.plans import ChangedPlan, changed_plans
 from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.starts import start_warnings
@@ -39,6 +40,7 @@ from hdbkit.report import sweep_card, sweep_report
 from hdbkit.report.sweep_journal import restored
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.query_plans import read_plans
 from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, each_run, find_sweep, runs_frame
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
@@ -134,6 +136,12 @@ class SweepResult:
         return operation_verdicts(
             self._grid_runs, manifests, self.plan.metric, self.plan.spec.smallest_effect, level=self.level
         )
+
+    @cached_property
+    def plans(self) -> list[ChangedPlan]:
+        """The optimizer's plans that differ from the baseline's, beside these; empty where runs keep no plans."""
+        labels = dict(zip(self.verdicts["configuration"], self.verdicts["label"], strict=True))
+        return changed_plans(self._grid_runs, labels, lambda run_id: read_plans(self._run(run_id).plans))
 
     @cached_property
     def scaling(self) -> pd.DataFrame:
@@ -243,6 +251,7 @@ class SweepResult:
             winners=self.winners,
             latencies=self.latencies,
             by_operation=self.by_operation,
+            plans=self.plans,
             notes=self.notes,
             journal=self.folder.journal.lines,
         )
@@ -274,7 +283,10 @@ class SweepResult:
 
     def _finished(self) -> list[RunFolder]:
         done = each_run(self.runs.loc[self.runs["status"] == "done"])["run_id"]
-        return [RunFolder(self.folder.root / run_id) for run_id in done]
+        return [self._run(run_id) for run_id in done]
+
+    def _run(self, run_id: str) -> RunFolder:
+        return RunFolder(self.folder.root / run_id)
 
     def _repeated(self) -> str:
         if self.plan.command:

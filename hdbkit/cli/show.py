@@ -15,6 +15,7 @@ from rich.table import Table
 
 from hdbkit.analysis.comparison.plans import PlanPair
 from hdbkit.analysis.run.faults import effect_text
+from hdbkit.analysis.sweep.plans import changed_note
 from hdbkit.analysis.wording import about, many, plural
 from hdbkit.api import PlannedPower, Result, SweepResult, documents
 from hdbkit.config import SweepSpec, WorkloadSpec
@@ -351,6 +352,8 @@ def sweep(done: SweepResult) -> None:
         console.print(table(again, title="The best configurations, measured again in further blocks"))
     if len(done.by_operation):
         _by_operation(done.by_operation)
+    if note := changed_note(done.plans):
+        console.print(f"{note}; the report shows them side by side", markup=False)
     if len(done.scaling):
         laws = done.scaling[["label", "rate", "sigma", "kappa", "peak", "low", "high"]]
         console.print(table(laws, title="Universal Scalability Law"))

@@ -15,6 +15,7 @@ from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.latencies import latency_metric
 from hdbkit.analysis.sweep.looks import verdict_words
+from hdbkit.analysis.sweep.plans import ChangedPlan, changed_note
 from hdbkit.analysis.sweep.verdicts import needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents, virtual_users
 from hdbkit.charts.style import axis_title
@@ -23,6 +24,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.plan_tables import changed_plan_tables
 from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
 from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading
@@ -51,6 +53,7 @@ def sweep_report(
     winners: pd.DataFrame | None = None,
     latencies: pd.DataFrame | None = None,
     by_operation: pd.DataFrame | None = None,
+    plans: Sequence[ChangedPlan] = (),
     notes: Sequence[str] = (),
     journal: Sequence[JournalLine] = (),
 ) -> Path:
@@ -59,8 +62,8 @@ def sweep_report(
     ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``metric`` that of its runs, ``answer`` one
     sentence, and ``folders`` those of its finished runs; one that is damaged is skipped. ``warnings`` are reasons to
     doubt the result, ``next_step`` the command that settles what is undecided; ``interactions``, ``winners``,
-    ``latencies`` and ``by_operation`` as the modules of ``analysis`` with these names give them, ``notes`` notes on
-    the verdicts; ``journal`` the lines of the sweep's.
+    ``latencies``, ``by_operation`` and ``plans`` as the modules of ``analysis`` with these names give them, ``notes``
+    notes on the verdicts; ``journal`` the lines of the sweep's.
     """
     finished = readable(folders)
     manifests = [manifest for _, manifest in finished]
@@ -101,6 +104,8 @@ def sweep_report(
             *growth_table(manifests),
             *settings_table(spec["settings"], journal),
         ],
+        plans=changed_plan_tables(plans),
+        plans_title=changed_note(plans),
         checks=checks_over_runs(manifests),
         environment=_environment(spec, *finished[0]) if finished else [],
         journal=[

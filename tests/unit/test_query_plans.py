@@ -6,15 +6,18 @@ from contextlib import closing
 from datetime import date
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from hdbkit import api
 from hdbkit.analysis.comparison.plans import plan_pairs, plans_note
+from hdbkit.analysis.sweep.plans import changed_note, changed_plans
 from hdbkit.config import Target
 from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import DamagedResult
 from hdbkit.execution.query_plans import explained
+from hdbkit.report.plan_tables import changed_plan_tables
 from hdbkit.report.run_report import run_report
 from hdbkit.results.query_plans import QueryPlan, read_plans, write_plans
 from hdbkit.sql import made
@@ -86,3 +89,47 @@ def test_a_run_without_plans_has_none_and_a_damaged_file_is_reported(tmp_path: P
     (tmp_path / "plans.json").write_text("{")
     with pytest.raises(DamagedResult, match=r"plans\.json cannot be read"):
         read_plans(tmp_path / "plans.json")
+
+
+RUNS = pd.DataFrame(
+    [
+        ("a1", 0, 1, 1, "done"),
+        ("a2", 1, 1, 1, "done"),
+        ("a3", 2, 1, 1, "failed"),
+        ("b1", 0, 2, 1, "done"),
+        ("b3", 2, 2, 1, "done"),
+        ("b4", 3, 2, 1, "done"),
+    ],
+    columns=["run_id", "configuration", "block", "virtual_users", "status"],
+)
+LABELS = {0: "baseline", 1: "workers=0", 2: "jit=off", 3: "both"}
+
+
+def test_the_plans_of_a_sweep_are_beside_those_of_the_baseline_in_the_same_block() -> None:
+    """The parameters of block 2 are others, so a plan of block 2 is not compared with one of block 1."""
+    kept = {
+        "a1": {"q01": plan(SCAN), "q02": plan(SCAN)},
+        "a2": {"q01": plan(INDEX), "q02": plan(SCAN.replace("1,162", "7"))},
+        "b1": {"q01": plan(SCAN), "q02": plan(INDEX)},
+        "b3": {"q01": plan(INDEX.replace("4.1", "4.2")), "q02": plan(INDEX)},
+        "b4": {"q01": plan(SCAN), "q02": plan(SCAN)},
+    }
+    changed = changed_plans(RUNS, LABELS, kept.__getitem__)
+    assert [(one.pair.operation, one.labels) for one in changed] == [
+        ("q01", ("workers=0", "jit=off")),
+        ("q02", ("both",)),
+    ]
+    assert changed[0].pair.lines[1] == (SCAN.splitlines()[1], INDEX.splitlines()[1])
+    assert changed_note(changed) == "2 queries with a plan that differs from the baseline's: q01, q02"
+    first, second = changed_plan_tables(changed)
+    assert (first.title, first.head) == ("q01", ["baseline", "workers=0; jit=off"])
+    assert second.marks == ["", "unsure", "unsure"]
+
+
+def test_runs_without_plans_or_with_damaged_ones_have_no_other_plans() -> None:
+    def damaged(_: str) -> dict[str, QueryPlan]:
+        raise DamagedResult("plans.json cannot be read")
+
+    assert changed_plans(RUNS, LABELS, damaged) == []
+    assert changed_plans(RUNS, LABELS, lambda _: {}) == []
+    assert changed_note([]) == ""

@@ -38,7 +38,7 @@ def plan_pairs(base: Mapping[str, QueryPlan], new: Mapping[str, QueryPlan]) -> l
 
 def _pair(operation: str, base: str, new: str) -> PlanPair:
     sides = base.splitlines(), new.splitlines()
-    shapes = [_shape(line) for line in sides[0]], [_shape(line) for line in sides[1]]
+    shapes = shape(base), shape(new)
     lines: list[tuple[str, str]] = []
     differs: list[bool] = []
     for what, first, end, other_first, other_end in SequenceMatcher(None, *shapes, autojunk=False).get_opcodes():
@@ -50,8 +50,9 @@ def _pair(operation: str, base: str, new: str) -> PlanPair:
     return PlanPair(operation, tuple(lines), tuple(differs))
 
 
-def _shape(line: str) -> str:
-    return _SPACE.sub(" ", _NUMBER.sub("#", line)).strip()
+def shape(text: str) -> tuple[str, ...]:
+    """The lines of a plan without its numbers; plans of equal shape are alike."""
+    return tuple(_SPACE.sub(" ", _NUMBER.sub("#", line)).strip() for line in text.splitlines())
 
 
 def plans_note(pairs: Sequence[PlanPair]) -> str:

@@ -87,8 +87,9 @@ def _two_digits(value: float) -> str:
 
 
 def _full_pages(manifest: Manifest) -> str:
+    """Of a list there is no ramp-up to extend, and its unlike operations have no common rate."""
     rates = manifest.result.get("full_pages")
-    if not rates or rates["first"] < _MANY_IMAGES or rates["last"] > _FALLEN * rates["first"]:
+    if not rates or manifest.one_by_one or rates["first"] < _MANY_IMAGES or rates["last"] > _FALLEN * rates["first"]:
         return ""
     return (
         "the window began before the full-page writes that follow a checkpoint had subsided "
