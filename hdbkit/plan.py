@@ -28,6 +28,8 @@ from hdbkit.workloads import metric_of, workload
 
 _MIN_AHEAD = 32
 """Operations that a session draws at once at least: fewer cost more time each."""
+_AHEAD_OF_USER = 50_000
+"""Operations that the sessions of a user have drawn at most, unless that is fewer for each: some 50 MB."""
 
 
 class SweepPlace(ConfigModel):
@@ -81,7 +83,7 @@ class RunPlan(ConfigModel):
     def users(self) -> tuple[UserPlan, ...]:
         """All virtual users; where users have several sessions, a plan for each session."""
         load = self.load
-        ahead = max(_MIN_AHEAD, AHEAD // load.sessions_per_user)
+        ahead = min(AHEAD, max(_MIN_AHEAD, _AHEAD_OF_USER // load.sessions_per_user))
         return tuple(UserPlan(i, user_seed(load.seed, i), ahead=ahead) for i in range(load.sessions))
 
     @property

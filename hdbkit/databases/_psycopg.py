@@ -80,9 +80,11 @@ class PsycopgSession:
         self._readers: dict[str, Transformer] = {}
         self._begun = False
         self._sent_begin = False
+        self._sent: Bound | None = None
+        """The call that was sent; None: a pipeline."""
         self._received: list[PGresult] = []
         self._finished: Callable[[list[PGresult]], Any] = list
-        """The result of what was sent, from all that was received."""
+        """The result of a pipeline that was sent, from all that was received."""
 
     def client_path(self, needs: frozenset[Capability]) -> str:
         """The driver's, for every load."""
@@ -176,11 +178,14 @@ class PsycopgSession:
         return self._send_all if perform == self.perform_all else None
 
     def _send_one(self, bound: Bound) -> None:
-        self._received, self._finished = [], partial(self._one_of, bound)
-        self._exchanged(self._send, *bound)
+        self._sent, self._received = bound, []
+        try:
+            self._send(*bound)
+        except Error as error:
+            self._lost(str(error))
 
     def _send_all(self, bound: Sequence[Bound]) -> None:
-        self._received, self._begun = [], True
+        self._sent, self._received, self._begun = None, [], True
         opened = self._exchanged(self._send_pipeline, bound, True)
         self._finished = partial(self._all_behind, opened)
 
@@ -201,11 +206,13 @@ class PsycopgSession:
                 return PENDING
         except Error as error:
             self._lost(str(error).removeprefix(_CONSUMING).partition("\n")[0])
-        return self._finished(received)
+        return self._finished(received) if self._sent is None else self._one_of(self._sent, received)
 
     def _one_of(self, bound: Bound, received: Sequence[PGresult]) -> PGresult:
         """The result of a call that was sent; ``perform`` has the same inline, as it is the measured call."""
-        result = self._checked(received[-1] if received else None)
+        result = received[-1] if received else None
+        if result is None or result.status != _TUPLES:
+            result = self._checked(result)
         if not result.ntuples and bound[0] in self._attempts:
             raise RolledBackByDesign
         return result

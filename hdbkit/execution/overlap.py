@@ -9,11 +9,12 @@ An operation that cannot be sent without waiting for its answer is performed in 
 from __future__ import annotations
 
 import heapq
+import math
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 from hdbkit.contracts import PENDING, OverlappingSession, Prepared
 from hdbkit.errors import RolledBackByDesign, TransactionError
@@ -76,24 +77,30 @@ class OverlappingSeat(Seat):
         self._watched: int | None = None
         self._prepared: Prepared | None = None
         self._scheduled_ns = self._start_ns = self._retries = 0
-        self._from_results = virtual_user.shared.workload.details_from_results(virtual_user.shared.load)
+        shared = virtual_user.shared
+        self._fields, self._limit = shared.fields, shared.load.iterations or math.inf
+        self._from_results = shared.workload.details_from_results(shared.load)
+        self._performs: Callable[[Any], Any] | None = None
+        self._send: Callable[[Any], None] | None = None
+        """What sends operations of ``_performs``, the ``perform`` of the last one."""
 
     def take_turn(self) -> End | None:
         """Send the next operation, or take the turn in one step; return the user's end, None while it continues."""
-        if not self._next or self._lost or self._one.at_limit(self.written):
+        if not self._next or self._lost or self.written >= self._limit:
             return self._in_one_step()
         prepared = self._next[0]
-        session = cast("OverlappingSession", self._one.session)
-        send = session.sender(prepared.perform)
+        if prepared.perform is not self._performs:
+            self._performs = prepared.perform
+            self._send = cast("OverlappingSession", self._one.session).sender(prepared.perform)
+        send = self._send
         if send is None:
             return self._in_one_step()
-        pacer = self._one.pacer
-        scheduled_ns = pacer.begin(prepared) if pacer else 0
+        scheduled_ns = self._pacer.begin(prepared) if self._pacer else 0
         if self._watched is None:
-            self._watched = session.fileno()
+            self._watched = cast("OverlappingSession", self._one.session).fileno()
             self._waiting.watch(self, self._watched)
         start_ns = time.monotonic_ns()
-        if start_ns >= self._one.shared.fields[STOP_AT_NS]:
+        if start_ns >= self._fields[STOP_AT_NS]:
             return End.STOPPED
         self._prepared, self._scheduled_ns, self._start_ns, self._retries = prepared, scheduled_ns, start_ns, 0
         self.in_flight = True
@@ -119,7 +126,9 @@ class OverlappingSeat(Seat):
             return self._settle(prepared, Settled(BY_DESIGN, self._retries, 0))
         except TransactionError as error:
             return self._failed(prepared, error)
-        return self._settle(prepared, Settled(COMMITTED, self._retries, 0, raw), end_ns)
+        self._record(prepared, raw, COMMITTED, self._retries, 0, end_ns)
+        self._draw()
+        return None
 
     def _failed(self, prepared: Prepared, error: TransactionError) -> End | None:
         """Send the operation again, or give it up."""
@@ -136,15 +145,21 @@ class OverlappingSeat(Seat):
                 return None
         return self._settle(prepared, settled)
 
-    def _settle(self, prepared: Prepared, settled: Settled, end_ns: int = 0) -> End | None:
-        """Record the operation and draw the next; return the user's end, None while it continues."""
-        end_ns = end_ns or time.monotonic_ns()
+    def _record(
+        self, prepared: Prepared, raw: object, outcome: int, retries: int, error_class: int, end_ns: int
+    ) -> None:
+        """Record the operation that has ended."""
         self.in_flight, self._next = False, ()
-        head = self._one.user.head(prepared, settled.raw) if self._from_results else prepared.head
-        times = self._scheduled_ns or self._start_ns, self._start_ns, end_ns
-        self.append(*times, head, settled.outcome, settled.retries, settled.error_class)
-        if pacer := self._one.pacer:
-            pacer.done(prepared, end_ns)
+        head = self._one.user.head(prepared, raw) if self._from_results else prepared.head
+        start_ns = self._start_ns
+        self.append(self._scheduled_ns or start_ns, start_ns, end_ns, head, outcome, retries, error_class)
+        if self._pacer:
+            self._pacer.done(prepared, end_ns)
+
+    def _settle(self, prepared: Prepared, settled: Settled) -> End | None:
+        """Record an operation with an error and draw the next; return the user's end, None while it continues."""
+        end_ns = time.monotonic_ns()
+        self._record(prepared, settled.raw, settled.outcome, settled.retries, settled.error_class, end_ns)
         if settled.end:
             end = End[settled.end]
             if end is not End.LOST:

@@ -27,7 +27,9 @@ class Seat:
         self.written = 0
         self.due_ns = virtual_user.start_ns
         self._one = virtual_user
+        self._write = virtual_user.shared.spool.append
         self._loop = virtual_user.loop(self, self._postpone)
+        self._pacer = virtual_user.pacer
         self._ahead: Iterator[Prepared] = iter(virtual_user.ahead)
         self._next: Sequence[Prepared] = ()
         self._taken = self._lost = False
@@ -49,8 +51,8 @@ class Seat:
 
     def moved_on(self) -> bool:
         """Whether the operation that was due is skipped by now, and the next one is due later."""
-        if self._one.pacer and self._next:
-            self.due_ns = max(self.due_ns, self._one.pacer.due_ns(self._next[0]))
+        if self._pacer and self._next:
+            self.due_ns = max(self.due_ns, self._pacer.due_ns(self._next[0]))
         return self.due_ns > time.monotonic_ns()
 
     def next_batch(self) -> Sequence[Prepared]:
@@ -67,7 +69,7 @@ class Seat:
         self, scheduled_ns: int, start_ns: int, end_ns: int, head: bytes, outcome: int, retries: int, error_class: int
     ) -> None:
         """Write a record to the spool of the process and count it for this user."""
-        self._one.shared.spool.append(scheduled_ns, start_ns, end_ns, head, outcome, retries, error_class)
+        self._write(scheduled_ns, start_ns, end_ns, head, outcome, retries, error_class)
         self.written += 1
 
     def _reconnect(self) -> None:
@@ -85,8 +87,7 @@ class Seat:
             self._ahead = iter(self._one.user.next_batch())
             prepared = next(self._ahead, None)
         self._next, self._taken = () if prepared is None else (prepared,), False
-        pacer = self._one.pacer
-        free_ns = pacer.due_ns(prepared) if pacer and prepared else time.monotonic_ns()
+        free_ns = self._pacer.due_ns(prepared) if self._pacer and prepared else time.monotonic_ns()
         self.due_ns = max(self.due_ns, free_ns)
 
     def _postpone(self, at_ns: int) -> None:

@@ -131,11 +131,6 @@ class VirtualUser:
         delay_ns = (load["start_delay_ms"] or 0) * 1_000_000
         return int(self.shared.fields[Field.START_AT_NS]) + user_of(load, self.plan.index) * delay_ns
 
-    def at_limit(self, written: int) -> bool:
-        """Whether so many recorded operations are its maximum."""
-        iterations = self.shared.load.iterations
-        return iterations is not None and written >= iterations
-
     def close(self) -> None:
         """Close its sessions."""
         self._sessions.close()

@@ -98,7 +98,8 @@ class TprocCUser:
 def stored(session: Session, calls: Sequence[str]) -> list[Call]:
     """Each transaction as one call of its stored routine, through the prepared statements ``calls``."""
     session.prepare(calls)
-    return [(session.perform, partial(session.bind, call)) for call in calls]
+    perform = session.perform  # one object, by which a client with several sessions finds how it is sent
+    return [(perform, partial(session.bind, call)) for call in calls]
 
 
 def client_side(session: Session) -> ModuleType:
