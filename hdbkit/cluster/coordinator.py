@@ -98,11 +98,13 @@ class ClusterLoad:
         self._hosts: list[Host] = []
         self._lines = LiveLines(folder.spools)
         self._lock = threading.Lock()
-        """Held while hosts are asked, so that the watching thread and the supervisor take turns."""
+        """Held while hosts are looked at or clocks are read, so that neither delays the other's messages."""
         self._changed, self._ended = threading.Event(), threading.Event()
-        self._watching = threading.Thread(target=self._watch, name="hdbkit-hosts", daemon=True)
-        self._began = self._stops = False
-        self._start_ns, self._searched_s = 0, 0.0
+        self._watching = [
+            threading.Thread(target=each, name=f"hdbkit-hosts-{each.__name__}", daemon=True)
+            for each in (self._watch, self._search)
+        ]
+        self._began = self._stops = self._clocks_read = False
 
     @property
     def head_start_s(self) -> float:
@@ -127,7 +129,8 @@ class ClusterLoad:
         self._exchange()
         self._require_all(self._each("prepare", _PREPARED_S, self._order), "did not start its users")
         self._write()
-        self._watching.start()
+        for one in self._watching:
+            one.start()
         return clients
 
     def _new_host(self, number: int, worker: str, part: range) -> Host:
@@ -197,8 +200,7 @@ class ClusterLoad:
         async def call(host: Host) -> Any:
             return await getattr(host.actor, method)(*arguments(host))
 
-        with self._lock:
-            found = self._connection.all({one.noted.number: partial(call, one) for one in asked}, seconds)
+        found = self._connection.all({one.noted.number: partial(call, one) for one in asked}, seconds)
         for host in asked:
             if host.noted.number not in found:
                 self._lose(host)
@@ -222,14 +224,11 @@ class ClusterLoad:
     # -- while it runs ------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Ask each host once a second until the end; look for those that are cut off."""
+        """Ask each host once a second until the end."""
         next_s = time.monotonic()
         while not self._ended.wait(max(0.0, next_s - time.monotonic())):
             next_s = max(next_s + _LOOK_S, time.monotonic())
             self._look()
-            if any(host.is_cut_off for host in self._hosts) and time.monotonic() > self._searched_s + _AGAIN_S:
-                self._search()
-                self._searched_s = time.monotonic()
 
     def _look(self) -> None:
         sent: dict[int, int] = {}
@@ -284,6 +283,12 @@ class ClusterLoad:
             host.endings[client] = Ending(ending)
 
     def _search(self) -> None:
+        """Look for hosts that are cut off until the end; a worker that hangs delays no other host."""
+        while not self._ended.wait(_AGAIN_S):
+            if any(host.is_cut_off for host in self._hosts):
+                self._search_once()
+
+    def _search_once(self) -> None:
         """Look for the workers of hosts that are cut off: the same ones, or others on the same host."""
         try:
             self._connection.reopen()
@@ -316,13 +321,15 @@ class ClusterLoad:
         return True
 
     def ready(self) -> int:
-        """The number of clients that are ready to begin."""
-        return sum(state is ClientState.READY for host in self._hosts for state in host.states.values())
+        """The number of clients that are ready to begin; all are only once the clocks have been read again."""
+        found = sum(state is ClientState.READY for host in self._hosts for state in list(host.states.values()))
+        if found == sum(len(host.clients) for host in self._hosts) and not self._clocks_read:
+            self._clocks_read = True
+            self._exchange()
+        return found
 
     def start_at(self, start_ns: int) -> None:
         """Publish the start time of all clients, on the clock of each host."""
-        self._exchange()
-        self._start_ns = start_ns
         self._require_all(
             self._each("start_at", self.head_start_s, lambda host: (host.noted.clock.there(start_ns),)),
             "did not receive the start",
@@ -386,8 +393,9 @@ class ClusterLoad:
                 break
             self._ended.wait(0.2)
         self._ended.set()
-        if self._watching.ident is not None:
-            self._watching.join(_ANSWER_S + _LOOK_S)
+        for one in self._watching:
+            if one.ident is not None:
+                one.join(_ANSWER_S + _LOOK_S)
         self._look_last()
         write_hosts(self._folder.spools, [host.noted for host in self._hosts] if self._began else [])
         self._connection.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +13,11 @@ import duckdb
 import pytest
 
 import hdbkit
-from hdbkit.api import Result
+from hdbkit.api import Result, Running
 from hdbkit.config import Load
 from hdbkit.errors import RunFailed
+from hdbkit.execution.load_hosts import NotedHost, noted_hosts
+from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
 from hdbkit.workspace import Workspace
 from tests.run.clusters import dask_cluster
@@ -28,10 +33,16 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def scheduler(state: Path) -> Iterator[str]:
-    """The address of a scheduler with three load hosts."""
+def cluster(state: Path) -> Iterator[Any]:
+    """A scheduler with three load hosts."""
     with dask_cluster(state, 3) as cluster:
-        yield cluster.scheduler_address
+        yield cluster
+
+
+@pytest.fixture
+def scheduler(cluster: Any) -> str:
+    """The address of the scheduler."""
+    return str(cluster.scheduler_address)
 
 
 def check(result: Result, name: str) -> tuple[bool | None, str]:
@@ -103,3 +114,84 @@ def altered(folder: Path) -> Path:
         "metadata.version = lambda name: '0.1' if name == 'distributed' else kept(name)\n"
     )
     return folder
+
+
+def worker_of(result_folder: Path, cluster: Any, number: int) -> int:
+    """The process of the worker that serves a load host."""
+    return next(
+        one.pid for one in cluster.workers.values() if one.worker_address == host_of(result_folder, number).worker
+    )
+
+
+def host_of(folder: Path, number: int) -> NotedHost:
+    """What the coordinator knows of a load host."""
+    return noted_hosts(folder / "spools")[number]
+
+
+def after(running: Running, seconds: float) -> None:
+    """Wait until a run has been measuring for so long."""
+    while running.status is not Status.MEASURING:
+        time.sleep(0.05)
+    time.sleep(seconds)
+
+
+def users_process(state: Path, run_id: str, number: int) -> int:
+    """The process of the users of a load host."""
+    return int((state / "hdbkit/load_hosts" / run_id / f"{number:03d}" / "process").read_text().split()[0])
+
+
+def test_a_host_that_is_cut_off_and_returns_loses_nothing(
+    cluster: Any, null_target: NullTarget, tmp_path: Path
+) -> None:
+    """Its users continue, and what they recorded meanwhile is collected."""
+    load = Load(virtual_users=3, rampup_s=0, duration_s=12, cluster=cluster.scheduler_address)
+    running = hdbkit.start(null_target(latency_us=20_000), load=load, workspace=Workspace(results=tmp_path))
+    after(running, 0.5)
+    pid = worker_of(tmp_path / running.run_id, cluster, 1)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        while not host_of(tmp_path / running.run_id, 1).cut_offs:
+            time.sleep(0.1)
+        time.sleep(1)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    result = running.wait()
+    one = result.manifest.load_hosts[1]
+    assert (one.cut_offs, one.is_complete, one.is_cut_off) == (1, True, False)
+    passed, detail = check(result, "load hosts reached")
+    assert passed is False
+    assert detail.startswith("1 of 3 virtual users affected")
+    assert check(result, "schema's count bracketed by the clients")[0]
+    of_user = (
+        f"SELECT DISTINCT t_start_us // 1000000 FROM '{result.folder.operations}/*.parquet' WHERE virtual_user = 1"
+    )
+    assert len(duckdb.sql(of_user).fetchall()) >= 12
+
+
+def test_a_dead_host_degrades_the_run_and_is_collected_once_it_is_back(
+    cluster: Any, state: Path, null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others continue; its users are counted, and ``recover`` adds what its disk still has."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    load = Load(virtual_users=3, rampup_s=0, duration_s=4, cluster=cluster.scheduler_address)
+    running = hdbkit.start(null_target(latency_us=20_000), load=load, workspace=Workspace(results=tmp_path))
+    after(running, 1)
+    folder, pid = state / "hdbkit/load_hosts" / running.run_id, worker_of(tmp_path / running.run_id, cluster, 2)
+    os.kill(users_process(state, running.run_id, 2), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    (folder / "002").rename(tmp_path / "disk")
+    result = running.wait()
+    assert [one.is_complete for one in result.manifest.load_hosts] == [True, True, False]
+    assert "did not deliver their records" in result.manifest.warnings[-1]
+    assert check(result, "schema's count bracketed by the clients")[0] is None
+    assert "1 killed" in check(result, "clients ended as planned")[1]
+    (folder).mkdir(exist_ok=True)
+    (tmp_path / "disk").rename(folder / "002")
+    again = hdbkit.attach(running.run_id, workspace=Workspace(results=tmp_path)).recover()
+    assert all(one.is_complete for one in again.manifest.load_hosts)
+    assert check(again, "every transaction accounted for")[0]
+    assert check(again, "schema's count bracketed by the clients")[0]
+    assert again.manifest.warnings == result.manifest.warnings[:-1]
+    names = [one.name for one in again.manifest.checks]
+    assert len(names) == len(set(names))
+    assert not again.folder.spools.exists()
