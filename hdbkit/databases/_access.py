@@ -101,6 +101,26 @@ def connect_timeout_s(target: Target, max_s: int | None) -> int:
     return wanted_s if max_s is None else min(wanted_s, max_s)
 
 
+def unreachable(target: Target, port: int, advice: str) -> CannotConnect | None:
+    """Why the address cannot be reached, if a connection of our own finds that.
+
+    Args:
+        target: its host and port.
+        port: the port of a target that names none.
+        advice: what to do where nothing listens.
+    """
+    host, at = target.host or "localhost", target.port or port
+    try:
+        socket.create_connection((host, at), 5).close()
+    except socket.gaierror:
+        return CannotConnect(target.url, f"there is no host '{host}'", "correct the host's name")
+    except ConnectionRefusedError:
+        return NothingListens(target.url, f"nothing listens on {host}:{at}", advice)
+    except OSError as error:
+        return CannotConnect(target.url, f"{host}:{at} does not answer ({error})", "check the network")
+    return None
+
+
 def tls_failure(target: Target, text: str, authority: str) -> CannotConnect | None:
     """The error of a failed handshake by what the library said; ``authority``: the option that names its file."""
     for sign, meaning in _REASONS:

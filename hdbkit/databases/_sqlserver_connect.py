@@ -5,16 +5,16 @@ Microsoft's driver and FreeTDS name their attributes differently, and only Micro
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from hdbkit.config import Target
+from hdbkit.databases._access import unreachable
 from hdbkit.databases._password_files import in_account_file
 from hdbkit.databases._pyodbc import DRIVER, error_parts, quoted
-from hdbkit.errors import CannotConnect, InputError, NothingListens, Rejected
+from hdbkit.errors import CannotConnect, InputError, Rejected
 
 PORT: Final = 1433
 PREFERRED: Final = ("ODBC Driver 18 for SQL Server", "ODBC Driver 17 for SQL Server", "FreeTDS")
@@ -49,6 +49,7 @@ _OF_FREETDS: Final = {
     (AUTHENTICATION, "SqlPassword"): ("", ""),
 }
 """What FreeTDS has of the options; the rest it cannot do."""
+_NETWORK: Final = "check host and port, that the server runs, and that it accepts TCP/IP"
 _UNQUOTED: Final = frozenset(";{}")
 """Characters of a value that FreeTDS cannot read, since it takes no braces."""
 _NO_DATABASE: Final = (
@@ -137,24 +138,9 @@ def refusal(target: Target, driver: str, secret: str | None, error: Exception) -
         return Rejected(target.url, reason.format(database=target.database), advice)
     if code == "28000":
         return Rejected(target.url, *_REFUSALS[18456])
-    return unreachable(target) or CannotConnect(
+    return unreachable(target, PORT, _NETWORK) or CannotConnect(
         target.url, _without(secret, text), f"check the options of the target and the ODBC driver {driver}"
     )
-
-
-def unreachable(target: Target) -> CannotConnect | None:
-    """Why the address cannot be reached, if a connection of our own finds that."""
-    host, port = target.host or "localhost", target.port or PORT
-    try:
-        socket.create_connection((host, port), 5).close()
-    except socket.gaierror:
-        return CannotConnect(target.url, f"there is no host '{host}'", "correct the host's name")
-    except ConnectionRefusedError:
-        advice = "check host and port, that the server runs, and that it accepts TCP/IP"
-        return NothingListens(target.url, f"nothing listens on {host}:{port}", advice)
-    except OSError as error:
-        return CannotConnect(target.url, f"{host}:{port} does not answer ({error})", "check the network")
-    return None
 
 
 def _without(secret: str | None, text: str) -> str:

@@ -21,14 +21,17 @@ from hdbkit.servers import private_server
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, runner
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill
-from tests.babelfish import STARTED
+from tests import babelfish, derby
 from tests.quick import QUICK
 from tests.sources import OF_SOURCES, SOURCES, source
 
 STORES = {Capability.TABLES, Capability.SQL, Capability.CLIENT_ROUTINES}
 KINDS = [kind for kind in kinds() if database(kind).capabilities >= STORES and kind not in OF_SOURCES]
 WORK = workload(WorkloadSpec(warehouses=1))
+SOAK = bool(os.environ.get("HDBKIT_SOAK"))
 Connect = Callable[..., SqlSession]
+STARTED = babelfish.STARTED | derby.STARTED
+"""The kinds of server that the suite starts itself."""
 
 
 class Tables:
@@ -86,6 +89,8 @@ def servers() -> Iterator[Callable[[str], Target]]:
         def of(kind: str) -> Target:
             try:
                 database(kind).driver_version()
+                if kind in derby.STARTED and not SOAK:
+                    pytest.skip("the suite takes minutes on Apache Derby; set HDBKIT_SOAK to run it")
                 if kind in STARTED:
                     return block.enter_context(STARTED[kind]())
                 return block.enter_context(private_server(kind, settings=QUICK.get(kind))).target

@@ -13,9 +13,10 @@ from pydantic import SecretStr
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Database, SqlSession
-from hdbkit.databases import sql_session
+from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
 from hdbkit.readings import STATEMENTS
+from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c.conformance.small import Small, load, warehouse
 from tests.conformance.conftest import connected
 
@@ -74,7 +75,7 @@ def test_a_row_that_changed_since_is_a_serialization_failure(connect: Connect, s
 def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect, db: SqlSession) -> None:
     db.begin()
     db.call(PAY, Decimal(1), 1)
-    session = connect(statement_timeout_ms=50, lock_timeout_ms=1000)
+    session = connect(statement_timeout_ms=50, lock_timeout_ms=5000)
     session.begin()
     assert refused(session.call, PAY, Decimal(1), 1) is ErrorClass.STATEMENT_TIMEOUT
     db.rollback()
@@ -85,7 +86,8 @@ def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect
 def test_the_timeout_of_a_session_and_who_sets_it_are_known(engine: Database, connect: Connect) -> None:
     assert engine.timeouts(connect()) == []
     (found,) = engine.timeouts(connect(statement_timeout_ms=2500))
-    assert (found.ends, found.seconds) == (STATEMENTS, 2.5)
+    assert found.ends == STATEMENTS
+    assert found.seconds in (2.5, 3)  # a driver may know whole seconds only
     assert found.setter.startswith("hdbkit")
     waits = [one for one in engine.timeouts(connect(lock_timeout_ms=3000)) if one.ends != STATEMENTS]
     assert [one.seconds for one in waits] == [3]
@@ -96,6 +98,8 @@ def test_the_timeout_of_a_session_and_who_sets_it_are_known(engine: Database, co
 def test_a_session_that_the_server_ended_is_a_lost_connection(
     target: Target, connect: Connect, small: Small, how: str
 ) -> None:
+    if "end_other_sessions" not in statements(database(target).dialects, SERVER_STATEMENTS):
+        pytest.skip("no statement ends a session of this server")
     session, other = connect(), connect()
     session.prepare([PAY, READ])
     session.begin()

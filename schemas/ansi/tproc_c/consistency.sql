@@ -1,6 +1,7 @@
 -- The consistency conditions of TPC-C 3.3.2, over the warehouses :w_low to :w_high. Each returns one
 -- row with the number of warehouses, districts, customers, orders or lines that violate it.
--- Where two tables are compared, both are added up by the common key: no engine plans that badly.
+-- Where two tables are compared, both are added up by the common key: no engine plans that badly. The columns of both have
+-- the same names, as the standard demands where a UNION is referred to by them.
 
 -- name: consistency_01
 -- 3.3.2.1: w_ytd is the sum of its districts' d_ytd.
@@ -45,7 +46,8 @@ SELECT count(*) FROM (
         SELECT o_w_id AS w_id, o_d_id AS d_id, o_id AS order_id, 1 AS undelivered FROM orders
         WHERE o_w_id BETWEEN :w_low AND :w_high AND o_carrier_id IS NULL
         UNION ALL
-        SELECT no_w_id, no_d_id, no_o_id, -1 FROM new_order WHERE no_w_id BETWEEN :w_low AND :w_high) both_tables
+        SELECT no_w_id AS w_id, no_d_id AS d_id, no_o_id AS order_id, -1 AS undelivered FROM new_order
+        WHERE no_w_id BETWEEN :w_low AND :w_high) both_tables
     GROUP BY w_id, d_id, order_id HAVING sum(undelivered) <> 0) broken;
 
 -- name: consistency_06
@@ -55,7 +57,7 @@ SELECT count(*) FROM (
         SELECT o_w_id AS w_id, o_d_id AS d_id, o_id AS order_id, o_ol_cnt AS line_count FROM orders
         WHERE o_w_id BETWEEN :w_low AND :w_high
         UNION ALL
-        SELECT ol_w_id, ol_d_id, ol_o_id, -count(*) FROM order_line
+        SELECT ol_w_id AS w_id, ol_d_id AS d_id, ol_o_id AS order_id, -count(*) AS line_count FROM order_line
         WHERE ol_w_id BETWEEN :w_low AND :w_high GROUP BY ol_w_id, ol_d_id, ol_o_id) both_tables
     GROUP BY w_id, d_id, order_id HAVING sum(line_count) <> 0) broken;
 
@@ -88,9 +90,10 @@ SELECT count(*) FROM (
         SELECT c_w_id AS w_id, c_d_id AS d_id, c_id AS customer_id, c_balance AS amount FROM customer
         WHERE c_w_id BETWEEN :w_low AND :w_high
         UNION ALL
-        SELECT h_c_w_id, h_c_d_id, h_c_id, h_amount FROM history WHERE h_c_w_id BETWEEN :w_low AND :w_high
+        SELECT h_c_w_id AS w_id, h_c_d_id AS d_id, h_c_id AS customer_id, h_amount AS amount FROM history
+        WHERE h_c_w_id BETWEEN :w_low AND :w_high
         UNION ALL
-        SELECT o_w_id, o_d_id, o_c_id, -ol_amount FROM orders
+        SELECT o_w_id AS w_id, o_d_id AS d_id, o_c_id AS customer_id, -ol_amount AS amount FROM orders
         JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
         WHERE o_w_id BETWEEN :w_low AND :w_high AND ol_w_id BETWEEN :w_low AND :w_high
           AND ol_delivery_d IS NOT NULL) amounts
@@ -118,7 +121,7 @@ SELECT count(*) FROM (
         SELECT c_w_id AS w_id, c_d_id AS d_id, c_id AS customer_id, c_balance + c_ytd_payment AS amount FROM customer
         WHERE c_w_id BETWEEN :w_low AND :w_high
         UNION ALL
-        SELECT o_w_id, o_d_id, o_c_id, -ol_amount FROM orders
+        SELECT o_w_id AS w_id, o_d_id AS d_id, o_c_id AS customer_id, -ol_amount AS amount FROM orders
         JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
         WHERE o_w_id BETWEEN :w_low AND :w_high AND ol_w_id BETWEEN :w_low AND :w_high
           AND ol_delivery_d IS NOT NULL) amounts
@@ -132,7 +135,7 @@ SELECT count(*) FROM (
         SELECT s_w_id AS w_id, sum(s_ytd) AS ytd, sum(s_order_cnt) AS order_count, sum(s_remote_cnt) AS remote_count
         FROM stock GROUP BY s_w_id
         UNION ALL
-        SELECT ol_supply_w_id, -sum(ol_quantity), -count(*),
-               -sum(CASE WHEN ol_supply_w_id <> ol_w_id THEN 1 ELSE 0 END)
+        SELECT ol_supply_w_id AS w_id, -sum(ol_quantity) AS ytd, -count(*) AS order_count,
+               -sum(CASE WHEN ol_supply_w_id <> ol_w_id THEN 1 ELSE 0 END) AS remote_count
         FROM order_line WHERE ol_o_id > 3000 GROUP BY ol_supply_w_id) both_tables
     GROUP BY w_id HAVING sum(ytd) <> 0 OR sum(order_count) <> 0 OR sum(remote_count) <> 0) broken;

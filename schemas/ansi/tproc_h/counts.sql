@@ -48,5 +48,6 @@ SELECT count(*) FROM (
     SELECT order_key FROM (
         SELECT o_orderkey AS order_key, o_totalprice AS amount FROM orders
         UNION ALL
-        SELECT l_orderkey, -l_extendedprice * (1 - l_discount) * (1 + l_tax) FROM lineitem) amounts
+        SELECT l_orderkey AS order_key, -l_extendedprice * (1 - l_discount) * (1 + l_tax) AS amount
+        FROM lineitem) amounts
     GROUP BY order_key HAVING sum(amount) > 0.005 OR sum(amount) < -0.15) broken;

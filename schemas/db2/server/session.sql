@@ -1,0 +1,13 @@
+-- Queries of a session.
+
+-- name: set_isolation_read_committed
+-- Cursor stability.
+SET CURRENT ISOLATION = CS;
+
+-- name: set_isolation_repeatable_read
+-- Read stability: rows that were read stay as they are; others may appear.
+SET CURRENT ISOLATION = RS;
+
+-- name: set_isolation_serializable
+-- What Db2 calls repeatable read.
+SET CURRENT ISOLATION = RR;

@@ -1,0 +1,30 @@
+-- A workload's schema is the session's current one: the account's own, or that of the target's option schema. The catalog
+-- has names in upper case.
+
+-- name: list_tables
+SELECT LOWER(TABNAME) FROM SYSCAT.TABLES WHERE TABSCHEMA = CURRENT SCHEMA AND TYPE = 'T' ORDER BY TABNAME;
+
+-- name: list_indexes
+-- The index of a key has a name of the server's; the key has its own.
+SELECT LOWER(CONSTNAME) FROM SYSCAT.TABCONST WHERE TABSCHEMA = CURRENT SCHEMA AND TYPE = 'P'
+UNION
+SELECT LOWER(INDNAME) FROM SYSCAT.INDEXES WHERE TABSCHEMA = CURRENT SCHEMA AND UNIQUERULE <> 'P';
+
+-- name: list_routines
+SELECT LOWER(PROCNAME) FROM SYSCAT.PROCEDURES WHERE PROCSCHEMA = CURRENT SCHEMA AND LANGUAGE = 'SQL' ORDER BY PROCNAME;
+
+-- commands: analyze
+-- Statistics for the optimizer, after the load.
+SELECT 'CALL SYSPROC.ADMIN_CMD(''RUNSTATS ON TABLE ' || RTRIM(TABSCHEMA) || '.' || TABNAME
+       || ' WITH DISTRIBUTION AND DETAILED INDEXES ALL'')'
+FROM SYSCAT.TABLES WHERE TABSCHEMA = CURRENT SCHEMA AND TABNAME = UPPER('{table}');
+
+-- commands: update_statistics
+SELECT 'CALL SYSPROC.ADMIN_CMD(''RUNSTATS ON TABLE ' || RTRIM(TABSCHEMA) || '.' || TABNAME
+       || ' WITH DISTRIBUTION AND DETAILED INDEXES ALL'')'
+FROM SYSCAT.TABLES WHERE TABSCHEMA = CURRENT SCHEMA AND TABNAME = UPPER('{table}');
+
+-- name: list_unanalyzed
+SELECT LOWER(TABNAME), 'was never analyzed' FROM SYSCAT.TABLES
+WHERE TABSCHEMA = CURRENT SCHEMA AND TYPE = 'T' AND STATS_TIME IS NULL
+ORDER BY TABNAME;
