@@ -31,7 +31,6 @@ _ATTRIBUTES: Final = {
     SECURITY: "Security",
     CERTIFICATE: "SSLServerCertificate",
     AUTHENTICATION: "Authentication",
-    SCHEMA: "CurrentSchema",
 }
 _SPECIAL: Final = frozenset(";{}")
 """Characters that a value of a connection string cannot have."""

@@ -38,6 +38,7 @@ from hdbkit.databases._db2_connect import (
     NO_PRIVILEGE,
     OPTIONS,
     PORT,
+    SCHEMA,
     SECURITY,
     VALUES,
     class_and_code,
@@ -289,7 +290,9 @@ class Db2(DbapiDatabase):
         )
 
     def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
-        """Isolation, workers and timeouts; that of statements is kept by the driver, in whole seconds."""
+        """Schema, isolation, workers and timeouts; that of statements is kept by the driver, in whole seconds."""
+        if SCHEMA in target.options:
+            session.query("set_schema", schema=target.options[SCHEMA])
         if options.isolation is not None:
             session.query(f"set_isolation_{Isolation(options.isolation).value}")
         if self.is_derby:

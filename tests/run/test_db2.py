@@ -241,9 +241,12 @@ def test_a_workload_is_built_checked_and_run_by_several_processes(server: Target
     folder.mkdir()
     (folder / "workload.yaml").write_text(OWN, encoding="utf-8")
     (folder / "statements.sql").write_text(SQL, encoding="utf-8")
-    assert hdbkit.connect(server).build(folder).passed
-    result = hdbkit.run(server, folder, Load(virtual_users=2, rampup_s=0, duration_s=60, iterations=50, seed=5))
+    with closing(sql_session(server)) as session:
+        session.execute("CREATE SCHEMA counts")
+    own = server.with_(options={**server.options, "schema": "COUNTS"})
+    assert hdbkit.connect(own).build(folder).passed
+    result = hdbkit.run(own, folder, Load(virtual_users=2, rampup_s=0, duration_s=60, iterations=50, seed=5))
     checks = result.checks.set_index("name")["passed"]
     assert checks["clients ended as planned"]
     assert checks["no operation failed"]
-    assert hdbkit.connect(server).drop(folder).dropped == ("table entries",)
+    assert hdbkit.connect(own).drop(folder).dropped == ("table entries",)

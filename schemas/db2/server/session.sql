@@ -1,5 +1,9 @@
 -- Queries of a session.
 
+-- name: set_schema
+-- With the option schema of a target: where names are looked for, and what is made belongs.
+SET SCHEMA {schema};
+
 -- name: set_isolation_read_committed
 -- Cursor stability.
 SET CURRENT ISOLATION = CS;

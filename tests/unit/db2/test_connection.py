@@ -29,7 +29,7 @@ ALWAYS = {
         (
             "db2://bench@db1:50001/BENCH?security=ssl&certificate=/c.arm&schema=TPCC&authentication=SERVER_ENCRYPT",
             {
-                **{"PORT": "50001", "Security": "ssl", "SSLServerCertificate": "/c.arm", "CurrentSchema": "TPCC"},
+                **{"PORT": "50001", "Security": "ssl", "SSLServerCertificate": "/c.arm"},
                 **{"Authentication": "SERVER_ENCRYPT"},
             },
         ),
@@ -115,6 +115,11 @@ def test_a_new_session_has_isolation_timeouts_and_workers(ibm_db: Module) -> Non
         found = [(one.ends, one.seconds, one.setter) for one in database(TARGET).timeouts(made)]
     assert found == [("statements", 3.0, "hdbkit"), ("waits for a lock", 2.0, "hdbkit")]
     assert ibm_db.connections[-1].closed
+
+
+def test_the_schema_of_a_target_is_that_of_its_sessions(ibm_db: Module) -> None:
+    connected(target=TARGET.with_(options={"schema": "TPCC"})).close()
+    assert "SET SCHEMA TPCC" in ibm_db.texts
 
 
 def test_the_real_driver_at_a_closed_port(monkeypatch: pytest.MonkeyPatch) -> None:
