@@ -34,7 +34,10 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
         "ActiveDirectoryDefault",
     ),
 }
-"""The options of a target that have few values, in the words of Microsoft's driver."""
+"""The options of a connection that have few values, in the words of Microsoft's driver."""
+REPEATABLE_READ, SNAPSHOT = "repeatable_read", "snapshot"
+OF_SESSION: Final[Mapping[str, tuple[str, ...]]] = {REPEATABLE_READ: ("locks", SNAPSHOT)}
+"""The options of a session that have few values: what repeatable read is."""
 _ATTRIBUTES: Final = {
     ENCRYPT: "Encrypt",
     TRUST: "TrustServerCertificate",

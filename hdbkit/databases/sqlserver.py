@@ -8,19 +8,24 @@ versions for its readers. Transactions are begun and ended by statements, since 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
+
+from pydantic import Field
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import (
     SERVER,
+    ApplyBy,
     Capability,
     Database,
     Row,
     Schema,
+    SchemaOptions,
     Scope,
     Session,
     SessionOptions,
@@ -33,7 +38,10 @@ from hdbkit.databases._dbapi_statements import Piece, piece
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module
 from hdbkit.databases._sql_schema import SqlSchema
 from hdbkit.databases._sqlserver_connect import (
+    OF_SESSION,
     PORT,
+    REPEATABLE_READ,
+    SNAPSHOT,
     VALUES,
     chosen_driver,
     connection_string,
@@ -41,7 +49,7 @@ from hdbkit.databases._sqlserver_connect import (
     password,
     refusal,
 )
-from hdbkit.errors import ErrorClass, TransactionError
+from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.readings import Encryption
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find, fragments
 
@@ -63,6 +71,14 @@ ERRORS: Final[Mapping[int, ErrorClass]] = {
     **dict.fromkeys((64, 233, 596, 10053, 10054, 10060), ErrorClass.CONNECTION_LOST),
 }
 """Numbers of errors (Microsoft's list of Database Engine events and errors)."""
+_PROTECTED: Final = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("remote access", "user connections", "contained database authentication"), "clients would lose it"
+        ),
+        "database.RECOVERY": "backups of the log could no longer be restored",
+    }
+)
 _LOST_STATE: Final = "IMC06"
 """Microsoft's driver: the connection is broken and cannot be recovered."""
 _NO_LOCK: Final = "sp_getapplock: "
@@ -173,6 +189,24 @@ class SqlServerSession(DbapiSession):
         self.connection.execute(self._rollback_text)
 
 
+class SqlServerSchemaOptions(SchemaOptions):
+    """The storage options of SQL Server."""
+
+    columnstore: bool = Field(
+        default=False, description="keep every table by columns (a clustered columnstore index)"
+    )
+
+
+class SqlServerSchema(SqlSchema):
+    """A schema in the database of the target."""
+
+    def _use_options(self) -> None:
+        """Raise ``InputError`` where the server lacks what an option needs."""
+        if self._options["columnstore"] and "make_columnstore" not in self._known:
+            raise InputError(f"{self._engine.title} here has no columnstore indexes; omit columnstore")
+        super()._use_options()
+
+
 class SqlServer(DbapiDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is SQL Server in general."""
 
@@ -181,8 +215,10 @@ class SqlServer(DbapiDatabase):
     extra = KIND
     driver = "pyodbc"
     default_port: int | None = PORT
-    options = (DRIVER, *VALUES, CONNECT_TIMEOUT)
-    option_values = VALUES
+    options = (DRIVER, *VALUES, *OF_SESSION, CONNECT_TIMEOUT)
+    option_values: Mapping[str, Collection[str]] = MappingProxyType({**VALUES, **OF_SESSION})
+    schema_options: type[SchemaOptions] = SqlServerSchemaOptions
+    protected_settings: Mapping[str, str] = _PROTECTED
     preload: tuple[str, ...] = ("pyodbc", "hdbkit.databases.sqlserver")
     session_type = SqlServerSession
 
@@ -201,8 +237,9 @@ class SqlServer(DbapiDatabase):
             version, versions = session.query("server_product")[0]
         capabilities = {
             Capability.READS_NEVER_WAIT: versions,
-            Capability.SNAPSHOT_CONFLICTS: version,
+            Capability.SNAPSHOT_CONFLICTS: version or self._target.options.get(REPEATABLE_READ) == SNAPSHOT,
             Capability.ADMIN: not version,  # Babelfish changes quotation marks in the names of logins
+            Capability.SETTINGS: not version,
         }
         return Found(BABELFISH if version else MICROSOFT, frozenset(one for one, has in capabilities.items() if has))
 
@@ -220,7 +257,7 @@ class SqlServer(DbapiDatabase):
     @property
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
         """Those of every server, and that of a database which keeps versions for its readers."""
-        return _CAPABILITIES | (self.found.capabilities if self._target else frozenset({Capability.ADMIN}))
+        return _CAPABILITIES | (self.found.capabilities if self._target else _OF_MICROSOFT)
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -252,7 +289,7 @@ class SqlServer(DbapiDatabase):
         """How errors end transactions, isolation level and lock timeout."""
         session.query("open_session")
         if options.isolation is not None:
-            session.query("set_isolation", level=_LEVELS[options.isolation])
+            session.query("set_isolation", level=_level(target, options.isolation))
         if options.lock_timeout_ms:
             session.query("set_lock_timeout", milliseconds=options.lock_timeout_ms)
 
@@ -269,6 +306,12 @@ class SqlServer(DbapiDatabase):
         if _NO_LOCK in text:
             return _APPLICATION_LOCK.get(text.partition(_NO_LOCK)[2].partition(")")[0])
         return next((found for sign, found in _TEXTS.items() if sign in text), None)
+
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """ALTER SETTINGS on the server, and ALTER on the database."""
+        return [str(command) for (command,) in self.asked(session, "grants_to_set")] if kept or applied else []
 
     def version(self, session: Session) -> str:
         """Product, version and edition, and the ODBC driver."""
@@ -304,7 +347,7 @@ class SqlServer(DbapiDatabase):
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's tables, in the database of the target."""
-        return SqlSchema(_at(target), target, workload)
+        return SqlServerSchema(_at(target), target, workload)
 
 
 _CAPABILITIES: Final = frozenset(
@@ -323,6 +366,14 @@ _CAPABILITIES: Final = frozenset(
         Capability.LOCK_ERRORS,
     }
 )
+_OF_MICROSOFT: Final = frozenset({Capability.ADMIN, Capability.SETTINGS})
+"""What SQL Server has in general, and Babelfish does not."""
+
+
+def _level(target: Target, isolation: Isolation) -> str:
+    """The isolation level in T-SQL; a snapshot keeps what was read without locks."""
+    snapshots = target.options.get(REPEATABLE_READ) == SNAPSHOT
+    return "SNAPSHOT" if snapshots and isolation is Isolation.REPEATABLE_READ else _LEVELS[isolation]
 
 
 @lru_cache(maxsize=64)

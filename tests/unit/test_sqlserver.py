@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from hdbkit.config import Target
-from hdbkit.contracts import SERVER, Table
+from hdbkit.config import Isolation, Target
+from hdbkit.contracts import SERVER, Capability, Table
 from hdbkit.databases import database
 from hdbkit.databases._dbapi_statements import Piece
 from hdbkit.databases._sqlserver_connect import chosen_driver, connection_string
-from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _Answer
+from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _Answer, _level
 from hdbkit.errors import ErrorClass, InputError
 from hdbkit.sql import statements
 
@@ -136,3 +136,19 @@ def test_babelfish_replaces_only_forms_of_sql_server() -> None:
         for name, statement in statements(("ansi", "sqlserver", "sqlserver_babelfish"), folder).items():
             if statement.text != getattr(known.get(name), "text", ""):
                 assert statement.parameters == known[name].parameters, name
+
+
+def test_repeatable_read_is_by_locks_or_by_snapshots() -> None:
+    target = Target.parse("sqlserver://db1/tpcc?repeatable_read=snapshot")
+    database("sqlserver").check_options(target)
+    assert _level(target, Isolation.REPEATABLE_READ) == "SNAPSHOT"
+    assert _level(target, Isolation.SERIALIZABLE) == "SERIALIZABLE"
+    assert _level(Target.parse("sqlserver://db1/tpcc"), Isolation.REPEATABLE_READ) == "REPEATABLE READ"
+    assert "repeatable_read" not in text("sqlserver://db1/tpcc?repeatable_read=snapshot", MICROSOFT)
+
+
+def test_settings_are_of_sql_server_and_not_of_babelfish() -> None:
+    assert Capability.SETTINGS in ENGINE.capabilities
+    engine = SqlServer(Target.parse("sqlserver://db1/tpcc"))
+    engine.__dict__["found"] = Found("sqlserver_babelfish", frozenset())
+    assert Capability.SETTINGS not in engine.capabilities
