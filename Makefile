@@ -7,6 +7,7 @@
 #   make lint             ruff, mypy, import-linter
 #   make bench [QUICK=1]  the speed of hdbkit beside other tools; each figure with its target
 #   make lab              JupyterLab with the notebooks
+#   make docs [QUICK=1]   the documentation site, in build/docs, with executed notebooks; QUICK=1 leaves their outputs out
 #   make client           the types of hdbkit.client, again from the service's OpenAPI document
 #   make clean            remove the environment and all caches; results are kept
 
@@ -17,7 +18,7 @@ INSTALLED := $(VENV)/.installed
 
 unexport PYTHONDONTWRITEBYTECODE # tests, sweeps and bench start hundreds of processes, which read compiled modules
 
-.PHONY: help demo test stress bench soak lint tools lab client clean
+.PHONY: help demo test stress bench soak lint tools lab docs client clean
 .DELETE_ON_ERROR:
 
 help:
@@ -53,6 +54,15 @@ lab: $(INSTALLED)
 
 client: $(INSTALLED)
 	@sh .ci/client $(BIN)/python
+
+docs: $(VENV)/.docs
+	@HDBKIT_DOCS_NOTEBOOKS=$(if $(QUICK),off,force) $(BIN)/sphinx-build -q -W --keep-going -b html -c docs . build/docs
+	@echo "docs: build/docs/index.html"
+
+$(VENV)/.docs: $(INSTALLED)
+	@echo "docs: installing Sphinx into $(VENV) (once)"
+	@$(PIP) install --editable ".[docs]"
+	@touch $@
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -126,6 +126,16 @@ def test_every_link_between_documents_leads_somewhere() -> None:
     assert dead == []
 
 
+def test_the_site_lists_every_page() -> None:
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    listed = {line for block in re.findall(r"```\{toctree\}(.*?)```", index, re.DOTALL) for line in block.split()}
+    pages = {f"{path.relative_to(ROOT / 'docs').with_suffix('')}" for path in (ROOT / "docs").rglob("*.md")} - {
+        "index"
+    }
+    assert pages - listed == set()
+    assert {"tutorial", "api"} <= pages
+
+
 def test_every_test_that_the_table_of_faults_names_is_there() -> None:
     named = re.findall(r"`([\w/]*(?:\.py)?)::(test_\w+)`", (ROOT / "tests/README.md").read_text(encoding="utf-8"))
     assert named

@@ -1,0 +1,55 @@
+"""Configuration of the documentation site (Sphinx): the documents and notebooks of the repository, as they are.
+
+``make docs`` builds it into ``build/docs``; it needs no network when it is read. The source folder is the root of the
+repository, so links between documents work there as they do here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+project = "hdbkit"
+author = "the maintainers of hdbkit"
+project_copyright = author
+version = release = version_of("hdbkit")
+
+root_doc = "docs/index"
+include_patterns = [
+    *(f"{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")),
+    "docs/**",
+    *(f"{folder}/README.md" for folder in ("bench", "notebooks", "results", "runners", "schemas", "tests")),
+    "notebooks/*.ipynb",
+]
+exclude_patterns = ["**/.ipynb_checkpoints"]
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
+suppress_warnings = ["myst.header", "ref.python"]  # attributes of two classes have one name
+myst_heading_anchors = 4
+nitpicky = False
+
+nb_execution_mode = os.environ.get("HDBKIT_DOCS_NOTEBOOKS", "off")  # "force": each notebook is executed
+nb_execution_timeout = 900
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autodoc_typehints = "description"
+autodoc_typehints_format = "short"
+
+html_theme = "furo"
+html_title = f"hdbkit {version}"
+html_extra_path = ["site"]
+html_copy_source = False
+html_show_sourcelink = False
