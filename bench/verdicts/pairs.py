@@ -85,12 +85,13 @@ def main() -> None:
     title(f"two servers in turn, and simultaneously with swapped roles: {ROUNDS} rounds of {LOAD.duration_s:g} s")
     draw, apart, together = random.Random(1), list[float](), list[float]()
     with scratch(), server(WAREHOUSES) as one, server(WAREHOUSES) as other, busy_host():
-        for _ in range(ROUNDS):
+        for number in range(1, ROUNDS + 1):
             for simultaneous in draw.sample((False, True), 2):
                 if simultaneous:
                     together.append(in_pairs(one, other))
                 else:
                     apart.append(in_turn(one))
+            print(f"  round {number}: in turn {apart[-1]:+.3f}, in pairs {together[-1]:+.3f}", flush=True)
     compare(apart, together)
 
 

@@ -127,6 +127,17 @@ def test_without_replication_it_is_undecided_and_the_sentence_names_the_command(
     assert f"{COMMAND} --blocks " in found.ratio.sentence
 
 
+def test_sides_that_were_measured_together_are_named_and_so_is_the_command() -> None:
+    times = pd.to_datetime("2026-01-02", utc=True) + pd.to_timedelta([0, 1, 20, 21, 40, 41], unit="s")
+    values = [1000.0, 1004.0, 1003.0, 1010.0, 1006.0, 1000.0]
+    both = runs(*["b1", "n1"] * 3).assign(metric_value=values, started=times)
+    for length_s, together in ((10, True), (0.5, False)):
+        found = compared(both.assign(ended=times + pd.Timedelta(seconds=length_s)), METRIC, command=COMMAND)
+        assert found.design.together is together
+        assert ("both sides at the same time" in found.design.words) is together
+        assert (f"{COMMAND} --together --blocks" in found.advice) is together
+
+
 def test_the_number_of_blocks_is_a_range_that_the_uncertainty_of_the_noise_leaves() -> None:
     order = ["b1", "n1"] * 3
     values = [1000.0, 1004.0, 1003.0, 1010.0, 1006.0, 1000.0]

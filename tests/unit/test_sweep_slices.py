@@ -100,7 +100,10 @@ def test_a_run_without_usable_slices_is_named_and_the_others_are_judged(tmp_path
 
 def test_washout_and_cycles_are_reported(tmp_path: Path) -> None:
     note, units_ = SweepResult(write_sliced_sweep(tmp_path, [1, 1])).notes[:2]
-    assert units_ == "Intervals are made of how the ratio differs from cycle to cycle within the runs"
+    assert units_ == (
+        "Intervals are made of how the ratio differs from cycle to cycle, so they hold for these runs; "
+        "from 7 blocks on they also contain what differs from run to run"
+    )
     assert note == (
         "Slices of 0.25 s, of which the first 12 ms (washout, measured in each run) do not count: 72 cycles in 3 "
         "runs count, 3 were dropped because a change of settings was missing or late"

@@ -49,6 +49,8 @@ class Replication:
     samples: tuple[Floats, ...]
     words: str
     """What is replicated and how often: ``3 sessions against 3``; where nothing is, why not."""
+    together: bool = False
+    """Whether both sides of a block were measured at the same time."""
 
 
 def replication(runs: pd.DataFrame) -> Replication:
@@ -96,8 +98,9 @@ def _within(runs: pd.DataFrame) -> Replication:
     table = np.full((blocks, len(columns)), np.nan)
     for place, column in enumerate(columns):
         table[: len(column), place] = column
-    how = ", both sides at the same time, each under the load of the other" if _at_the_same_time(runs) else ""
-    return Replication(Unit.BLOCKS, (table,), f"{blocks} blocks of one session{how}")
+    together = _at_the_same_time(runs)
+    how = ", both sides at the same time, each under the load of the other" if together else ""
+    return Replication(Unit.BLOCKS, (table,), f"{blocks} blocks of one session{how}", together)
 
 
 def _at_the_same_time(runs: pd.DataFrame) -> bool:

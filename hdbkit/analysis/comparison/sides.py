@@ -196,8 +196,9 @@ def _advice(
             wanted = max(needed.blocks, MIN_BLOCKS)
             high = needed.high and max(needed.high, MIN_BLOCKS)
             about = f", about {blocks_text(wanted, max(needed.low, MIN_BLOCKS), high)}"
-    how = f": {command} --blocks {wanted}" if command else ""
-    return f"measure both sides in turn in one session{about}{how}"
+    option = " --together" if design.together else ""
+    how = f": {command}{option} --blocks {wanted}" if command else ""
+    return f"measure both sides {'at the same time' if design.together else 'in turn'} in one session{about}{how}"
 
 
 @dataclass(frozen=True)

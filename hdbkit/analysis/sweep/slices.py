@@ -10,6 +10,7 @@ follow the same one, so nothing can be estimated and no ratio is changed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +21,7 @@ import scipy
 from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics.autocorrelation import inflation
-from hdbkit.analysis.sweep.observations import grouped, slices_of
+from hdbkit.analysis.sweep.observations import MIN_RUN_DF, grouped, slices_of
 from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, many, percent, share, virtual_users
 from hdbkit.config.metric import Metric
@@ -67,9 +68,20 @@ def slice_notes(runs: Runs, observations: pd.DataFrame) -> list[str]:
         f"Slices of {slice_s:g} s, of which the first {' to '.join(ends)} ms (washout, measured in each run) do not "
         f"count: {many(cycles, 'cycle')} in {many(len(results), 'run')} count, {dropped:,} were dropped because a "
         "change of settings was missing or late",
-        "Intervals are made of how the ratio differs "
-        + ("from run to run" if STRETCH not in observations else "from cycle to cycle within the runs"),
+        f"Intervals are made of how the ratio differs {_unit(observations)}",
     ]
+
+
+def _unit(observations: pd.DataFrame) -> str:
+    """Whether intervals are made of runs or of cycles, and from how many blocks on of runs."""
+    if STRETCH not in observations:
+        return "from run to run"
+    groups = observations.groupby("virtual_users")["configuration"].nunique()
+    blocks = 1 + math.ceil(MIN_RUN_DF / max(int((groups - 1).sum()), 1))
+    return (
+        "from cycle to cycle, so they hold for these runs; "
+        f"from {blocks} blocks on they also contain what differs from run to run"
+    )
 
 
 def slice_warnings(runs: Runs, observations: pd.DataFrame, metric: Metric) -> list[str]:
