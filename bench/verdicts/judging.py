@@ -36,8 +36,9 @@ class Sweeps:
     def by_run(self) -> Sweeps:
         """The runs in which configurations alternate, a block each."""
         sweeps, blocks, size = self.logs.shape
-        means = self.logs.reshape(sweeps, blocks // self.length, self.length, size).mean(axis=2)
-        return Sweeps(means, np.zeros_like(means))
+        runs = np.exp(self.logs).reshape(sweeps, blocks // self.length, self.length, size).mean(axis=2)
+        numbers = np.broadcast_to(np.arange(1.0, runs.shape[1] + 1)[:, None], runs.shape)
+        return Sweeps(np.log(runs), numbers)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def _of_rows(sweeps: Sweeps) -> Estimates:
     residuals, means, df = apart(logs), logs.mean(axis=1), (blocks - 1) * (size - 1)
     leverage: Floats = np.full(logs.shape, 1 - df / (blocks * size))
     slope_weights = np.zeros((len(logs), size))
-    if df >= MIN_DF_FOR_DRIFT and sweeps.numbers.any() and not sweeps.length:
+    if df >= MIN_DF_FOR_DRIFT and np.ptp(sweeps.numbers, axis=2).any():
         numbers = apart(sweeps.numbers)
         squares = (numbers**2).sum(axis=(1, 2))
         slope = (numbers * logs).sum(axis=(1, 2)) / squares

@@ -217,8 +217,9 @@ def compare_with_judge(sweeps: Sweeps, some: int = 20) -> None:
     """Stop if the vectorized intervals of some sweeps differ from those of ``judge``."""
     low, high = intervals(sweeps[:some], 0.95)
     for place, (its_low, its_high) in enumerate(zip(low, high, strict=True)):
-        rows = as_runs(sweeps[place : place + 1])
-        judged = judge(units(rows, METRIC) if sweeps.length else rows, METRIC).iloc[1:]
+        one = sweeps[place : place + 1]
+        rows = units(as_runs(one.by_run), as_runs(one), METRIC) if sweeps.length else as_runs(one)
+        judged = judge(rows, METRIC).iloc[1:]
         alike = within(*(one[place] for one in intervals(sweeps[:some], 0.9)))
         if not (
             np.allclose(np.log(judged[["low", "high"]]).T, [its_low, its_high], atol=1e-7)

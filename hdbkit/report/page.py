@@ -48,6 +48,7 @@ class Page:
     next_step: str = ""
     figures: Sequence[Figure] = ()
     warnings: Sequence[str] = ()
+    notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
     evidence: Sequence[Table] = ()

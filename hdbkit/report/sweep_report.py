@@ -79,7 +79,8 @@ def sweep_report(
         notice=manifests[0].notice if manifests else "",
         command=command,
         next_step=next_step,
-        warnings=[*_warnings(warnings, notes), *unrestored(journal, str(plan["sweep_id"]))],
+        warnings=[*(f"Warning: {one}." for one in warnings), *unrestored(journal, str(plan["sweep_id"]))],
+        notes=[_sentence(one) for one in notes],
         figures=_key_figures(runs, plan, settings),
         tables=[
             verdict_matrix(verdicts, metric) if several else verdict_table(verdicts, metric),
@@ -117,18 +118,15 @@ def sweep_report(
     return write_page(path, page)
 
 
-def _warnings(warnings: Sequence[str], notes: Sequence[str]) -> list[str]:
-    return [*(f"Warning: {one}." for one in warnings), *map(_sentence, notes)]
-
-
 def _key_figures(runs: pd.DataFrame, plan: Mapping[str, Any], settings: Sequence[str]) -> list[Figure]:
     spec, slices = plan["spec"], plan.get("slices")
     alternating = f", in slices of {slices['slice_s']:g} s" if slices else ""
+    order = "of a run, in which configurations alternate" if slices else "each in its own random order"
     return [
         Figure("runs measured", f"{len(each_run(usable(runs))):,}", f"of {len(each_run(runs)):,} planned"),
         Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}{alternating}"),
         Figure("virtual users", ", ".join(f"{one:,}" for one in spec["virtual_users"]), "in turn"),
-        Figure("blocks", f"{_blocks(runs):,}", "each in its own random order"),
+        Figure("blocks", f"{_blocks(runs):,}", order),
         Figure("smallest effect", f"{100 * float(spec['smallest_effect']):g} %", "that matters"),
     ]
 

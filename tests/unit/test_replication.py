@@ -138,6 +138,15 @@ def test_sides_that_were_measured_together_are_named_and_so_is_the_command() -> 
         assert (f"{COMMAND} --together --blocks" in found.advice) is together
 
 
+def test_no_number_of_blocks_is_advised_that_would_not_decide() -> None:
+    values = [1000.0, 2000.0, 1000.0, 500.0, 1000.0, 1010.0]
+    found = compared(runs(*["b1", "n1"] * 3).assign(metric_value=values), METRIC, command=COMMAND)
+    assert found.ratio.verdict == "undecided"
+    assert found.ratio.sentence.endswith(
+        "more than 1,000 blocks would be needed at this noise; use longer runs or a quieter host"
+    )
+
+
 def test_the_number_of_blocks_is_a_range_that_the_uncertainty_of_the_noise_leaves() -> None:
     order = ["b1", "n1"] * 3
     values = [1000.0, 1004.0, 1003.0, 1010.0, 1006.0, 1000.0]

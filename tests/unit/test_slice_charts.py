@@ -45,7 +45,7 @@ def test_a_sweep_by_slices_is_drawn_along_its_runs_and_not_by_whole_runs(folder:
         "work_mem=2MB",
         "work_mem=3MB",
     ]
-    assert "work_mem=2MB: +10.0 % (+9.4 % to +10.6 %)." in chart.alternative
+    assert "work_mem=2MB: +10.0 % (+9.7 % to +10.3 %)." in chart.alternative
     assert "A dot is a stretch of 1 to 2 cycles" in chart.alternative
     assert len(chart.table) == 2 * 3 * 48
     assert drawn(chart.figure).axes

@@ -48,6 +48,13 @@ def test_a_true_effect_is_found_and_counted_in_runs(tmp_path: Path) -> None:
     assert result.failed == 0
 
 
+def test_the_mean_of_a_configuration_is_that_of_its_runs(tmp_path: Path) -> None:
+    result = SweepResult(write_sliced_sweep(tmp_path, [1, 1.1], noise=0.5))
+    for place, row in result.verdicts.iterrows():
+        of_runs = result.runs[result.runs["configuration"] == place]["metric_value"].astype(float)
+        assert row["metric_value"] == pytest.approx(np.exp(np.log(of_runs).mean()), rel=0.01), "not of its stretches"
+
+
 def test_the_advice_is_in_blocks_of_the_plan_and_not_in_cycles(tmp_path: Path) -> None:
     """Half the interval is 3 % with 3 runs of 20 cycles, a quarter of that with 50 runs, or 1,000 cycles."""
     result = SweepResult(write_sliced_sweep(tmp_path, [1, 1], noise=0.05, cycles=20))
@@ -148,38 +155,25 @@ def test_a_change_that_differs_between_runs_is_found() -> None:
     draw = np.random.default_rng(1)
     (one,) = varying(stretches_of_runs([1.0, 1.1, 1.05], draw))
     assert one.p < 0.001
-    assert (one.low, one.high) == (pytest.approx(1, abs=0.03), pytest.approx(1.1, abs=0.03))
+    assert [one.low, one.high] == pytest.approx([1, 1.1], abs=0.03)
     alike = [varying(stretches_of_runs([1.1, 1.1, 1.1], draw))[0].p for _ in range(200)]
     assert np.mean(np.array(alike) < 0.05) <= 0.09
     assert varying(stretches_of_runs([1.1], draw)) == []
 
 
-def stretch_rows(runs: int, varying: float, seed: int = 1, size: int = 2) -> pd.DataFrame:
-    """Sweeps whose ratios vary from run to run with this standard deviation."""
-    return as_runs(simulated(size, 40, 0.5, 1, np.random.default_rng(seed), runs=runs, varying=varying))
+def judged_rows(runs: int, varying: float, seed: int = 1, size: int = 2) -> pd.DataFrame:
+    """The units of a sweep whose ratios vary from run to run with this standard deviation."""
+    sweep = simulated(size, 40, 0.5, 1, np.random.default_rng(seed), runs=runs, varying=varying)
+    return units(as_runs(sweep.by_run), as_runs(sweep), RATE)
 
 
 def test_with_enough_runs_the_runs_are_the_units() -> None:
-    for runs, size, by_run in ((MIN_RUN_DF + 1, 2, True), (3, 4, True), (MIN_RUN_DF, 2, False)):
-        rows = stretch_rows(runs, 0.0, size=size)
-        found = units(rows, RATE)
-        assert (STRETCH not in found) is by_run
-        assert len(found) == (runs * size if by_run else len(rows))
-
-
-def test_the_mean_of_a_run_is_that_of_the_stretches_in_which_all_have_a_value() -> None:
-    rows = stretch_rows(7, 0.0).astype({"metric_value": float})
-    rows.loc[rows.index[3], "metric_value"] = 0.0  # configuration 1 in the second stretch of the first run
-    found = units(rows, RATE)
-    first = rows[(rows["number"] == 1) & (rows[STRETCH] != 1)]
-    expected = np.exp(np.log(first["metric_value"]).groupby(first["configuration"]).mean())
-    assert found[found["number"] == 1]["metric_value"].tolist() == pytest.approx(expected.tolist())
+    for runs, size, rows in ((MIN_RUN_DF + 1, 2, 14), (3, 4, 12), (MIN_RUN_DF, 2, 6 * 40 * 2)):
+        assert len(judged_rows(runs, 0.0, size=size)) == rows
 
 
 def test_few_runs_are_the_units_where_their_stretches_do_not_explain_how_they_differ() -> None:
-    alike, apart = (
-        [STRETCH not in units(stretch_rows(3, one, seed), RATE) for seed in range(40)] for one in (0, 0.1)
-    )
+    alike, apart = ([STRETCH not in judged_rows(3, one, seed) for seed in range(40)] for one in (0, 0.1))
     assert np.mean(alike) < 0.4
     assert np.mean(apart) > 0.9
 

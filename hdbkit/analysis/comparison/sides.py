@@ -20,7 +20,7 @@ import pandas as pd
 from hdbkit.analysis.comparison.replication import BASE, NEW, Noise, Replication, Unit, noise, replication
 from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
-from hdbkit.analysis.statistics.power import Critical, blocks_needed
+from hdbkit.analysis.statistics.power import MAX_BLOCKS, Critical, blocks_needed
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
 from hdbkit.analysis.wording import (
     Interval,
@@ -196,6 +196,8 @@ def _advice(
             wanted = max(needed.blocks, MIN_BLOCKS)
             high = needed.high and max(needed.high, MIN_BLOCKS)
             about = f", about {blocks_text(wanted, max(needed.low, MIN_BLOCKS), high)}"
+        elif design.unit is Unit.BLOCKS:
+            return f"more than {MAX_BLOCKS:,} blocks would be needed at this noise; use longer runs or a quieter host"
     option = " --together" if design.together else ""
     how = f": {command}{option} --blocks {wanted}" if command else ""
     return f"measure both sides {'at the same time' if design.together else 'in turn'} in one session{about}{how}"

@@ -2,8 +2,8 @@
 
 Where all configurations alternate within each run, what changes from cycle to cycle affects all of them alike.
 Neighbouring cycles are put together to stretches, at most ``MAX_STRETCHES`` of a run; a rate is the mean over a
-stretch, a time the geometric mean. The mean of a run's stretches is one value of each configuration, and such values
-vary as the stretches explain, and by what differs from run to run (another plan, another place in memory). With
+stretch, a time the geometric mean. A run as a whole has one value of each configuration, and such values vary as the
+stretches explain, and by what differs from run to run (another plan, another place in memory). With
 ``MIN_RUN_DF`` degrees of freedom the runs alone show all of that, and they are the units. With fewer, the stretches
 are, which then must explain how the runs differ: if an F test at ``POOLING_P`` rejects that, the runs are the units
 all the same (pooling after a preliminary test; Bancroft 1964, Biometrics 20, 427-442, whose level this is).
@@ -41,7 +41,7 @@ def observations(folder: SweepFolder, metric: Metric) -> pd.DataFrame:
         DamagedResult: the plan is missing or damaged.
     """
     runs = runs_frame(folder)
-    return units(stretches(runs, folder.root, metric), metric) if sliced(runs) else runs
+    return units(runs, stretches(runs, folder.root, metric), metric) if sliced(runs) else runs
 
 
 def sliced(runs: pd.DataFrame) -> bool:
@@ -49,23 +49,22 @@ def sliced(runs: pd.DataFrame) -> bool:
     return bool(runs["number"].duplicated().any())
 
 
-def units(rows: pd.DataFrame, metric: Metric) -> pd.DataFrame:
-    """The rows as they are, or their runs, a row per run and configuration without ``stretch``.
+def units(runs: pd.DataFrame, rows: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """The rows that are judged of a sweep by slices: its runs where they suffice, else their stretches.
 
     Args:
-        rows: as :func:`stretches` gives them.
+        runs: a row per run and configuration.
+        rows: their stretches, as :func:`stretches` gives them.
         metric: what ``metric_value`` is.
     """
-    runs = run_means(rows)
     by_run = BlockModel.fitted(runs, metric)
     if by_run.df >= MIN_RUN_DF:
         return runs
     by_stretch = BlockModel.fitted(rows, metric)
     if min(by_run.df, by_stretch.df) < 1:
         return rows
-    p = unexplained_p(
-        by_run.noise**2, by_run.df, by_stretch.spread, by_stretch.df, len(usable(rows)) / len(usable(runs))
-    )
+    length = len(usable(rows)) / len(usable(runs))
+    p = unexplained_p(by_run.noise**2, by_run.df, by_stretch.spread, by_stretch.df, length)
     return runs if p < POOLING_P else rows
 
 
@@ -75,29 +74,6 @@ def unexplained_p(of_run: float, run_df: float, of_stretch: float, stretch_df: f
     ``of_run`` and ``of_stretch`` are the variances of a run and of a stretch, the latter inflated by its correlation.
     """
     return float(scipy.special.fdtrc(run_df, stretch_df, of_run * length / max(of_stretch, 1e-300)))
-
-
-def run_means(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row per run and configuration: the geometric mean of the stretches in which all configurations have a value.
-
-    A run without such a stretch keeps its first rows.
-    """
-    usable_rows = usable(rows)
-    of_stretch = usable_rows.groupby(["number", STRETCH])["configuration"].transform("size")
-    whole = usable_rows[of_stretch == usable_rows.groupby("number")["configuration"].transform("nunique")]
-    by = whole.groupby(["number", "configuration"])
-    values = {
-        "metric_value": np.exp(
-            np.log(whole["metric_value"]).groupby([whole["number"], whole["configuration"]]).mean()
-        )
-    }
-    values["operations_per_s"] = by["operations_per_s"].mean()
-    found = rows.drop_duplicates(["number", "configuration"]).drop(columns=STRETCH)
-    keys = pd.MultiIndex.from_frame(found[["number", "configuration"]])
-    counted = keys.isin(by.size().index)
-    for name, of_run in values.items():
-        found.loc[counted, name] = of_run.reindex(keys[counted]).to_numpy()
-    return found.reset_index(drop=True)
 
 
 def stretches(runs: pd.DataFrame, root: Path, metric: Metric) -> pd.DataFrame:

@@ -8,6 +8,7 @@ alternate within runs, the unit is a stretch of such a run (``observations``); s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +22,7 @@ from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, Needed, blocks_needed
 from hdbkit.analysis.sweep import best
 from hdbkit.analysis.wording import Interval, blocks_text, capital, change, label, sentence, share, virtual_users
-from hdbkit.config.metric import Metric
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
 
 NOT_RUN = "not run"
@@ -93,10 +94,7 @@ def judge(
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
     done = usable(runs)
-    means = {
-        key: (of_it["number"].nunique(), float(np.exp(np.log(of_it["metric_value"]).mean())))
-        for key, of_it in done.groupby(["virtual_users", "configuration"])
-    }
+    means = _means_of_runs(done, metric)
     per_s = done.groupby(["virtual_users", "configuration"])["operations_per_s"].mean().to_dict()
     rows = []
     for cell in cells:
@@ -118,6 +116,19 @@ _COLUMNS = (
     *("ratio", "low", "high"),
     *("verdict", "equivalent", "may_be_best", "shrunken_ratio", *_NEEDED, "sentence"),
 )
+
+
+def _means_of_runs(done: pd.DataFrame, metric: Metric) -> dict[Cell, tuple[int, float]]:
+    """The number of runs of each cell, and the geometric mean of their values; stretches are put together to runs."""
+    of_runs = done.assign(log=np.log(done["metric_value"].astype(float))).groupby(
+        ["virtual_users", "configuration", "number"]
+    )
+    rate = metric.measure is Measure.RATE
+    logs = of_runs["metric_value"].mean().astype(float).map(math.log) if rate else of_runs["log"].mean()
+    found = logs.groupby(level=[0, 1]).agg(["size", "mean"])
+    return {
+        (int(users), int(one)): (int(count), float(np.exp(mean))) for (users, one), count, mean in found.itertuples()
+    }
 
 
 def configuration_labels(runs: pd.DataFrame, baseline: int = 0) -> dict[int, str]:
