@@ -45,6 +45,10 @@ Cooldown: TypeAlias = Literal['idle', 'fixed']
 """When the cooldown before a run ends."""
 
 
+CutOff: TypeAlias = Literal['continue', 'stop']
+"""What the users of a load host do while the coordinator does not reach it."""
+
+
 class DemoRequest(TypedDict):
     """A demo on a private server."""
 
@@ -164,6 +168,10 @@ class Factors(TypedDict):
     """values of: virtual users per client process"""
     sessions_per_user: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: sessions of a virtual user, each a connection that executes operations like a user of its own"""
+    cluster: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: load hosts that share the virtual users: tls://HOST:8786 or tcp://127.0.0.1:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N; none: this host alone"""
+    cut_off_hosts: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: what users of a load host do that is cut off from the others: continue or stop"""
     start_delay_ms: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: milliseconds between the starts of users, before the ramp-up; none: the workload's own, 0"""
     connect_rate: NotRequired[list[Any] | dict[str, Any] | str]
@@ -256,18 +264,22 @@ class Factors(TypedDict):
     """values of: number of partitions of the largest tables; 0: none"""
     history_key: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: add a primary key to tables that the specification defines without one"""
+    tablespace: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: table space of the tables; none: the account's default"""
+    table_tablespaces: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: table spaces of single tables, as table=space,table=space"""
+    index_tablespace: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: table space of the indexes; needs tablespace"""
     storage_engine: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: storage engine of the tables, such as InnoDB"""
-    tablespace: NotRequired[list[Any] | dict[str, Any] | str]
-    """values of: tablespace of the tables"""
-    index_tablespace: NotRequired[list[Any] | dict[str, Any] | str]
-    """values of: tablespace of the indexes"""
     hash_clusters: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: tables that do not grow are in hash clusters, sized for the scale of the build"""
     checkpoint: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: after a build, write all changed blocks and switch the redo log"""
     unlogged: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: leave the tables out of the write-ahead log; a crash of the server empties them"""
+    columnstore: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: keep every table by columns (a clustered columnstore index)"""
 
 
 class TargetAnswer(TypedDict):
@@ -298,22 +310,26 @@ class WorkloadSpec(TypedDict):
         1
     """
 
+    columnstore: NotRequired[bool]
+    """keep every table by columns (a clustered columnstore index)"""
     partitions: NotRequired[int]
     """number of partitions of the largest tables; 0: none"""
     history_key: NotRequired[bool]
     """add a primary key to tables that the specification defines without one"""
     tablespace: NotRequired[str | None]
-    """tablespace of the tables"""
+    """table space of the tables; none: the account's default"""
     unlogged: NotRequired[bool]
     """leave the tables out of the write-ahead log; a crash of the server empties them"""
     index_tablespace: NotRequired[str | None]
-    """tablespace of the indexes"""
+    """table space of the indexes; needs tablespace"""
     hash_clusters: NotRequired[bool]
     """tables that do not grow are in hash clusters, sized for the scale of the build"""
     checkpoint: NotRequired[bool]
     """after a build, write all changed blocks and switch the redo log"""
     storage_engine: NotRequired[str | None]
     """storage engine of the tables, such as InnoDB"""
+    table_tablespaces: NotRequired[str | None]
+    """table spaces of single tables, as table=space,table=space"""
     kind: NotRequired[str]
     """the workload"""
     seed: NotRequired[int]
@@ -411,6 +427,10 @@ class Load(TypedDict):
     """virtual users per client process"""
     sessions_per_user: NotRequired[int]
     """sessions of a virtual user, each a connection that executes operations like a user of its own"""
+    cluster: NotRequired[str | None]
+    """load hosts that share the virtual users: tls://HOST:8786 or tcp://127.0.0.1:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N; none: this host alone"""
+    cut_off_hosts: NotRequired[CutOff]
+    """what users of a load host do that is cut off from the others: continue or stop"""
     start_delay_ms: NotRequired[int | None]
     """milliseconds between the starts of users, before the ramp-up; none: the workload's own, 0"""
     connect_rate: NotRequired[float | None]
@@ -498,12 +518,14 @@ class Load(TypedDict):
 
 
 class MeasureInTurnRequest(TypedDict):
-    """Measure two targets in turn."""
+    """Measure two targets in turn, or together."""
 
     base: str
     """name of a target in the workspace's targets file"""
     new: str
     """name of a target in the workspace's targets file"""
+    together: NotRequired[bool]
+    """at the same time, on two servers; for a busy host"""
     workload: NotRequired[WorkloadSpec | None]
     """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
     load: NotRequired[Load | None]

@@ -108,6 +108,8 @@ def test_a_schema_option_of_another_engine_is_refused_with_those_that_there_are(
         "hash_clusters": True,
         "checkpoint": True,
         "storage_engine": "InnoDB",
+        "table_tablespaces": "stock=fast",
+        "columnstore": True,
     }
     foreign = {name for model in models.values() for name in model.model_fields} - set(own)
     assert foreign
