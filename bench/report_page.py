@@ -19,7 +19,7 @@ from tests.unit.test_report import runs_of_sweep, write_sweep
 
 OPENINGS = quick_or(3, 5)
 BLOCKS, USERS = 7, (1, 2, 4, 8)
-MOST_BYTES, MOST_S = 6_000_000, 2.0
+MOST_BYTES, MOST_S = 3_000_000, 2.0
 TOLD = {
     "first_paint_s": "until something can be read",
     "load_s": "until the page's load event",

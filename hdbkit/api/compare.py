@@ -99,9 +99,13 @@ class Comparison:
     def charts(self) -> dict[str, Chart]:
         """Charts of both sides: users (the metric over virtual users), throughput (over time), latency.
 
+        Where something is replicated: changes (of the metric and each latency, with their intervals).
+
         Where the metric is a mean over operations: ratios (of each operation) and profile (its time on both sides).
         """
-        return {chart.key: chart for chart in compare_charts(self._sides(), self.compared, self.by_operation)}
+        return {
+            chart.key: chart for chart in compare_charts(self._sides(), self.compared, self.by_operation, self.table)
+        }
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""

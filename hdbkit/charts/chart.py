@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import base64
 import html
+import importlib.util
 import io
+import json
+import string
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,12 +21,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.charts.script import CONFIG, plotly_script
-from hdbkit.charts.style import inverted_css
+from hdbkit.charts.script import CONFIG, layer_css, layer_script, plotly_script
+from hdbkit.charts.style import COLOURS, NAMES, inverted_css
 from hdbkit.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from hdbkit.in_notebook.slot import Slot
 
 DRAWING = threading.RLock()
 """Held while matplotlib draws: its settings are those of the whole process."""
@@ -40,12 +46,12 @@ _DRAWN = ".jp-OutputArea-child:has(+ .jp-OutputArea-child .hdbkit-words) :is(.jp
 _WORDS = """<p class="hdbkit-words" style="margin: 0 0 0.5em; color: var(--jp-ui-font-color2)">{alternative}</p>
 <style>{css}</style>
 """
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{question}</title>
-<script>{script}</script></head>
-<body style="margin:2rem;max-width:68rem;background:#fff;color:#1c2330;font:1rem/1.5 system-ui,sans-serif">
-<h1 style="font-size:1.3rem">{question}</h1>{figure}<p>{alternative}</p></body></html>
-"""
+_LIVING = ".jp-OutputArea-child:has(.hdbkit-chart-place.hdbkit-alive)"
+_NEXT = "+ .jp-OutputArea-child"
+_HIDDEN = f"{_LIVING} {_NEXT}, {_LIVING} {_NEXT} {_NEXT} {{display: none}}"
+"""The drawing and the words that the notebook keeps are hidden while the living chart is above them."""
+_PAGE = Path(__file__).parent / "browser" / "page.html"
+_DARK = "#14171d"
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,13 @@ class Chart:
             figure.savefig(content, format=kind, dpi=dpi, metadata=_DATES[kind])
         return content.getvalue()
 
+    def spec(self) -> dict[str, Any]:
+        """The chart as ``browser/layer.js`` draws it: its words, its figure, and its table as CSV."""
+        return {
+            "key": self.key, "question": self.question, "words": self.alternative,
+            "figure": self.figure.to_plotly_json(), "csv": self.table.to_csv(index=False),
+        }  # fmt: skip
+
     def save(self, path: Path | str, columns: int = 2, *, title: bool = False) -> Path:
         """Write the chart as a .png, .svg, .pdf or .html file, and give its path.
 
@@ -112,8 +125,13 @@ class Chart:
         return path
 
     def _page(self) -> str:
-        figure = self.figure.to_html(full_html=False, include_plotlyjs=False, config=CONFIG)
-        return _PAGE.format(figure=figure, script=plotly_script(), **self._words())
+        spec = json.dumps({"chart": self.spec(), "names": NAMES, "config": CONFIG}, allow_nan=False)
+        light = {name: one.light for name, one in COLOURS.items()} | {"ground": _WHITE}
+        dark = {name: one.dark for name, one in COLOURS.items()} | {"ground": _DARK}
+        return string.Template(_PAGE.read_text(encoding="utf-8")).substitute(
+            light=_variables(light), dark=_variables(dark), css=layer_css(), script=plotly_script(),
+            layer=layer_script(), spec=spec.replace("<", "\\u003c"), **self._words(),
+        )  # fmt: skip
 
     def _words(self) -> dict[str, str]:
         """The words, for HTML."""
@@ -122,13 +140,29 @@ class Chart:
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
+        if (slot := self._living()) is not None:
+            slot.show()
         for bundle in self.in_notebook():
             display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+    def _living(self) -> Slot | None:
+        """A place for the chart as it is while the kernel lives; None where no kernel or no widget can be had."""
+        from IPython.core.getipython import get_ipython
+
+        if not hasattr(get_ipython(), "kernel") or importlib.util.find_spec("anywidget") is None:
+            return None
+        from hdbkit.charts.view import ChartView
+        from hdbkit.in_notebook.slot import Slot
+
+        made = Slot(ChartView([self]), self.question, look="hdbkit-chart-place")
+        made.keep("")
+        return made
 
     def in_notebook(self) -> tuple[dict[str, Any], dict[str, str]]:
         """The two outputs that a notebook shows and keeps, by media type: the drawing, and its words below.
 
         The drawing is plotly's where plotly can be drawn, else an image; in a dark JupyterLab both are inverted.
+        While the kernel lives, :class:`~hdbkit.charts.view.ChartView` stands in their place.
         """
         high = self.figure.layout.height + _TITLE_PX
         title = {"text": self.question, "x": 0.01, "y": 1 - 8 / high, "yanchor": "top", "font": {"size": 15}}
@@ -142,5 +176,9 @@ class Chart:
             "text/html": _IMAGE.format(image=image, **self._words()),
             "text/plain": self.question,
         }
-        words = _WORDS.format(css=inverted_css(_DRAWN), **self._words())
+        words = _WORDS.format(css=inverted_css(_DRAWN) + _HIDDEN, **self._words())
         return drawing, {"text/html": words, "text/plain": self.alternative}
+
+
+def _variables(colours: Mapping[str, str]) -> str:
+    return " ".join(f"--hdbkit-{name}: {value};" for name, value in colours.items())

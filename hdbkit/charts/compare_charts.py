@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from hdbkit.analysis.comparison.changes import changes
 from hdbkit.analysis.comparison.groups import (
     Groups,
     common_metric,
@@ -21,6 +22,7 @@ from hdbkit.analysis.comparison.sides import Compared
 from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
+from hdbkit.charts.forest_chart import forest
 from hdbkit.charts.marks import MAX_LINES, left_out
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import quantile_lines
@@ -32,11 +34,15 @@ from hdbkit.results.manifest import Manifest
 
 
 def compare_charts(
-    groups: Groups, compared: Compared | None = None, by_operation: pd.DataFrame | None = None
+    groups: Groups,
+    compared: Compared | None = None,
+    by_operation: pd.DataFrame | None = None,
+    figures: pd.DataFrame | None = None,
 ) -> list[Chart]:
     """Every chart of groups of runs that their data allow.
 
-    ``compared`` and ``by_operation`` are the ratios of the second group to the first one, where they were compared.
+    ``compared`` and ``by_operation`` are the ratios of the second group to the first one, and ``figures`` the changes
+    of its latencies, where they were compared.
 
     Raises:
         InputError: their metrics differ.
@@ -44,6 +50,9 @@ def compare_charts(
     metric, runs = common_metric(groups), metric_values(groups)
     charts = [throughput_over_users(runs, metric, "group")] if len(runs) else []
     first = next(manifest for finished in groups.values() for _, manifest in finished)
+    if compared is not None and figures is not None:
+        found = changes(figures, compared.ratio, metric)
+        charts += [forest(found, compared.smallest_effect)] if len(found) > 1 else []
     if compared is not None and by_operation is not None and len(by_operation):
         charts.append(_ratios(list(groups), first, compared, by_operation))
     sized, scale = values_by_size(groups)

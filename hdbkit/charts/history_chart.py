@@ -7,7 +7,7 @@ import pandas as pd
 from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, left_out, plain
+from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, ids_of, left_out, of_runs, plain
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series
 from hdbkit.config.metric import Metric
 
@@ -31,7 +31,7 @@ def history_chart(runs: pd.DataFrame, segments: pd.DataFrame, metric: Metric) ->
             x=(shown.index + 1).tolist(), y=plain(shown["metric_value"]), mode="markers", name=name, legendgroup=name,
             marker={"color": look["color"], "symbol": look["symbol"], "size": 7},
             text=[str(at)[:16].replace("T", " ") for at in shown["started"]],
-            hovertemplate=f"%{{text}}<br>{hover(metric, shown['metric_value'])}",
+            hovertemplate=f"%{{text}}<br>{hover(metric, shown['metric_value'])}", **of_runs(ids_of(shown)),
         )  # fmt: skip
         for place, row in enumerate(segments[segments["virtual_users"] == users].to_dict("records")):
             first = of_it.index[of_it["run_id"] == row["run_id"]][0]

@@ -15,6 +15,8 @@ from hdbkit.config.metric import Better, Metric
 from hdbkit.config.quantities import quantity
 
 MAX_DOTS = 3000
+RUN = "run"
+"""The ``meta`` of a trace whose points are runs: ``customdata`` has their ids."""
 BELOW = 0.28
 """How far below its row's interval the dots of single runs lie."""
 MAX_LINES = 10
@@ -39,12 +41,24 @@ def by_worth(values: pd.Index) -> pd.Index:
     return values.map(ranks)
 
 
-def dots(x: Sequence[float], y: Sequence[float], template: str) -> go.Scatter:
-    """Single runs, or pairs of them."""
+def dots(x: Sequence[float], y: Sequence[float], template: str, runs: Sequence[str] = ()) -> go.Scatter:
+    """Single runs, which ``runs`` names, or pairs of them."""
     marker = {"color": colour("muted"), "size": 6, "opacity": 0.6}
     return go.Scatter(
-        x=plain(x[:MAX_DOTS]), y=list(y[:MAX_DOTS]), mode="markers", marker=marker, hovertemplate=template
-    )
+        x=plain(x[:MAX_DOTS]), y=list(y[:MAX_DOTS]), mode="markers", marker=marker, hovertemplate=template,
+        **of_runs(runs[:MAX_DOTS]),
+    )  # fmt: skip
+
+
+def of_runs(ids: Iterable[str]) -> dict[str, Any]:
+    """What marks each point of a trace as a run, so that a click opens it; nothing where their ids are not known."""
+    known = list(ids)
+    return {"meta": RUN, "customdata": known} if known else {}
+
+
+def ids_of(runs: pd.DataFrame) -> list[str]:
+    """The ids of a frame of runs; none where it has no column of them."""
+    return [str(one) for one in runs["run_id"]] if "run_id" in runs else []
 
 
 def intervals(places: Sequence[float], middle: pd.Series[Any], ends: pd.DataFrame, template: str) -> go.Scatter:
@@ -99,7 +113,7 @@ def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric) ->
     fig = figure(title, "", height=110 + max(50, 12 + 19 * lines) * len(table), showlegend=False)
     fig.add_trace(
         dots(known["metric_value"].tolist(), [places[name] - BELOW for name in known[by]],
-             f"{value}<extra>one run</extra>")
+             f"{value}<extra>one run</extra>", ids_of(known))
     )  # fmt: skip
     fig.add_trace(intervals(list(places.values()), table["metric_value"], table, f"mean {value}<extra></extra>"))
     name_rows(fig, names)
@@ -122,6 +136,7 @@ def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric,
                 x=[apart(users, index) for users in of_it["virtual_users"].tolist()], y=plain(of_it["metric_value"]),
                 mode="markers", showlegend=False,
                 legendgroup=str(name), marker={"color": look["color"], "size": 5, "opacity": 0.5}, hoverinfo="y",
+                **of_runs(ids_of(of_it)),
             )  # fmt: skip
         fig.add_scatter(
             x=[apart(users, index) for users in counts], y=plain(rows["metric_value"]), mode="lines+markers",

@@ -7,6 +7,7 @@ import math
 import pandas as pd
 
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.marks import ids_of, of_runs
 from hdbkit.charts.style import colour, figure, log_axis, series
 
 _STAGES = {True: "search", False: "blocks"}
@@ -43,6 +44,7 @@ def max_rate_chart(
             x=rows["rate"].tolist(), y=rows["value_ms"].round(4).tolist(), mode="markers", name=name,
             text=rows["run_id"].tolist(), marker={"color": look["color"], "symbol": look["symbol"], "size": 8},
             hovertemplate=f"%{{text}}: %{{x:,.4~g}} per second, {quantile} %{{y:.3g}} ms<extra></extra>",
+            **of_runs(ids_of(rows)),
         )  # fmt: skip
     fig.update_yaxes(**log_axis([max_ms, *shown["value_ms"]]))
     text = f"{words} The vertical line is the estimate, the shaded range its interval, the dashed line the limit."

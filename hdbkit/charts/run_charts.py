@@ -16,6 +16,7 @@ from hdbkit.analysis.run.busy import busy_sessions
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.failures import RETRIED, failures, samples
 from hdbkit.analysis.run.faults import course_of_faults
+from hdbkit.analysis.run.latency_bands import latency_bands
 from hdbkit.analysis.run.outages import outages_text
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.schedule import lateness, lateness_by_second
@@ -26,6 +27,7 @@ from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_column import detail_chart
 from hdbkit.charts.fault_chart import faults_over_time
+from hdbkit.charts.heat_chart import MAX_STEPS, latency_heat
 from hdbkit.charts.marks import plain
 from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import busy_over_time, lateness_over_time, schedule_charts
@@ -131,14 +133,22 @@ def _latencies(folder: RunFolder, manifest: Manifest, window: Window, step_s: in
     Where operations have a scheduled start, response time comes first.
     """
     charts = []
-    for time in ("response", "service") if manifest.paced else ("service",):
+    times = ("response", "service") if manifest.paced else ("service",)
+    first = times[0]
+    for time in times:
         latency = quantiles.TIMES[time]
         latencies = quantiles.by_second(folder, Window(0, window.end_us), step_s, latency)
         of_headline = latencies[latencies["operation"] == manifest.operations.index(manifest.headline)]
         histogram = quantiles.counts(folder, window, latency)
         done = histogram[histogram["outcome"] != Outcome.FAILED.value]
+        heat_s = max(1, math.ceil(window.end_us / 1e6 / MAX_STEPS))
+        bands = latency_bands(
+            folder, Window(0, window.end_us), manifest.operations.index(manifest.headline), heat_s, latency
+        )
+        heat = [latency_heat(bands, window, manifest.headline, heat_s, time)] if len(bands) and time == first else []
         charts += [
             latency_over_time(of_headline, window, manifest.headline, time),
+            *heat,
             latency_by_operation(done, manifest.operations, manifest.noun, time),
         ]
     return charts

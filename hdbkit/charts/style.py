@@ -38,6 +38,8 @@ COLOURS: Final = {
     "heat-low": Colour("#eaf3fa", "#16324a"),
     "heat-high": Colour("#3f98d4", "#256d9f"),
 }
+NAMES: Final = {one.light.lower(): name for name, one in COLOURS.items()}
+"""The name of each colour of a figure; a page that shows it replaces the colour by its own of that name."""
 SERIES: Final = tuple(f"series-{i}" for i in range(1, 6))
 MAX_COLOURED: Final = len(SERIES)
 """Lines of a chart in which each has a colour of its own; tables hold all."""

@@ -17,6 +17,7 @@ from hdbkit.charts.interaction_chart import interaction_chart
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.scaling_charts import scaling_laws
+from hdbkit.charts.setting_charts import setting_charts
 from hdbkit.charts.slice_charts import changes_over_time
 from hdbkit.charts.sweep_charts import best_labels, sweep_charts
 from hdbkit.config.metric import Metric
@@ -50,6 +51,8 @@ def whole_sweep(
     varied = [name for name in [*settings, "virtual_users"] if measured[name].nunique() > 1]
     if len(varied) > 1:
         charts.append(parallel_coordinates(measured, varied, metric))
+    if len(measured):
+        charts += setting_charts(measured, verdicts, settings, metric, finished)
     if finished:
         manifests = [manifest for _, manifest in finished]
         course = courses([] if sliced(runs) else finished)

@@ -79,7 +79,7 @@ def compare_report(
             figures_table(figures, metric),
             *differences_table(differences),
         ],
-        charts=compare_charts(sides, compared, by_operation),
+        charts=compare_charts(sides, compared, by_operation, figures),
         plans=plan_pair_tables(plans, names),
         plans_title=plans_note(plans),
         checks=checks_over_runs(manifests),

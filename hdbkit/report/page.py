@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,8 +17,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.script import CONFIG, plotly_script
-from hdbkit.charts.style import COLOURS
+from hdbkit.charts.marks import RUN
+from hdbkit.charts.script import CONFIG, layer_css, layer_script, plotly_script
+from hdbkit.charts.style import COLOURS, NAMES
 from hdbkit.files import replace_file
 from hdbkit.report.tables import Table, frame_table
 from hdbkit.results.manifest import CheckLine
@@ -61,12 +62,22 @@ class Page:
 
 def write_page(path: Path, page: Page) -> Path:
     """Write ``page`` as one HTML file and give its path."""
-    replace_file(path, render(page).encode("utf-8"))
+    replace_file(path, render(page, reports_of(page.charts, path)).encode("utf-8"))
     return path
 
 
-def render(page: Page) -> str:
-    """The whole page as HTML."""
+def reports_of(charts: Sequence[Chart], path: Path) -> dict[str, str]:
+    """The reports of the runs in the charts, relative to a page at ``path``, where they are written already."""
+    ids = {run for chart in charts for trace in chart.figure.data if trace.meta == RUN for run in trace.customdata}
+    roots = [one for one in path.absolute().parents if any((one / run / "manifest.json").is_file() for run in ids)]
+    if not roots:
+        return {}
+    up = "../" * list(path.absolute().parents).index(roots[0])
+    return {run: f"{up}{run}/report.html" for run in ids if (roots[0] / run / "report.html").is_file()}
+
+
+def render(page: Page, reports: Mapping[str, str]) -> str:
+    """The whole page as HTML; a click on the dot of a run opens its report, where ``reports`` has one."""
     return (
         templates()
         .get_template("page.html")
@@ -74,21 +85,22 @@ def render(page: Page) -> str:
             page=page,
             chart_tables=[frame_table(chart.table, "") for chart in page.charts],
             styles=Markup(styles()),  # noqa: S704 (our own)
+            script=Markup(script()) if page.charts else "",  # noqa: S704 (our own)
             plotly=Markup(plotly_script()) if page.charts else "",  # noqa: S704 (plotly's own script)
-            specs=Markup(_specs(page.charts)),  # noqa: S704 (escaped by _specs)
+            specs=Markup(_specs(page.charts, reports)),  # noqa: S704 (escaped by _specs)
         )
     )
 
 
 @cache
 def styles() -> str:
-    """The style sheet, with the colours of both grounds."""
-    return templates().get_template("page.css").render(colours=COLOURS)
+    """The style sheet, with the colours of both grounds, and that of charts."""
+    return templates().get_template("page.css").render(colours=COLOURS) + layer_css()
 
 
 def script() -> str:
     """The script that draws the charts of a page."""
-    return templates().get_template("page.js").render()
+    return layer_script() + templates().get_template("page.js").render()
 
 
 @dataclass(frozen=True)
@@ -120,10 +132,9 @@ def _between(text: str, first: str, last: str) -> str:
     return text.partition(first)[2].partition(last)[0] if first in text and last in text else ""
 
 
-def _specs(charts: Sequence[Chart]) -> str:
-    names = {colour.light.lower(): name for name, colour in COLOURS.items()}
-    figures = {chart.key: chart.figure.to_plotly_json() for chart in charts}
-    content = {"names": names, "figures": figures, "config": CONFIG}
+def _specs(charts: Sequence[Chart], reports: Mapping[str, str]) -> str:
+    specs = {chart.key: chart.spec() for chart in charts}
+    content = {"names": NAMES, "charts": specs, "config": CONFIG, "reports": dict(reports)}
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -19,7 +19,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
 from tests.unit.synthetic import METRIC, Synthetic, sweep_frames, sweep_plan, write_run
 
-MAX_BYTES = 6_000_000
+MAX_BYTES = 3_000_000
 
 
 def checked(run: Synthetic) -> Manifest:
@@ -203,7 +203,7 @@ def test_charts_cannot_end_their_script(tmp_path: Path) -> None:
     specs = re.search(r'id="specs">(.*?)</script>', page, re.DOTALL)
     assert specs is not None
     assert "<" not in specs[1]
-    assert evil in json.dumps(json.loads(specs[1])["figures"])
+    assert evil in json.dumps(json.loads(specs[1])["charts"])
 
 
 def test_a_run_without_a_result_has_a_report_that_says_so(tmp_path: Path) -> None:

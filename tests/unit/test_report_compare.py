@@ -150,7 +150,7 @@ def test_any_number_of_groups_is_drawn_together(root: Path) -> None:
 
 
 def test_a_result_gives_its_charts_by_name(root: Path) -> None:
-    of_the_run = ["throughput", "latency_over_time", "latency", "errors", "warehouses"]
+    of_the_run = ["throughput", "latency_over_time", "latency_heat", "latency", "errors", "warehouses"]
     of_the_host = ["server_cpu", "server_disks", "server_network"]
     assert list(api.result("old-1").charts()) == [*of_the_run, *of_the_host]
 
@@ -180,7 +180,9 @@ def sweep(root: Path) -> SweepResult:
 
 def test_a_sweep_gives_its_charts_by_name(sweep: SweepResult) -> None:
     charts = sweep.charts()
-    assert list(charts) == ["effects", "configurations", "grid", "interactions", "parallel", "throughput", "latency"]
+    assert list(charts) == [
+        "effects", "configurations", "grid", "interactions", "parallel", "pareto", "pairs", "throughput", "latency"
+    ]  # fmt: skip
     page = sweep.report().read_text(encoding="utf-8")
     assert re.findall(r'id="chart-(\w+)"', page) == list(charts)
 

@@ -16,6 +16,7 @@ from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.widgets import Panel, PasswordField
 from hdbkit.widgets.parts.alert import Alert
+from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.workloads import workload
 
 _PATIENCE_S = 180.0
@@ -33,6 +34,11 @@ def text_of(panel: Panel) -> str:
     """All HTML that a panel shows now."""
     shown = (one.value for one in _below(panel.root) if isinstance(one, ipywidgets.HTML | Alert))
     return "\n".join(one for one in shown if not one.startswith("<style>"))
+
+
+def questions(charts: ChartBox) -> list[str]:
+    """The questions of the charts that a panel shows."""
+    return [chart.question for chart in charts.view.charts]
 
 
 def code_of(panel: Panel) -> str:

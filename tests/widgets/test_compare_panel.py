@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.charts.style import COLOURS
 from hdbkit.config import Load, SweepSpec
 from hdbkit.widgets import ComparePanel, Shared
-from hdbkit.widgets.parts.pictures import charts_html, svg
 from tests.unit.synthetic import with_result, write_queries, write_run, write_sweep
-from tests.widgets.conftest import text_of, until
+from tests.widgets.conftest import questions, text_of, until
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +67,12 @@ def test_two_groups_get_a_verdict_charts_and_what_differed(panel: ComparePanel) 
     base, new = panel.choice.sides or ([], [])
     assert hdbkit.compare(base, new).ratio.sentence[1:] in shown
     titles = ("Which is fastest?", "develop over time?", "How long did")
-    assert [title for title in titles if title not in shown] == []
+    asked = questions(panel.charts)
+    assert [title for title in titles if not any(title in one for one in asked)] == []
+    assert len(asked) == 3
     assert "load.duration_s" in shown
     panel.report.button.click()
     until(lambda: "the report is" in text_of(panel))
-    assert shown.count("<svg") == 2 * 3  # wide and narrow
 
 
 def test_settings_that_differ_are_listed(panel: ComparePanel) -> None:
@@ -89,7 +88,8 @@ def test_groups_over_virtual_users_are_lines_of_one_chart(panel: ComparePanel) -
         panel.choice.take_all.click()
     panel.choice.filter.value = ""
     panel.choice.runs.value = [one for _, one in panel.choice.runs.options if "compare" not in one]
-    assert "How does the throughput grow with virtual users?" in compared(panel)
+    compared(panel)
+    assert "How does the throughput grow with virtual users?" in questions(panel.charts)
 
 
 def test_one_group_has_charts_and_no_verdict(panel: ComparePanel) -> None:
@@ -98,7 +98,7 @@ def test_one_group_has_charts_and_no_verdict(panel: ComparePanel) -> None:
     shown = compared(panel)
     assert "nothing to compare it with" in shown
     assert "in 1 group<" in shown
-    assert "<svg" in panel.charts.value
+    assert questions(panel.charts)
 
 
 def test_a_sweep_shows_its_answer_and_every_chart(panel: ComparePanel) -> None:
@@ -106,7 +106,7 @@ def test_a_sweep_shows_its_answer_and_every_chart(panel: ComparePanel) -> None:
     shown = compared(panel)
     result = hdbkit.sweep_result(panel.sweep.value)
     assert result.answer in shown
-    assert [chart.question for chart in result.charts().values() if chart.question not in shown] == []
+    assert sorted(questions(panel.charts)) == sorted(chart.question for chart in result.charts().values())
 
 
 def test_runs_of_lists_have_the_ratio_and_the_time_of_each_operation(
@@ -120,7 +120,7 @@ def test_runs_of_lists_have_the_ratio_and_the_time_of_each_operation(
         panel.choice.by.value = "run_id"
         shown = compared(panel)
     asked = ("Which is fastest?", "Which queries became faster or slower?", "How long did each query take?")
-    assert sorted(map(shown.index, asked)) == [shown.index(one) for one in asked]
+    assert questions(panel.charts) == [*asked]
     assert "-50.0 %" in shown
     assert "The intervals of all operations hold together" not in shown
 
@@ -146,8 +146,8 @@ def test_the_call_that_is_shown_gives_what_is_shown(panel: ComparePanel) -> None
     exec(code, names)
     charts = names["charts"]
     assert isinstance(charts, dict)
-    shown = compared(panel)
-    assert [one.question for one in charts.values() if one.question not in shown] == []
+    compared(panel)
+    assert [one.question for one in charts.values() if one.question not in questions(panel.charts)] == []
 
 
 def test_the_list_is_read_anew_when_a_run_ended(measured: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,17 +158,3 @@ def test_the_list_is_read_anew_when_a_run_ended(measured: str, monkeypatch: pyte
     shared.finished += 1
     until(lambda: len(panel.choice.runs.options) == 8)
     panel.close()
-
-
-def test_a_drawing_takes_its_colours_from_the_theme_and_nothing_from_outside(panel: ComparePanel) -> None:
-    panel.mode.value = "A sweep"
-    charts = hdbkit.sweep_result(panel.sweep.value).charts()
-    known = {one.light for one in COLOURS.values()} | {"#ffffff"}
-    for chart in charts.values():
-        drawing = svg(chart)
-        bare = re.sub(r"var\(--[a-z0-9-]+, #[0-9a-f]{6}\)", "", drawing)
-        assert [one for one in re.findall(r"#[0-9a-f]{6}\b", bare) if one in known] == []
-        assert "http" not in re.sub(r"http://www\.w3\.org/[0-9a-z/]+", "", drawing)
-        assert len(drawing) < 200_000
-    ids = re.findall(r' id="([^"]+)"', charts_html(2 * list(charts.values())[:2]))
-    assert len(ids) == len(set(ids))

@@ -20,7 +20,7 @@ from hdbkit.widgets import RunsPanel
 from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_errors, write_run
-from tests.widgets.conftest import build_null, text_of, until
+from tests.widgets.conftest import build_null, questions, text_of, until
 from tests.widgets.test_run_table import values as sent_values
 
 
@@ -195,5 +195,5 @@ def test_report_and_table_come_to_the_browser_as_bytes(
 
 def test_settings_of_runs_are_the_axes_of_the_chart(panel: RunsPanel, two: list[str]) -> None:
     press(panel, "Settings and results")
-    until(lambda: panel.chart.value)
-    assert "Which values do the fastest runs have in common?" in panel.chart.value
+    until(lambda: questions(panel.chart))
+    assert questions(panel.chart) == ["Which values do the fastest runs have in common?"]

@@ -31,7 +31,7 @@ from hdbkit.widgets.parts.sweep_view import MAX_ROWS, grid_html, ranking_html
 from hdbkit.workloads import specification
 from hdbkit.workspace import DEFAULT
 from tests.unit.sweeps import RATE, synthetic_runs
-from tests.widgets.conftest import build_null, text_of, until
+from tests.widgets.conftest import build_null, questions, text_of, until
 
 SPEC = SweepSpec(
     name="speed",
@@ -298,7 +298,7 @@ def test_a_sweep_is_that_of_the_call_that_is_shown_and_is_watched_until_its_answ
     panel.stop.layout.observe(lambda change: said.append(f"stop: {change['new']}"), "display")
     panel.run.click()
     until(lambda: "Ranking over the finished runs" in text_of(panel))
-    until(lambda: "<svg" in panel.view.charts.value)
+    until(lambda: questions(panel.view.charts))
     result = panel.wait()
     planned = plan_checked(target, scope["spec"], None, "", DEFAULT).model_dump_json()
     assert comparable((result.folder.path / "plan.json").read_text()) == comparable(planned)

@@ -1,8 +1,6 @@
 (() => {
   "use strict";
-  const { names, figures, config: shared } = JSON.parse(document.getElementById("specs").textContent);
-  const config = { ...shared, displayModeBar: false, responsive: true };
-  const narrow = () => window.innerWidth < 560;
+  const { names, charts, config, reports } = JSON.parse(document.getElementById("specs").textContent);
 
   // plotly.js is text until something is drawn: the words and tables of the page do not wait for it.
   const plotly = () => {
@@ -14,26 +12,26 @@
     return window.Plotly;
   };
 
-  // Every colour of a figure is one of the page's; it is replaced by that colour's present value.
-  const recolour = (figure, light) => {
-    const style = getComputedStyle(document.documentElement);
-    const now = (hex) => {
-      const name = names[hex.toLowerCase()];
-      return name && !light ? style.getPropertyValue("--" + name).trim() : hex;
-    };
-    return JSON.parse(JSON.stringify(figure).replace(/#[0-9a-f]{6}\b/gi, now));
+  const style = getComputedStyle(document.documentElement);
+  // A click on the dot of a run opens its report; where that is not written yet, the command is shown that writes it.
+  const opened = (run, place) => {
+    if (reports[run]) return location.assign(reports[run]);
+    place.parentNode.querySelector(".opened")?.remove();
+    const words = document.createElement("p"), code = document.createElement("code");
+    Object.assign(words, { className: "opened", textContent: "The report of this run is not written yet: " });
+    words.setAttribute("role", "status");
+    code.textContent = `hdbkit report ${run}`;
+    words.append(code);
+    place.after(words);
   };
-
+  const layer = chartLayer({
+    names, config, plotly, opened,
+    colour: (name) => style.getPropertyValue("--" + name).trim(),
+  });
   const drawn = new Set();
   const draw = (key, light = false) => {
-    const { data, layout } = recolour(figures[key], light);
-    if (narrow()) {
-      layout.font.size = 11;
-      layout.margin.r = 8;
-      for (const axis of [layout.xaxis, layout.yaxis]) axis.title.font.size = 11;
-    }
     drawn.add(key);
-    plotly().react("chart-" + key, data, layout, config);
+    layer.draw(document.getElementById("chart-" + key), charts[key], light);
   };
 
   // A chart is drawn when it comes within a screen of what is seen, one a turn; the first one in any case. The others
@@ -58,17 +56,17 @@
   );
   const idle = window.requestIdleCallback || ((callback) => setTimeout(callback, 200));
   const drawRest = () => {
-    const key = Object.keys(figures).find((one) => !drawn.has(one));
+    const key = Object.keys(charts).find((one) => !drawn.has(one));
     if (key === undefined) return;
     if (drawn.size) draw(key);
     idle(drawRest);
   };
   requestAnimationFrame(() => {
-    want(Object.keys(figures)[0]);
+    want(Object.keys(charts)[0]);
     for (const plot of document.querySelectorAll(".plot")) near.observe(plot);
     idle(drawRest);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach((key) => draw(key)));
-  addEventListener("beforeprint", () => Object.keys(figures).forEach((key) => draw(key, true)));
+  addEventListener("beforeprint", () => Object.keys(charts).forEach((key) => draw(key, true)));
   addEventListener("afterprint", () => drawn.forEach((key) => draw(key)));
 })();

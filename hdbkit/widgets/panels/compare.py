@@ -12,18 +12,18 @@ from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.errors import InputError
 from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.compare_choice import RunsChoice
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.links import ReportLink
-from hdbkit.widgets.parts.pictures import charts_html
 from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.sweep_view import answer_html, ranking_html
 
 _RUNS, _SWEEP = "Groups of runs", "A sweep"
 _FIRST = "configurations"
 """The chart of a sweep that comes first."""
-_OF_SIDES = "ratios"
-"""The chart of a comparison that charts of groups do not have."""
+_OF_SIDES = ("changes", "ratios")
+"""The charts of a comparison that charts of groups do not have."""
 
 
 class ComparePanel(Panel):
@@ -40,14 +40,14 @@ class ComparePanel(Panel):
         )
         self.compare = button("Compare", self.guarded(self.start), style="primary")
         self.refresh = button("Refresh the list", self.guarded(self.load))
-        self.outcome, self.charts, self.report = ipywidgets.HTML(), ipywidgets.HTML(), ReportLink(self)
+        self.outcome, self.charts, self.report = ipywidgets.HTML(), ChartBox(self), ReportLink(self)
         self.body.children = [
             self.mode,
             self.choice.box,
             self.sweep,
             row(self.compare, self.refresh),
         ]
-        self.show_below(self.outcome, self.report.box, self.charts)
+        self.show_below(self.outcome, self.report.box, self.charts.box)
         self.mode.observe(self.guarded(self._show_mode), "value")
         self.sweep.observe(self.guarded(self._show_call), "value")
         self.shared.observe(self.guarded(lambda: self.in_background(self.load)), "finished")
@@ -96,8 +96,8 @@ class ComparePanel(Panel):
             card = comparison._repr_html_() if comparison else "<p>Only one group: nothing to compare it with.</p>"
             charts = api.overlay(groups, workspace=self.workspace)
             drawn = [*charts.values()]
-            if comparison is not None and len(comparison.by_operation):
-                drawn[1:1] = [chart for key, chart in comparison.charts().items() if key == _OF_SIDES]
+            if comparison is not None:
+                drawn[1:1] = [chart for key, chart in comparison.charts().items() if key in _OF_SIDES]
             self._show(card, drawn, comparison)
             return f"{many(sum(map(len, groups.values())), 'run')} in {many(len(groups), 'group')}"
 
@@ -119,7 +119,8 @@ class ComparePanel(Panel):
 
     def _show(self, card: str, charts: Iterable[Chart], of: api.Comparison | api.SweepResult | None) -> None:
         drawn = list(charts)
-        self.outcome.value, self.charts.value = card, charts_html(drawn)
+        self.outcome.value = card
+        self.charts.show(drawn)
         self.report.hide()
         if of is not None:
             self.report.show(of.report)

@@ -21,11 +21,11 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.report.tables import number
 from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.load_form import LoadForm
 from hdbkit.widgets.parts.phases import DefaultPhases
-from hdbkit.widgets.parts.pictures import charts_html
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
 from hdbkit.workloads import specification
@@ -65,7 +65,7 @@ class MaxRatePanel(Panel):
         self.search = button("Search", self.guarded(self.start), style="primary")
         self.stop = button("Stop", self.guarded(self._stop), hint="stop the present run and the search")
         self.stop.disabled = True
-        self.runs, self.outcome, self.charts = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
+        self.runs, self.outcome, self.charts = ipywidgets.HTML(), ipywidgets.HTML(), ChartBox(self)
         self.report = ReportLink(self)
         self.body.children = [
             self.choice.box,
@@ -73,7 +73,7 @@ class MaxRatePanel(Panel):
             self.form.widget,
             row(self.search, self.stop),
         ]
-        self.show_below(self.outcome, self.report.box, self.charts, self.runs)
+        self.show_below(self.outcome, self.report.box, self.charts.box, self.runs)
         self.result: api.MaxRate | None = None
         self._running: api.Running | None = None
         self._stopping = False
@@ -101,7 +101,8 @@ class MaxRatePanel(Panel):
         self._stopping, self._running, self._failure, self.result = False, None, None, None
         self._lines = []
         self.search.disabled, self.stop.disabled = True, False
-        self.runs.value = self.outcome.value = self.charts.value = ""
+        self.runs.value = self.outcome.value = ""
+        self.charts.show()
         self.report.hide()
         self.say("checking the target and its schema ...")
 
@@ -181,7 +182,8 @@ class MaxRatePanel(Panel):
 
     def _show(self, found: api.MaxRate) -> None:
         card, charts = f"<p><b>{html.escape(found.answer)}</b></p>", [*found.charts().values()]
-        self.outcome.value, self.charts.value = card, charts_html(charts)
+        self.outcome.value = card
+        self.charts.show(charts)
         self.report.show(found.report)
         self.keep(card, charts[0].image("png", title=True, dpi=110))
         self.result = found

@@ -18,9 +18,9 @@ from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.errors import InputError
 from hdbkit.results.folder import RunFolder
 from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import button, html_table, row
 from hdbkit.widgets.parts.links import FileLink
-from hdbkit.widgets.parts.pictures import charts_html
 from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.run_table import RunTable
 
@@ -53,7 +53,7 @@ class RunsPanel(Panel):
         self.text = ipywidgets.Text(placeholder="tags, or a note", layout=ipywidgets.Layout(width="220px"))
         self.report, self.csv = FileLink(), FileLink()
         self.about = ipywidgets.HTML().add_class("hdbkit-outcome")
-        self.chart = ipywidgets.HTML()
+        self.chart = ChartBox(self)
         self._make_question()
         self._lay_out()
         self.where.observe(self.guarded(self.refresh), "value")
@@ -92,7 +92,7 @@ class RunsPanel(Panel):
             ),
             self.question,
             self.about,
-            self.chart,
+            self.chart.box,
         ]  # fmt: skip
 
     # -- what is shown ------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class RunsPanel(Panel):
             chart = parallel_coordinates(
                 frame[[*axes, "metric_value"]], varied, common_metric({"runs": readable(folders)})
             )
-            self.chart.value = charts_html([chart])
+            self.chart.show([chart])
             self.say("")
 
         self.in_background(work)

@@ -18,9 +18,9 @@ import traitlets
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
+from hdbkit.in_notebook.background import alone, background
+from hdbkit.in_notebook.slot import Slot
 from hdbkit.widgets.parts.alert import Alert
-from hdbkit.widgets.parts.background import alone, background
-from hdbkit.widgets.parts.slot import Slot
 from hdbkit.widgets.parts.ticker import Action, Ticker, every
 from hdbkit.workspace import DEFAULT, Workspace
 

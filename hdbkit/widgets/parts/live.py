@@ -22,8 +22,8 @@ from hdbkit.charts.style import palette_css
 from hdbkit.config.load import client_slices
 from hdbkit.execution.list_progress import InLists
 from hdbkit.execution.live_schedule import ScheduleTick
+from hdbkit.in_notebook.background import alone
 from hdbkit.results.manifest import Manifest
-from hdbkit.widgets.parts.background import alone
 from hdbkit.widgets.parts.base import STATIC
 
 MAX_POINTS = 600

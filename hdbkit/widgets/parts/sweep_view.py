@@ -19,6 +19,7 @@ from hdbkit import api
 from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.wording import all_per_s, many, percent_within
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.setting_charts import CURVE
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.config.metric import Metric
 from hdbkit.config.quantities import duration_text
@@ -26,9 +27,9 @@ from hdbkit.errors import HdbkitError
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.widgets.parts.base import Panel
+from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import html_table
 from hdbkit.widgets.parts.links import ReportLink
-from hdbkit.widgets.parts.pictures import charts_html
 from hdbkit.widgets.parts.run_words import silence
 from hdbkit.workspace import Workspace
 
@@ -44,6 +45,9 @@ _END_CHARTS = (
     "interactions",
     "scaling",
     "parallel",
+    "pareto",
+    "pairs",
+    "counters",
     "slices",
     "ratios",
     "profile",
@@ -62,15 +66,19 @@ class SweepView:
         self._drawing = threading.Lock()
         self._seen = -1
         self.bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="auto", max_width="720px"))
-        self.outcome, self.ranking, self.charts, self.grid = (ipywidgets.HTML() for _ in range(4))
+        self.outcome, self.ranking, self.grid = (ipywidgets.HTML() for _ in range(3))
+        self.charts = ChartBox(panel)
         self.report = ReportLink(panel)
-        self.box = ipywidgets.VBox([self.bar, self.outcome, self.report.box, self.ranking, self.charts, self.grid])
+        self.box = ipywidgets.VBox(
+            [self.bar, self.outcome, self.report.box, self.ranking, self.charts.box, self.grid]
+        )
         self.box.layout.display = "none"
 
     def watch(self, running: api.RunningSweep, ended: Ended) -> None:
         """Show a sweep from now on; call ``ended`` at its end with its result and its error."""
-        for part in (self.outcome, self.ranking, self.charts, self.grid):
+        for part in (self.outcome, self.ranking, self.grid):
             part.value = ""
+        self.charts.show()
         self.report.hide()
         self.bar.value, self.bar.bar_style, self._seen = 0, "", -1
         self.box.layout.display = ""
@@ -111,7 +119,7 @@ class SweepView:
             there = result.verdicts.query("runs > 0")
             if len(there):
                 self.ranking.value = ranking_html(there, result.plan.metric)
-                self.charts.value = charts_html(_charts_so_far(result, there))
+                self.charts.show(_charts_so_far(result, there))
         finally:
             self._drawing.release()
 
@@ -135,13 +143,14 @@ class SweepView:
                 answer_html(result),
                 ranking_html(result.verdicts, result.plan.metric),
             )
-            self.charts.value = charts_html(_charts_at_the_end(result))
+            self.charts.show(_charts_at_the_end(result))
             self.report.show(result.report)
 
 
 def _charts_at_the_end(result: api.SweepResult) -> list[Chart]:
     drawn = result.charts()
-    return [drawn[key] for key in _END_CHARTS if key in drawn]
+    curves = [chart for key, chart in drawn.items() if key.startswith(CURVE)]
+    return [*(drawn[key] for key in _END_CHARTS if key in drawn), *curves]
 
 
 def _charts_so_far(result: api.SweepResult, verdicts: pd.DataFrame) -> list[Chart]:

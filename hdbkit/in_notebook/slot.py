@@ -1,11 +1,11 @@
 """A place in a notebook for a panel: plain HTML, which the browser fills while the kernel is alive.
 
 A notebook that keeps the id of a widget shows "model not found" once the kernel is gone. So a panel is displayed as
-HTML: an empty slot, which ``static/slot.js`` fills with the living panel, and a still, which shows wherever nothing
+HTML: an empty slot, which ``slot.js`` fills with the living panel, and a still, which shows wherever nothing
 fills the slot: in a notebook that is opened without its kernel, rendered elsewhere, or run without a browser.
 
 A new still reaches the notebook as an update of its display. A page that was loaded again no longer knows that
-display, because a notebook keeps no display ids; there ``static/slot.js`` writes the still to the notebook, and asks
+display, because a notebook keeps no display ids; there ``slot.js`` writes the still to the notebook, and asks
 for the newest one when it starts.
 """
 
@@ -22,25 +22,29 @@ import ipywidgets
 import traitlets
 from IPython.display import display
 
-from hdbkit.widgets.parts.background import alone
+from hdbkit.in_notebook.background import alone
 
-_STATIC = Path(__file__).parents[1] / "static"
+_STATIC = Path(__file__).parent
 
 
 class Slot(anywidget.AnyWidget):
-    """Fills every element of its class with a view of ``root``; ``words`` are the still until there is another."""
+    """Fills every element of its class with a view of ``root``; ``words`` are the still until there is another.
+
+    ``look`` is a further class of these elements, for style sheets.
+    """
 
     _esm: ClassVar[Any] = _STATIC / "slot.js"
     _css: ClassVar[Any] = _STATIC / "slot.css"
     root = traitlets.Instance(ipywidgets.Widget).tag(sync=True, **ipywidgets.widget_serialization)
     slot = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, root: ipywidgets.Widget, words: str = "") -> None:
+    def __init__(self, root: ipywidgets.Widget, words: str = "", look: str = "") -> None:
         super().__init__(root=root, slot=f"hdbkit-slot-{uuid.uuid4().hex}")
         self._words = words or "A panel of hdbkit: run the cell to activate it."
         self._still = f"<p>{html.escape(self._words)}</p>"
         self._png: bytes | None = None
         self._shown = False
+        self._look = look
         self.on_msg(self._asked)
 
     def show(self) -> None:
@@ -69,4 +73,4 @@ class Slot(anywidget.AnyWidget):
             bundle["image/png"] = base64.b64encode(self._png).decode()
             picture = f'<img alt="" style="max-width: 100%" src="data:image/png;base64,{bundle["image/png"]}">'
         still = f'<div class="hdbkit-still">{self._still}{picture}</div>'
-        return {**bundle, "text/html": f'<div class="{self.slot}"></div>{still}'}
+        return {**bundle, "text/html": f'<div class="{f"{self.slot} {self._look}".rstrip()}"></div>{still}'}

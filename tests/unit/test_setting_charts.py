@@ -1,0 +1,113 @@
+"""The figures behind the further charts of runs, sweeps and comparisons, on data whose answers are known."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdbkit.analysis.comparison.changes import changes
+from hdbkit.analysis.comparison.sides import Ratio
+from hdbkit.analysis.run.latency_bands import latency_bands
+from hdbkit.analysis.run.windows import Window
+from hdbkit.analysis.sweep.pareto import efficient
+from hdbkit.analysis.sweep.response import numeric, pairs_by_block, response_to
+from hdbkit.analysis.sweep.work_apart import work_course
+from hdbkit.charts.forest_chart import forest
+from hdbkit.charts.setting_charts import counters_of_two, paired, response_curve
+from hdbkit.results import columns
+from tests.unit.synthetic import METRIC, write_run, write_table
+
+
+def test_a_point_is_efficient_where_none_is_faster_at_the_same_latency() -> None:
+    found = efficient(pd.Series([100.0, 100.0, 120.0, 90.0]), pd.Series([1.0, 2.0, 3.0, 1.0]))
+    assert found == [True, False, True, False]
+
+
+def swept(noise: float = 0.0) -> pd.DataFrame:
+    """Three sizes in three blocks; each doubling brings 10 %, and blocks differ by a third."""
+    rows = [
+        {"configuration": at, "block": block, "run_id": f"{size}-{block}", "size": size, "virtual_users": 4}
+        | {"metric_value": 1000 * 1.1**at * (1 + block / 3) * (1 + noise * (-1) ** (at * block))}
+        for at, size in enumerate(("128MB", "256MB", "512MB"))
+        for block in range(3)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_blocks_are_no_noise_of_the_response_to_a_setting() -> None:
+    found = response_to(swept(), "size")
+    assert found["value"].tolist() == ["128MB", "256MB", "512MB"]
+    assert np.allclose(found["metric_value"] / found["metric_value"].shift(), [math.nan, 1.1, 1.1], equal_nan=True)
+    assert np.allclose(found["low"], found["high"])
+    noisy = response_to(swept(0.05), "size")
+    assert (noisy["high"] / noisy["low"] > 1.05).all()
+    assert (noisy["high"] / noisy["low"] < 1.6).all()
+    chart = response_curve(noisy, "size", 4, METRIC)
+    assert chart.question == "How does NOPM respond to size?"
+    assert list(chart.figure.data[-1].x) == [2.0**power for power in (27, 28, 29)]
+
+
+def test_only_three_numbers_or_sizes_make_a_curve() -> None:
+    assert numeric(pd.Series(["1", "2"])) is None
+    assert numeric(pd.Series(["on", "off", "remote"])) is None
+    assert numeric(pd.Series(["64kB", "1MB", "8MB"])) is not None
+
+
+def test_each_block_judges_a_configuration() -> None:
+    runs = swept()
+    runs.loc[(runs["block"] == 1) & (runs["configuration"] == 2), "metric_value"] = 1.0
+    pairs = pairs_by_block(runs, 0, 2, METRIC)
+    assert pairs["better"].tolist() == [True, False, True]
+    assert pairs["change"].round(2).tolist() == [0.21, -1.0, 0.21]
+    chart = paired(pairs, "size=512MB", 4, METRIC)
+    assert "better in 2 of 3 blocks" in chart.alternative
+    assert [line.customdata for line in chart.figure.data] == [(f"128MB-{i}", f"512MB-{i}") for i in range(3)]
+
+
+def test_the_bands_of_a_run_hold_each_of_its_operations(tmp_path: Path) -> None:
+    made = write_run(tmp_path / "run", duration_s=5)
+    window = Window(0, 5_000_000)
+    found = latency_bands(made.folder, window, 0)
+    ends_us = made.rows["t_start_us"] + made.rows["latency_us"]
+    done = made.rows[(made.rows["operation"] == 0) & (made.rows["outcome"] != 2) & ends_us.between(0, 4_999_999)]
+    assert found["n"].sum() == len(done)
+    assert np.allclose(found.groupby("second")["share"].sum(), 1)
+    assert (found["low_ms"].min() * 1000 <= done["latency_us"].min()) and found["second"].max() == 4
+
+
+def test_the_work_of_two_servers_is_drawn_with_their_checkpoints(tmp_path: Path) -> None:
+    two = {}
+    for name, rate in (("baseline", 100.0), ("other", 300.0)):
+        made = write_run(tmp_path / name, duration_s=5)
+        rows = [
+            {"t_sent_us": s * 1_000_000, "t_returned_us": s * 1_000_000, "edge": "", "name": counter, "value": value}
+            for s in range(6)
+            for counter, value in (("wal_bytes", rate * s), ("checkpoints", float(s > 3)))
+        ]
+        write_table(made.folder.table("counters"), pd.DataFrame(rows), columns.COUNTERS)
+        two[name] = (made.folder, made.manifest)
+    assert work_course(two["other"][0], "log written (bytes)")["per_s"].tolist() == [300.0] * 5
+    chart = counters_of_two(two, "log written (bytes)")
+    assert chart is not None
+    assert "baseline: on average 100 per second, 1 checkpoint" in chart.alternative
+    assert sum(shape.type == "line" for shape in chart.figure.layout.shapes) == 2
+    assert counters_of_two(two, "deadlocks") is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "judged"), [(1.1, 1.3, "better"), (0.9, 1.3, "not shown"), (0.7, 0.9, "worse")]
+)
+def test_a_change_is_judged_by_its_interval_and_direction(low: float, high: float, judged: str) -> None:
+    rows = {"new_order p95_us": (0.5, 0.4, 0.6), "payment p99_us": (0.5, math.nan, math.nan), "engine_tpm": (1, 1, 1)}
+    figures = pd.DataFrame.from_dict(
+        {name: (1.0, change, change - 1, lower - 1, upper - 1) for name, (change, lower, upper) in rows.items()},
+        orient="index", columns=["base", "new", "change", "low", "high"],
+    )  # fmt: skip
+    found = changes(figures, Ratio((low + high) / 2, low, high, "", ""), METRIC)
+    assert found["figure"].tolist() == ["NOPM", "new_order p95"]
+    assert found["judged"].tolist() == [judged, "better"]
+    assert len(forest(found, 0.02).table) == 2
