@@ -72,5 +72,6 @@ class Slot(anywidget.AnyWidget):
         if self._png is not None:
             bundle["image/png"] = base64.b64encode(self._png).decode()
             picture = f'<img alt="" style="max-width: 100%" src="data:image/png;base64,{bundle["image/png"]}">'
-        still = f'<div class="hdbkit-still">{self._still}{picture}</div>'
+        kept = f"{self._still}{picture}"
+        still = f'<div class="hdbkit-still">{kept}</div>' if kept else ""
         return {**bundle, "text/html": f'<div class="{f"{self.slot} {self._look}".rstrip()}"></div>{still}'}

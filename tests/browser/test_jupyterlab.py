@@ -106,17 +106,27 @@ def test_a_chart_has_its_words_no_button_to_another_host_and_the_theme_of_the_pa
     desk.open("chart.ipynb")
     desk.run_all()
     page = desk.page
-    page.locator(".hdbkit-words", has_text="Highest").wait_for()
-    chart = page.locator(".jp-RenderedPlotly")
-    chart.locator(".modebar-btn").first.wait_for(state="attached")
-    buttons = chart.locator(".modebar-btn").evaluate_all("all => all.map(one => one.dataset.title + one.href)")
+    living = page.locator(".hdbkit-chart-place .hdbkit-chart")
+    living.locator(".js-line").first.wait_for(state="attached")
+    assert living.locator("p").inner_text().startswith("Highest")
+    kept = page.locator(".jp-RenderedPlotly")
+    kept.locator(".modebar-btn").first.wait_for(state="attached")
+    assert not kept.is_visible()
+    buttons = kept.locator(".modebar-btn").evaluate_all("all => all.map(one => one.dataset.title + one.href)")
     assert buttons
     assert not [one for one in buttons if "Share" in one or "http" in one]
-    for theme, light, look in (("Dark", "false", "invert(0.933) hue-rotate(180deg)"), ("Light", "true", "none")):
+    line = "getComputedStyle(document.querySelector('.hdbkit-chart .js-line')).stroke"
+    for theme, light, look, ink in (
+        ("Dark", "false", "invert(0.933) hue-rotate(180deg)", "rgb(90, 180, 240)"),
+        ("Light", "true", "none", "rgb(0, 105, 168)"),
+    ):
         desk.command("apputils:change-theme", theme=f"JupyterLab {theme}")
         page.wait_for_selector(f"[data-jp-theme-light={light}]", state="attached")
-        assert chart.evaluate("chart => getComputedStyle(chart).filter") == look
+        page.wait_for_function(f"ink => {line} === ink", arg=ink, polling=POLLING_MS)
+        assert kept.evaluate("chart => getComputedStyle(chart).filter") == look
     assert desk.said == []
+    desk.lab.end_kernels()
+    kept.wait_for()
 
 
 @pytest.mark.browser

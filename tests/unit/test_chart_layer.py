@@ -48,7 +48,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(chromium: Any, report: Path) -> Any:
-    context = chromium.new_context(viewport={"width": 1000, "height": 1400}, offline=True, accept_downloads=True)
+    context = chromium.new_context(viewport={"width": 1000, "height": 1900}, offline=True, bypass_csp=True)
     context.set_default_timeout(PATIENCE_MS)
     made = context.new_page()
     errors: list[str] = []

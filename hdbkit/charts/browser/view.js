@@ -30,7 +30,14 @@ export default {
       return [made, place];
     }
 
-    // Only charts in sight are drawn at once: a sweep has ten.
+    // Charts in sight are drawn at once, the others while the browser is idle: a sweep has ten.
+    const idle = window.requestIdleCallback ?? ((callback) => setTimeout(callback, 200));
+    function drawRest() {
+      const next = frames.find(([place]) => place.isConnected && !layer.isDrawn(place));
+      if (!next) return;
+      near.unobserve(next[0]);
+      layer.draw(...next).then(() => idle(drawRest));
+    }
     const near = new IntersectionObserver((seen) => {
       for (const { target, isIntersecting } of seen) {
         if (!isIntersecting) continue;
@@ -53,6 +60,7 @@ export default {
         return made;
       }));
       for (const [place] of frames) near.observe(place);
+      idle(drawRest);
     }
 
     const themed = new MutationObserver(() => layer?.redraw());
