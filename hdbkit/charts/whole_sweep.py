@@ -51,7 +51,7 @@ def whole_sweep(
     varied = [name for name in [*settings, "virtual_users"] if measured[name].nunique() > 1]
     if len(varied) > 1:
         charts.append(parallel_coordinates(measured, varied, metric))
-    if len(measured):
+    if len(measured) and not sliced(runs):  # the runs of slices have all configurations in them
         charts += setting_charts(measured, verdicts, settings, metric, finished)
     if finished:
         manifests = [manifest for _, manifest in finished]

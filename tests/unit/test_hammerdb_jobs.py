@@ -95,7 +95,7 @@ def test_lists_comparisons_and_the_history_show_imported_runs(tmp_path: Path) ->
     assert found.ratio.verdict == "slower"
     assert any("measured by" in one for one in found.warnings)
     assert found.report().is_file()
-    assert [chart.key for chart in found.charts().values()] == ["users"]
+    assert [chart.key for chart in found.charts().values()] == ["users", "changes"]
     profile = api.Profile("hammerdb-1000", work)
     assert profile.by_users["runs"].tolist() == [8]
 

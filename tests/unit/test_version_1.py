@@ -72,7 +72,8 @@ def test_its_checks_recomputed_are_those_it_kept(old: RunFolder, manifest: Manif
 
 
 def test_its_charts_and_its_report_are_drawn(old: RunFolder, manifest: Manifest) -> None:
-    assert [chart.key for chart in run_charts(old, manifest)][:3] == ["throughput", "latency_over_time", "latency"]
+    keys = [chart.key for chart in run_charts(old, manifest)]
+    assert keys[:4] == ["throughput", "latency_over_time", "latency_heat", "latency"]
     page = run_report(old).read_text(encoding="utf-8")
     assert "5,022 NOPM" in page
     assert 'id="chart-throughput"' in page
