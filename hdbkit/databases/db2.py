@@ -47,6 +47,7 @@ from hdbkit.databases._db2_connect import (
 )
 from hdbkit.databases._dbapi import Bound, DbapiDatabase, DbapiSession
 from hdbkit.databases._dbapi_statements import Piece
+from hdbkit.databases._procedure_answer import ProcedureAnswer, plain_rows
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.readings import Encryption, Timeout
@@ -81,22 +82,6 @@ class Found(NamedTuple):
     """Whether who reads a row that an open transaction changed sees the version before."""
 
 
-class _Answer(NamedTuple):
-    """The results of a procedure, each with whether it has lines, its number of columns, and its rows."""
-
-    results: tuple[tuple[bool, int, Any], ...]
-
-    def row(self) -> Row:
-        """The one row of the answer: values, then for each column of lines a tuple."""
-        values: list[Any] = []
-        for has_lines, width, rows in self.results:
-            if has_lines:
-                values += [tuple(column) for column in zip(*rows, strict=True)][1:] or [()] * (width - 1)
-            else:
-                values += rows[0]
-        return tuple(values)
-
-
 class Db2Session(DbapiSession):
     """A connection, whose transactions the driver begins."""
 
@@ -113,7 +98,7 @@ class Db2Session(DbapiSession):
 
     def rows(self, raw: Any) -> list[Row]:
         """The rows as tuples of plain values."""
-        return [row.row() if isinstance(row, _Answer) else tuple(row) for row in raw]
+        return plain_rows(raw)
 
     def _sent(self, bound: Bound) -> Any:
         """Send the commands of a call; return the rows of the last result, or the answer of a procedure."""
@@ -124,7 +109,7 @@ class Db2Session(DbapiSession):
                 rows = results[-1][2]
                 if len(results) > 1 or results[0][0]:
                     answers = all(has_lines or found for has_lines, _, found in results)
-                    rows = [_Answer(tuple(results))] if answers else []
+                    rows = [ProcedureAnswer(tuple(results))] if answers else []
         return rows
 
     def _results(self, statement: str, cursor: Any) -> list[tuple[bool, int, Any]]:

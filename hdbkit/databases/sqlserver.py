@@ -35,6 +35,7 @@ from hdbkit.contracts import (
 from hdbkit.databases._access import CONNECT_TIMEOUT, connect_timeout_s
 from hdbkit.databases._dbapi import Bound, DbapiDatabase, DbapiSession, class_of, fields_of
 from hdbkit.databases._dbapi_statements import Piece, piece
+from hdbkit.databases._procedure_answer import ProcedureAnswer, plain_rows
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module
 from hdbkit.databases._sql_schema import SqlSchema
 from hdbkit.databases._sqlserver_connect import (
@@ -105,22 +106,6 @@ class Found(NamedTuple):
     """What the product and the database have besides what every server has."""
 
 
-class _Answer(NamedTuple):
-    """The results of a procedure, each with whether it has lines, its number of columns, and its rows."""
-
-    results: tuple[tuple[bool, int, Any], ...]
-
-    def row(self) -> Row:
-        """The one row of the answer: values, then for each column of lines a tuple."""
-        values: list[Any] = []
-        for has_lines, width, rows in self.results:
-            if has_lines:
-                values += [tuple(column) for column in zip(*rows, strict=True)][1:] or [()] * (width - 1)
-            else:
-                values += rows[0]
-        return tuple(values)
-
-
 class SqlServerSession(DbapiSession):
     """A connection, which commits each statement outside of a transaction."""
 
@@ -144,7 +129,7 @@ class SqlServerSession(DbapiSession):
 
     def rows(self, raw: Any) -> list[Row]:
         """The rows as tuples of plain values."""
-        return [row.row() if isinstance(row, _Answer) else tuple(row) for row in raw]
+        return plain_rows(raw)
 
     def _sent(self, bound: Bound) -> Any:
         """Send the commands of a call; return the rows of the last result, or the answer of a procedure."""
@@ -161,7 +146,7 @@ class SqlServerSession(DbapiSession):
         has_lines, _, rows = results[-1]
         if not has_lines:
             return rows
-        return [_Answer(tuple(results))] if all(one[0] or one[2] for one in results) else []
+        return [ProcedureAnswer(tuple(results))] if all(one[0] or one[2] for one in results) else []
 
     def _insert_each(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
         """In one command, as a JSON text: drivers send many parameters slowly, or ask the server for their types."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -123,8 +124,20 @@ def read_content(path: Path) -> Content | None:
     head, main = _between(text, "<header>", "</header>"), _between(text, "<main>", "</main>")
     if not head:
         return None
-    charts = _between(text, _SPECS, "</script>")
+    charts = _elsewhere(_between(text, _SPECS, "</script>"))
     return Content(Markup(head + main), Markup(charts))  # noqa: S704 (escaped when it was written)
+
+
+def _elsewhere(specs: str) -> str:
+    """The charts of a page for another one, where its links to reports lead nowhere; empty if there are none.
+
+    Pages of earlier versions keep their charts in another form, which is not drawn.
+    """
+    try:
+        content = json.loads(specs)
+    except ValueError:
+        return ""
+    return _embedded(content | {"reports": None}) if isinstance(content, dict) and "charts" in content else ""
 
 
 def _between(text: str, first: str, last: str) -> str:
@@ -134,7 +147,11 @@ def _between(text: str, first: str, last: str) -> str:
 
 def _specs(charts: Sequence[Chart], reports: Mapping[str, str]) -> str:
     specs = {chart.key: chart.spec() for chart in charts}
-    content = {"names": NAMES, "charts": specs, "config": CONFIG, "reports": dict(reports)}
+    return _embedded({"names": NAMES, "charts": specs, "config": CONFIG, "reports": dict(reports)})
+
+
+def _embedded(content: dict[str, Any]) -> str:
+    """Content as JSON that ends no element of the page."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

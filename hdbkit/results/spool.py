@@ -13,7 +13,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -92,26 +92,21 @@ class SpoolReader:
         self._size, self._offset = self._type.itemsize, HEADER_BYTES
 
     def skip_before(self, end_ns: int) -> None:
-        """Skip records that ended before ``end_ns``, by binary search; records are ordered by end time."""
-        low, high = 0, (os.fstat(self._fd).st_size - HEADER_BYTES) // self._size
-        while low < high:
-            middle = (low + high) // 2
-            content = os.pread(self._fd, self._size, HEADER_BYTES + middle * self._size)
-            record = np.frombuffer(content, self._type)[0]
-            if record["valid"] == VALID and record["end_ns"] < end_ns:
-                low = middle + 1
-            else:
-                high = middle
-        self._offset = HEADER_BYTES + low * self._size
+        """Skip records that ended before ``end_ns``; records are ordered by end time."""
+        self._offset = self._end_of(lambda record: record["valid"] == VALID and record["end_ns"] < end_ns)
 
     @property
     def used_bytes(self) -> int:
-        """The size of header and records, by binary search; what follows is reserved and empty."""
+        """The size of header and records; what follows is reserved and empty."""
+        return self._end_of(lambda record: record["valid"] == VALID)
+
+    def _end_of(self, belongs: Callable[[Any], bool]) -> int:
+        """Where the records end that belong, which are the first ones, in bytes; by binary search."""
         low, high = 0, (os.fstat(self._fd).st_size - HEADER_BYTES) // self._size
         while low < high:
             middle = (low + high) // 2
             content = os.pread(self._fd, self._size, HEADER_BYTES + middle * self._size)
-            if np.frombuffer(content, self._type)[0]["valid"] == VALID:
+            if belongs(np.frombuffer(content, self._type)[0]):
                 low = middle + 1
             else:
                 high = middle

@@ -202,6 +202,21 @@ def test_only_a_report_of_the_results_folder_is_shown(
     assert page.read_content(tmp_path / "nothing.html") is None
 
 
+@pytest.mark.parametrize(("kept", "shown"), [("charts", True), ("figures", False)])
+def test_charts_of_a_stored_report_open_no_other_report_and_an_older_form_is_not_drawn(
+    kept: str, shown: bool, tmp_path: Path
+) -> None:
+    specs = json.dumps({kept: {"a": {}}, "reports": {"a-run": "../a-run/report.html"}})
+    stored = tmp_path / "report.html"
+    script = f'<script type="application/json" id="specs">{specs}</script>'
+    stored.write_text(f"<header>a</header><main></main>{script}", encoding="utf-8")
+    content = page.read_content(stored)
+    assert content is not None
+    assert bool(content.charts) == shown
+    if shown:
+        assert json.loads(content.charts) == {"charts": {"a": {}}, "reports": None}
+
+
 def test_a_session_is_no_longer_valid_after_the_token_changed_hands(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path)
     held = Sessions(tokens, secure=False)

@@ -11,8 +11,9 @@ from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SERVER, Capability, Table
 from hdbkit.databases import database
 from hdbkit.databases._dbapi_statements import Piece
+from hdbkit.databases._procedure_answer import ProcedureAnswer
 from hdbkit.databases._sqlserver_connect import chosen_driver, connection_string
-from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _Answer, _level
+from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _level
 from hdbkit.errors import ErrorClass, InputError
 from hdbkit.sql import statements
 
@@ -99,8 +100,13 @@ def test_the_class_of_an_error_is_that_of_its_number(
 def test_a_procedure_answers_with_values_and_lines() -> None:
     """Also without a line."""
     heading = (False, 2, [(3001, "ABLE")])
-    assert _Answer((heading, (True, 3, [(1, "a", 10), (2, "b", 20)]))).row() == (3001, "ABLE", ("a", "b"), (10, 20))
-    assert _Answer(((True, 3, []),)).row() == ((), ())
+    assert ProcedureAnswer((heading, (True, 3, [(1, "a", 10), (2, "b", 20)]))).row() == (
+        3001,
+        "ABLE",
+        ("a", "b"),
+        (10, 20),
+    )
+    assert ProcedureAnswer(((True, 3, []),)).row() == ((), ())
 
 
 @pytest.mark.parametrize("dialect", ["sqlserver_microsoft", "sqlserver_babelfish"])

@@ -14,6 +14,7 @@
 
   const style = getComputedStyle(document.documentElement);
   // A click on the dot of a run opens its report; where that is not written yet, the command is shown that writes it.
+  // Without `reports` the page is shown elsewhere, and nothing is opened.
   const opened = (run, place) => {
     if (reports[run]) return location.assign(reports[run]);
     place.parentNode.querySelector(".opened")?.remove();
@@ -25,7 +26,7 @@
     place.after(words);
   };
   const layer = chartLayer({
-    names, config, plotly, opened,
+    names, config, plotly, opened: reports && opened,
     colour: (name) => style.getPropertyValue("--" + name).trim(),
   });
   const drawn = new Set();
