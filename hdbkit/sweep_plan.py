@@ -106,7 +106,7 @@ class SweepPlan(ConfigModel):
     @property
     def estimated_s(self) -> float | None:
         """Estimated duration of the sweep, in seconds; None where runs have no window of time."""
-        if workload(self.spec.workload or WorkloadSpec()).one_by_one:
+        if workload(self.spec.workload or WorkloadSpec()).listed(self.spec.load):
             return None
         max_s = [self._load(one).max_duration_s for one in self.configurations]
         runs_s = sum(max_s[planned.configuration] for planned in self.runs)

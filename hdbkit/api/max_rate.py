@@ -209,7 +209,7 @@ def find_max(
         raise InputError(f"give {MIN_BLOCKS} blocks or more, not {blocks}")
     at, spec = place.target(target), specification(workload)
     base = workload_of(spec).load(load or default_load(at))
-    if workload_of(spec).one_by_one:
+    if workload_of(spec).listed(base):
         raise InputError(f"users of {workload_of(spec).title} execute a list, at no rate; use another workload")
     for option in ("steps", "keying_and_thinking"):
         if getattr(base, option):

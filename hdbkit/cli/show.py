@@ -22,6 +22,7 @@ from hdbkit.config import SweepSpec, WorkloadSpec
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.sweep_plan import SweepPlan
+from hdbkit.sweep_runner.slicing import unsuitable
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
@@ -305,7 +306,8 @@ def plan(planned: SweepPlan, power: PlannedPower | None) -> None:
             console.print(
                 "a run ends early once its configuration is certain to stay far below the three best so far"
             )
-    if spec.settings and spec.compare_by is not CompareBy.RUNS and not planned.slices:
+    by_runs = spec.compare_by is CompareBy.RUNS or unsuitable(spec, len(planned.configurations))
+    if spec.settings and not by_runs and not planned.slices:
         console.print(f"[dim]{_PERHAPS_SLICES}[/]")
     for line in _ends(spec):
         console.print(line)

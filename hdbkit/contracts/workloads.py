@@ -180,9 +180,6 @@ class Workload(Protocol):
     """Columns that it adds to each record: name and NumPy type, such as ``{"key": "u4"}``."""
     detail_charts: tuple[DetailChart, ...]
     """Charts over its detail columns, in addition to those of every run."""
-    one_by_one: bool
-    """Whether users execute a list of operations few times each, so that results show every execution, and times
-    instead of quantiles and rates."""
     tables: Mapping[str, Table]
     """The tables that a build creates and loads, in this order; empty if hdbkit does not build them."""
     routines: tuple[str, ...]
@@ -218,7 +215,8 @@ class Workload(Protocol):
     def listed(self, load: Load) -> Sequence[tuple[tuple[str, ...], int]]:
         """The list of operations of each virtual user in order, and how often it executes that.
 
-        Empty unless the workload is ``one_by_one``.
+        Empty where operations are drawn. Where users have lists, an operation is executed few times, so results show
+        every execution, and times instead of quantiles and rates.
         """
         ...
 

@@ -98,7 +98,6 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         scale=kind.scale,
         size=plan.workload.size,
         detail_charts=list(kind.detail_charts),
-        one_by_one=kind.one_by_one,
         lists=[(list(names), times) for names, times in kind.listed(load)],
         phases=[Phase(name=phase.name, measured=phase.measured) for phase in kind.phases(load)],
         command=plan.command,

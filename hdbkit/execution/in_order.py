@@ -31,7 +31,7 @@ def served_in_order(engine: Database, plan: RunPlan) -> str:
     in_order = f"the {whose} of a client process are served in order, because "
     if Capability.OVERLAPS not in engine.capabilities:
         return f"{in_order}the driver of {engine.title} waits for each answer"
-    if work.one_by_one:
+    if work.listed(load):
         return ""
     in_one_step, drawn = _in_one_step(engine, plan)
     if in_one_step == drawn:

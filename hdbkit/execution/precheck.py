@@ -107,13 +107,13 @@ def _settled(plan: RunPlan, engine: Database) -> RunPlan:
 
 def _check_schedule(plan: RunPlan) -> None:
     work = workload(plan.workload)
-    if (plan.load.is_open or plan.load.steps) and work.one_by_one:
+    if (plan.load.is_open or plan.load.steps) and work.listed(plan.load):
         raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}; omit rate and steps")
     for option, given in (
         ("sessions_per_user", plan.load.sessions_per_user > 1),
         ("connect_per_operation", plan.load.connect_per_operation),
     ):
-        if given and work.one_by_one:
+        if given and work.listed(plan.load):
             raise InputError(f"users of {work.title} execute a list of {plural(work.noun)}; omit {option}")
     if plan.load.keying_and_thinking and not work.waits:
         raise InputError(f"no {work.noun} of {work.title} has a keying or thinking time; omit keying_and_thinking")

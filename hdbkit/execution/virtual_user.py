@@ -46,7 +46,7 @@ def session_options(plan: RunPlan) -> SessionOptions:
         load.lock_timeout_ms,
         parallel_workers=load.parallel_workers,
         pooling=plan.pooling,
-        reuses_plans=not (workload(plan.workload).one_by_one or load.connect_per_operation),
+        reuses_plans=not (workload(plan.workload).listed(load) or load.connect_per_operation),
     )
 
 

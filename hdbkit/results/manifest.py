@@ -313,7 +313,6 @@ class Manifest(BaseModel):
     scale: str = Field(default="", description="the size of the schema: 100 branches")
     size: float | None = Field(default=None, description="the scale as a number, where the workload has one")
     detail_charts: list[DetailChart] = Field(default_factory=list)
-    one_by_one: bool = Field(default=False, description="results show every execution instead of quantiles and rates")
     lists: list[tuple[list[str], int]] = Field(
         default_factory=list,
         description="of each virtual user its list of operations and how often it executes that; empty: drawn",
@@ -361,6 +360,11 @@ class Manifest(BaseModel):
     def headline(self) -> str:
         """The operation whose latency is shown first: the first one of the metric."""
         return next(iter(self.of_metric), "")
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether the users execute lists: results show every execution instead of quantiles and rates."""
+        return bool(self.lists)
 
     @property
     def is_open(self) -> bool:

@@ -48,7 +48,7 @@ def slices_for(plan: SweepPlan, control: ServerControl) -> Slices | None:
         ConfigErrors: slices were asked for, and are not possible.
     """
     spec, asked = plan.spec, plan.spec.compare_by is CompareBy.SLICES
-    problems = _unsuitable(spec, len(plan.configurations))
+    problems = unsuitable(spec, len(plan.configurations))
     runs_possible = plan.target.may_change_settings
     if spec.compare_by is CompareBy.RUNS or (
         not asked and (problems or (runs_possible and _too_short(plan, in_session=True)))
@@ -83,7 +83,7 @@ def _slice_s(plan: SweepPlan, in_session: bool) -> float:
     return min(max(fitting_s, shortest_s), longest_s)
 
 
-def _unsuitable(spec: SweepSpec, configurations: int) -> list[Problem]:
+def unsuitable(spec: SweepSpec, configurations: int) -> list[Problem]:
     """Why a sweep cannot be one by slices, from its specification alone."""
     reasons = {
         "factors": (bool(spec.factors), "an option of the load or the schema cannot change within a run"),

@@ -24,7 +24,6 @@ class BaseWorkload(Generic[SpecT]):
     waits: Mapping[str, Waits] = MappingProxyType({})
     serial: Serial | None = None
     detail_charts: tuple[DetailChart, ...] = ()
-    one_by_one = False
     routines: tuple[str, ...] = ()
     instead: Mapping[Capability, str] = MappingProxyType({})
     grows = False

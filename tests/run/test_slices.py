@@ -73,8 +73,8 @@ def test_slices_that_are_not_possible_are_refused_with_the_reason(
 
 def test_a_run_that_ends_with_its_last_operation_has_no_slices() -> None:
     spec = SPEC.with_(workload=TprocHSpec(), load=Load(duration_s=300))
-    assert ["slices need a window of a known length" in one.what for one in slicing._unsuitable(spec, 2)] == [True]
-    assert not slicing._unsuitable(SPEC.with_(workload=WorkloadSpec()), 2)
+    assert ["slices need a window of a known length" in one.what for one in slicing.unsuitable(spec, 2)] == [True]
+    assert not slicing.unsuitable(SPEC.with_(workload=WorkloadSpec()), 2)
 
 
 def test_a_window_that_is_too_short_is_named_where_runs_are_not_permitted(null_target: NullTarget) -> None:

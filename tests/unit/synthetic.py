@@ -297,7 +297,6 @@ def write_run(
         noun=noun or work.noun,
         scale=work.scale,
         detail_charts=list(work.detail_charts),
-        one_by_one=work.one_by_one,
         lists=[(list(listed), times) for listed, times in work.listed(plan.load)],
         command=f"hdbkit run nulldb://db1/bench --users {users}",
         software={"hdbkit": "0.1.0", "python": "3.11"},

@@ -148,7 +148,7 @@ def test_failed_transactions_are_found_by_class(write: Write) -> None:
 def test_operations_one_by_one_fail_each_for_its_reason(write: Write) -> None:
     run = write(failed=0.001)
     write_errors(run.folder, "no space left on device.")
-    one_by_one = replace(run, manifest=run.manifest.model_copy(update={"one_by_one": True}))
+    one_by_one = replace(run, manifest=run.manifest.model_copy(update={"lists": [(["new_order"], 1)]}))
     names = {check.name for check in check_run(one_by_one.folder, one_by_one.manifest)}
     assert not names & {"steady state", "Little's law"}, "lists end when they end"
     assert line(one_by_one, "no transaction failed").detail.endswith(

@@ -20,7 +20,7 @@ METRIC = Metric(name="mean", title="mean of times", unit="s", measure=Measure.GE
 def manifest(lists: list[tuple[list[str], int]], **load: int) -> Manifest:
     return Manifest(
         run_id="a-run", notice="", status=Status.MEASURING, plan={"load": Load(**load).model_dump()},
-        operations=["a", "b"], metric=METRIC, noun="query", one_by_one=True, lists=lists,
+        operations=["a", "b"], metric=METRIC, noun="query", lists=lists,
     )  # fmt: skip
 
 

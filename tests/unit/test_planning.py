@@ -121,6 +121,9 @@ def test_the_plan_on_the_command_line_has_the_power_and_its_chart(command: Hdbki
     words = ("plan", "nulldb:///lab", str(tmp_path / "sweep.yaml"))
     said = command(*words, "--chart", str(tmp_path / "power.svg"))
     assert "with a probability of 80 %" in said.out
+    assert "each run has all configurations in turn" in said.out
+    lists = command(*words, "--workload", "tproc_h").out
+    assert "TPROC-H" in lists and "in turn" not in lists, "its runs have no slices"
     assert "Which effect does the sweep find?" in (tmp_path / "power.svg").read_text() or said.code == 0
     power = json.loads(command(*words, "--json").out)["power"]
     assert (power["blocks"], power["noise"], len(power["effects"])) == (3, None, 3)

@@ -89,7 +89,8 @@ def test_a_window_among_full_page_images_is_a_warning_and_one_behind_them_is_not
     assert "0.3 per transaction at its start, 0.02 at its end" in run_warnings(among)[FULL_PAGES]
     assert run_warnings(manifest(result={"full_pages": {"first": 0.3, "last": 0.25}})) == {}
     assert run_warnings(manifest(result={"full_pages": {"first": 0.03, "last": 0.0}})) == {}
-    assert run_warnings(among.model_copy(update={"one_by_one": True})) == {}, "a list has no ramp-up to extend"
+    lists = among.model_copy(update={"lists": [(["new_order"], 1)]})
+    assert run_warnings(lists) == {}, "a list has no ramp-up to extend"
 
 
 def test_data_that_are_larger_than_the_cache_or_the_memory_are_reported() -> None:

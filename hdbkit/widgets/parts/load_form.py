@@ -46,7 +46,8 @@ class LoadForm:
         self.form = ModelForm(typed)
         self.fields: dict[str, Any] = self.form.inputs
         self.mix = MixSliders(self._workload.mix(self._planned(load)), self._workload.noun)
-        shared = [name for name in Load.model_fields if not (self._workload.one_by_one and name in WINDOW)]
+        without = WINDOW if self._workload.listed(Load()) else ()
+        shared = [name for name in Load.model_fields if name not in without]
         always = [name for name in _FIRST if name in shared]
         first = self.form.pick([*always, *(name for name in own if name in typed)])
         others = self.form.pick(name for name in shared if name not in _FIRST)

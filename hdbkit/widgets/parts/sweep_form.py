@@ -80,7 +80,7 @@ class SweepForm:
         """Sweep a workload; the scale and the load options of another workload or schema are dropped."""
         self.factors.use(spec, engine_options)
         for field in (self.rampup, self.duration):
-            field.layout.display = "none" if workload(spec).one_by_one else None
+            field.layout.display = "none" if workload(spec).listed(Load()) else None
         if specification(self._wanted).identity != spec.identity:
             self._wanted = None if spec == specification() else spec
             shared = self._base.load.model_dump(include=set(Load.model_fields), exclude_unset=True)

@@ -74,7 +74,6 @@ class TprocH(BaseWorkload[TprocHSpec]):
     reading = frozenset(QUERIES)
     metric = QUERY_TIME
     details: Mapping[str, str] = DETAILS
-    one_by_one = True
     tables: Mapping[str, Table] = MappingProxyType(TABLES)
     instead: Mapping[Capability, str] = MappingProxyType({Capability.SERVER: "use one virtual user, or omit refresh"})
     preload: tuple[str, ...] = ("hdbkit.workloads.tproc_h.user",)
