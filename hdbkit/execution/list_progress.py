@@ -56,7 +56,7 @@ class ListProgress:
     def at(self, start_ns: int, now_ns: int) -> InLists:
         """The state at ``now_ns`` of a run that began at ``start_ns``."""
         running = [
-            (names[self._finished[user] % len(names)], (now_ns - self._ended_ns.get(user, start_ns)) / 1e9)
+            (names[self._finished[user] % len(names)], max(0, now_ns - self._ended_ns.get(user, start_ns)) / 1e9)
             for user, (names, _) in enumerate(self._lists)
             if self._finished[user] < self._planned[user]
         ]

@@ -33,6 +33,7 @@ def records(*rows: tuple[int, float, Outcome]) -> Records:
 
 def test_each_user_is_at_the_operation_after_the_last_that_it_finished() -> None:
     progress = ListProgress(manifest([(["a", "b"], 2), (["b", "a"], 1)], virtual_users=2))
+    assert progress.at(int(1e9), 0).running == (("a", 0.0), ("b", 0.0)), "the run is about to begin"
     assert progress.at(0, int(1e9)).running == (("a", 1.0), ("b", 1.0))
     progress.add([records((0, 2, Outcome.COMMITTED), (1, 3, Outcome.COMMITTED)), records((0, 4, Outcome.FAILED))])
     assert progress.at(0, int(5e9)) == InLists(finished=3, failed=1, planned=6, running=(("a", 2.0), ("a", 1.0)))
