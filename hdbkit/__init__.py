@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hdbkit.api import run as run
     from hdbkit.api import running_sweeps as running_sweeps
     from hdbkit.api import runs as runs
+    from hdbkit.api import site as site
     from hdbkit.api import start as start
     from hdbkit.api import start_sweep as start_sweep
     from hdbkit.api import sweep as sweep
@@ -63,7 +64,7 @@ _PLACES = {
                 "result",
                 "run",
             ),
-            *("running_sweeps", "runs", "start", "start_sweep", "sweep", "sweep_result"),
+            *("running_sweeps", "runs", "site", "start", "start_sweep", "sweep", "sweep_result"),
         ),
         "hdbkit.api",
     ),

@@ -25,6 +25,7 @@ from hdbkit.api.profiles import Profile, history, profile, profiles
 from hdbkit.api.result import Result, result, runs
 from hdbkit.api.running import Running, attach, default_load, run, running_runs, start
 from hdbkit.api.running_sweep import RunningSweep, attach_sweep, running_sweeps, start_sweep
+from hdbkit.api.site import Site, site
 from hdbkit.api.sweeping import SweepResult, plan, sweep, sweep_result
 from hdbkit.build import Estimate, estimate
 from hdbkit.execution.live import LiveView, Tick
@@ -52,6 +53,7 @@ __all__ = [
     "Result",
     "Running",
     "RunningSweep",
+    "Site",
     "StepState",
     "SweepProgress",
     "SweepResult",
@@ -98,6 +100,7 @@ __all__ = [
     "runs",
     "serve_agent",
     "servers",
+    "site",
     "start",
     "start_server",
     "start_sweep",

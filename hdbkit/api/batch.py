@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from hdbkit.api.batch_index import write_batch_index
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus, batch_folder, job_key, usual_id
@@ -48,6 +49,11 @@ class BatchResult:
     """One row per job: job, status (done or failed), skipped, seconds, error, notebook (the executed copy)."""
 
     @property
+    def index(self) -> Path:
+        """The page with a line for each notebook: its verdict, a thumbnail, and links."""
+        return self.folder.path / "index.html"
+
+    @property
     def failed(self) -> int:
         """The number of failed notebooks."""
         return int((self.jobs["status"] == JobStatus.FAILED).sum())
@@ -70,6 +76,8 @@ def batch(
     workspace: Workspace | None = None,
 ) -> BatchResult:
     """Execute a notebook once per parameter file; skip files that were already executed with the same values.
+
+    ``index.html`` of its folder is written after each: a line for every notebook that has ended, and a page with it.
 
     Args:
         notebook: a notebook with a typed cell tagged ``parameters``; see :mod:`hdbkit.config.notebook`.
@@ -101,10 +109,12 @@ def batch(
                 watch(step)
                 record = _execute(papermill, notebook, job, folder, step, watch, place)
                 folder.note(notebook, job.name, record)
+                write_batch_index(folder, place.results, len(jobs))
             watch(BatchStep(job.name, number, len(jobs), record=record, skipped=skipped))
             rows.append(
                 (job.name, str(record.status), skipped, record.seconds, record.error, folder.executed(job.name))
             )
+        write_batch_index(folder, place.results, len(jobs))
     return BatchResult(folder, pd.DataFrame(rows, columns=list(COLUMNS)))
 
 

@@ -180,5 +180,24 @@ class Chart:
         return drawing, {"text/html": words, "text/plain": self.alternative}
 
 
+def kept_chart(bundle: Mapping[str, Any], key: str) -> dict[str, Any] | None:
+    """A chart that a notebook kept (:meth:`Chart.in_notebook`), as ``browser/layer.js`` draws it; None for another.
+
+    Its words are an output of their own, and the notebook keeps no table.
+    """
+    kept = bundle.get("application/vnd.plotly.v1+json")
+    if not kept or (kept.get("config") or {}).get("plotlyServerURL") != CONFIG["plotlyServerURL"]:
+        return None
+    layout = {**kept["layout"]}
+    if not {"title", "height", "margin", "font", "xaxis", "yaxis"} <= layout.keys():
+        return None
+    question = str(layout.pop("title")["text"])
+    layout |= {"height": layout["height"] - _TITLE_PX, "paper_bgcolor": "rgba(0,0,0,0)"}
+    layout["margin"] = {**layout["margin"], "t": layout["margin"]["t"] - _TITLE_PX}
+    layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"}
+    figure = {"data": kept["data"], "layout": layout}
+    return {"key": key, "question": question, "words": question, "figure": figure, "csv": None}
+
+
 def _variables(colours: Mapping[str, str]) -> str:
     return " ".join(f"--hdbkit-{name}: {value};" for name, value in colours.items())

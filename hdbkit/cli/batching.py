@@ -1,4 +1,4 @@
-"""The command that runs a notebook over parameter files, and its progress bar."""
+"""The commands that run a notebook over parameter files and write a site of results, and their progress bars."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.api.batch import BatchStep
 from hdbkit.cli import show
+from hdbkit.cli.completion import any_names
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.schema import AsJson
 
@@ -20,6 +21,7 @@ from hdbkit.cli.schema import AsJson
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
     app.command(epilog="Example: hdbkit batch notebooks/02_run.ipynb params/notebook-02-*.yaml")(batch)
+    app.command(epilog="Example: hdbkit site public nightly last --title 'Release 2'")(site)
 
 
 @stopped_like_ctrl_c()
@@ -41,7 +43,7 @@ def batch(
         return Exit.STOPPED
     if as_json:
         jobs = documents.of_frame(done.jobs.assign(notebook=done.jobs["notebook"].astype(str)))
-        show.print_json({"batch_id": done.folder.batch_id, "jobs": jobs})
+        show.print_json({"batch_id": done.folder.batch_id, "index": str(done.index), "jobs": jobs})
     else:
         show.console.print(show.table(done.jobs, columns=("job", "status", "skipped", "seconds", "error")))
         skipped = int(done.jobs["skipped"].sum())
@@ -49,7 +51,7 @@ def batch(
             show.console.print(
                 f"{skipped} of {len(done.jobs)} jobs were already done; give another --id to run them again"
             )
-        show.console.print(f"executed notebooks: {done.folder.path}", markup=False)
+        show.console.print(f"executed notebooks: {done.index}", markup=False)
     return Exit.RUN_FAILED if done.failed else Exit.DONE
 
 
@@ -77,3 +79,38 @@ class BatchBar:
             how = "already done" if step.skipped else f"{step.record.status}  {step.record.seconds:.1f} s"
             line = f"  {step.number} of {step.jobs}  {step.job}  {how}  {step.record.error}"
             self._progress.console.print(escape(line.rstrip()))
+
+
+@stopped_like_ctrl_c()
+def site(
+    folder: Annotated[Path, typer.Argument(help="the folder of the site; one of an earlier call is replaced")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="runs and sweeps by id or label, batches by id, notebooks by path; by default all results",
+            show_default=False,
+            autocompletion=any_names,
+        ),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(help="further runs: a filter as that of 'runs list', such as \"label = 'nightly'\"")
+    ] = None,
+    title: Annotated[str, typer.Option(help="the heading of the index")] = "Results",
+    as_json: AsJson = False,
+) -> None:
+    """Write a static site of results, with search, that any web server can serve and that opens offline."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=show.notes, transient=True) as progress:
+        bar = progress.add_task("", total=None)
+
+        def watch(name: str, number: int, pages: int) -> None:
+            progress.update(bar, description=escape(name), completed=number - 1, total=pages)
+
+        made = api.site(folder, names or [], where=where, title=title, watch=watch)
+    for sentence in made.skipped:
+        show.notes.print(f"skipped: {sentence}", markup=False)
+    if as_json:
+        pages = documents.of_frame(made.pages.assign(page=made.pages["page"].astype(str)))
+        show.print_json({"index": str(made.index), "pages": pages})
+    else:
+        show.console.print(f"{len(made.pages):,} pages: {made.index}", markup=False)

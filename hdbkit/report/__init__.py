@@ -4,6 +4,7 @@ from hdbkit.report.card import compare_card, run_card, sweep_card
 from hdbkit.report.compare_report import compare_report
 from hdbkit.report.history_report import history_report
 from hdbkit.report.max_rate_report import max_rate_report
+from hdbkit.report.run_report import answer as run_answer
 from hdbkit.report.run_report import run_report
 from hdbkit.report.sweep_report import sweep_report
 
@@ -12,6 +13,7 @@ __all__ = [
     "compare_report",
     "history_report",
     "max_rate_report",
+    "run_answer",
     "run_card",
     "run_report",
     "sweep_card",

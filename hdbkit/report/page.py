@@ -112,8 +112,10 @@ class Content:
     charts: Markup
 
 
-def read_content(path: Path) -> Content | None:
+def read_content(path: Path, reports: Mapping[str, str] | None = None) -> Content | None:
     """The content of a page that ``write_page`` wrote; None if there is none. Its body may hold no script.
+
+    ``reports`` are the pages that the dots of runs open, by the id of the run; by default they open nothing.
 
     The caller's page has to forbid inline scripts, so that a file changed by someone else runs nothing.
     """
@@ -124,11 +126,11 @@ def read_content(path: Path) -> Content | None:
     head, main = _between(text, "<header>", "</header>"), _between(text, "<main>", "</main>")
     if not head:
         return None
-    charts = _elsewhere(_between(text, _SPECS, "</script>"))
+    charts = _elsewhere(_between(text, _SPECS, "</script>"), reports)
     return Content(Markup(head + main), Markup(charts))  # noqa: S704 (escaped when it was written)
 
 
-def _elsewhere(specs: str) -> str:
+def _elsewhere(specs: str, reports: Mapping[str, str] | None) -> str:
     """The charts of a page for another one, where its links to reports lead nowhere; empty if there are none.
 
     Pages of earlier versions keep their charts in another form, which is not drawn.
@@ -137,7 +139,11 @@ def _elsewhere(specs: str) -> str:
         content = json.loads(specs)
     except ValueError:
         return ""
-    return _embedded(content | {"reports": None}) if isinstance(content, dict) and "charts" in content else ""
+    return (
+        _embedded(content | {"reports": reports, "site": True})
+        if isinstance(content, dict) and "charts" in content
+        else ""
+    )
 
 
 def _between(text: str, first: str, last: str) -> str:
@@ -146,8 +152,12 @@ def _between(text: str, first: str, last: str) -> str:
 
 
 def _specs(charts: Sequence[Chart], reports: Mapping[str, str]) -> str:
-    specs = {chart.key: chart.spec() for chart in charts}
-    return _embedded({"names": NAMES, "charts": specs, "config": CONFIG, "reports": dict(reports)})
+    return embedded_charts({chart.key: chart.spec() for chart in charts}, reports)
+
+
+def embedded_charts(specs: Mapping[str, Any], reports: Mapping[str, str] | None = None) -> str:
+    """Charts (``Chart.spec`` by key) as the JSON that the script of a page reads, without ``<``."""
+    return _embedded({"names": NAMES, "charts": specs, "config": CONFIG, "reports": reports})
 
 
 def _embedded(content: dict[str, Any]) -> str:

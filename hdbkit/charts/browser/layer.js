@@ -1,8 +1,9 @@
 // The chart layer of reports, panels and notebooks: a drawing in the colours of its page with its buttons, a cursor
 // that all charts over the same time share, zoom by dragging, and runs that open where their dots are clicked.
 //
-// A chart is {key, question, words, figure, csv}. `place` finds the present value of a colour of the palette by its
-// name, `plotly` brings plotly.js, and `opened(run)` is called where the dot of a run is clicked; null: nothing is.
+// A chart is {key, question, words, figure, csv}; csv is null where its data are not known. `place` finds the present
+// value of a colour of the palette by its name, `plotly` brings plotly.js, and `opened(run)` is called where the dot of
+// a run is clicked; null: nothing is.
 function chartLayer({ names, config, colour, plotly, opened = null }) {
   const TIME = "seconds ", MAX_NAMED = 6, TITLE_PX = 44;
   const shown = new Map();  // element -> what is drawn in it
@@ -161,7 +162,7 @@ function chartLayer({ names, config, colour, plotly, opened = null }) {
       one.pngButton = button("PNG", "save this chart as an image", () => image(one, "png"));
       const tools = make("div", { class: "hdbkit-chart-tools" }, one.readout, one.reset, one.pngButton,
         button("SVG", "save this chart as a vector image", () => image(one, "svg")),
-        button("CSV", "save the data of this chart", () => save(`${chart.key}.csv`, chart.csv, "text/csv")));
+        ...(chart.csv === null ? [] : [button("CSV", "save the data of this chart", () => save(`${chart.key}.csv`, chart.csv, "text/csv"))]));
       place.classList.add("hdbkit-place");
       place.replaceChildren(tools, one.plot, one.line);
       shown.set(place, one);

@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  const { names, charts, config, reports } = JSON.parse(document.getElementById("specs").textContent);
+  const { names, charts, config, reports, site } = JSON.parse(document.getElementById("specs").textContent);
 
   // plotly.js is text until something is drawn: the words and tables of the page do not wait for it.
   const plotly = () => {
@@ -19,9 +19,10 @@
     if (reports[run]) return location.assign(reports[run]);
     place.parentNode.querySelector(".opened")?.remove();
     const words = document.createElement("p"), code = document.createElement("code");
-    Object.assign(words, { className: "opened", textContent: "The report of this run is not written yet: " });
+    const where = site ? "The report of this run is not among these pages: " : "The report of this run is not written yet: ";
+    Object.assign(words, { className: "opened", textContent: where });
     words.setAttribute("role", "status");
-    code.textContent = `hdbkit report ${run}`;
+    code.textContent = site ? run : `hdbkit report ${run}`;
     words.append(code);
     place.after(words);
   };

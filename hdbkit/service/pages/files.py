@@ -5,28 +5,15 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from hdbkit.charts.script import BUNDLE
-from hdbkit.report import page
+from hdbkit.report.site import ASSETS, asset
 
 _OWN = Path(__file__).parent / "static"
-STATIC = {
-    "/static/report.css": "text/css",
-    "/static/site.css": "text/css",
-    "/static/plotly.js": "text/javascript",
-    "/static/charts.js": "text/javascript",
-    "/static/live.js": "text/javascript",
-    "/static/icon.svg": "image/svg+xml",
-}
+STATIC = {**{f"/static/{name}": kind for name, kind in ASSETS.items()}, "/static/live.js": "text/javascript"}
 """The paths of the files, and their types. They need no token."""
 
 
 @cache
 def content_of(path: str) -> bytes:
-    """The content of a file of ``STATIC``: styles and charts are those of the reports."""
-    if path.endswith("report.css"):
-        return page.styles().encode()
-    if path.endswith("plotly.js"):
-        return BUNDLE.read_bytes()
-    if path.endswith("charts.js"):
-        return page.script().encode()
-    return (_OWN / path.rpartition("/")[2]).read_bytes()
+    """The content of a file of ``STATIC``; all but the script of live jobs is shared with sites."""
+    name = path.rpartition("/")[2]
+    return asset(name) if name in ASSETS else (_OWN / name).read_bytes()
