@@ -312,6 +312,14 @@ _CONTROL: Final = (
         needs=_SETTINGS,
     ),
     Operation("set_running_setting", "set a value on the running server", ("name", "value"), needs=_SETTINGS),
+    Operation(
+        "grants_to_set",
+        "the commands that let the account change settings; no row if it may",
+        columns=("command",),
+        needs=_SETTINGS,
+        without="a missing privilege is not reported before the first run",
+        method="missing_grants",
+    ),
     Operation("remove_old_rows", "remove row versions that nobody can see", needs=_SETTINGS),
     Operation("checkpoint", "write all changed pages to the files", needs=_SETTINGS),
     Operation(

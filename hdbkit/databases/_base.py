@@ -174,8 +174,8 @@ class BaseDatabase:
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
     ) -> list[str]:
-        """Unknown."""
-        return []
+        """By the statement ``grants_to_set``: what lets this account change settings, whichever they are."""
+        return [str(command) for (command,) in self.asked(session, "grants_to_set")] if kept or applied else []
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """By the statement ``read_settings``: name, value, unit, default, whether it was changed."""

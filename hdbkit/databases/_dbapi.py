@@ -16,7 +16,18 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from hdbkit.config import Target
-from hdbkit.contracts import SERVER, Arguments, Capability, Row, Schema, Scope, SessionOptions, Table, Workload
+from hdbkit.contracts import (
+    SERVER,
+    Arguments,
+    Capability,
+    Row,
+    Schema,
+    Scope,
+    Session,
+    SessionOptions,
+    Table,
+    Workload,
+)
 from hdbkit.databases._access import first_usable
 from hdbkit.databases._base import BaseDatabase
 from hdbkit.databases._dbapi_statements import Compiled, Piece, compiled, piece, plain
@@ -361,6 +372,8 @@ class DbapiDatabase(BaseDatabase):
     driver: str
     """The name of the driver."""
     session_type: type[DbapiSession] = DbapiSession
+    no_answer: frozenset[str] = frozenset()
+    """The codes of errors after which a question of the server has no answer: this account may not ask it."""
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -371,6 +384,15 @@ class DbapiDatabase(BaseDatabase):
         """The class of an error, its code and its text; by default the driver's first argument is the SQLSTATE."""
         code, text = (*map(str, error.args), "", "")[:2]
         return class_of(code), code, text or code
+
+    def asked(self, session: Session, operation: str, /, **arguments: Any) -> list[Row]:
+        """The answer to a question of the server; none where a privilege is missing, which doctor reports."""
+        try:
+            return super().asked(session, operation, **arguments)
+        except TransactionError as error:
+            if error.code in self.no_answer:
+                return []
+            raise
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
         """A connection of the driver to the only address of ``target``. Raises ``CannotConnect``."""

@@ -21,7 +21,6 @@ from pydantic import Field
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import (
     SERVER,
-    ApplyBy,
     Capability,
     Database,
     Row,
@@ -49,7 +48,7 @@ from hdbkit.databases._dbapi import Bound, DbapiDatabase, DbapiSession
 from hdbkit.databases._dbapi_statements import Piece
 from hdbkit.databases._procedure_answer import ProcedureAnswer, plain_rows
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.errors import ErrorClass, InputError, TransactionError
+from hdbkit.errors import ErrorClass, InputError
 from hdbkit.readings import Encryption, Timeout
 from hdbkit.sql import ANSI, Statement
 
@@ -211,6 +210,7 @@ class Db2(DbapiDatabase):
     default_port: int | None = PORT
     options = OPTIONS
     option_values = VALUES
+    no_answer = NO_PRIVILEGE
     preload: tuple[str, ...] = ("ibm_db", "hdbkit.databases.db2")
 
     def __init__(self, target: Target | None = None) -> None:
@@ -293,15 +293,6 @@ class Db2(DbapiDatabase):
         assert isinstance(error, CliError)
         return *class_and_code(error), error.text
 
-    def asked(self, session: Session, operation: str, /, **arguments: Any) -> list[Row]:
-        """The answer to a question of the server; none where a privilege is missing, which doctor reports."""
-        try:
-            return super().asked(session, operation, **arguments)
-        except TransactionError as error:
-            if error.code in NO_PRIVILEGE:
-                return []
-            raise
-
     def encryption(self, session: Session, target: Target) -> Encryption:
         """By the option of the target, without which the driver does not encrypt."""
         return Encryption("TLS") if target.options.get(SECURITY) == "ssl" else Encryption()
@@ -311,12 +302,6 @@ class Db2(DbapiDatabase):
         seconds = session.connection.statement_timeout_s if isinstance(session, Db2Session) else 0
         own = [Timeout("statements", float(seconds), "hdbkit")] if seconds else []
         return [*own, *super().timeouts(session)]
-
-    def missing_grants(
-        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
-    ) -> list[str]:
-        """SYSMAINT or higher, which belongs to a group of the operating system and cannot be granted by SQL."""
-        return [str(one) for (one,) in self.asked(session, "grants_to_set")] if kept or applied else []
 
     def slow_load(self, session: Session) -> str | None:
         """Arrays are sent: LOAD commits by itself, so that an interrupted build could not continue."""

@@ -15,7 +15,7 @@ from typing import Any, cast
 from pydantic import Field
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import ApplyBy, Capability, Row, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
+from hdbkit.contracts import Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._access import LOOPBACK
 from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
 from hdbkit.databases._oracle_connect import (
@@ -35,7 +35,7 @@ from hdbkit.databases._oracle_connect import (
 )
 from hdbkit.databases._oracle_session import OracleSession
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.errors import ErrorClass, InputError, TransactionError
+from hdbkit.errors import ErrorClass, InputError
 from hdbkit.readings import Encryption, Timeout
 from hdbkit.sql import ANSI, Statement
 
@@ -78,6 +78,10 @@ class OracleSchemaOptions(SqlSchemaOptions):
 class OracleSchema(SqlSchema):
     """A schema in the account's own schema."""
 
+    def __init__(self, engine: Oracle, target: Target, workload: Workload) -> None:
+        self._database = engine
+        super().__init__(engine, target, workload)
+
     def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
         """With the statements of the storage options; ``{scaled_10}`` in them is ten times the scale."""
         chosen = [name for name in _VARIANTS if self._options[name]]
@@ -109,6 +113,8 @@ class OracleSchema(SqlSchema):
             raise InputError(
                 f"checkpoint needs a privilege; run as an administrator: {missing[0]}; or omit checkpoint"
             )
+        if self._options["partitions"] and self._database.asked(self.session, "lacks_partitions"):
+            raise InputError("this server lacks the option Partitioning of Enterprise Edition; omit partitions")
         self._drop_clusters()
         super().create(spec)
 
@@ -149,6 +155,7 @@ class Oracle(DbapiDatabase):
     options = OPTIONS
     option_values = VALUES
     session_type = OracleSession
+    no_answer = NO_PRIVILEGE
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -204,15 +211,6 @@ class Oracle(DbapiDatabase):
             return ErrorClass.CONNECTION_LOST, code, text
         return CLASS_OF.get(code, ErrorClass.OTHER), code, text
 
-    def asked(self, session: Session, operation: str, /, **arguments: Any) -> list[Row]:
-        """The answer to a question of the server; none where a privilege is missing, which doctor reports."""
-        try:
-            return super().asked(session, operation, **arguments)
-        except TransactionError as error:
-            if error.code in NO_PRIVILEGE:
-                return []
-            raise
-
     def version(self, session: Session) -> str:
         """With the pluggable database."""
         text, rows = super().version(session), self.asked(session, "pluggable_database")
@@ -230,12 +228,6 @@ class Oracle(DbapiDatabase):
         calls_ms = cast(OracleSession, session).connection.call_timeout
         own = [Timeout("statements", calls_ms / 1000, "hdbkit")] if calls_ms else []
         return [*own, *super().timeouts(session)]
-
-    def missing_grants(
-        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
-    ) -> list[str]:
-        """ALTER SYSTEM, for all parameters."""
-        return [str(command) for (command,) in self.asked(session, "grants_to_set")] if kept or applied else []
 
     def slow_load(self, session: Session) -> str | None:
         """Arrays are sent; direct path is a choice, since it locks tables."""

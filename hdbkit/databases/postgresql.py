@@ -198,7 +198,7 @@ class PostgreSQL(BaseDatabase):
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
     ) -> list[str]:
         """What ALTER SYSTEM, reading its file and a reload require; functions are granted in each database."""
-        asked = [session.ask("grants_to_set", name=name) for name in changes] if kept else []
+        asked = [session.ask("grants_to_keep", name=name) for name in changes] if kept else []
         asked += [session.ask("grants_to_read_file")] if kept else []
         asked += [session.ask("grants_to_reload")] if applied else []
         return [str(command) for rows in asked for (command,) in rows]

@@ -20,7 +20,6 @@ from pydantic import Field
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import (
     SERVER,
-    ApplyBy,
     Capability,
     Database,
     Row,
@@ -291,12 +290,6 @@ class SqlServer(DbapiDatabase):
         if _NO_LOCK in text:
             return _APPLICATION_LOCK.get(text.partition(_NO_LOCK)[2].partition(")")[0])
         return next((found for sign, found in _TEXTS.items() if sign in text), None)
-
-    def missing_grants(
-        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
-    ) -> list[str]:
-        """ALTER SETTINGS on the server, and ALTER on the database."""
-        return [str(command) for (command,) in self.asked(session, "grants_to_set")] if kept or applied else []
 
     def version(self, session: Session) -> str:
         """Product, version and edition, and the ODBC driver."""

@@ -72,6 +72,10 @@ FROM user_tab_statistics
 WHERE object_type = 'TABLE' AND (last_analyzed IS NULL OR stale_stats = 'YES')
 ORDER BY table_name;
 
+-- name: lacks_partitions
+-- A row if this edition has no partitions, or no licence of the option is installed.
+SELECT value FROM v$option WHERE parameter = 'Partitioning' AND value = 'FALSE';
+
 -- name: switch_log
 -- Starts a new redo log file; a pluggable database cannot.
 ALTER SYSTEM SWITCH LOGFILE;

@@ -2,12 +2,13 @@
 
 -- name: control_settings
 -- Every parameter as seen by this session. Memory sizes are in bytes. A value in the spfile that differs from the
--- running one waits for a restart; DEFERRED ones apply to new sessions.
+-- running one waits for a restart; DEFERRED ones apply to new sessions. Some belong to the root of a container database.
 SELECT p.name,
        p.value,
        NULL AS unit,
        p.default_value,
        CASE
+           WHEN p.ispdb_modifiable = 'FALSE' AND SYS_CONTEXT('USERENV', 'CON_ID') > 1 THEN 'fixed'
            WHEN p.issys_modifiable = 'FALSE' THEN 'restart'
            WHEN p.isses_modifiable = 'TRUE' THEN 'session'
            ELSE 'reload'

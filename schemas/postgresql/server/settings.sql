@@ -69,7 +69,7 @@ FROM (SELECT string_agg(quote_ident(p.part), '.' ORDER BY p.position) AS quoted,
 SELECT 'ALTER SYSTEM RESET ' || string_agg(quote_ident(p.part), '.' ORDER BY p.position)
 FROM unnest(string_to_array(:name::text, '.')) WITH ORDINALITY AS p (part, position);
 
--- name: grants_to_set
+-- name: grants_to_keep
 -- The command that lets this account change a setting; no row if it may.
 SELECT 'GRANT ALTER SYSTEM ON PARAMETER ' || string_agg(quote_ident(p.part), '.' ORDER BY p.position)
        || ' TO ' || quote_ident(current_user)

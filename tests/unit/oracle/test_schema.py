@@ -160,6 +160,17 @@ def test_partitions_are_by_warehouse_and_their_indexes_too(oracledb: Module) -> 
     assert len([text for text in texts if text.endswith("LOCAL")]) == 3
 
 
+def test_a_server_without_partitions_is_one_sentence_before_anything_is_created(oracledb: Module) -> None:
+    oracledb.answers = lambda text, _: Answer([("FALSE",)] if "v$option" in text else [])
+    work = workload(WorkloadSpec(warehouses=1, storage={"partitions": 8}))
+    with (
+        closing(ENGINE.schema(TARGET, work)) as schema,
+        pytest.raises(InputError, match=r"lacks the option Partitioning .*; omit partitions"),
+    ):
+        schema.create("{}")
+    assert not [text for text in oracledb.texts if text.startswith("CREATE")]
+
+
 def test_hash_clusters_are_sized_for_the_scale(oracledb: Module) -> None:
     texts = built(oracledb, **STORED)
     clusters = {text.split()[2]: text for text in texts if text.startswith("CREATE CLUSTER")}
