@@ -139,11 +139,9 @@ def _elsewhere(specs: str, reports: Mapping[str, str] | None) -> str:
         content = json.loads(specs)
     except ValueError:
         return ""
-    return (
-        _embedded(content | {"reports": reports, "site": True})
-        if isinstance(content, dict) and "charts" in content
-        else ""
-    )
+    if not isinstance(content, dict) or "charts" not in content:
+        return ""
+    return _embedded(content | {"reports": reports} | ({} if reports is None else {"site": True}))
 
 
 def _between(text: str, first: str, last: str) -> str:
