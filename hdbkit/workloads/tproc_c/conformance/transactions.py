@@ -108,6 +108,24 @@ def an_item_twice_in_an_order_counts_twice(run: Run, small: Small) -> None:
     )
 
 
+@RULES.each_way((5,), (15,))
+def an_order_has_as_many_lines_as_are_given(run: Run, small: Small, count: int) -> None:
+    """TPC-C 2.4.1.3: 5 to 15 lines. Item i costs i.25; of item 7 there are 12, of the others 50."""
+    items = tuple(range(1, count + 1))
+    quantities = tuple(i % 10 + 1 for i in items)
+    amounts = tuple(q * (i + Decimal("0.25")) for i, q in zip(items, quantities, strict=True))
+    left = tuple(95 if i == 7 else 50 - q for i, q in zip(items, quantities, strict=True))
+    row = run("new_order", 1, 1, 1, items, (1,) * count, quantities)
+    equal(row[7], round(sum(amounts) * Decimal("0.92"), 2))
+    brands = tuple("B" if i in (1, 3, 5) else "G" for i in items)
+    equal((row[8], row[9], row[10], row[12]), (tuple(f"item {i}" for i in items), left, brands, amounts))
+    equal(small.row("orders", o_w_id=1)["o_ol_cnt"], count)
+    lines = small.rows("order_line", ol_w_id=1)
+    found = [(line["ol_number"], line["ol_i_id"], line["ol_quantity"], line["ol_amount"]) for line in lines]
+    equal(found, list(zip(items, items, quantities, amounts, strict=True)))
+    equal(sum(line["s_ytd"] for line in small.rows("stock")), sum(quantities))
+
+
 @RULES.each_way()
 def a_line_from_another_warehouse_is_remote(run: Run, small: Small) -> None:
     """TPC-C 2.4.2.2: o_all_local is 0, and the supplying stock counts it."""
