@@ -70,7 +70,7 @@ clean:
 
 $(INSTALLED): pyproject.toml | $(BIN)/python
 	@echo "environment: installing hdbkit and its tools into $(VENV) (once, a few minutes)"
-	@extra=$$(sh .ci/driver $(BIN)/python) && $(PIP) install --editable ".[postgresql,redis,odbc,oracle,db2,private,lab,agent,cluster,tproc-h,dev$$extra]"
+	@extra=$$(sh .ci/driver $(BIN)/python) && $(PIP) install --editable ".[postgresql,redis,odbc,oracle,db2,private,lab,app,agent,cluster,tproc-h,dev$$extra]"
 	@touch $@
 
 $(BIN)/python:

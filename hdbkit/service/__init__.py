@@ -1,4 +1,4 @@
-"""The service: ``hdbkit serve`` offers the verbs of the API as jobs by HTTP.
+"""The service: ``hdbkit serve`` offers the verbs of the API as jobs by HTTP, ``hdbkit app`` the panels beside them.
 
 The rules that must not break:
 

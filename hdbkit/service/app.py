@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from importlib import metadata
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, Path, Query, Request
@@ -61,8 +62,10 @@ class TargetList(BaseModel):
     targets: list[TargetAnswer]
 
 
-def make_app(jobs: Jobs, workspace: Workspace, sign_in: SignIn | None = None) -> FastAPI:
-    """Create the application; with ``sign_in`` also the pages for browsers."""
+def make_app(
+    jobs: Jobs, workspace: Workspace, sign_in: SignIn | None = None, voila: FilePath | None = None
+) -> FastAPI:
+    """Create the application; with ``sign_in`` also the pages, with ``voila``, a socket, also the panels."""
     app = FastAPI(
         title="hdbkit service",
         description=_ABOUT,
@@ -86,7 +89,12 @@ def make_app(jobs: Jobs, workspace: Workspace, sign_in: SignIn | None = None) ->
     if sign_in is not None:
         from hdbkit.service.pages import make_pages
 
-        app.mount("/", make_pages(jobs, workspace, live, permit, sign_in))
+        panels = None
+        if voila is not None:
+            from hdbkit.service.panels.passing import Passing
+
+            panels = Passing(voila, permit, lambda scope: sign_in.sessions.of(scope) is not None)
+        app.mount("/", make_pages(jobs, workspace, live, permit, sign_in, panels))
     return app
 
 

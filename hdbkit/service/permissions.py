@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from hdbkit.errors import HdbkitError
 from hdbkit.service import answers
@@ -30,7 +30,7 @@ class Permissions:
     def __init__(self) -> None:
         self._limits = {Role.READ: Bucket(per_s=400, burst=800), Role.RUN: Bucket(per_s=2, burst=60)}
 
-    def __call__(self, request: Request, role: Role) -> Holder:
+    def __call__(self, request: HTTPConnection, role: Role) -> Holder:
         """The holder of the request's token. Raises ``Refused``."""
         holder: Holder = request.scope["state"][HOLDER]
         setattr(request.state, NAME, holder.name)

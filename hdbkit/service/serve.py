@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +31,10 @@ _RESERVED = 256
 
 @dataclass(frozen=True)
 class ServiceOptions(EndpointOptions):
-    """Options of a service. The folder ``state`` also contains the hashes of the tokens."""
+    """Options of a service. The folder ``state`` also contains the hashes of the tokens; ``panels``: with Voila."""
 
     listen: str = f"127.0.0.1:{SERVICE_PORT}"
+    panels: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,41 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
         if not any(one.is_valid for one in tokens.listed()):
             made = tokens.add(FIRST, Role.SETTINGS, FIRST_DAYS)
         secure = endpoint.certificate is not None
-        guard = application(workspace, tokens, endpoint.audit, endpoint.gate, secure=secure)
-        say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
-        endpoint.serve(guard, _RESERVED)
+        with _panels(options, workspace) as voila:
+            guard = application(workspace, tokens, endpoint.audit, endpoint.gate, secure=secure, voila=voila)
+            say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
+            endpoint.serve(guard, _RESERVED, channels=options.panels)
 
 
-def application(workspace: Workspace, tokens: Tokens, audit: AuditLog, gate: Gate, *, secure: bool = False) -> Guard:
-    """The API and the pages of a workspace behind their guard; ``secure``: whether they are reached by TLS only."""
+@contextmanager
+def _panels(options: ServiceOptions, workspace: Workspace) -> Iterator[Path | None]:
+    """The socket of Voila, which runs for the block, if it is wanted."""
+    if not options.panels:
+        yield None
+        return
+    from hdbkit.service.panels.process import running_panels
+
+    with running_panels(workspace) as socket:
+        yield socket
+
+
+def application(
+    workspace: Workspace,
+    tokens: Tokens,
+    audit: AuditLog,
+    gate: Gate,
+    *,
+    secure: bool = False,
+    voila: Path | None = None,
+) -> Guard:
+    """The API and the pages of a workspace behind their guard.
+
+    Args:
+        workspace: what the jobs work in.
+        tokens, audit, gate: who may send requests, the log, and the socket.
+        secure: whether they are reached by TLS only.
+        voila: the socket of Voila, for the panels.
+    """
     from hdbkit.service.app import make_app
     from hdbkit.service.jobs import Jobs
     from hdbkit.service.pages.files import STATIC
@@ -88,5 +118,5 @@ def application(workspace: Workspace, tokens: Tokens, audit: AuditLog, gate: Gat
         scope["state"][SESSION], holder = found
         return holder
 
-    app = make_app(Jobs(workspace), workspace, SignIn(sessions, wrong))
+    app = make_app(Jobs(workspace), workspace, SignIn(sessions, wrong), voila)
     return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _BACKLOG = 64
 _GRACE_S = 10
+_MAX_MESSAGE_BYTES = 1024 * 1024
+"""The largest message of a websocket that a client may send."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,14 @@ class Endpoint:
         """SHA-256 of the certificate in hexadecimal; None without TLS."""
         return self.certificate.fingerprint if self.certificate else None
 
-    def serve(self, application: Application, reserved: int) -> None:
-        """Serve until SIGINT or SIGTERM; ``reserved`` connections beyond those without a valid token yet."""
-        self.server(application, reserved).run(sockets=[self.gate])
+    def serve(self, application: Application, reserved: int, *, channels: bool = False) -> None:
+        """Serve until SIGINT or SIGTERM; ``reserved`` connections beyond those without a valid token yet.
 
-    def server(self, application: Application, reserved: int) -> uvicorn.Server:
+        ``channels``: websockets, too.
+        """
+        self.server(application, reserved, channels=channels).run(sockets=[self.gate])
+
+    def server(self, application: Application, reserved: int, *, channels: bool = False) -> uvicorn.Server:
         """The server, which runs until ``should_exit`` is set."""
         import uvicorn
 
@@ -90,7 +95,8 @@ class Endpoint:
             access_log=False,
             server_header=False,
             proxy_headers=False,  # what a request states about its client would be believed
-            ws="none",
+            ws="websockets-sansio" if channels else "none",
+            ws_max_size=_MAX_MESSAGE_BYTES,
             limit_concurrency=MAX_UNVERIFIED + reserved,
             timeout_graceful_shutdown=_GRACE_S,
             **tls,

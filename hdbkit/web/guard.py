@@ -21,6 +21,14 @@ Who = Callable[[Scope], object | None]
 """Who sends a request; None if it has no valid token."""
 
 MAX_REQUEST_BYTES = 256 * 1024
+_STATUS = {
+    "http.response.start": 0,
+    "websocket.http.response.start": 0,
+    "websocket.accept": 101,
+    "websocket.close": 403,
+}
+"""The messages that answer a request, and the status that the log has where they have none."""
+_NOT_PERMITTED = 1008
 HOLDER = "holder"
 """The key in a request's state with the holder of its token."""
 ANYONE = "anyone"
@@ -57,16 +65,14 @@ class Guard:
         self._wrong = wrong or WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request; other kinds of connection are ignored."""
+        """Serve one HTTP request or websocket."""
         if scope["type"] == "lifespan":
             return await self._inside(scope, receive, send)
-        if scope["type"] != "http":
-            return None
         began, answered = time.monotonic(), {"status": 0}
 
         async def noting(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                answered["status"] = message["status"]
+            if message["type"] in _STATUS:
+                answered["status"] = answered["status"] or message.get("status") or _STATUS[message["type"]]
             await send(message)
 
         scope["state"] = dict(scope.get("state") or {})
@@ -78,7 +84,11 @@ class Guard:
 
     def _note(self, scope: Scope, status: int, took_s: float) -> None:
         """Log the request. A failed write only warns: a full disk must not prevent settings from being restored."""
-        facts = {"client": client_of(scope), "method": scope["method"][:16], "path": scope["path"][:200]}
+        facts = {
+            "client": client_of(scope),
+            "method": scope.get("method", "WEBSOCKET")[:16],
+            "path": scope["path"][:200],
+        }
         facts |= {name: value for name, value in scope["state"].items() if name in self._logged}
         try:
             self._audit.add(**facts, status=status, took_ms=round(took_s * 1000, 1))
@@ -92,6 +102,8 @@ class Guard:
         scope["state"][HOLDER] = holder
         if holder != ANYONE and scope.get("client"):  # None once the client has disconnected
             self._gate.known(*scope["client"])
+        if scope["type"] == "websocket":
+            return await self._inside(scope, receive, send)
         body = await _whole(receive)
         if body is None:
             return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")
@@ -99,6 +111,8 @@ class Guard:
 
     async def _reject(self, scope: Scope, send: Send) -> None:
         """Answer a wrong token; after several, its address waits. Others behind the same address are not affected."""
+        if scope["type"] == "websocket":
+            return await send({"type": "websocket.close", "code": _NOT_PERMITTED})
         client, given = client_of(scope), header(scope, b"authorization")
         if self._sign_in and not given and "text/html" in header(scope, b"accept"):
             return await _answer(send, 303, "sign in first", (b"location", self._sign_in.encode()))

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 
 from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
+from hdbkit.service.roles import Role
+from hdbkit.service.serve import ServiceOptions, application
 from hdbkit.service.tokens import Tokens
+from hdbkit.web.endpoint import listening
 from hdbkit.workspace import Workspace
 
 TARGETS = "lab: {kind: nulldb}\nother: {kind: nulldb}\nbroken: {kind: oracel}\n"
@@ -87,3 +93,20 @@ def written_job(place: Workspace, number: int) -> JobFolder:
     )
     folder.end(State.DONE)
     return folder
+
+
+@contextmanager
+def running_service(place: Workspace, folder: Path, voila: Path | None = None) -> Iterator[Service]:
+    """A service in this process, with a token of each role; ``voila``: the socket of the panels."""
+    tokens = Tokens(folder)
+    given = {role.value: tokens.add(role.value, role) for role in Role}
+    with listening(ServiceOptions(listen="127.0.0.1:0", tls=False, state=folder), "service") as endpoint:
+        guard = application(place, tokens, endpoint.audit, endpoint.gate, voila=voila)
+        server = endpoint.server(guard, 10, channels=voila is not None)
+        thread = threading.Thread(target=server.run, args=([endpoint.gate],))
+        thread.start()
+        port = endpoint.gate.getsockname()[1]
+        clients = {role: Client(port, token) for role, token in {**given, "none": ""}.items()}
+        yield Service(folder, tokens, clients, list(given.values()))
+        server.should_exit = True
+        thread.join()

@@ -107,7 +107,7 @@ NO_COMMAND = {
 
 NO_VERB = {
     "sql show": "prints the project's own files",
-    **dict.fromkeys(("serve", "token add", "token list", "token remove"), "the service is above the API"),
+    **dict.fromkeys(("serve", "app", "token add", "token list", "token remove"), "the service is above the API"),
 }
 
 

@@ -8,12 +8,15 @@ from pathlib import Path
 from hdbkit.report.site import ASSETS, asset
 
 _OWN = Path(__file__).parent / "static"
-STATIC = {**{f"/static/{name}": kind for name, kind in ASSETS.items()}, "/static/live.js": "text/javascript"}
+_SCRIPTS = ("live.js", "themed.js")
+STATIC = {
+    f"/static/{name}": kind for name, kind in (*ASSETS.items(), *((one, "text/javascript") for one in _SCRIPTS))
+}
 """The paths of the files, and their types. They need no token."""
 
 
 @cache
 def content_of(path: str) -> bytes:
-    """The content of a file of ``STATIC``; all but the script of live jobs is shared with sites."""
+    """The content of a file of ``STATIC``; all but the scripts of jobs and panels is shared with sites."""
     name = path.rpartition("/")[2]
     return asset(name) if name in ASSETS else (_OWN / name).read_bytes()

@@ -19,13 +19,14 @@ from hdbkit.service.live import Live, streamed
 from hdbkit.service.pages.files import STATIC, content_of
 from hdbkit.service.pages.forms import Form, form_of
 from hdbkit.service.pages.rendering import render, shown
+from hdbkit.service.panels.process import BASE
 from hdbkit.service.permissions import JOB, Permissions, Starter
 from hdbkit.service.results import listed_targets, result_file
 from hdbkit.service.roles import Role
 from hdbkit.service.sessions import SESSION, SIGN_IN, Session
 from hdbkit.service.sign_in import SignIn, is_from_this_site
 from hdbkit.service.verbs import VERBS, Verb
-from hdbkit.web.guard import HOLDER
+from hdbkit.web.guard import HOLDER, Application
 from hdbkit.workspace import Workspace
 
 PER_PAGE = 50
@@ -38,8 +39,10 @@ _POLICY = (
 JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,80}$")]
 
 
-def make_pages(jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions, sign_in: SignIn) -> FastAPI:
-    """Create the application of the pages."""
+def make_pages(
+    jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions, sign_in: SignIn, panels: Application | None
+) -> FastAPI:
+    """Create the application of the pages; ``panels`` is the one behind the page of the panels."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, default_response_class=HTMLResponse)
     app.add_exception_handler(HdbkitError, _failed)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -49,6 +52,9 @@ def make_pages(jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions
     _add_sign_in(app, sign_in)
     _add_jobs(app, jobs, workspace, live, permit)
     _add_forms(app, workspace, Starter(jobs, workspace, permit), permit)
+    app.state.has_panels = panels is not None
+    if panels is not None:
+        _add_panels(app, panels, permit)
     return app
 
 
@@ -56,7 +62,7 @@ def _protect(app: FastAPI) -> None:
     @app.middleware("http")
     async def protected(request: Request, call_next: Any) -> Any:
         answer = await call_next(request)
-        answer.headers["content-security-policy"] = _POLICY
+        answer.headers.setdefault("content-security-policy", _POLICY)
         return answer
 
 
@@ -167,6 +173,15 @@ def _add_forms(app: FastAPI, workspace: Workspace, starter: Starter, permit: Per
         return RedirectResponse(f"/jobs/{job.job_id}", 303)
 
 
+def _add_panels(app: FastAPI, panels: Application, permit: Permissions) -> None:
+    @app.get("/panels")
+    def choose_workspace(request: Request) -> Response:
+        permit(request, Role.READ)
+        return _page(request, "panels.html")
+
+    app.mount(BASE.rstrip("/"), panels)
+
+
 def _start_again(request: Request, form: Form, error: HdbkitError) -> Response:
     """The form as it was sent, with what is wrong in it."""
     if isinstance(error, ConfigErrors):
@@ -187,7 +202,8 @@ def _page(request: Request, name: str, status: int = 200, **values: Any) -> HTML
     session: Session = request.scope["state"][SESSION]
     holder = request.scope["state"][HOLDER]
     allowed = {role.value for role in Role if holder.role.permits(role)}
-    return HTMLResponse(render(name, holder=holder, form_token=session.form_token, allowed=allowed, **values), status)
+    common = {"holder": holder, "allowed": allowed, "has_panels": request.app.state.has_panels}
+    return HTMLResponse(render(name, form_token=session.form_token, **common, **values), status)
 
 
 def _fields(request: Request) -> dict[str, str]:

@@ -1,0 +1,169 @@
+"""Passes requests of signed-in browsers to Voila: pages, files, and the channel of a page to its kernel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, cast
+
+import h11
+from starlette.requests import HTTPConnection
+from websockets.asyncio.client import ClientConnection, unix_connect
+from websockets.exceptions import InvalidStatus, WebSocketException
+
+from hdbkit.service.answers import Refused
+from hdbkit.service.panels.process import BASE, OWN
+from hdbkit.service.permissions import Permissions, require
+from hdbkit.service.roles import Role
+from hdbkit.service.sign_in import is_from_this_site
+from hdbkit.service.tokens import Holder
+from hdbkit.web.guard import Message, Receive, Scope, Send, header
+
+OWN_WORKSPACE = b"workspace=own"
+_SENT = frozenset({b"host", b"accept", b"content-type", b"origin", b"if-none-match"})
+"""The headers that Voila sees: not the cookie."""
+_RETURNED = frozenset({b"content-type", b"cache-control", b"etag", b"last-modified", b"location", b"content-length"})
+_BLOCK = 64 * 1024
+_PROTOCOL_ERROR = 1011
+_NOT_PERMITTED = 1008
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' blob:; worker-src 'self' blob:; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+class Passing:
+    """An ASGI application in front of Voila.
+
+    Args:
+        socket: what Voila listens on.
+        permit: the limits of requests.
+        is_valid: whether the session of a request is still valid; asked for each message of a channel.
+    """
+
+    def __init__(self, socket: Path, permit: Permissions, is_valid: Callable[[Scope], bool]) -> None:
+        self._socket, self._permit, self._is_valid = str(socket), permit, is_valid
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on one request or channel."""
+        if scope["type"] == "websocket":
+            await self._pass_channel(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._pass_request(scope, receive, send)
+
+    def _require(self, scope: Scope) -> Holder:
+        """The holder of a token that permits panels: they reach any server, and change its settings."""
+        starts = scope["type"] == "http" and scope["path"] == BASE  # a page with a kernel of its own
+        holder = self._permit(HTTPConnection(scope), Role.SETTINGS if starts else Role.READ)
+        require(holder, Role.SETTINGS)
+        writes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD"}
+        if writes and not is_from_this_site(scope):
+            raise Refused(403, "the request was not sent from this page; open it again")
+        return holder
+
+    async def _pass_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        holder = self._require(scope)
+        body = (await receive()).get("body", b"")
+        try:
+            reader, writer = await asyncio.open_unix_connection(self._socket)
+        except OSError:
+            raise Refused(503, "the panels have ended; restart the service") from None
+        try:
+            connection = h11.Connection(h11.CLIENT)
+            head = [("connection", "close"), ("content-length", str(len(body))), *_headers(scope, holder)]
+            asked = h11.Request(method=scope["method"], target=_target(scope), headers=head)
+            for event in (asked, h11.Data(data=body), h11.EndOfMessage()):
+                writer.write(connection.send(event) or b"")
+            async for message in _answer(connection, reader):
+                await send(message)
+        finally:
+            writer.close()
+
+    async def _pass_channel(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            holder = self._require(scope)
+        except Refused:
+            return await send({"type": "websocket.close", "code": _NOT_PERMITTED})
+        await receive()  # the connection
+        head = [(name, value) for name, value in _headers(scope, holder) if name != "host"]
+        try:
+            async with unix_connect(
+                self._socket,
+                f"ws://{header(scope, b'host')}{_target(scope)}",
+                additional_headers=head,
+                subprotocols=scope["subprotocols"] or None,
+                max_size=None,
+                proxy=None,
+            ) as channel:
+                await send({"type": "websocket.accept", "subprotocol": channel.subprotocol})
+                await self._pass_messages(scope, channel, receive, send)
+        except InvalidStatus as error:  # there is no such kernel
+            status, empty = error.response.status_code, [(b"content-length", b"0")]
+            await send({"type": "websocket.http.response.start", "status": status, "headers": empty})
+            await send({"type": "websocket.http.response.body", "body": b""})
+        except (OSError, WebSocketException):
+            await send({"type": "websocket.close", "code": _PROTOCOL_ERROR})
+
+    async def _pass_messages(self, scope: Scope, channel: ClientConnection, receive: Receive, send: Send) -> None:
+        """Pass messages in both directions until one side ends."""
+        there = asyncio.create_task(self._to_kernel(scope, channel, receive))
+        here = asyncio.create_task(_to_browser(channel, send))
+        try:
+            done, _ = await asyncio.wait({there, here}, return_when=asyncio.FIRST_COMPLETED)
+            for one in done:
+                one.result()
+            if there not in done or there.result():
+                await send({"type": "websocket.close", "code": 1000})
+        finally:
+            for one in (there, here):
+                one.cancel()
+            await asyncio.gather(there, here, return_exceptions=True)
+
+    async def _to_kernel(self, scope: Scope, channel: ClientConnection, receive: Receive) -> bool:
+        """Pass on what the browser sends; whether the browser is still there when it ends."""
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive":
+                return False
+            if not self._is_valid(scope):
+                return True
+            text = message.get("text")
+            await channel.send(message["bytes"] if text is None else text)
+
+
+async def _to_browser(channel: ClientConnection, send: Send) -> None:
+    async for message in channel:
+        await send({"type": "websocket.send", "text" if isinstance(message, str) else "bytes": message})
+
+
+async def _answer(connection: h11.Connection, reader: asyncio.StreamReader) -> AsyncIterator[Message]:
+    """The messages of an answer, as they come."""
+    while True:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            connection.receive_data(await reader.read(_BLOCK))
+        elif isinstance(event, h11.Response):
+            head = [(name, value) for name, value in event.headers if name in _RETURNED]
+            head.append((b"content-security-policy", _POLICY.encode()))
+            yield {"type": "http.response.start", "status": event.status_code, "headers": head}
+        elif isinstance(event, h11.Data):
+            yield {"type": "http.response.body", "body": bytes(event.data), "more_body": True}
+        elif isinstance(event, h11.EndOfMessage):
+            yield {"type": "http.response.body", "body": b""}
+            return
+
+
+def _target(scope: Scope) -> str:
+    raw = cast("bytes", scope.get("raw_path") or scope["path"].encode())
+    query = cast("bytes", scope["query_string"])
+    return (raw + b"?" + query if query else raw).decode("ascii")
+
+
+def _headers(scope: Scope, holder: Holder) -> list[tuple[str, str]]:
+    """The headers for Voila, with the name of a workspace of one's own where it is wanted."""
+    found: list[tuple[str, Any]] = [(n.decode(), v.decode("latin-1")) for n, v in scope["headers"] if n in _SENT]
+    if OWN_WORKSPACE in scope["query_string"].split(b"&"):
+        found.append((OWN, holder.name))
+    return found

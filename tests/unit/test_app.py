@@ -1,0 +1,110 @@
+"""The panels behind the service: who reaches Voila, and what it is told. Pages are in tests/browser/test_app.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("voila", reason="Voila is not installed (hdbkit[app])")
+
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from hdbkit.errors import InputError
+from hdbkit.service.panels import running_panels
+from hdbkit.service.panels.process import BASE, OWN
+from hdbkit.workspace import Workspace
+from tests.unit.services import Client, Service, running_service
+from tests.unit.test_service_pages import SAME, Browser
+
+pytestmark = pytest.mark.new_interpreters
+FILE = f"{BASE}voila/static/voila-style.js"
+CHANNEL = f"{BASE}api/kernels/1-1-1-1-1/channels"
+
+
+@pytest.fixture(scope="module")
+def voila() -> Iterator[Path]:
+    with running_panels(Workspace()) as socket:
+        yield socket
+
+
+@pytest.fixture
+def app(place: Workspace, tmp_path: Path, voila: Path) -> Iterator[Service]:
+    with running_service(place, tmp_path, voila) as made:
+        yield made
+
+
+def channel_status(app: Service, head: dict[str, str], origin: str) -> int:
+    """The status of the answer to a browser that opens a channel to a kernel."""
+    address = f"127.0.0.1:{app.clients['none'].port}"
+    try:
+        opened = connect(f"ws://{address}{CHANNEL}", additional_headers=head, origin=origin or f"http://{address}")  # type: ignore[arg-type]
+    except InvalidStatus as error:
+        return error.response.status_code
+    with opened:
+        return 101
+
+
+def test_panels_need_a_session_with_the_role_settings(app: Service) -> None:
+    assert app.clients["settings"].get(FILE).status_code == 401  # a token is no session
+    allowed = Browser(app, "settings")
+    found = allowed.get(FILE)
+    assert (found.status_code, "javascript" in found.headers["content-type"]) == (200, True)
+    assert found.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+    assert '<a href="/panels/open/" class="themed">' in allowed.get("/panels").text
+    for role in ("read", "run"):
+        browser = Browser(app, role)
+        assert browser.get(FILE).status_code == browser.get(BASE).status_code == 403
+        assert "need a token with the role <code>settings</code>" in browser.get("/panels").text
+    logged = [line for line in app.audit() if line["path"] == FILE]
+    assert {line.get("holder_name") for line in logged} == {None, "settings", "read", "run"}
+
+
+def test_a_page_of_another_site_opens_no_channel_and_sends_nothing(app: Service) -> None:
+    cookie = {"cookie": Browser(app, "settings").cookie}
+    assert channel_status(app, cookie, "") == 404  # Voila has no such kernel
+    assert channel_status(app, cookie, "https://elsewhere.example") == 403
+    assert channel_status(app, {"cookie": Browser(app, "run").cookie}, "") == 403
+    assert channel_status(app, {}, "") == 403
+    client = Client(app.clients["none"].port, "")
+    shutdown = f"{BASE}voila/api/shutdown/1-1-1-1-1"
+    cross = {**SAME, **cookie, "sec-fetch-site": "cross-site"}
+    assert client.send("POST", shutdown, "", cross).status_code == 403
+
+
+def test_voila_never_sees_a_cookie_and_serves_neither_files_nor_kernels(app: Service) -> None:
+    browser = Browser(app, "settings")
+    for path in ("voila/files/panels.ipynb", "voila/files/..%2f__init__.py", "api/contents", "api/kernels", "login"):
+        answer = browser.get(BASE + path)
+        assert (answer.status_code >= 300, "import" in answer.text) == (True, False), path
+        assert "set-cookie" not in answer.headers
+
+
+def test_without_the_option_there_are_no_panels(service: Service) -> None:
+    browser = Browser(service, "settings")
+    assert browser.get("/panels").status_code == browser.get(FILE).status_code == 404
+    assert "/panels" not in browser.get("/").text
+
+
+def test_a_voila_that_does_not_start_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> list[str]:
+        return ["sh", "-c", "echo one; echo 'no module of this name' >&2; exit 1"]
+
+    monkeypatch.setattr("hdbkit.service.panels.process.command_of", failing)
+    with (
+        pytest.raises(InputError, match="has not started: no module of this name"),
+        running_panels(Workspace()),
+    ):
+        pass
+
+
+def test_the_header_of_ones_own_workspace_cannot_be_sent(app: Service) -> None:
+    """The name comes from the token: a browser cannot open the workspace of another."""
+    from hdbkit.service.panels.passing import _headers
+
+    holder = next(one for one in app.tokens.listed() if one.name == "settings")
+    scope = {"headers": [(OWN.encode(), b"other"), (b"cookie", b"x")], "query_string": b"workspace=own"}
+    assert _headers(scope, holder) == [(OWN, "settings")]
