@@ -89,12 +89,7 @@ class RunPlan(ConfigModel):
     @property
     def rate_per_s(self) -> float | None:
         """The operations per second of an open loop, with steps their mean; None in a closed loop."""
-        work, load = workload(self.workload), self.load
-        if not load.is_open:
-            return None
-        undone = work.rollback_shares(load)
-        counted = {name: 1 - undone.get(name, 0.0) for name in metric_of(work, load).operations or work.operations}
-        return operations_per_s(dict(load), work.mix(load), counted)
+        return rate_of(self.workload, self.load)
 
     @property
     def command(self) -> str:
@@ -105,6 +100,16 @@ class RunPlan(ConfigModel):
             if implied.get(name) != value:
                 words += option_words(name, value)
         return shlex.join([*words, *(["--label", self.label] if self.label else [])])
+
+
+def rate_of(spec: WorkloadSpec, load: Load) -> float | None:
+    """The operations per second of an open loop, with steps their mean; None in a closed loop."""
+    if not load.is_open:
+        return None
+    work = workload(spec)
+    undone = work.rollback_shares(load)
+    counted = {name: 1 - undone.get(name, 0.0) for name in metric_of(work, load).operations or work.operations}
+    return operations_per_s(dict(load), work.mix(load), counted)
 
 
 def user_seed(run_seed: int, index: int) -> int:

@@ -20,6 +20,7 @@ from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, p
 from hdbkit.api.importing import Imported, ImportedJobs, import_hammerdb, import_hammerdb_jobs
 from hdbkit.api.kept import remove_server, servers, start_server, stop_server
 from hdbkit.api.max_rate import MaxRate, MaxRateRun, find_max
+from hdbkit.api.planned_hosts import PlannedHosts, planned_hosts
 from hdbkit.api.planned_power import PlannedPower, planned_power
 from hdbkit.api.profiles import Profile, history, profile, profiles
 from hdbkit.api.result import Result, result, runs
@@ -45,6 +46,7 @@ __all__ = [
     "LiveView",
     "MaxRate",
     "MaxRateRun",
+    "PlannedHosts",
     "PlannedPower",
     "Profile",
     "QuickStep",
@@ -85,6 +87,7 @@ __all__ = [
     "overlay",
     "password_place",
     "plan",
+    "planned_hosts",
     "planned_power",
     "private",
     "private_targets",

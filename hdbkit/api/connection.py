@@ -15,10 +15,11 @@ import pandas as pd
 from pydantic import SecretStr
 
 from hdbkit.api.discovery import host_facts
-from hdbkit.build import BuildProgress, BuildResult, DataFiles
+from hdbkit.build import BuildProgress, BuildResult, DataFiles, Hosts
 from hdbkit.build import build as build_schema
 from hdbkit.build import drop as drop_schema
 from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config.cluster import parse_cluster
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from hdbkit.config.quantities import quantity, quantity_text
 from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Workload
@@ -67,6 +68,7 @@ class Connection:
         progress: BuildProgress | None = None,
         stop: Event | None = None,
         from_files: Path | str | None = None,
+        cluster: str | None = None,
         **fields: Any,
     ) -> BuildResult:
         """Build the schema, or continue an interrupted build; return the loaded rows and the checks of the schema.
@@ -74,11 +76,14 @@ class Connection:
         Args:
             workload: a specification, the name of a workload, or a folder that defines one; by default hdbkit's
                 default workload.
-            loaders: the number of loading processes; by default one per core.
+            loaders: the number of loading processes; by default one per core. With a cluster, that of each host, at
+                most one per thread of its worker.
             progress: called with the build's stage, rows and bytes.
             stop: set this event from another thread to stop the build; a later build continues it.
             from_files: a folder of :func:`hdbkit.api.datagen` that has the rows; without a workload and fields, the
                 schema is that of the files.
+            cluster: load hosts that load the rows, as in :class:`hdbkit.config.Load`; each reads ``from_files`` at
+                the same path.
             fields: fields of the specification, such as ``partitions=4``.
 
         Raises:
@@ -91,7 +96,9 @@ class Connection:
         files = Path(from_files) if from_files else None
         named = DataFiles(files).spec if files and workload is None else workload
         spec = specification(named, **fields)
-        return build_schema(self.target, spec, loaders or os.cpu_count() or 1, progress, stop, files)
+        count = loaders or os.cpu_count() or 1
+        hosts = _hosts(cluster, loaders) if cluster else None
+        return build_schema(self.target, spec, count, progress, stop, files, hosts)
 
     def schema(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> WorkloadSpec | None:
         """The specification of the schema in the database; None if there is no schema.
@@ -258,6 +265,17 @@ def _answers(work: Workload) -> Sequence[PlannedCheck]:
     if not planned:
         raise InputError(f"{work.title} has no reference of its answers; omit answers")
     return planned
+
+
+def _hosts(cluster: str, loaders: int | None) -> Hosts:
+    """The load hosts of a build. Raises ``InputError`` if the text is no cluster."""
+    try:
+        parse_cluster(cluster)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    from hdbkit.cluster.loading import cluster_loaders  # imported only when used
+
+    return cluster_loaders(cluster, loaders)
 
 
 def checks_frame(checks: Sequence[Check]) -> pd.DataFrame:

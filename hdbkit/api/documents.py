@@ -16,6 +16,7 @@ from hdbkit.analysis.comparison.sides import Gate
 from hdbkit.api.compare import Comparison
 from hdbkit.api.connection import checks_frame
 from hdbkit.api.max_rate import MaxRate
+from hdbkit.api.planned_hosts import PlannedHosts
 from hdbkit.api.planned_power import PlannedPower
 from hdbkit.api.profiles import Profile
 from hdbkit.api.result import Result
@@ -57,9 +58,11 @@ def of_sweep(done: SweepResult, report: Path) -> Document:
     return head | about | {name: of_frame(getattr(done, name)) for name in names}
 
 
-def of_plan(planned: SweepPlan, power: PlannedPower | None) -> Document:
-    """A planned sweep: its runs, its duration, and what it can find."""
-    return planned.model_dump(mode="json") | {"estimated_s": planned.estimated_s, "power": _of_power(power)}
+def of_plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | None) -> Document:
+    """A planned sweep: its runs, its duration, what it can find, and the load hosts that it needs."""
+    needed = None if hosts is None else vars(hosts) | {"hosts": hosts.hosts, "cores_used": hosts.cores_used}
+    about = {"estimated_s": planned.estimated_s, "power": _of_power(power), "load_hosts": needed}
+    return planned.model_dump(mode="json") | about
 
 
 def of_build(done: BuildResult) -> Document:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,7 @@ from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.planning import Design, Noise, detectable, detection, pooled_noise
 from hdbkit.analysis.wording import many, share
+from hdbkit.api.alike import alike
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.power_chart import power_chart
 from hdbkit.config.sweep_spec import CompareBy, Strategy
@@ -35,8 +35,6 @@ _READ = 200
 """The newest sweeps and runs that are looked at for these."""
 _POINTS = 61
 _TIMES = (1, 2, 4)
-_OF_A_RUN = ("virtual_users", "seed")
-"""Fields of a load that differ between the runs of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +164,7 @@ def _of_sweeps(root: Path, planned: SweepPlan) -> Iterator[tuple[float, float]]:
     for folder in islice(sweep_folders(root), _READ):
         try:
             found = folder.read_plan(SweepPlan)
-            if found.slices or not _alike(planned, found.target.url, found.spec.model_dump(mode="json")):
+            if found.slices or not alike(planned, found.spec.model_dump(mode="json"), found.target.url):
                 continue
             runs = runs_frame(folder)
         except DamagedResult:
@@ -185,28 +183,13 @@ def _of_runs(root: Path, planned: SweepPlan) -> tuple[list[tuple[float, float]],
     values: dict[int, list[float]] = {}
     kept = [one for _, one in readable(list(islice(run_folders(root), _READ))) if one.plan.get("sweep") is None]
     for manifest in kept[:_RUNS]:
-        value, target = manifest.result.get("metric_value"), manifest.plan["target"]
-        if value and _alike(planned, _url(planned, target), manifest.plan):
+        value = manifest.result.get("metric_value")
+        if value and alike(planned, manifest.plan):
             values.setdefault(manifest.plan["load"]["virtual_users"], []).append(float(np.log(value)))
     squares = np.concatenate([np.diff(logs) ** 2 for logs in values.values()] or [np.zeros(0)])
     noise = float(np.sqrt(squares.mean() / 2)) if len(squares) > 1 else 0.0
     count = sum(len(logs) for logs in values.values() if len(logs) > 1)
     return ([(noise, 2 * len(squares) / 3)] if noise else []), count
-
-
-def _url(planned: SweepPlan, target: Mapping[str, Any]) -> str:
-    return type(planned.target).model_validate(target).url
-
-
-def _alike(planned: SweepPlan, url: str, found: Mapping[str, Any]) -> bool:
-    """Whether target, workload and load are those of the planned sweep; a scale that is not given may be any."""
-    workload, load = planned.spec.workload, planned.spec.load.model_dump(mode="json", exclude=set(_OF_A_RUN))
-    wanted = {} if workload is None else workload.model_dump(mode="json", exclude_unset=True)
-    return url == planned.target.url and _agree(wanted, found.get("workload") or {}) and _agree(load, found["load"])
-
-
-def _agree(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    return all(found[name] == value for name, value in wanted.items() if name in found)
 
 
 def _listed(fractions: Iterable[float]) -> str:

@@ -7,6 +7,7 @@ resumed. It never changes tables that it did not create.
 from hdbkit.build.build import BuildResult, Estimate, build, estimate
 from hdbkit.build.data_files import DataFiles, Format, Progress, Written, write_population
 from hdbkit.build.drop import drop
+from hdbkit.build.loaders import Hosts, PartLoaders
 from hdbkit.build.progress import BuildProgress, Stage
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "DataFiles",
     "Estimate",
     "Format",
+    "Hosts",
+    "PartLoaders",
     "Progress",
     "Stage",
     "Written",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
 from hdbkit.build.data_files import DataFiles
 from hdbkit.build.loader import LoadPart, Sent, Step
-from hdbkit.build.loaders import STOPPED, Loaders
+from hdbkit.build.loaders import STOPPED, Hosts, Loaders, PartLoaders
 from hdbkit.build.progress import BuildProgress, Silent, Stage
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import BuildLog, Capability, Check, Schema
@@ -78,10 +78,12 @@ def build(
     progress: BuildProgress | None = None,
     stop: Event | None = None,
     from_files: Path | None = None,
+    hosts: Hosts | None = None,
 ) -> BuildResult:
     """Build a schema with ``loaders`` processes, resume its earlier build, or add what a larger scale lacks.
 
-    The processes make the rows themselves, or read them from the folder ``from_files``. Setting ``stop`` ends
+    The processes make the rows themselves, or read them from the folder ``from_files``. With ``hosts``, the parts of
+    the population are loaded by theirs, and the processes of this host do the rest. Setting ``stop`` ends
     the build within a second, or at the end of the current statement.
 
     Raises:
@@ -102,7 +104,7 @@ def build(
         files.require(spec)
     schema = database(target).schema(target, workload(spec))
     try:
-        return _Build(target, spec, schema, progress or Silent(), stop or Event(), files).run(loaders, started)
+        return _Build(target, spec, schema, progress or Silent(), stop or Event(), files, hosts).run(loaders, started)
     finally:
         schema.close()
 
@@ -116,9 +118,10 @@ class _Build:
         progress: BuildProgress,
         stop: Event,
         files: DataFiles | None,
+        hosts: Hosts | None,
     ) -> None:
         self._target, self._spec, self._schema, self._progress = target, spec, schema, progress
-        self._stop, self._files = stop, files
+        self._stop, self._files, self._hosts = stop, files, hosts
         self._engine, self._workload = database(target), workload(spec)
         self._name = self._workload.scope(self._engine.dialects).schema
         self._rows = self._size_bytes = 0
@@ -144,12 +147,14 @@ class _Build:
         require_primary(self._schema)
         require_claim(self._schema, self._place)
         log = self._earlier()
-        self._check_connections(loaders)
-        with self._step(Stage.TABLES):
-            self._schema.create(self._workload.record)
-        with Loaders(self._target, self._spec, loaders, self._stop, self._files) as pool:
+        with ExitStack() as opened:
+            hosts = opened.enter_context(self._opened(self._hosts)) if self._hosts else None
+            self._check_connections(loaders + (hosts.count if hosts else 0))
+            with self._step(Stage.TABLES):
+                self._schema.create(self._workload.record)
+            pool = opened.enter_context(Loaders(self._target, self._spec, loaders, self._stop, self._files))
             with self._step(Stage.LOAD):
-                self._load(pool, log)
+                self._load(hosts or pool, log)
             with self._step(Stage.INDEXES):
                 pool.do(Step(name) for name in self._schema.after_load())
             with self._step(Stage.ROUTINES):
@@ -165,6 +170,10 @@ class _Build:
         return BuildResult(
             self._rows, self._size_bytes, len(log.parts), took_s, checks, grown_from, self._workload.scale
         )
+
+    def _opened(self, hosts: Hosts) -> AbstractContextManager[PartLoaders]:
+        files = self._files.folder if self._files else None
+        return hosts(self._target, self._spec, self._stop, files, lambda: self._schema.log().parts)
 
     @property
     def _place(self) -> str:
@@ -218,7 +227,7 @@ class _Build:
                 f"use {max(1, free)} loaders or raise the server's limit"
             )
 
-    def _load(self, pool: Loaders, log: BuildLog) -> None:
+    def _load(self, pool: PartLoaders, log: BuildLog) -> None:
         parts = self._workload.parts(self._engine.dialects)
         total = sum(part.rows for part in parts)
         kept = sum(log.parts.values())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import cast
+from typing import Protocol, cast
 
 from hdbkit.build.data_files import DataFiles
 from hdbkit.build.loader import Done, Job, Orders, Sent
@@ -21,6 +22,32 @@ from hdbkit.processes import ONE_THREAD, command_of
 STOPPED = "it was stopped"
 _EXIT_TIMEOUT_S = 5.0
 _POLL_S = 0.5  # interval for checking whether the build is to stop
+
+
+class PartLoaders(Protocol):
+    """What loads the parts of a population: the processes of this host, or those of several hosts."""
+
+    count: int
+    """The number of processes."""
+
+    def do(self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = ...) -> None:
+        """Load all parts; ``on_sent`` is called with rows that were sent."""
+        ...
+
+
+class Hosts(Protocol):
+    """Opens the loaders of several hosts for a build."""
+
+    def __call__(
+        self,
+        target: Target,
+        spec: WorkloadSpec,
+        stop: Event,
+        files: Path | None,
+        recorded: Callable[[], Mapping[str, int]],
+    ) -> AbstractContextManager[PartLoaders]:
+        """The loaders, which are ended with the block; ``recorded`` are the parts in the schema's build record."""
+        ...
 
 
 class Loaders:
@@ -34,7 +61,7 @@ class Loaders:
     def __init__(
         self, target: Target, spec: WorkloadSpec, count: int, stop: Event, files: DataFiles | None = None
     ) -> None:
-        self._stop = stop
+        self._stop, self.count = stop, count
         pairs = [Pipe() for _ in range(count)]
         self._pipes, theirs = [ours for ours, _ in pairs], [theirs for _, theirs in pairs]
         orders = Orders(target.with_(password=target.secret()), spec, tuple(pipe.fileno() for pipe in theirs), files)
@@ -56,9 +83,13 @@ class Loaders:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.end(in_order=error is None)
+
+    def end(self, in_order: bool) -> None:
+        """End the processes: in order when they are idle, else at once; the server rolls back what they have open."""
         for pipe in self._pipes:
             pipe.close()
-        if error is None:
+        if in_order:
             _give(self._building, "end in order")
         self._building.close()  # without a word its loaders end at once
         try:

@@ -197,20 +197,20 @@ def plan(
     fields: dict[str, Any],
     given: dict[str, Any],
 ) -> None:
-    """Print every run of a sweep in order, the estimated time, and which effect the sweep would find.
+    """Print every run of a sweep in order, the estimated time, which effect the sweep would find, and its load hosts.
 
-    Connects to no server. The noise is that of recent results.
+    Connects to no server. The noise and the CPU time of clients are those of recent results.
     """
     planned = api.plan(target, _spec(spec, workload, fields, virtual_users, given), blocks=blocks)
-    power = api.planned_power(planned)
+    power, hosts = api.planned_power(planned), api.planned_hosts(planned)
     if chart is not None:
         if power is None:
             raise InputError("the chart is of a grid that compares runs with a baseline; this sweep has none")
         power.chart.save(chart, title=True)
     if as_json:
-        show.print_json(documents.of_plan(planned, power))
+        show.print_json(documents.of_plan(planned, power, hosts))
         return
-    show.plan(planned, power)
+    show.plan(planned, power, hosts)
     if chart is not None:
         show.console.print(f"chart: {chart}", markup=False)
 

@@ -17,6 +17,7 @@ from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
+from hdbkit.config.cluster import FORMS
 from hdbkit.databases import database
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import schema_place
@@ -48,11 +49,14 @@ def add_to(app: typer.Typer) -> None:
 def build(
     target: TargetArgument,
     workload: WorkloadOption = None,
-    loaders: Annotated[int | None, typer.Option(min=1, help="loader processes [default: one per core]")] = None,
+    loaders: Annotated[
+        int | None, typer.Option(min=1, help="loader processes, with a cluster of each host [default: one per core]")
+    ] = None,
     admin: Annotated[str | None, typer.Option(help="administrator's URL, to create account and database")] = None,
     from_files: Annotated[
         Path | None, typer.Option(help="folder of hdbkit datagen that has the rows, and states the scale")
     ] = None,
+    cluster: Annotated[str | None, typer.Option(help=f"load hosts that load the rows: {FORMS}")] = None,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
@@ -69,7 +73,7 @@ def build(
     for created in connection.created:
         show.notes.print(f"  created {created}", markup=False)
     with BuildBar() as bar:
-        done = connection.build(spec, loaders=loaders, progress=bar, from_files=from_files)
+        done = connection.build(spec, loaders=loaders, progress=bar, from_files=from_files, cluster=cluster)
     checks = checks_frame(done.checks)
     if as_json:
         show.print_json(documents.of_build(done))

@@ -17,7 +17,7 @@ from hdbkit.analysis.comparison.plans import PlanPair
 from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.sweep.plans import changed_note
 from hdbkit.analysis.wording import about, many, plural
-from hdbkit.api import PlannedPower, Result, SweepResult, documents
+from hdbkit.api import PlannedHosts, PlannedPower, Result, SweepResult, documents
 from hdbkit.config import SweepSpec, WorkloadSpec
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
@@ -29,6 +29,9 @@ _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p99
 _OF_STEP = ("step", "offered_per_s", "users", "completed_per_s", "failed")
 _MAX_EXECUTIONS = 200
 _CONDITION = "schema: "
+_UNKNOWN_HOSTS = (
+    "the number of load hosts that these users need is unknown: no run of this target, workload and load is stored"
+)
 _PERHAPS_SLICES = (
     "if the account can set all settings in a session and a run holds ten cycles, each run has all configurations "
     "in turn (compare_by)"
@@ -289,8 +292,8 @@ def _by_operation(found: pd.DataFrame) -> None:
     console.print(f"of {len(compared)} comparisons of operations: {counts}", markup=False)
 
 
-def plan(planned: SweepPlan, power: PlannedPower | None) -> None:
-    """Every run of a sweep in its order, the totals, and what it can find."""
+def plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | None) -> None:
+    """Every run of a sweep in its order, the totals, what it can find, and the load hosts that it needs."""
     rebuilds = planned.rebuilds
     for one in planned.runs:
         rebuilt = "  (schema rebuilt)" if one.number in rebuilds else ""
@@ -318,8 +321,18 @@ def plan(planned: SweepPlan, power: PlannedPower | None) -> None:
             f"the schema is rebuilt {len(rebuilds)} times; within a block, runs that share a schema "
             "follow each other, and the schemas are in random order"
         )
+    for line in _known(planned, power, hosts):
+        console.print(line, markup=False)
+
+
+def _known(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | None) -> Iterator[str]:
+    """What recent results say of a planned sweep."""
     if power is not None:
-        console.print(power.sentence, markup=False)
+        yield power.sentence
+    if hosts is not None:
+        yield hosts.sentence
+    elif planned.spec.load.cluster:
+        yield _UNKNOWN_HOSTS
 
 
 def _ends(spec: SweepSpec) -> Iterator[str]:

@@ -359,6 +359,8 @@ class BuildRequest(TypedDict):
     """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
     loaders: NotRequired[int | None]
     """loader processes; default: one per core"""
+    cluster: NotRequired[str | None]
+    """load hosts that load the rows: tls://HOST:8786 or tcp://127.0.0.1:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N"""
 
 
 class CheckRequest(TypedDict):

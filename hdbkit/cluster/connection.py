@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
@@ -20,14 +21,24 @@ _DEPLOY_S: Final = 120.0
 _T = TypeVar("_T")
 
 
+IMPORT_S: Final = 60.0
+"""How long a worker may take to import hdbkit and to answer for the first time."""
+
+
 class Unreachable(HdbkitError):
     """A load host, or the scheduler, did not answer."""
 
 
 class Connection:
-    """A client of a scheduler, with the workers that serve as load hosts."""
+    """A client of a scheduler, with the workers that serve as load hosts.
 
-    def __init__(self, text: str) -> None:
+    Args:
+        text: where they come from.
+        threads: of each worker that is deployed; None: one per core of its host. Users of a run need one.
+    """
+
+    def __init__(self, text: str, threads: int | None = 1) -> None:
+        self._threads = threads
         self._cluster = parse_cluster(text)
         self._text = text
         self._security = _security(self._cluster)
@@ -63,18 +74,13 @@ class Connection:
 
     def _deploy(self, distributed: Any) -> Any:
         if self._cluster.local:
-            return distributed.LocalCluster(
-                n_workers=self._cluster.local,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                memory_limit=0,
-                dashboard_address=None,
-                silence_logs="ERROR",
-            )
-        if self._cluster.hosts is not None:
-            from hdbkit.cluster.by_ssh import ssh_cluster
+            from hdbkit.cluster.deploying import local_cluster
 
-            return ssh_cluster(read_hosts(self._cluster.hosts), self._security)
+            return local_cluster(self._cluster.local, self._threads)
+        if self._cluster.hosts is not None:
+            from hdbkit.cluster.deploying import ssh_cluster
+
+            return ssh_cluster(read_hosts(self._cluster.hosts), self._threads, self._security)
         return None
 
     @property
@@ -86,8 +92,12 @@ class Connection:
 
     def workers(self) -> list[str]:
         """The addresses of the workers that are there. Raises ``Unreachable``."""
+        return sorted(self.threads())
+
+    def threads(self) -> dict[str, int]:
+        """The number of threads of each worker that is there. Raises ``Unreachable``."""
         try:
-            return sorted(self._client.nthreads())
+            return dict(self._client.nthreads())
         except (OSError, RuntimeError, TimeoutError, asyncio.CancelledError) as error:
             raise Unreachable(f"the scheduler of {self._text} does not answer: {error}") from None
 
@@ -102,19 +112,67 @@ class Connection:
             ) from None
         return self.workers()
 
-    def actor(self, kind: type[Any], worker: str, key: str, *arguments: object) -> Any:
-        """Create an actor on a worker. Raises ``Unreachable``, or what creating it raised."""
-        options = {"workers": [worker], "allow_other_workers": False, "pure": False, "key": key}
-        future = self._client.submit(kind, *arguments, actor=True, **options)
+    def actors(
+        self, kind: type[Any], wanted: Mapping[str, tuple[str, tuple[object, ...]]], seconds: float
+    ) -> list[Any]:
+        """Create an actor on each of these workers, with its key and arguments; all workers import at the same time.
+
+        Raises ``Unreachable``, or what creating one raised.
+        """
+        options = {"actor": True, "allow_other_workers": False, "pure": False}
+        futures = [
+            self._client.submit(kind, *arguments, workers=[worker], key=key, **options)
+            for worker, (key, arguments) in wanted.items()
+        ]
+        deadline, found = time.monotonic() + seconds, []
+        for worker, future in zip(wanted, futures, strict=True):
+            try:
+                found.append(future.result(timeout=max(0.1, deadline - time.monotonic())))
+            except (OSError, TimeoutError, asyncio.CancelledError) as error:
+                for one in futures:
+                    one.release()
+                raise Unreachable(f"the worker {worker} does not answer: {error}") from None
+            except ModuleNotFoundError as error:
+                raise HdbkitError(
+                    f"the worker {worker} has no module {error.name}; install the same version of hdbkit there"
+                ) from None
+        return found
+
+    def task(self, function: Callable[..., object], key: str, workers: list[str], *arguments: object) -> Any:
+        """Give a task to the next free one of some workers; return its future."""
+        return self._client.submit(function, *arguments, key=key, workers=workers, pure=False)
+
+    def finished(self, futures: list[Any], seconds: float) -> list[Any]:
+        """Those of the tasks that have ended, after the first has, or the time has passed."""
+        distributed: Any = importlib.import_module("distributed")
+        with suppress(TimeoutError, asyncio.CancelledError):
+            distributed.wait(futures, timeout=seconds, return_when="FIRST_COMPLETED")
+        return [one for one in futures if one.done()]
+
+    def result(self, future: Any) -> Any:
+        """The result of a task that has ended; None if it was lost with its worker. Raises ``HdbkitError``."""
+        if future.cancelled():
+            return None
         try:
             return future.result(timeout=CONNECT_S)
-        except (OSError, TimeoutError, asyncio.CancelledError) as error:
-            future.release()
-            raise Unreachable(f"the worker {worker} does not answer: {error}") from None
-        except ModuleNotFoundError as error:
-            raise HdbkitError(
-                f"the worker {worker} has no module {error.name}; install the same version of hdbkit there"
-            ) from None
+        except (OSError, TimeoutError, asyncio.CancelledError):
+            return None
+        except Exception as error:
+            raise HdbkitError(f"a load host of {self._text} failed: {error or type(error).__name__}") from error
+
+    def cancel(self, futures: list[Any]) -> None:
+        """Drop tasks; those that run already end on their own, and their results are lost."""
+        with suppress(OSError, RuntimeError, TimeoutError, asyncio.CancelledError):
+            self._client.cancel(futures)
+
+    def tasks_of(self, workers: list[str], futures: list[Any]) -> list[Any]:
+        """Those of the tasks that these workers have."""
+        try:
+            held = self._client.processing()
+        except (OSError, RuntimeError, TimeoutError, asyncio.CancelledError):
+            return []
+        keys = {key for worker in workers for key in held.get(worker, ())}
+        return [one for one in futures if one.key in keys]
 
     def all(self, calls: Mapping[int, Callable[[], Coroutine[Any, Any, _T]]], seconds: float) -> dict[int, _T]:
         """The answers to calls that are made at the same time; one that fails or takes longer has none."""

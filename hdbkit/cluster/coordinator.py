@@ -11,9 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +19,10 @@ from pydantic import SecretStr
 
 from hdbkit.cluster.clocks import noted, read_clocks
 from hdbkit.cluster.collecting import Collector
-from hdbkit.cluster.connection import Connection
-from hdbkit.cluster.host import LoadHost, facts
+from hdbkit.cluster.connection import IMPORT_S, Connection
+from hdbkit.cluster.hosts import Host, actors_of, shares
+from hdbkit.cluster.search import Search
+from hdbkit.cluster.versions import facts, require_same
 from hdbkit.config.load import client_slices
 from hdbkit.contracts import UserPlan
 from hdbkit.errors import HdbkitError
@@ -40,50 +40,13 @@ LOGINS_PER_S: Final = 500.0
 _LOOK_S: Final = 1.0
 _ANSWER_S: Final = 3.0
 """A host that does not answer within this time is cut off."""
-_PREPARED_S: Final = 30.0
-_AGAIN_S: Final = 2.0
-"""How often hosts that are cut off are looked for."""
+_PREPARED_S: Final = 60.0
 _LOOKS_OF_ESTIMATE: Final = 10
-_HEAD_START_S, _HEAD_START_OF_HOST_S = 0.5, 0.005
+_HEAD_START_S, _HEAD_START_OF_HOST_S = 2.0, 0.005
 _BEYOND_S: Final = 60.0
 """How much longer than planned users may run whom nobody stops."""
 _COLLECT_S: Final = 30.0
 """How long hosts that are cut off are awaited at the end."""
-
-
-@dataclass
-class Host:
-    """A load host as the coordinator sees it."""
-
-    noted: NotedHost
-    worker: str
-    actor: Any
-    states: dict[int, ClientState] = field(default_factory=dict)
-    endings: dict[int, Ending] = field(default_factory=dict)
-    exchanges: list[Exchange] = field(default_factory=list)
-    looks: int = 0
-    is_cut_off: bool = False
-
-    @property
-    def clients(self) -> range:
-        """The numbers of its clients."""
-        return range(*self.noted.clients)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether all of its clients have ended."""
-        return len(self.endings) == len(self.clients)
-
-
-def shares(clients: int, hosts: int) -> list[range]:
-    """The clients of each host: adjoining, and as many on each as on any other, give or take one.
-
-    Example:
-        >>> shares(10, 4)
-        [range(0, 2), range(2, 5), range(5, 7), range(7, 10)]
-    """
-    edges = [clients * number // hosts for number in range(hosts + 1)]
-    return [range(first, last) for first, last in pairwise(edges) if first < last]
 
 
 class ClusterLoad:
@@ -100,9 +63,10 @@ class ClusterLoad:
         self._lock = threading.Lock()
         """Held while hosts are looked at or clocks are read, so that neither delays the other's messages."""
         self._changed, self._ended = threading.Event(), threading.Event()
+        search = Search(self._connection, plan.run_id, self._hosts, self._returned)
         self._watching = [
-            threading.Thread(target=each, name=f"hdbkit-hosts-{each.__name__}", daemon=True)
-            for each in (self._watch, self._search)
+            threading.Thread(target=self._watch, name="hdbkit-hosts-watch", daemon=True),
+            threading.Thread(target=search.run, args=(self._ended,), name="hdbkit-hosts-search", daemon=True),
         ]
         self._began = self._stops = self._clocks_read = False
 
@@ -123,8 +87,11 @@ class ClusterLoad:
         clients = len(client_slices(dict(self._plan.load)))
         workers = self._connection.await_workers()
         own = shares(clients, min(len(workers), clients))
-        for number, (worker, part) in enumerate(zip(workers, own, strict=False)):
-            self._hosts.append(self._new_host(number, worker, part))
+        used = dict(enumerate(workers[: len(own)]))
+        actors = actors_of(self._connection, self._plan.run_id, used, IMPORT_S)
+        self._hosts += [
+            self._new_host(number, used[number], own[number], actor) for number, actor in enumerate(actors)
+        ]
         self._compare()
         self._exchange()
         self._require_all(self._each("prepare", _PREPARED_S, self._order), "did not start its users")
@@ -133,7 +100,7 @@ class ClusterLoad:
             one.start()
         return clients
 
-    def _new_host(self, number: int, worker: str, part: range) -> Host:
+    def _new_host(self, number: int, worker: str, part: range, actor: Any) -> Host:
         slices = client_slices(dict(self._plan.load))
         users = sum(len(slices[client]) for client in part)
         noted = NotedHost(
@@ -145,26 +112,17 @@ class ClusterLoad:
             users=users,
             worker=worker,
         )
-        return Host(noted, worker, self._actor(number, worker))
-
-    def _actor(self, number: int, worker: str) -> Any:
-        key = f"hdbkit-{self._plan.run_id}-{number}-{time.monotonic_ns()}"
-        return self._connection.actor(LoadHost, worker, key, self._plan.run_id, number)
+        return Host(noted, worker, actor)
 
     def _compare(self) -> None:
         """Compare what runs on the hosts with what runs here. Raises ``HdbkitError`` for the first difference."""
         target = self._plan.target.model_dump_json()
-        here = facts(target)["versions"]
+        here = facts(target)
         found = self._each("facts", _PREPARED_S, lambda _: (target,))
         self._require_all(found, "did not report its versions")
         for host in self._hosts:
             its = found[host.noted.number]
-            for what, ours in here.items():
-                if (theirs := its["versions"].get(what)) != ours:
-                    raise HdbkitError(
-                        f"the load host {its['name']} ({host.worker}) has {what} {theirs}, but this host has {ours}; "
-                        "install the same on all hosts"
-                    )
+            require_same(here, its, host.worker)
             host.noted.name, host.noted.cores, host.noted.machine = its["name"], its["cores"], its["machine"]
 
     def _order(self, host: Host) -> tuple[str, SecretStr | None]:
@@ -219,7 +177,7 @@ class ClusterLoad:
                 self._connection, {one.noted.number: one.actor for one in self._hosts if not one.is_cut_off}
             )
         for number, one in found.items():
-            self._hosts[number].noted.estimates.append(noted(one))
+            self._hosts[number].noted.add(noted(one))
 
     # -- while it runs ------------------------------------------------------------------------------------
 
@@ -239,20 +197,24 @@ class ClusterLoad:
             return (host.looks,)
 
         returned = self._timed("look", number)
-        sums, cpu_s, error = Sums(), 0.0, ""
+        sums, cpu_s, error, is_new = Sums(), 0.0, "", False
         for host in self._hosts:
             if (found := returned.get(host.noted.number)) is None:
                 continue
-            answer, returned_ns = found
+            message, returned_ns = found
+            answer = json.loads(message)
+            host.noted.messages += 1
+            host.noted.message_bytes += len(message)
             self._include(host, answer)
             sums.include(answer["sums"])
             cpu_s, error = cpu_s + answer["cpu_s"], answer["error"] or error
             exchange = Exchange(sent[host.noted.number], answer["received_ns"], answer["answered_ns"], returned_ns)
             host.exchanges.append(exchange)
             if len(host.exchanges) >= _LOOKS_OF_ESTIMATE:
-                host.noted.estimates.append(noted(estimate(host.exchanges)))
-                host.exchanges = []
-                self._write()
+                host.noted.add(noted(estimate(host.exchanges)))
+                host.exchanges, is_new = [], True
+        if is_new:
+            self._write()
         if self._began:
             self._lines.add(time.monotonic_ns(), sums, cpu_s, error)
         self._changed.set()
@@ -274,51 +236,16 @@ class ClusterLoad:
         return found
 
     def _include(self, host: Host, answer: dict[str, Any]) -> None:
-        host.noted.messages += 1
-        host.noted.message_bytes += len(json.dumps(answer))
         for client, state in answer["states"].items():
-            host.states[client] = ClientState(state)
-            self._page.set_state(client, ClientState(state))
+            host.states[int(client)] = ClientState(state)
+            self._page.set_state(int(client), ClientState(state))
         for client, ending in answer["endings"].items():
-            host.endings[client] = Ending(ending)
+            host.endings[int(client)] = Ending(ending)
 
-    def _search(self) -> None:
-        """Look for hosts that are cut off until the end; a worker that hangs delays no other host."""
-        while not self._ended.wait(_AGAIN_S):
-            if any(host.is_cut_off for host in self._hosts):
-                self._search_once()
-
-    def _search_once(self) -> None:
-        """Look for the workers of hosts that are cut off: the same ones, or others on the same host."""
-        try:
-            self._connection.reopen()
-            workers = self._connection.workers()
-        except HdbkitError:
-            return
-        used = {host.worker for host in self._hosts if not host.is_cut_off}
-        for host in [one for one in self._hosts if one.is_cut_off]:
-            for worker in sorted(set(workers) - used, key=lambda one: one != host.worker):
-                if self._found_again(host, worker):
-                    used.add(worker)
-                    break
-
-    def _found_again(self, host: Host, worker: str) -> bool:
-        try:
-            actor = self._actor(host.noted.number, worker)
-        except HdbkitError:
-            return False
-        number = host.noted.number
-        found = self._connection.all({number: partial(_held, actor)}, _ANSWER_S)
-        if not found.get(number):
-            return False
-        host.actor, host.worker, host.looks = actor, worker, -1
-        from_ns, _ = host.noted.cut_offs.pop()
-        host.noted.cut_offs.append((from_ns, time.monotonic_ns()))
-        host.is_cut_off = False
+    def _returned(self, host: Host) -> None:
         if self._stops:
             self._each("stop", hosts=[host])
         self._write()
-        return True
 
     def ready(self) -> int:
         """The number of clients that are ready to begin; all are only once the clocks have been read again."""
@@ -409,7 +336,3 @@ class ClusterLoad:
 
     def _write(self) -> None:
         write_hosts(Path(self._folder.spools), [host.noted for host in self._hosts])
-
-
-async def _held(actor: Any) -> bool:
-    return bool(await actor.held())

@@ -11,30 +11,26 @@ import hashlib
 import json
 import math
 import os
-import platform
 import shutil
 import subprocess
 import time
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import psutil
 from pydantic import SecretStr
 
-from hdbkit.config import Target
+from hdbkit.cluster.versions import facts
 from hdbkit.config.load import client_slices
 from hdbkit.config.passwords import PASSWORD_VARIABLE
-from hdbkit.databases import database
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.failures import PATTERN as ERRORS
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import ENDINGS, HOST_SAMPLES, ends
-from hdbkit.paths import data_folder, state_folder
+from hdbkit.paths import state_folder
 from hdbkit.plan import RunPlan
-from hdbkit.processes import ONE_THREAD, birth_of, boot_id, command_of
+from hdbkit.processes import ONE_THREAD, birth_of, command_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import SpoolTails, trim
 
@@ -46,38 +42,6 @@ _COLLECTED = ("*.spool", ERRORS, "*.usage.json", "*.switches", "*.reason", HOST_
 def runs_folder() -> Path:
     """Where a host keeps the files of its users until they are collected."""
     return state_folder() / "load_hosts"
-
-
-def facts(target: str) -> dict[str, Any]:
-    """What hosts of one run must have in common, and what describes this one; ``target`` is a target as JSON."""
-    return {
-        "name": platform.node(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1,
-        "machine": _machine(),
-        "versions": {
-            "Python": platform.python_version(),
-            "hdbkit": version("hdbkit"),
-            "code of hdbkit": _code(),
-            "driver": database(Target.model_validate_json(target)).driver_version(),
-            "distributed": version("distributed"),
-        },
-    }
-
-
-def _machine() -> str:
-    try:
-        return boot_id()
-    except OSError:
-        return platform.node()
-
-
-def _code() -> str:
-    """A digest of hdbkit's own files: a checkout may differ without another version."""
-    digest = hashlib.sha256()
-    for root in (Path(__file__).parents[1], data_folder("schemas")):
-        for path in sorted(one for one in root.rglob("*") if one.suffix in (".py", ".sql", ".yaml", ".lua")):
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
 
 
 class LoadHost:
@@ -93,7 +57,7 @@ class LoadHost:
         self._cpu_s: dict[int, float] = {}
 
     def facts(self, target: str) -> dict[str, Any]:
-        """See :func:`facts`."""
+        """See :func:`hdbkit.cluster.versions.facts`."""
         return facts(target)
 
     async def clock(self) -> tuple[int, int]:
@@ -130,11 +94,15 @@ class LoadHost:
         (self.folder.path / PROCESS).write_text(f"{process.pid} {birth_of(process.pid)}", encoding="ascii")
         _started.append(process)
 
-    async def look(self, number: int) -> dict[str, Any]:
-        """What is new since the last look; all that is known unless ``number`` counts on. One message per second."""
+    async def look(self, number: int) -> bytes:
+        """What is new since the last look, as JSON; all that is known unless ``number`` counts on.
+
+        One message per second. Dask would send each part of a dictionary in a frame of its own, which costs the
+        coordinator several times as much.
+        """
         received_ns = time.monotonic_ns()
         found = await asyncio.to_thread(self._look, number)
-        return {**found, "received_ns": received_ns, "answered_ns": time.monotonic_ns()}
+        return json.dumps({**found, "received_ns": received_ns, "answered_ns": time.monotonic_ns()}).encode()
 
     def _look(self, number: int) -> dict[str, Any]:
         page = self._opened()

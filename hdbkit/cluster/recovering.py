@@ -12,7 +12,7 @@ from typing import Any, Final
 from hdbkit.cluster.clocks import noted, read_clocks
 from hdbkit.cluster.collecting import Collector
 from hdbkit.cluster.connection import Connection, Unreachable, connected
-from hdbkit.cluster.host import LoadHost
+from hdbkit.cluster.hosts import actors_of
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.load_hosts import missing, noted_hosts, write_hosts
 from hdbkit.plan import RunPlan
@@ -38,7 +38,7 @@ def collect(folder: RunFolder) -> None:
             connection.all({one: partial(_call, actor, method) for one, actor in found.items()}, _ANSWER_S)
         hosts = {one.number: one for one in noted_hosts(folder.spools)}
         for number, one in read_clocks(connection, found).items():
-            hosts[number].estimates.append(noted(one))
+            hosts[number].add(noted(one))
         deadline, collector = time.monotonic() + _END_S, Collector(folder.spools, connection)
         while found and time.monotonic() < deadline:
             for number in collector.collect(found):
@@ -54,8 +54,7 @@ def _holders(connection: Connection, run_id: str, numbers: list[int]) -> dict[in
     for worker in connection.workers():
         for number in [one for one in numbers if one not in found]:
             with suppress(Unreachable):
-                key = f"hdbkit-{run_id}-{number}-{time.monotonic_ns()}"
-                actor = connection.actor(LoadHost, worker, key, run_id, number)
+                (actor,) = actors_of(connection, run_id, {number: worker})
                 if connection.all({number: partial(_call, actor, "held")}, _ANSWER_S).get(number):
                     found[number] = actor
     return found

@@ -19,7 +19,7 @@ from hdbkit.config.routing import POLICIES, Policy, parse_routing, routing_text
 from hdbkit.config.steps import joined, parse_steps, steps_of, total_s
 from hdbkit.config.words import number_text
 
-MAX_USERS = 10_000
+MAX_USERS = 100_000
 MAX_SESSIONS = 100_000
 """The maximum number of connections of one run."""
 WINDOW = frozenset({"rampup_s", "rampup_max_s", "duration_s"})

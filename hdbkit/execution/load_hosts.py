@@ -30,6 +30,8 @@ ENDINGS = "endings.json"
 """The file of a load host with how its clients ended, by their numbers."""
 _FILE = "load_hosts.json"
 _FOLDER = "hosts"
+_MAX_ESTIMATES = 500
+"""Estimates of a clock that are kept: an hour and a half of a run; of longer runs they are further apart."""
 
 
 class NotedHost(BaseModel):
@@ -50,6 +52,14 @@ class NotedHost(BaseModel):
     message_bytes: int = 0
     worker: str = ""
     is_complete: bool = False
+
+    def add(self, found: tuple[int, float, float]) -> None:
+        """Add an estimate of its clock. Of too many, the more certain one of each two is kept, and the ends."""
+        self.estimates.append(found)
+        if len(self.estimates) > _MAX_ESTIMATES:
+            first, *inner, last = self.estimates
+            kept = [min(inner[at : at + 2], key=lambda one: one[2]) for at in range(0, len(inner), 2)]
+            self.estimates = [first, *kept, last]
 
     @property
     def clock(self) -> HostClock:

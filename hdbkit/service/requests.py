@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from hdbkit.analysis.comparison import sides
 from hdbkit.api import max_rate
 from hdbkit.config import SweepSpec
+from hdbkit.config.cluster import FORMS, parse_cluster
 from hdbkit.config.load import AnyLoad
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.workload_spec import AnyWorkload
@@ -39,6 +40,12 @@ def _workload(given: Any) -> Any:
     return {**given, "folder": str(known[folder])}
 
 
+def _cluster(given: str | None) -> str | None:
+    if given is not None:
+        parse_cluster(given)
+    return given
+
+
 def _sweep(given: Any) -> Any:
     """The keys of a sweep, with its workload as in other requests."""
     if not isinstance(given, Mapping) or "workload" not in given:
@@ -55,6 +62,9 @@ Workload = Annotated[
     Field(description="the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"),
 ]
 GivenLoad = Annotated[AnyLoad | None, Field(description="options of the load")]
+Cluster = Annotated[
+    str | None, AfterValidator(_cluster), Field(description=f"load hosts that load the rows: {FORMS}")
+]
 Sweep = Annotated[SweepSpec, BeforeValidator(_sweep), Field(description="the sweep, as in its file")]
 Label = Annotated[str | None, Field(pattern=_WORD, description="a name to find the runs by")]
 Users = Annotated[list[Annotated[int, Field(ge=1, le=100_000)]], Field(max_length=50, description="user counts")]
@@ -89,6 +99,7 @@ class BuildRequest(OfTarget):
 
     workload: Workload = None
     loaders: int | None = Field(default=None, ge=1, le=1000, description="loader processes; default: one per core")
+    cluster: Cluster = None
 
 
 class CheckRequest(OfTarget):

@@ -73,7 +73,7 @@ def _run(one: asked.RunRequest, context: Context) -> Document:
 
 def _build(one: asked.BuildRequest, context: Context) -> Document:
     context.say("loading rows")
-    return documents.of_build(api.connect(one.target).build(one.workload, loaders=one.loaders))
+    return documents.of_build(api.connect(one.target).build(one.workload, loaders=one.loaders, cluster=one.cluster))
 
 
 def _check(one: asked.CheckRequest, context: Context) -> Document:
@@ -96,7 +96,7 @@ def _sweep(one: asked.SweepRequest, context: Context) -> Document:
 
 def _plan(one: asked.SweepRequest, _: Context) -> Document:
     planned = api.plan(one.target, one.sweep, blocks=one.blocks)
-    return documents.of_plan(planned, api.planned_power(planned))
+    return documents.of_plan(planned, api.planned_power(planned), api.planned_hosts(planned))
 
 
 def _find_max(one: asked.FindMaxRequest, context: Context) -> Document:

@@ -21,7 +21,7 @@ def dask_cluster(state: Path, workers: int, **options: Any) -> Iterator[Any]:
             threads_per_worker=1,
             host="127.0.0.1",
             memory_limit=0,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             silence_logs="CRITICAL",
             **options,
         ) as cluster:

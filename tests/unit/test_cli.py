@@ -74,6 +74,7 @@ NO_COMMAND = {
     "password_place": "panels show it; a command line says what was wrong instead",
     "Result.require_removable": "runs rm checks it first",
     "Result.with_manifest": "compare uses it for the operations that all runs completed",
+    "planned_hosts": "plan prints it",
     "planned_power": "plan prints it",
     "start": "run --detach",
     "start_sweep": "sweep --detach",

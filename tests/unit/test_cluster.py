@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdbkit.cluster.coordinator import shares
+from hdbkit.cluster.hosts import shares
 from hdbkit.config import Load
 from hdbkit.config.cluster import Cluster, parse_cluster, read_hosts
 from hdbkit.errors import ConfigErrors
 from hdbkit.execution.live_sums import Sums
+from hdbkit.execution.load_hosts import NotedHost
 from hdbkit.results.records import record_type
 
 
@@ -68,3 +69,12 @@ def test_live_sums_of_hosts_add_up_to_those_of_all() -> None:
     kept = records[(records["outcome"] != 2) & (records["operation"] == 1)]
     numbers = {int(bucket): n for bucket, n in whole.sent["1"].items() if bucket.isdigit()}
     assert sum(numbers.values()) == kept.size
+
+
+def test_a_long_run_keeps_a_bounded_number_of_estimates_of_a_clock() -> None:
+    host = NotedHost(number=0, name="load0", cores=2, machine="", clients=(0, 1), users=1)
+    for second in range(0, 100_000, 10):
+        host.add((second, 5.0, 1.0 + second % 20))
+    assert len(host.estimates) <= 500
+    assert (host.estimates[0][0], host.estimates[-1][0]) == (0, 99_990)
+    assert sum(uncertainty > 1 for *_, uncertainty in host.estimates[1:-300]) < 10, "the more certain ones are kept"

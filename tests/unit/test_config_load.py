@@ -40,7 +40,7 @@ def test_the_mix_is_the_specifications_unless_given_otherwise() -> None:
         ({"mix": {}}, "a weight above 0"),
         ({"duration_s": 0}, "must be greater than 0, not 0"),
         ({"duration_s": float("nan")}, "not nan"),
-        ({"virtual_users": 10_001}, "must be 10000 or less, not 10001"),
+        ({"virtual_users": 100_001}, "must be 100000 or less, not 100001"),
         ({"isolation": "snapshot"}, "must be 'read_committed', 'repeatable_read' or 'serializable', not 'snapshot'"),
         ({"virtual_user": 4}, "Did you mean 'virtual_users'"),
     ],

@@ -14,7 +14,7 @@ from bench.verdicts.judging import intervals
 from bench.verdicts.sweeps import PLANNED, placed, turns
 from hdbkit import sweep_plan
 from hdbkit.analysis.sweep.planning import Design, detectable, detection, pooled_noise
-from hdbkit.api import planned_power
+from hdbkit.api import PlannedHosts, planned_hosts, planned_power
 from hdbkit.config import SweepSpec, Target
 from hdbkit.plan import new_run_id
 from hdbkit.results.folder import RunFolder
@@ -127,3 +127,31 @@ def test_the_plan_on_the_command_line_has_the_power_and_its_chart(command: Hdbki
     assert "Which effect does the sweep find?" in (tmp_path / "power.svg").read_text() or said.code == 0
     power = json.loads(command(*words, "--json").out)["power"]
     assert (power["blocks"], power["noise"], len(power["effects"])) == (3, None, 3)
+
+
+def measured_run(root: Path, users: int, cpu_us: float, per_s: float) -> None:
+    """A stored run with so many users, client CPU time per operation and operations per second."""
+    whole = planned(settings={"flush": ["on", "off"]}, blocks=2, virtual_users=[users])
+    run = sweep_plan.run_plan(whole, whole.runs[0], datetime(2026, 1, 1, tzinfo=UTC))
+    manifest = measured(run.model_copy(update={"run_id": f"2026-u{users}"}), root)
+    figures = {"client_cpu_us_per_operation": cpu_us, "operations_per_s": per_s}
+    changed = {"result": {**manifest.result, **figures}, "host": {**manifest.host, "cores": 8}}
+    RunFolder(root / manifest.run_id).write(manifest.model_copy(update=changed))
+
+
+def test_the_load_hosts_of_a_plan_follow_from_the_cpu_time_of_a_stored_run(tmp_path: Path) -> None:
+    def needed(**load: object) -> PlannedHosts | None:
+        return planned_hosts(planned(virtual_users=[10, 1000], load=load), workspace=Workspace(results=tmp_path))
+
+    assert needed() is None
+    measured_run(tmp_path, 100, cpu_us=300, per_s=10_000)
+    found = needed(duration_s=7, cluster="local:2")
+    assert found and (found.measured_users, found.operations_per_s) == (100, 100_000)
+    assert (found.cores_used, found.hosts) == (pytest.approx(30), 6), "30 cores, and 5.6 of each host"
+    assert found.sentence.startswith("load hosts for 1,000 virtual users: 6 of 8 cores, at 70 % of their CPU time;")
+    measured_run(tmp_path, 2000, cpu_us=400, per_s=14_000)
+    found = needed()
+    assert found and (found.hosts, found.run_id) == (1, "2026-u2000"), "no rate is extrapolated"
+    found = needed(rate=140_000)
+    assert found and (found.operations_per_s, found.hosts) == (140_000, 10)
+    assert needed(isolation="serializable") is None
