@@ -229,12 +229,14 @@ LASTING = frozenset({ErrorClass.CONSTRAINT, ErrorClass.OTHER})
 class TransactionError(HdbkitError):
     """An operation failed in the database and was rolled back.
 
-    ``code`` is the server's error code (SQLSTATE or number), ``text`` its message.
+    ``code`` is the server's error code (SQLSTATE or number), ``text`` its message; ``lost``: the connection was lost
+    with it, whatever its class.
     """
 
-    def __init__(self, error_class: ErrorClass, code: str, text: str) -> None:
-        super().__init__(error_class, code, text)
+    def __init__(self, error_class: ErrorClass, code: str, text: str, lost: bool = False) -> None:
+        super().__init__(error_class, code, text, lost)
         self.error_class, self.code, self.text = error_class, code, text
+        self.lost = lost or error_class is ErrorClass.CONNECTION_LOST
 
     def __str__(self) -> str:
         return f"{self.error_class.value} ({self.code}): {self.text}"

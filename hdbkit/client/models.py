@@ -280,6 +280,10 @@ class Factors(TypedDict):
     """values of: leave the tables out of the write-ahead log; a crash of the server empties them"""
     columnstore: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: keep every table by columns (a clustered columnstore index)"""
+    memory_optimized: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: durability of memory-optimized tables with natively compiled procedures; none: tables on disk"""
+    bucket_factor: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: hash buckets of memory-optimized tables for each row that their key has after a build"""
 
 
 class TargetAnswer(TypedDict):
@@ -314,6 +318,10 @@ class WorkloadSpec(TypedDict):
     """keep every table by columns (a clustered columnstore index)"""
     partitions: NotRequired[int]
     """number of partitions of the largest tables; 0: none"""
+    memory_optimized: NotRequired[Literal['SCHEMA_AND_DATA', 'SCHEMA_ONLY'] | None]
+    """durability of memory-optimized tables with natively compiled procedures; none: tables on disk"""
+    bucket_factor: NotRequired[int]
+    """hash buckets of memory-optimized tables for each row that their key has after a build"""
     history_key: NotRequired[bool]
     """add a primary key to tables that the specification defines without one"""
     tablespace: NotRequired[str | None]

@@ -17,8 +17,8 @@ Rules that types cannot express:
   sent to another process.
 * Names. Code asks for a capability, never for an engine's name, and reads a workload's attributes, never its name.
 * Errors. A failed operation raises ``TransactionError`` with its class; the session is then outside any transaction
-  and usable, unless the class is ``CONNECTION_LOST``. No other exception of a driver leaves ``databases/``; a failed
-  connect raises ``CannotConnect``, and ``MissingDriver`` when the driver is not installed.
+  and usable, unless the connection was ``lost`` with it. No other exception of a driver leaves ``databases/``; a
+  failed connect raises ``CannotConnect``, and ``MissingDriver`` when the driver is not installed.
 """
 
 from __future__ import annotations

@@ -155,10 +155,11 @@ _PLANS: Final = (
     ),
     Operation(
         "explain_json",
-        "the same as JSON, in one row",
+        "the same for programs, as JSON or XML, in one row",
         ("statement",),
         columns=("...", "JSON"),
         needs=_EXPLAINED,
+        without="plans are kept as text alone",
     ),
 )
 

@@ -111,7 +111,7 @@ class DbapiSession:
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement, committed unless a transaction is open."""
         found = in_scope(self._own, self.engine.dialects, statement).filled(arguments)
-        rows = self.rows(self._run(compiled(found, self.engine.paramstyle), arguments))
+        rows = self.rows(self._run(self._compiled(found), arguments))
         if found.makes_commands:
             for (command,) in rows:
                 self.execute(command)
@@ -150,7 +150,7 @@ class DbapiSession:
         for name in statements:
             if name not in self._prepared:
                 found = in_scope(self._own, self.engine.dialects, name)
-                self._prepared[name] = compiled(found, self.engine.paramstyle), self._guarded(self._cursor)
+                self._prepared[name] = self._compiled(found), self._guarded(self._cursor)
 
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """The commands of a statement with their values."""
@@ -244,6 +244,10 @@ class DbapiSession:
             self._of_rows[key] = key[0].of_rows(len(run)), self._guarded(self._cursor)
         text, cursor = self._of_rows[key]
         return Bound(key[0], ((text, [value for row in run for value in row.calls[0][1]]),), cursor)
+
+    def _compiled(self, statement: Statement) -> Compiled:
+        """A statement as commands for the driver."""
+        return compiled(statement, self.engine.paramstyle)
 
     def _overrides(self, method: str) -> bool:
         """Whether the engine's own session has a method in place of that of this class."""
@@ -348,7 +352,12 @@ class DbapiSession:
         error_class, code, text = self.engine.described(error)
         if error_class is ErrorClass.CONNECTION_LOST:
             self._lose(code, text)
-        self._undo()
+        try:
+            self._undo()
+        except TransactionError:
+            if error_class is not ErrorClass.STATEMENT_TIMEOUT:
+                raise
+            raise TransactionError(error_class, code, text, lost=True) from None  # the server did not cancel in time
         raise TransactionError(error_class, code, text) from None
 
     def _undo(self) -> None:

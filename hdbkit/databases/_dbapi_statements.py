@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -96,6 +97,25 @@ def numbered(text: str) -> tuple[str, int]:
 
     parts = (part if part.startswith(_UNTOUCHED) else _MARK.sub(place, part) for part in _TOKEN.findall(text))
     return "".join(parts), count
+
+
+def with_literals(text: str, values: Sequence[Any]) -> str:
+    """A command with its values in place of its question marks, as literals of standard SQL."""
+    given = iter(values)
+    parts = (
+        part if part.startswith(_UNTOUCHED) else _MARK.sub(lambda _: literal(next(given)), part)
+        for part in _TOKEN.findall(text)
+    )
+    return "".join(parts)
+
+
+def literal(value: Any) -> str:
+    """A number, text, date or time as a literal."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, int | float | Decimal):
+        return str(value)
+    return "'" + str(value).replace("'", "''") + "'"
 
 
 def compiled(statement: Statement, paramstyle: str) -> Compiled:

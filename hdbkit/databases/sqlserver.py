@@ -8,14 +8,13 @@ versions for its readers. Transactions are begun and ended by statements, since 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
-
-from pydantic import Field
+from typing import Any, Final, NamedTuple, NoReturn
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import (
@@ -33,10 +32,9 @@ from hdbkit.contracts import (
 )
 from hdbkit.databases._access import CONNECT_TIMEOUT, connect_timeout_s
 from hdbkit.databases._dbapi import Bound, DbapiDatabase, DbapiSession, class_of, fields_of
-from hdbkit.databases._dbapi_statements import Piece, piece
+from hdbkit.databases._dbapi_statements import Compiled, Piece, piece, with_literals
 from hdbkit.databases._procedure_answer import ProcedureAnswer, plain_rows
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module
-from hdbkit.databases._sql_schema import SqlSchema
 from hdbkit.databases._sqlserver_connect import (
     OF_SESSION,
     PORT,
@@ -49,9 +47,10 @@ from hdbkit.databases._sqlserver_connect import (
     password,
     refusal,
 )
-from hdbkit.errors import ErrorClass, InputError, TransactionError
-from hdbkit.readings import Encryption
-from hdbkit.sql import ANSI, SERVER_STATEMENTS, find, fragments
+from hdbkit.databases._sqlserver_schema import SqlServerSchema, SqlServerSchemaOptions
+from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.readings import Encryption, Timeout
+from hdbkit.sql import ANSI, SERVER_STATEMENTS, Statement, find, fragments
 
 KIND: Final = "sqlserver"
 _ENDS: Final = ("begin", "commit", "roll_back")
@@ -66,8 +65,8 @@ ERRORS: Final[Mapping[int, ErrorClass]] = {
     **dict.fromkeys((515, 547, 2601, 2627), ErrorClass.CONSTRAINT),
     1205: ErrorClass.DEADLOCK,
     1222: ErrorClass.LOCK_TIMEOUT,
-    **dict.fromkeys((3960, 41302, 41305, 41325), ErrorClass.SERIALIZATION),
-    **dict.fromkeys((701, 802, 1105, 8645, 9002), ErrorClass.RESOURCES),
+    **dict.fromkeys((3960, 41301, 41302, 41305, 41325, 41839), ErrorClass.SERIALIZATION),
+    **dict.fromkeys((701, 802, 1105, 8645, 9002, 41823, 41840), ErrorClass.RESOURCES),
     **dict.fromkeys((64, 233, 596, 10053, 10054, 10060), ErrorClass.CONNECTION_LOST),
 }
 """Numbers of errors (Microsoft's list of Database Engine events and errors)."""
@@ -79,13 +78,21 @@ _PROTECTED: Final = MappingProxyType(
         "database.RECOVERY": "backups of the log could no longer be restored",
     }
 )
+_EXPLAINS: Final = re.compile(r"SET \w*SHOWPLAN_\w+ (ON|OFF)")
+"""What begins and ends that the server only explains what it is sent."""
+_QUERY: Final = re.compile(r"(SELECT|WITH)\b")
 _LOST_STATE: Final = "IMC06"
 """Microsoft's driver: the connection is broken and cannot be recovered."""
+_ELEMENT: Final = 10
+"""The number of characters of an element of an array."""
+_BY_DESIGN: Final = 50001
+"""The error with which a natively compiled procedure rolls back by design."""
 _NO_LOCK: Final = "sp_getapplock: "
 _APPLICATION_LOCK: Final = {"-1": ErrorClass.LOCK_TIMEOUT, "-3": ErrorClass.DEADLOCK}
 """What sp_getapplock returns instead of an error; routines raise it with this number."""
 _TEXTS: Final[Mapping[str, ErrorClass]] = {
     "due to lock timeout": ErrorClass.LOCK_TIMEOUT,
+    "due to statement timeout": ErrorClass.STATEMENT_TIMEOUT,
     "could not serialize access": ErrorClass.SERIALIZATION,
     "terminating connection": ErrorClass.CONNECTION_LOST,
     "violates not-null constraint": ErrorClass.CONSTRAINT,
@@ -111,30 +118,47 @@ class SqlServerSession(DbapiSession):
     autocommits = True
     returns_changed = True
     rows_per_call = 5000
+    statement_timeout_s = 0
     engine: SqlServer
 
     def __init__(self, connection: Any, engine: SqlServer, scope: Scope) -> None:
         super().__init__(connection, engine, scope)
         texts = (find(engine.dialects, SERVER_STATEMENTS, f"{name}_transaction").text for name in _ENDS)
         self._begin_text, self._commit_text, self._rollback_text = texts
+        self._explains = False
+        self._hint = ""
 
     def client_path(self, needs: frozenset[Capability]) -> str:
         """Driver and ODBC driver."""
         return f"{self.engine.driver}, {self.engine.odbc_driver}"
 
     def encoded(self, value: Any) -> Any:
-        """An array as JSON text."""
-        return str(list(value)) if isinstance(value, tuple) else value
+        """An array as JSON text, whose elements have equal widths: natively compiled procedures have no parser."""
+        return f"[{','.join(f'{one:>{_ELEMENT}}' for one in value)}]" if isinstance(value, tuple) else value
 
     def rows(self, raw: Any) -> list[Row]:
         """The rows as tuples of plain values."""
         return plain_rows(raw)
 
+    def limit_workers(self, degree: int) -> None:
+        """Give each query a degree of parallelism; the language has none for a session."""
+        form = find(self.engine.dialects, SERVER_STATEMENTS, "parallel_hint")
+        self._hint = form.filled({"degree": degree}).text
+
+    def _compiled(self, statement: Statement) -> Compiled:
+        found = super()._compiled(statement)
+        if not self._hint:
+            return found
+        pieces = (
+            one._replace(text=f"{one.text}\n{self._hint}") if _QUERY.match(one.text) else one for one in found.pieces
+        )
+        return replace(found, pieces=tuple(pieces))
+
     def _sent(self, bound: Bound) -> Any:
         """Send the commands of a call; return the rows of the last result, or the answer of a procedure."""
         cursor, results = bound.cursor, []
         for text, values in bound.calls:
-            cursor.execute(text, values)
+            self._execute(cursor, text, values)
             while True:
                 if cursor.description is not None:
                     results.append((cursor.description[0][0] == _LINE, len(cursor.description), cursor.fetchall()))
@@ -146,6 +170,15 @@ class SqlServerSession(DbapiSession):
         if not has_lines:
             return rows
         return [ProcedureAnswer(tuple(results))] if all(one[0] or one[2] for one in results) else []
+
+    def _execute(self, cursor: Any, text: str, values: Sequence[Any]) -> None:
+        """Execute a command; one that is only explained has its values in its text, since only batches are."""
+        if found := _EXPLAINS.match(text):
+            self._explains = found[1] == "ON"
+        if self._explains:
+            cursor.execute(with_literals(text, values))
+        else:
+            cursor.execute(text, values)
 
     def _insert_each(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
         """In one command, as a JSON text: drivers send many parameters slowly, or ask the server for their types."""
@@ -163,6 +196,13 @@ class SqlServerSession(DbapiSession):
         text = text.replace("{fields}", ", ".join(field.filled(f"{one}, {at}") for at, one in enumerate(columns)))
         return piece(replace(form, text=text), self.engine.paramstyle).text
 
+    def _raise_error(self, error: Exception) -> NoReturn:
+        _, number, text = error_parts(error)
+        if number == _BY_DESIGN:
+            self._undo()
+            raise RolledBackByDesign(text) from None
+        super()._raise_error(error)
+
     def _begin(self) -> None:
         self.connection.execute(self._begin_text)
 
@@ -171,24 +211,6 @@ class SqlServerSession(DbapiSession):
 
     def _rollback(self) -> None:
         self.connection.execute(self._rollback_text)
-
-
-class SqlServerSchemaOptions(SchemaOptions):
-    """The storage options of SQL Server."""
-
-    columnstore: bool = Field(
-        default=False, description="keep every table by columns (a clustered columnstore index)"
-    )
-
-
-class SqlServerSchema(SqlSchema):
-    """A schema in the database of the target."""
-
-    def _use_options(self) -> None:
-        """Raise ``InputError`` where the server lacks what an option needs."""
-        if self._options["columnstore"] and "make_columnstore" not in self._known:
-            raise InputError(f"{self._engine.title} here has no columnstore indexes; omit columnstore")
-        super()._use_options()
 
 
 class SqlServer(DbapiDatabase):
@@ -276,6 +298,25 @@ class SqlServer(DbapiDatabase):
             session.query("set_isolation", level=_level(target, options.isolation))
         if options.lock_timeout_ms:
             session.query("set_lock_timeout", milliseconds=options.lock_timeout_ms)
+        assert isinstance(session, SqlServerSession)
+        if options.statement_timeout_ms:
+            self._limit_statements(session, options.statement_timeout_ms)
+        if options.parallel_workers is not None:
+            session.limit_workers(max(1, options.parallel_workers))
+
+    def _limit_statements(self, session: SqlServerSession, timeout_ms: int) -> None:
+        """In whole seconds, by the driver; by the server where it has a statement for it."""
+        session.statement_timeout_s = seconds = -(-timeout_ms // 1000)
+        if "set_statement_timeout" in self._known():
+            session.query("set_statement_timeout", seconds=seconds)
+        else:
+            session.connection.timeout = seconds
+
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """Those of locks, and that of statements, which the session keeps."""
+        seconds = session.statement_timeout_s if isinstance(session, SqlServerSession) else 0
+        own = [Timeout("statements", float(seconds), "hdbkit")] if seconds else []
+        return [*own, *super().timeouts(session)]
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the server's number of the error, else by the product's text, else by the SQLSTATE."""
@@ -342,6 +383,10 @@ _CAPABILITIES: Final = frozenset(
         Capability.WRITERS_WAIT,
         Capability.LOCK_TIMEOUT,
         Capability.LOCK_ERRORS,
+        Capability.STATEMENT_TIMEOUT,
+        Capability.CHANGE_TIMEOUT,
+        Capability.PARALLEL_WORKERS,
+        Capability.PLANS,
     }
 )
 _OF_MICROSOFT: Final = frozenset({Capability.ADMIN, Capability.SETTINGS})

@@ -129,7 +129,7 @@ class Failures:
 
     def _given_up(self, error: TransactionError, retries: int) -> Settled:
         self.last = error
-        end = "LOST" if error.error_class is ErrorClass.CONNECTION_LOST else None
+        end = "LOST" if error.lost else None
         if self._load.raise_error or (end and not self._load.reconnect):
             end = "RAISED"
         return Settled(int(Outcome.FAILED), retries, _CODES[error.error_class.value], end=end)

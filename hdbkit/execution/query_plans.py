@@ -17,7 +17,7 @@ from hdbkit.results.query_plans import QueryPlan
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import workload
 
-_EXPLAINS = ("explain_text", "explain_json")
+_AS_TEXT, _FOR_PROGRAMS = "explain_text", "explain_json"
 
 
 def plans_of(plan: RunPlan) -> dict[str, QueryPlan]:
@@ -45,24 +45,30 @@ def explained(
 ) -> dict[str, QueryPlan]:
     """The plans of statements of ``scope``, each with its arguments; the last column of a row is a line."""
     known = statements(engine.dialects, SERVER_STATEMENTS)
-    as_text, as_json = (
-        {name: replace(known[one].around(scope.statements[name]), name=f"{one}_{name}") for name in calls}
-        for one in _EXPLAINS
-    )
-    own = {one.name: one for one in (*as_text.values(), *as_json.values())}
+    forms = [form for form in (_AS_TEXT, _FOR_PROGRAMS) if form in known]
+    own = {
+        f"{form}_{name}": replace(known[form].around(scope.statements[name]), name=f"{form}_{name}")
+        for form in forms
+        for name in calls
+    }
     extended = replace(scope, statements={**scope.statements, **own})
     with closing(engine.connect(target, extended, options)) as session:
         session.prepare(calls)
         return {
             name: QueryPlan(
                 arguments={key: str(value) for key, value in arguments.items()},
-                text="\n".join(str(row[-1]) for row in session.ask(as_text[name].name, **arguments)),
-                content=_decoded(session.ask(as_json[name].name, **arguments)[0][-1]),
+                text="\n".join(str(row[-1]) for row in session.ask(f"{_AS_TEXT}_{name}", **arguments)),
+                content=_decoded(session.ask(f"{_FOR_PROGRAMS}_{name}", **arguments)[0][-1])
+                if _FOR_PROGRAMS in known
+                else None,
             )
             for name, arguments in calls.items()
         }
 
 
 def _decoded(answer: Any) -> Any:
-    """JSON that a driver returns as text, or as what it means."""
-    return json.loads(answer) if isinstance(answer, str | bytes) else answer
+    """JSON that a driver returns as text or as what it means; another form stays a text."""
+    try:
+        return json.loads(answer) if isinstance(answer, str | bytes) else answer
+    except ValueError:
+        return str(answer)

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from hdbkit.contracts import Prepared, Session
-from hdbkit.errors import ErrorClass, HdbkitError, TransactionError
+from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.execution.pacing import Pacing
 from hdbkit.files import JsonLines
 from hdbkit.slices import SliceOrder, Slices
@@ -101,7 +101,7 @@ class SessionSwitch:
                 self._session.ask("set_in_session", name=name, value=value)
             except TransactionError as error:
                 self._present = {}
-                if error.error_class is ErrorClass.CONNECTION_LOST:
+                if error.lost:
                     return False
                 raise HdbkitError(f"{name} = {value} cannot be set in a session: {error.text}") from error
             self._present[name] = value

@@ -14,7 +14,7 @@ from hdbkit.files import replace_file
 
 
 class QueryPlan(BaseModel):
-    """The plan of a query with these arguments: lines for readers, and the engine's own JSON."""
+    """The plan of a query with these arguments: lines for readers, and the engine's own JSON or XML, if any."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
     arguments: dict[str, str]

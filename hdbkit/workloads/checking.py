@@ -29,7 +29,7 @@ def run_checks(
             found = one.decide(asked)
         except TransactionError as error:
             yield Check(one.name, None, _reason(error, asked.statement, engine, session))
-            if error.error_class is ErrorClass.CONNECTION_LOST:
+            if error.lost:
                 return
             continue
         yield found

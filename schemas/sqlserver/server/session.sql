@@ -21,6 +21,10 @@ SELECT CONCAT('SET TRANSACTION ISOLATION LEVEL ', :level);
 -- name: set_lock_timeout
 SET LOCK_TIMEOUT {milliseconds};
 
+-- name: parallel_hint
+-- Written after each query of a session with a limit of parallel workers.
+OPTION (MAXDOP {degree});
+
 -- name: server_product
 -- What decides between variants: the version of Babelfish, null on SQL Server; and whether readers of this database see
 -- the version before a change instead of waiting (READ_COMMITTED_SNAPSHOT).

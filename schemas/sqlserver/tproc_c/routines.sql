@@ -7,7 +7,7 @@
 -- a payment's customer before district and warehouse. What is only read is read before the first lock.
 
 -- name: create_routine_new_order
--- TPC-C 2.4.2. Arrays are JSON text. A line with the unused item rolls the order back, and there is no answer.
+-- TPC-C 2.4.2. Arrays are JSON text, with 10 characters for each element. A line with the unused item rolls the order back, and there is no answer.
 {{create_procedure}} new_order
     @w_id INT, @d_id INT, @c_id INT, @item_ids VARCHAR(400), @supply_w_ids VARCHAR(400), @quantities VARCHAR(400)
 AS
@@ -262,7 +262,9 @@ END;
 EXEC stock_level :w_id, :d_id, :threshold;
 
 -- name: drop_routine_new_order
+-- The type belongs to the natively compiled procedure (memory_optimized).
 DROP PROCEDURE new_order;
+DROP TYPE IF EXISTS order_lines;
 
 -- name: drop_routine_payment
 DROP PROCEDURE payment;
@@ -272,6 +274,7 @@ DROP PROCEDURE order_status;
 
 -- name: drop_routine_delivery
 DROP PROCEDURE delivery;
+DROP TYPE IF EXISTS delivered_orders;
 
 -- name: drop_routine_stock_level
 DROP PROCEDURE stock_level;

@@ -47,3 +47,15 @@ FROM sys.databases WHERE database_id = DB_ID() AND is_auto_close_on = 1
 UNION ALL
 SELECT 'PAGE_VERIFY', page_verify_option_desc, 'damaged pages are not detected'
 FROM sys.databases WHERE database_id = DB_ID() AND page_verify_option < 2;
+
+-- name: explain_text
+-- The plan of a statement. Its last column is a line; the first result has the statement itself. Requires SHOWPLAN.
+SET SHOWPLAN_TEXT ON;
+{statement};
+SET SHOWPLAN_TEXT OFF;
+
+-- name: explain_json
+-- The same as XML, which is what the server has for programs.
+SET SHOWPLAN_XML ON;
+{statement};
+SET SHOWPLAN_XML OFF;

@@ -136,11 +136,11 @@ def test_rows_are_loaded_as_one_json_text_without_other_parameters(dialect: str)
 
 
 def test_babelfish_replaces_only_forms_of_sql_server() -> None:
-    """Each replaced statement exists for SQL Server, with the same parameters."""
+    """Each replaced statement exists for SQL Server, with the same parameters; timeouts are the driver's there."""
     for folder in ("server", "tproc_c"):
         known = statements(ENGINE.dialects, folder)
         for name, statement in statements(("ansi", "sqlserver", "sqlserver_babelfish"), folder).items():
-            if statement.text != getattr(known.get(name), "text", ""):
+            if statement.text != getattr(known.get(name), "text", "") and name != "set_statement_timeout":
                 assert statement.parameters == known[name].parameters, name
 
 
