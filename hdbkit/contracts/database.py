@@ -186,7 +186,7 @@ class Database(Protocol):
         ...
 
     def slow_load(self, session: Session) -> str | None:
-        """Why bulk loads are slower than necessary on this server, and what to do; None if they are not."""
+        """How rows are loaded where that is not the server's own bulk load, and what to do; None if it is."""
         ...
 
     def password_place(self, target: Target) -> str | None:

@@ -70,6 +70,21 @@ _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
     17142: ("the server is paused", "continue the server"),
 }
 """Numbers of errors at login (Microsoft's list of Database Engine events and errors)."""
+_UNTRUSTED: Final = (
+    "the server's certificate is not trusted",
+    "install the certificate of its authority on this host, or set the option trust_server_certificate of the target "
+    "to yes",
+)
+_BY_TEXT: Final[Mapping[str, tuple[str, str]]] = {
+    "Encryption not supported": (
+        "the server does not encrypt connections",
+        "set the option encrypt of the target to no, or enable TLS on the server",
+    ),
+    "certificate verify failed": _UNTRUSTED,
+    "not trusted": _UNTRUSTED,
+    "AADSTS": ("Entra refuses the sign-in", "check the account and the option authentication of the target"),
+}
+"""Parts of the driver's texts about encryption and sign-in, which have no number of the server."""
 
 
 def chosen_driver(target: Target, installed: list[str]) -> str:
@@ -141,6 +156,9 @@ def refusal(target: Target, driver: str, secret: str | None, error: Exception) -
         return Rejected(target.url, reason.format(database=target.database), advice)
     if code == "28000":
         return Rejected(target.url, *_REFUSALS[18456])
+    for sign, (reason, advice) in _BY_TEXT.items():
+        if sign in text:
+            return CannotConnect(target.url, f"{reason} ({_without(secret, text)})", advice)
     return unreachable(target, PORT, _NETWORK) or CannotConnect(
         target.url, _without(secret, text), f"check the options of the target and the ODBC driver {driver}"
     )

@@ -101,8 +101,7 @@ class SqlServerSchema(SqlSchema):
         if not has_filegroup:
             raise InputError(
                 f"memory_optimized needs a filegroup for memory-optimized data, and the database {database} has "
-                f"none; add one (ALTER DATABASE {database} ADD FILEGROUP name CONTAINS MEMORY_OPTIMIZED_DATA, and a "
-                "file in it), or omit memory_optimized"
+                "none; add one (CONTAINS MEMORY_OPTIMIZED_DATA) with a file, or omit memory_optimized"
             )
         if schema != _OF_PROCEDURES:
             raise InputError(

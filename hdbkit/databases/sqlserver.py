@@ -360,6 +360,13 @@ class SqlServer(DbapiDatabase):
                     session.query("grant_sight", role=role)
         return created
 
+    def slow_load(self, session: Session) -> str | None:
+        """The form of the load, which no driver can do by the server's own bulk copy."""
+        return (
+            "rows were loaded as JSON text, which OPENJSON reads: bulk copy is in no function of ODBC, and the "
+            "server's own bulk load reads files of its host"
+        )
+
     def password_place(self, target: Target) -> str | None:
         """The target's password file."""
         return str(target.password_file) if password(target) and target.password_file else None

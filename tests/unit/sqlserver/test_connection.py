@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -14,8 +15,10 @@ from hdbkit.databases._dbapi_statements import Piece
 from hdbkit.databases._procedure_answer import ProcedureAnswer
 from hdbkit.databases._sqlserver_connect import chosen_driver, connection_string
 from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _level
-from hdbkit.errors import ErrorClass, InputError
+from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, Rejected
 from hdbkit.sql import statements
+from tests.sqlserver_double import Module, failure
+from tests.unit.sqlserver.sessions import TARGET
 
 MICROSOFT, FREETDS = "ODBC Driver 18 for SQL Server", "FreeTDS"
 ENGINE = SqlServer()
@@ -158,3 +161,37 @@ def test_settings_are_of_sql_server_and_not_of_babelfish() -> None:
     engine = SqlServer(Target.parse("sqlserver://db1/tpcc"))
     engine.__dict__["found"] = Found("sqlserver_babelfish", frozenset())
     assert Capability.SETTINGS not in engine.capabilities
+
+
+@pytest.mark.parametrize(
+    ("state", "number", "said", "kind", "advice"),
+    [
+        ("28000", 18456, "Login failed for user", Rejected, "set HDBKIT_PASSWORD"),
+        ("42000", 4060, "Cannot open database", Rejected, "there is no database 'tpcc'"),
+        ("28000", 18470, "The account is disabled", Rejected, "ALTER LOGIN ... ENABLE"),
+        ("08001", 20, "Encryption not supported on SQL Server.", CannotConnect, "encrypt of the target to no"),
+        ("08001", -1, "SSL Provider: certificate verify failed", CannotConnect, "trust_server_certificate"),
+        ("FA004", 0, "AADSTS50126: invalid s3cret", CannotConnect, "check the account and the option authentication"),
+    ],
+)
+def test_a_refused_connection_is_one_sentence_with_advice(
+    state: str, number: int, said: str, kind: type[CannotConnect], advice: str, pyodbc: Module
+) -> None:
+    pyodbc.refusal = failure(state, number, said)
+    with pytest.raises(CannotConnect) as caught:
+        SqlServer(TARGET).connect(TARGET)
+    assert type(caught.value) is kind
+    assert advice in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_host_without_an_odbc_driver_says_what_to_install(pyodbc: Module) -> None:
+    pyodbc.installed = ["SQLite3"]
+    with pytest.raises(InputError, match="apt-get install tdsodbc"):
+        SqlServer(TARGET).connect(TARGET)
+
+
+def test_a_missing_driver_of_python_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyodbc", None)
+    with pytest.raises(MissingDriver, match=r"pip install 'hdbkit\[sqlserver\]'"):
+        ENGINE.driver_version()
