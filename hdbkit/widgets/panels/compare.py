@@ -11,7 +11,7 @@ from hdbkit import api
 from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.errors import InputError
-from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.compare_choice import RunsChoice
 from hdbkit.widgets.parts.layout import button, row
@@ -72,7 +72,7 @@ class ComparePanel(Panel):
     def start(self) -> None:
         """Compare what is chosen, as the button does."""
         work = self._compare_runs() if self.mode.value == _RUNS else self._show_sweep()
-        self.say("comparing ...")
+        self.say("comparing ...", State.BUSY)
         self.compare.disabled = True
 
         def compare() -> None:

@@ -20,11 +20,12 @@ from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.report.tables import number
-from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.load_form import LoadForm
+from hdbkit.widgets.parts.no_target import no_target
 from hdbkit.widgets.parts.phases import DefaultPhases
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
@@ -68,10 +69,11 @@ class MaxRatePanel(Panel):
         self.runs, self.outcome, self.charts = ipywidgets.HTML(), ipywidgets.HTML(), ChartBox(self)
         self.report = ReportLink(self)
         self.body.children = [
+            no_target(self.shared, "MaxRatePanel(target=...)"),
             self.choice.box,
             row(self.limit, self.blocks),
             self.form.widget,
-            row(self.search, self.stop),
+            row(self.search, self.stop, self.bell),
         ]
         self.show_below(self.outcome, self.report.box, self.charts.box, self.runs)
         self.result: api.MaxRate | None = None
@@ -100,11 +102,12 @@ class MaxRatePanel(Panel):
         self._idle.clear()
         self._stopping, self._running, self._failure, self.result = False, None, None, None
         self._lines = []
+        self.bell.begin()
         self.search.disabled, self.stop.disabled = True, False
         self.runs.value = self.outcome.value = ""
         self.charts.show()
         self.report.hide()
-        self.say("checking the target and its schema ...")
+        self.say("checking the target and its schema ...", State.BUSY)
 
         def work() -> None:
             try:
@@ -140,7 +143,7 @@ class MaxRatePanel(Panel):
     def _stop(self) -> None:
         self._stopping = True
         self.stop.disabled = True
-        self.say("stopping ...")
+        self.say("stopping ...", State.BUSY)
         if self._running is not None:
             self._running.stop()
 
@@ -153,7 +156,7 @@ class MaxRatePanel(Panel):
         if not self._stopping:
             rate = running.manifest.plan["load"]["rate"]
             at = "in a closed loop" if rate is None else f"at {number(rate)} per second"
-            self.say(f"run {len(self._lines) + 1} {at}: {running.status.value}")
+            self.say(f"run {len(self._lines) + 1} {at}: {running.status.value}", State.BUSY)
 
     def _run_ended(self, run: api.MaxRateRun) -> None:
         """Called after each run."""
@@ -176,7 +179,8 @@ class MaxRatePanel(Panel):
         """The search ended without a result: stopped here, by whoever stopped its run, or by an error."""
         stopped = self._stopping or isinstance(error, KeyboardInterrupt)
         self._failure = InputError(_STOPPED) if stopped else error
-        self.say(_STOPPED if stopped else "")
+        self.say(_STOPPED if stopped else "", State.STOPPED)
+        self.bell.end(_STOPPED if stopped else f"failed: {error}")
         if not stopped:
             self.fail(error)
 
@@ -187,7 +191,8 @@ class MaxRatePanel(Panel):
         self.report.show(found.report)
         self.keep(card, charts[0].image("png", title=True, dpi=110))
         self.result = found
-        self.say(f"done: {len(self._lines)} runs with the label {found.label}")
+        self.say(f"done: {len(self._lines)} runs with the label {found.label}", State.DONE)
+        self.bell.end(found.answer)
 
     def _show_call(self) -> None:
         self.show_call("")  # there is none while a value is wrong

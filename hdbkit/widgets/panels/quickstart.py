@@ -14,7 +14,7 @@ from hdbkit.config import Target
 from hdbkit.config.notebook import PRIVATE
 from hdbkit.config.quantities import duration_text
 from hdbkit.errors import HdbkitError, InputError
-from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.links import FileLink
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
@@ -47,7 +47,7 @@ class QuickstartPanel(Panel):
         self.go = button("Start", self.guarded(self.start), style="primary")
         self.stop = button("Stop", self.guarded(self._stop), hint="end the step in progress; results are kept")
         self.steps, self.outcome, self.report = ipywidgets.HTML(), ipywidgets.HTML(), FileLink()
-        self.body.children = [self.about, self.steps, row(self.go, self.stop)]
+        self.body.children = [self.about, self.steps, row(self.go, self.stop, self.bell)]
         self.show_below(self.outcome, self.report)
         self._show_buttons()
         self.guarded(self._show_plan)()
@@ -59,13 +59,15 @@ class QuickstartPanel(Panel):
         made = self._made = self._planned()
         self.result, self.outcome.value, self._begun_s, self._running = None, "", time.monotonic(), True
         self._show_buttons()
+        self.bell.begin()
         ticker = self.every(_LOOK_S, lambda: self._show(made))
 
         def work() -> None:
             try:
                 self._show_result(made.run(self._follow))
             except Exception as error:
-                self.say("stopped; what was measured is kept" if made.stopped else "")
+                self.say("stopped; what was measured is kept" if made.stopped else "", State.STOPPED)
+                self.bell.end("stopped" if made.stopped else f"failed: {error}")
                 if not (made.stopped and isinstance(error, HdbkitError)):
                     raise
             finally:
@@ -100,7 +102,7 @@ class QuickstartPanel(Panel):
             spent_s = time.monotonic() - self._begun_s
             left_s = made.expected_s - spent_s
             left = f"about {duration_text(left_s)} left" if left_s > 0 else "longer than expected; this host is busy"
-            self.say(f"{duration_text(spent_s)} so far, {left}")
+            self.say(f"{duration_text(spent_s)} so far, {left}", State.BUSY)
 
     def _show_result(self, result: api.QuickstartResult) -> None:
         card = result.sweep._repr_html_()
@@ -108,7 +110,8 @@ class QuickstartPanel(Panel):
         self.outcome.value = card
         self.report.offer("open the report", result.report.read_bytes(), "text/html", opens=True)
         self.result = result
-        self.say(f"done: run {result.run.run_id} and sweep {result.sweep.sweep_id}")
+        self.say(f"done: run {result.run.run_id} and sweep {result.sweep.sweep_id}", State.DONE)
+        self.bell.end(result.sweep.answer)
 
     def _ended(self, made: Quickstart) -> None:
         """The other panels get the target only now: what they ask of its server would disturb the runs."""
@@ -123,7 +126,7 @@ class QuickstartPanel(Panel):
         assert self._made is not None
         self._made.stop()
         self.stop.disabled = True
-        self.say("stopping ...")
+        self.say("stopping ...", State.BUSY)
 
     def _show_buttons(self) -> None:
         self.go.disabled, self.stop.disabled = self._running, not self._running

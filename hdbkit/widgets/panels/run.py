@@ -17,13 +17,15 @@ from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.load import starting_s
 from hdbkit.errors import HdbkitError, InputError
-from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.results.manifest import Status
+from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.live import LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm
+from hdbkit.widgets.parts.no_target import no_target
 from hdbkit.widgets.parts.phases import DefaultPhases
 from hdbkit.widgets.parts.python_code import call_code, first_lines, panel_code, target_code
-from hdbkit.widgets.parts.run_words import doing, whole
+from hdbkit.widgets.parts.run_words import doing, progress_html, whole
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
 from hdbkit.workloads import specification
 from hdbkit.workspace import Workspace
@@ -67,8 +69,10 @@ class RunPanel(Panel):
         self.live = LiveChart()
         self.outcome = ipywidgets.HTML().add_class("hdbkit-outcome")
         self.live.layout.display = "none"
-        buttons = row(self.run, self.stop, self._state)
-        self.body.children = [self.choice.box, self.form.widget, buttons]
+        self.progress = ipywidgets.HTML().add_class("hdbkit-progress")
+        buttons = row(self.run, self.stop, self.bell, self._state)
+        without = no_target(self.shared, "RunPanel(target=...)")
+        self.body.children = [without, self.choice.box, self.form.widget, buttons, self.progress]
         self.show_below(self.outcome, self.live)
         self.root.children = [part for part in self.root.children if part is not self._state]  # beside the buttons
         self.result: api.Result | None = None
@@ -93,7 +97,8 @@ class RunPanel(Panel):
             raise InputError("no target is chosen; choose one in the Target panel, or pass RunPanel(target=...)")
         workload = self.choice.spec
         self._busy()
-        self.say("checking the target and its schema ...")
+        self.say("checking the target and its schema ...", State.BUSY)
+        self.bell.begin()
 
         def begin() -> None:
             try:
@@ -175,7 +180,8 @@ class RunPanel(Panel):
                 self.in_background(self._end)
                 return True
             tick, manifest = self._view.tick(), self._running.manifest
-            self.say(doing(tick, manifest, stopping=self._stops > 0))
+            self.say(doing(tick, manifest, stopping=self._stops > 0), State.BUSY)
+            self.progress.value = progress_html(tick, self._load, stopping=self._stops > 0)
             seen = tick.operations_per_s or tick.failed or tick.silent_s > STALLED_S
             if seen and not self._stops and whole(tick, self._load, PERIOD_S):
                 self.live.add(tick)
@@ -189,7 +195,7 @@ class RunPanel(Panel):
         assert self._running is not None and self._view is not None
         self._view.close()
         self.stop.disabled = True
-        self.say("reading the result ...")
+        self.say("reading the result ...", State.BUSY)
         try:
             result = self._running.wait()
             card = result._repr_html_()
@@ -199,18 +205,22 @@ class RunPanel(Panel):
             self._failed(error)
             return
         self.result = result
-        self.say(f"{result.manifest.status.value}: run {result.run_id}")
+        status = result.manifest.status
+        self.say(f"{status.value}: run {result.run_id}", State.DONE if status is Status.DONE else State.STOPPED)
+        self.bell.end(repr(result))
         self._ready()
 
     def _failed(self, error: Exception) -> None:
         self._failure = error
         self.say("")
+        self.bell.end(f"failed: {error}")
         self.keep(f"<p>{html.escape(str(error))}</p>")
         self.fail(error)
         self._ready()
 
     def _ready(self) -> None:
         self.stop.disabled = True
+        self.progress.value = ""
         self.stop.description, self.stop.button_style = "Stop", ""
         if not self._idle.is_set():
             self.shared.finished += self._running is not None  # other panels may take a while to show it

@@ -17,7 +17,7 @@ from hdbkit.analysis.wording import many
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.errors import InputError
 from hdbkit.results.folder import RunFolder
-from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import button, html_table, row
 from hdbkit.widgets.parts.links import FileLink
@@ -29,6 +29,7 @@ _LAST = ("metric_value", "metric", "operations_per_s", "p95_ms", "failed", "labe
 """The columns that are shown first; between them are those in which the runs differ."""
 _GROUPINGS = ("sweep_id", "configuration", "profile", "label", "workload", "database", "virtual_users")
 _BARS = ("metric_value", "operations_per_s", "p95_ms")
+_EMPTY = "There are no runs yet. Start one in the panel Run, or with <code>hdbkit run TARGET</code>."
 _NAMED = 10
 """Runs whose ids a question lists."""
 _AXES = ("virtual_users", "scale", "database")
@@ -49,6 +50,7 @@ class RunsPanel(Panel):
             layout=ipywidgets.Layout(width="min(100%, 460px)"),
         )  # fmt: skip
         self.table = RunTable()
+        self.empty = ipywidgets.HTML(_EMPTY).add_class("hdbkit-empty")
         self.table.keep_views(self.workspace.results / "views.json")
         self.text = ipywidgets.Text(placeholder="tags, or a note", layout=ipywidgets.Layout(width="220px"))
         self.report, self.csv = FileLink(), FileLink()
@@ -71,10 +73,14 @@ class RunsPanel(Panel):
         self.question.layout.display = "none"
 
     def _lay_out(self) -> None:
-        refresh, csv = button("Refresh", self.guarded(self.refresh)), button("CSV", self.guarded(self._csv))
+        refresh, csv = (
+            button("Refresh", self.guarded(self.refresh)),
+            button("CSV", self.guarded(self._csv)),
+        )
         drawn = "parallel coordinates of the selected runs, or of all"
         self.body.children = [
             row(self.where, refresh, csv, self.csv),
+            self.empty,
             self.table,
             row(
                 button("Compare", self.guarded(self._compare), hint="choose the selected runs in the panel Compare"),
@@ -117,6 +123,7 @@ class RunsPanel(Panel):
         self.table.show(frame, [*_FIRST, *differ, *_LAST], _GROUPINGS, _BARS)
         damaged = self.runs.attrs.get("damaged", [])
         passed = f"; {many(len(damaged), 'folder')} cannot be read: {damaged[0]}" if damaged else ""
+        self.empty.layout.display = "none" if len(frame) or self.where.value.strip() else ""
         none = "no run matches the filter" if self.where.value.strip() else "no runs yet"
         self.say(f"{many(len(frame), 'run') if len(frame) else none}{passed}")
 
@@ -128,7 +135,7 @@ class RunsPanel(Panel):
         chosen = self.runs[self.runs["run_id"].isin(self.picked)] if len(self.picked) > 1 else self.runs
         frame = chosen[chosen["metric_value"].notna()].head(MAX_DRAWN).set_index("run_id")
         axes = [*_AXES, *self.runs.attrs["differing"]]
-        self.say("drawing ...")
+        self.say("drawing ...", State.BUSY)
 
         def work() -> None:
             varied = [name for name in axes if frame[name].dropna().astype(str).nunique() > 1]
@@ -172,7 +179,7 @@ class RunsPanel(Panel):
 
     def _report(self) -> None:
         run_id = self._need()[-1]
-        self.say(f"writing the report of {run_id} ...")
+        self.say(f"writing the report of {run_id} ...", State.BUSY)
 
         def work() -> None:
             path = self._result(run_id).report()

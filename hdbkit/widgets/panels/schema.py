@@ -20,9 +20,10 @@ from hdbkit.config.quantities import duration_text, size_text
 from hdbkit.config.workload_spec import identifies_schema, is_filled_in
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, InputError, SchemaProblem
-from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, grid, html_table, row
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
+from hdbkit.widgets.parts.no_target import no_target
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
 from hdbkit.workloads import workload
@@ -96,11 +97,12 @@ class SchemaPanel(Panel):
         self.fields = ipywidgets.VBox()
         self._make_buttons()
         self.body.children = [
+            no_target(self.shared, "SchemaPanel(Shared(target=...))"),
             self.there,
             self.choice.box,
             self.fields,
             self.estimate,
-            row(self.build, self.cancel, self.check, self.drop, self.answers),
+            row(self.build, self.cancel, self.check, self.drop, self.bell, self.answers),
             self.question,
             self.progress,
         ]
@@ -155,7 +157,7 @@ class SchemaPanel(Panel):
     def _show_there(self) -> None:
         target, schema = self.shared.target, self.shared.schema
         if target is None:
-            found = "No target is chosen yet."
+            found = ""
         elif schema is None:
             found = f"{target.url}: no schema known yet."
         else:
@@ -188,6 +190,9 @@ class SchemaPanel(Panel):
             f'<progress max="1" value="{watch.share:.4f}"></progress> <span>{html.escape(watch.sentence())}</span>'
         )
 
+    def _say_checking(self, what: str) -> None:
+        self.say(f"checking: {what} ...", State.BUSY)
+
     def _show_checks(self, found: pd.DataFrame) -> None:
         rows = [(MARKS[one["passed"]], one["name"], one["detail"]) for one in found.to_dict("records")]
         failed = sum(mark == "FAIL" for mark, *_ in rows)
@@ -208,20 +213,22 @@ class SchemaPanel(Panel):
                 done = connection.build(workload=spec, loaders=loaders, progress=watch, stop=stop)
                 self.shared.schema_found(target, spec)
                 self._show_checks(checks_frame(done.checks))
-                self.say(f"built: {done.rows:,} rows in {duration_text(done.duration_s)}")
+                self.say(f"built: {done.rows:,} rows in {duration_text(done.duration_s)}", State.DONE)
+                self.bell.end(f"built: {done.rows:,} rows")
             except BuildFailed:
                 if not stop.is_set():
                     raise
-                self.say("stopped; loaded rows are kept, and Build continues from there")
+                self.say("stopped; loaded rows are kept, and Build continues from there", State.STOPPED)
             finally:
                 ticker.cancel()
                 self.progress.value = ""
 
         self.cancel.disabled = False
+        self.bell.begin()
         self._busy(f"building {schema_text(spec)} in {target.url} ...", work)
 
     def _cancel(self) -> None:
-        self.say("stopping the loaders ...")
+        self.say("stopping the loaders ...", State.BUSY)
         self.cancel.disabled = True
         self._stop.set()
 
@@ -232,7 +239,7 @@ class SchemaPanel(Panel):
         def work() -> None:
             connection = self._connect(target)
             self.shared.schema_found(target, connection.schema(wanted))
-            found = connection.check(wanted, answers=answers, progress=lambda what: self.say(f"checking: {what} ..."))
+            found = connection.check(wanted, answers=answers, progress=self._say_checking)
             self._show_checks(found)
             self.say("")
 
@@ -258,7 +265,7 @@ class SchemaPanel(Panel):
 
     def _busy(self, sentence: str, work: Callable[[], None]) -> None:
         """Do the work in the background, with the buttons disabled and the last result cleared."""
-        self.say(sentence)
+        self.say(sentence, State.BUSY)
         self.checks.value = ""
         self._keep()
         self._buttons_off(True)

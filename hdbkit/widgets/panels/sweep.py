@@ -16,8 +16,9 @@ from hdbkit.config import SweepSpec, Target
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.sweep_plan import SweepPlan
-from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.no_target import no_target
 from hdbkit.widgets.parts.phases import DefaultPhases
 from hdbkit.widgets.parts.python_code import call_code, panel_code
 from hdbkit.widgets.parts.sweep_form import DEFAULT_LOAD, SweepForm, sweep_code
@@ -70,6 +71,7 @@ class SweepPanel(Panel):
         self.permit.indent, self.permit.layout.width = False, "auto"
         self._make_buttons()
         self.body.children = [
+            no_target(self.shared, "SweepPanel(target=...)"),
             self.choice.box,
             row(self.read),
             self.form.box,
@@ -77,7 +79,7 @@ class SweepPanel(Panel):
             self.power,
             self.permit,
             self.wrong,
-            row(self.run, self.stop, self.resume),
+            row(self.run, self.stop, self.resume, self.bell),
         ]
         self.show_below(self.view.box)
         if spec is not None:
@@ -99,7 +101,7 @@ class SweepPanel(Panel):
     def read_settings(self) -> None:
         """Read the list of the server's settings."""
         target = self._target()
-        self.say(f"reading the settings of {target.url} ...")
+        self.say(f"reading the settings of {target.url} ...", State.BUSY)
 
         def load() -> None:
             try:
@@ -227,13 +229,14 @@ class SweepPanel(Panel):
             raise InputError("a sweep is in progress in this panel; stop it first, or open another panel")
         self._idle.clear()
         self.clear_error()
+        self.bell.begin()
         self.result = self._failure = None
         self._show_buttons(running=True)
 
     def _begin(self, begin: Callable[[], api.RunningSweep]) -> None:
         """Start in a thread of its own; the server checks all values first."""
         self._busy()
-        self.say("the server checks the values ...")
+        self.say("the server checks the values ...", State.BUSY)
 
         def work() -> None:
             try:
@@ -266,6 +269,7 @@ class SweepPanel(Panel):
     def _ended(self, result: api.SweepResult | None, error: Exception | None) -> None:
         """The sweep ended, or did not start."""
         self.result, self._failure = result, error
+        self.bell.end(result.answer if result is not None and error is None else f"ended: {error}")
         if error is not None:
             self.fail(error)
         try:

@@ -12,7 +12,7 @@ from hdbkit.analysis.wording import many
 from hdbkit.config import ControlSpec, Target, target_names
 from hdbkit.config.passwords import keyring_trouble
 from hdbkit.errors import InputError, SchemaProblem
-from hdbkit.widgets.parts.base import Panel, Shared
+from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import LABELS, button, grid, row
 from hdbkit.widgets.parts.password import PasswordField
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
@@ -191,7 +191,7 @@ class TargetPanel(Panel):
 
     def _test(self) -> None:
         target = self._required()
-        self.say(f"connecting to {target.url} ...")
+        self.say(f"connecting to {target.url} ...", State.BUSY)
         self.in_background(lambda: self._connect(target))
 
     def _connect(self, target: Target) -> None:
@@ -200,11 +200,11 @@ class TargetPanel(Panel):
         except Exception:
             self.say("")
             raise
-        self.say(f"connected to {connection.version}; {self._schema_there(connection)}.")
+        self.say(f"connected to {connection.version}; {self._schema_there(connection)}.", State.DONE)
 
     def _examine(self) -> None:
         target = self._required()
-        self.say(f"examining {target.url} ...")
+        self.say(f"examining {target.url} ...", State.BUSY)
         self.findings.value = ""
         self.in_background(lambda: self._examined(target))
 
@@ -226,7 +226,7 @@ class TargetPanel(Panel):
 
     def _start_private(self) -> None:
         kind = self._kind_to_start()
-        self.say(f"starting a private {self._kinds['title'][kind]} server ...")
+        self.say(f"starting a private {self._kinds['title'][kind]} server ...", State.BUSY)
         self.start_private.disabled = True
         self.in_background(lambda: self._started(kind))
 
@@ -243,7 +243,7 @@ class TargetPanel(Panel):
 
     def _end_private(self) -> None:
         kind = self._kind_to_start()
-        self.say("stopping the private server ...")
+        self.say("stopping the private server ...", State.BUSY)
         self.end_private.disabled = True
         self.in_background(lambda: self._ended(kind))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import traceback
 from collections.abc import Callable
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,11 +22,21 @@ from hdbkit.errors import HdbkitError
 from hdbkit.in_notebook.background import alone, background
 from hdbkit.in_notebook.slot import Slot
 from hdbkit.widgets.parts.alert import Alert
+from hdbkit.widgets.parts.bell import Bell
 from hdbkit.widgets.parts.ticker import Action, Ticker, every
 from hdbkit.workspace import DEFAULT, Workspace
 
 STATIC = Path(__file__).parents[1] / "static"
 """The style sheets and browser modules of the panels."""
+
+
+class State(StrEnum):
+    """What the state line of a panel marks beside its text."""
+
+    IDLE = ""
+    BUSY = "busy"
+    DONE = "done"
+    STOPPED = "stopped"
 
 
 class Shared(traitlets.HasTraits):
@@ -81,6 +92,7 @@ class Panel:
         self._state = ipywidgets.HTML().add_class("hdbkit-state")
         self._error = Alert().add_class("hdbkit-error")
         self._call = ipywidgets.HTML().add_class("hdbkit-call")
+        self.bell = Bell(self.title)
         self.root = ipywidgets.VBox([self._style, self.header, self.body, self._state, self._error, self._call])
         self.root.add_class("hdbkit-panel")
         self._tickers: list[Ticker] = []
@@ -95,9 +107,10 @@ class Panel:
         *above, call = self.root.children
         self.root.children = (*above, *(one.add_class("hdbkit-result") for one in results), call)
 
-    def say(self, text: str) -> None:
-        """Show a text in the state line; "" clears it."""
-        self._state.value = f'<span role="status">{html.escape(text)}</span>' if text else ""
+    def say(self, text: str, state: State = State.IDLE) -> None:
+        """Show a text in the state line, and mark what it is; "" clears it."""
+        mark = f' data-state="{state}"' if state else ""
+        self._state.value = f'<span role="status"{mark}>{html.escape(text)}</span>' if text else ""
 
     def fail(self, error: BaseException, *, focus: bool = True) -> None:
         """Show an error as its sentence, with the focus on it by default; the traceback opens on demand."""

@@ -14,7 +14,7 @@ LABELS = {"description_width": "92px"}
 def grid(*children: ipywidgets.Widget, min_width_px: int = 270) -> ipywidgets.Widget:
     """Fields side by side, as many per line as fit."""
     columns = f"repeat(auto-fill, minmax(min({min_width_px}px, 100%), 1fr))"
-    layout = ipywidgets.Layout(display="grid", grid_template_columns=columns, grid_gap="2px 16px", width="100%")
+    layout = ipywidgets.Layout(display="grid", grid_template_columns=columns, grid_gap="4px 16px", width="100%")
     return ipywidgets.GridBox(children, layout=layout).add_class("hdbkit-grid")
 
 
@@ -24,13 +24,26 @@ def row(*children: ipywidgets.Widget) -> ipywidgets.Widget:
     return ipywidgets.HBox(children, layout=layout).add_class("hdbkit-row")
 
 
+_ICONS = {
+    **dict.fromkeys(("Run", "Start", "Start the sweep", "Resume"), "play"),
+    **dict.fromkeys(("Stop", "Cancel"), "stop"),
+    **dict.fromkeys(("Search", "Examine"), "search"),
+    **dict.fromkeys(("Start a private server", "Read the server's settings"), "server"),
+    **dict.fromkeys(("Delete ...", "Drop ...", "Stop and remove its data"), "trash"),
+    **dict.fromkeys(("Refresh", "Refresh the list"), "refresh"),
+    **{"Build": "build", "Check": "check", "Compare": "compare", "CSV": "save", "Pin as baseline": "pin"},
+    **{"Report": "report", "Tag": "tag", "Test connection": "plug"},
+}
+"""The icons of ``panel.css`` by the words of buttons."""
+
+
 def button(text: str, action: Callable[..., None], *, style: str = "", hint: str = "") -> ipywidgets.Button:
     """A button as wide as its text; ``style`` is one of ipywidgets' (primary, danger, ...)."""
     made = ipywidgets.Button(
         description=text, button_style=style, tooltip=hint or text, layout=ipywidgets.Layout(width="auto")
     )
     made.on_click(action)
-    return made
+    return made.add_class(f"hdbkit-icon-{_ICONS[text]}") if text in _ICONS else made
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import anywidget
 
-from hdbkit.widgets.parts.base import STATIC, Panel
+from hdbkit.widgets.parts.base import STATIC, Panel, State
 from hdbkit.widgets.parts.layout import button, row
 
 
@@ -49,7 +49,7 @@ class ReportLink:
     def _make(self) -> None:
         write, link = self._write, self._link
         assert write is not None
-        self._panel.say("writing the report ...")
+        self._panel.say("writing the report ...", State.BUSY)
 
         def work() -> None:
             path = write()

@@ -7,6 +7,7 @@ from typing import Any
 from hdbkit.analysis.wording import all_per_s, plural
 from hdbkit.api import Tick
 from hdbkit.config.load import starting_s
+from hdbkit.config.quantities import duration_text
 from hdbkit.results.manifest import Manifest
 
 SILENT_S, SILENT_THINKING_S = 5.0, 60.0
@@ -50,6 +51,18 @@ def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
         of_all = all_per_s(tick.operations_per_s, manifest.noun)
         rate = f"; {tick.metric.text(tick.metric_value)}, {of_all}{silence(tick, manifest)}"
     return f"{'stopping; ' if stopping else ''}{sentence}{rate}"
+
+
+def progress_html(tick: Tick, load: dict[str, Any], stopping: bool = False) -> str:
+    """A bar with the time left of the load; without an end where that is not known, as while files are written."""
+    total_s = starting_s(load) + load["rampup_s"] + load["duration_s"]
+    known = tick.status.value in _LOADED and not (tick.in_lists or stopping or load.get("rampup_max_s", 0))
+    if not known:
+        return '<progress max="1" aria-label="the run is in progress"></progress>'
+    left_s = max(0.0, total_s - tick.elapsed_s)
+    share = 1 - left_s / total_s if total_s else 1.0
+    words = f"about {duration_text(left_s)} left, then files and checks" if left_s else "files and checks follow"
+    return f'<progress max="1" value="{share:.3f}" aria-label="share of the run"></progress> <span>{words}</span>'
 
 
 def silence(tick: Tick, manifest: Manifest) -> str:

@@ -26,7 +26,7 @@ from hdbkit.config.quantities import duration_text
 from hdbkit.errors import HdbkitError
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import ENDED_EARLY
-from hdbkit.widgets.parts.base import Panel
+from hdbkit.widgets.parts.base import Panel, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import html_table
 from hdbkit.widgets.parts.links import ReportLink
@@ -103,7 +103,9 @@ class SweepView:
         self.bar.max, self.bar.value = max(now.total, 1), now.ended_runs
         self.bar.bar_style = _STYLES.get(now.status.value, "")
         live = self._live.words(now)
-        self._panel.say(progress_words(now) + (f" | {live}" if live else ""))
+        ended = State.DONE if now.status.value == "done" else State.STOPPED
+        words = progress_words(now) + (f" | {live}" if live else "")
+        self._panel.say(words, ended if now.status.ended else State.BUSY)
         if now.status.ended:
             self.close()
             self._panel.in_background(lambda: self._end(running, ended))
