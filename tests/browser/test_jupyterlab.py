@@ -17,6 +17,7 @@ from hdbkit import api
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import CheckLine, Status
+from tests.accessibility import serious
 from tests.browser.conftest import copied
 from tests.browser.lab import POLLING_MS, Desk, Lab
 from tests.conftest import PATIENCE_MS
@@ -308,6 +309,9 @@ def test_runs_are_made_listed_compared_swept_and_attached_by_hand(desk: Desk, bu
     for step in (make_runs, list_tag_and_export, compare_them, sweep_a_setting):
         step(bench)
     assert api.connect(built).settings()["value"]["speed"] == "1"
+    for tab in ("Target", "Schema", "Run", "Highest rate", "Sweep", "Compare", "Runs"):
+        bench.go(tab)
+        assert serious(desk.page, ".hdbkit-panel") == [], tab
     assert desk.said == []
     attach_after_a_restart(bench, desk)
 

@@ -9,6 +9,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.report import run_report
+from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS
 from tests.unit.every_chart import finished
 from tests.unit.synthetic import write_run
@@ -57,6 +58,7 @@ def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, P
         assert idle == (page.evaluate("scrollY") == 0)
         assert (said, asked) == ([], [reports[which].as_uri()])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+        assert serious(page) == []
         looks[scheme] = (
             page.evaluate("getComputedStyle(document.body).backgroundColor"),
             page.evaluate("getComputedStyle(document.querySelector('.plot .xtick text')).fill"),

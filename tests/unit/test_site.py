@@ -12,6 +12,7 @@ from hdbkit import api
 from hdbkit.charts.sketch import sketch
 from hdbkit.errors import InputError
 from hdbkit.report.notebook_page import markdown, notebook_page
+from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS, HdbkitCommand
 from tests.unit.synthetic import with_result, write_run
 
@@ -141,6 +142,7 @@ def test_a_site_searches_and_draws_from_a_folder_and_executes_nothing_of_a_noteb
     page, said = context.new_page(), []
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto((tmp_path / "site" / "index.html").as_uri())
+    assert serious(page) == []
     page.fill("#words", "bbbbbb")
     assert page.locator(".entries > li:visible").count() == 1
     page.reload()
@@ -152,6 +154,7 @@ def test_a_site_searches_and_draws_from_a_folder_and_executes_nothing_of_a_noteb
     page.wait_for_selector(".plot[data-drawn] svg .xtick text")
     assert page.locator(".hdbkit-chart-tools button:visible").all_inner_texts() == ["PNG", "SVG"]
     assert page.title() == "Nightly"
+    assert serious(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
     page.click("text=All results")
     page.click(".entries h2 a >> nth=0")

@@ -45,7 +45,8 @@ class RunsChoice:
             description="Find", placeholder="part of an id, a label, a database, a sweep", style=LABELS,
             layout=ipywidgets.Layout(width="auto", max_width="460px"),
         )  # fmt: skip
-        self.runs = ipywidgets.SelectMultiple(rows=9, layout=ipywidgets.Layout(width="auto"))
+        self.runs = ipywidgets.SelectMultiple(description="Runs", rows=9, layout=ipywidgets.Layout(width="auto"))
+        self.runs.add_class("hdbkit-unlabelled")
         self.by = ipywidgets.Dropdown(description="Group by", options=list(BY.items()), style=LABELS)
         self.base = ipywidgets.Dropdown(description="Base", style=LABELS)
         self.new = ipywidgets.Dropdown(description="New", style=LABELS)

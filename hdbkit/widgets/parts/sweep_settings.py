@@ -30,7 +30,8 @@ class SettingsPicker:
             placeholder="part of a name or of what it does, such as buffer",
             layout=ipywidgets.Layout(width="auto", max_width="420px"),
         )
-        self.list = ipywidgets.Select(rows=7, layout=ipywidgets.Layout(width="auto"))
+        self.list = ipywidgets.Select(description="Settings", rows=7, layout=ipywidgets.Layout(width="auto"))
+        self.list.add_class("hdbkit-unlabelled")
         self.about = ipywidgets.HTML().add_class("hdbkit-note")
         self.add = button("Add to the sweep", lambda _: self.pick(self.list.value), hint="try values of this setting")
         self._picked = PickedValues(changed)

@@ -103,9 +103,9 @@ class SweepView:
         self.bar.max, self.bar.value = max(now.total, 1), now.ended_runs
         self.bar.bar_style = _STYLES.get(now.status.value, "")
         live = self._live.words(now)
-        ended = State.DONE if now.status.value == "done" else State.STOPPED
+        at_end = State.DONE if now.status.value == "done" else State.STOPPED
         words = progress_words(now) + (f" | {live}" if live else "")
-        self._panel.say(words, ended if now.status.ended else State.BUSY)
+        self._panel.say(words, at_end if now.status.ended else State.BUSY)
         if now.status.ended:
             self.close()
             self._panel.in_background(lambda: self._end(running, ended))
