@@ -111,9 +111,7 @@ class _Reader:
         if "text/html" in data:
             found = _joined(data["text/html"])
             self._said.append(found)
-            return Markup('<div class="output" tabindex="0" role="region" aria-label="output">{}</div>').format(
-                Markup(found)
-            )  # noqa: S704 (nothing of it executes)
+            return _SCROLLED.format(Markup(found))  # noqa: S704 (nothing of it executes)
         if "text/markdown" in data:
             return Markup(markdown(_joined(data["text/markdown"])))  # noqa: S704 (it escapes HTML)
         for kind in _IMAGES:
