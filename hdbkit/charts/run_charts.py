@@ -20,7 +20,7 @@ from hdbkit.analysis.run.latency_bands import latency_bands
 from hdbkit.analysis.run.outages import outages_text
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.schedule import lateness, lateness_by_second
-from hdbkit.analysis.run.timeline import gauge, marks_s, throughput
+from hdbkit.analysis.run.timeline import PURGES, gauge, marks_s, throughput
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.analysis.wording import many
@@ -59,9 +59,10 @@ RESTARTS = "restarts"
 MARKS = {
     "checkpoints": Mark("checkpoint", "dotted", "dot", "series-5"),
     "autovacuums": Mark("automatic vacuum", "dash-dotted", "dashdot", "series-4"),
+    PURGES: Mark("purge", "long-dashed", "longdash", "series-2"),
     RESTARTS: Mark("restart of the server", "solid", "solid", "series-3"),
 }
-"""What may explain a dip of the throughput: counters that grow, and restarts."""
+"""What may explain a dip of the throughput: counters that grow, purges, and restarts."""
 MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from hdbkit.analysis.run.timeline import marks_s
+from hdbkit.analysis.run.timeline import PURGES, marks_s
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.analysis.sweep.pareto import throughput_and_latency
 from hdbkit.analysis.sweep.response import numeric, pairs_by_block, response_to
@@ -156,8 +156,16 @@ def paired(pairs: pd.DataFrame, label: str, users: int, metric: Metric) -> Chart
     return Chart("pairs", "Is the best configuration better in each block?", fig, words, pairs)
 
 
+_MARKED = {
+    "checkpoints": ("checkpoint", "dot"),
+    "autovacuums": ("automatic vacuum", "dashdot"),
+    PURGES: ("purge", "longdash"),
+}
+"""What is marked beside the servers' work: its word, and its line."""
+
+
 def counters_of_two(two: Mapping[str, tuple[RunFolder, Manifest]], what: str) -> Chart | None:
-    """A figure of the servers' work along two runs, with their checkpoints and automatic vacuums marked.
+    """A figure of the servers' work along two runs, with their checkpoints, automatic vacuums and purges marked.
 
     Args:
         two: a run of each configuration, by its label.
@@ -176,18 +184,15 @@ def counters_of_two(two: Mapping[str, tuple[RunFolder, Manifest]], what: str) ->
             line={"color": look["color"], "dash": look["dash"], "width": 2},
             hovertemplate="%{x:.1f} s: %{y:,.3~g} per second<extra>%{fullData.name}</extra>",
         )  # fmt: skip
-        marks = {name: marks_s(folder, name) for name in ("checkpoints", "autovacuums")}
-        for name, dash in (("checkpoints", "dot"), ("autovacuums", "dashdot")):
-            for at in marks[name]:
-                fig.add_vline(at, line_color=look["color"], line_dash=dash, line_width=1.5)
-        words.append(
-            f"{label}: on average {course['per_s'].mean():,.3g} per second, "
-            f"{many(len(marks['checkpoints']), 'checkpoint')}, {many(len(marks['autovacuums']), 'automatic vacuum')}."
-        )
+        marks = {name: marks_s(folder, name) for name in _MARKED}
+        for dash, at in ((_MARKED[name][1], one) for name, found in marks.items() for one in found):
+            fig.add_vline(at, line_color=look["color"], line_dash=dash, line_width=1.5)
+        counted = ", ".join(many(len(marks[name]), what) for name, (what, _) in _MARKED.items() if marks[name])
+        words.append(f"{label}: on average {course['per_s'].mean():,.3g} per second, {counted or 'no checkpoint'}.")
     fig.update_yaxes(rangemode="tozero")
     frame = pd.concat([course.assign(label=label) for label, course in courses.items()], ignore_index=True)
     text = " ".join(words) + (
         " Of the servers' work per operation this differs most. Dotted lines mark checkpoints, dash-dotted ones "
-        "automatic vacuums, in the colour of the run."
+        "automatic vacuums, long-dashed ones purges of old row versions, in the colour of the run."
     )
     return Chart("counters", "What did the servers do differently?", fig, text, frame)

@@ -125,9 +125,10 @@ def test_a_chart_has_its_words_no_button_to_another_host_and_the_theme_of_the_pa
         page.wait_for_selector(f"[data-jp-theme-light={light}]", state="attached")
         page.wait_for_function(f"ink => {line} === ink", arg=ink, polling=POLLING_MS)
         assert kept.evaluate("chart => getComputedStyle(chart).filter") == look
-    assert desk.said == []
     desk.lab.end_kernels()
     kept.wait_for()
+    page.wait_for_timeout(500)
+    assert desk.said == []
 
 
 @pytest.mark.browser

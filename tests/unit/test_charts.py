@@ -12,7 +12,7 @@ import plotly.io as pio
 import pytest
 
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import marks_s, throughput
+from hdbkit.analysis.run.timeline import _purges_s, marks_s, throughput
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
@@ -231,6 +231,8 @@ def test_checkpoints_are_where_their_counter_grew(tmp_path: Path) -> None:
     write_table(run.folder.table("counters"), pd.DataFrame(rows), columns.COUNTERS)
     assert marks_s(run.folder, "checkpoints") == [10.0]
     assert marks_s(run.folder, "autovacuums") == []
+    history = pd.DataFrame({"second": [-1, 0, 1, 2, 3, 4, 5], "value": [9000, 100, 900, 2400, 1100, 900, 3000]})
+    assert _purges_s(history) == [3.0], "not before the run, and not of a short list"
 
 
 @pytest.mark.parametrize(

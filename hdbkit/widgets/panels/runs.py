@@ -117,8 +117,10 @@ class RunsPanel(Panel):
         return list(self.table.picked)
 
     def _show(self) -> None:
-        tags = [", ".join(json.loads(one)) for one in self.runs["tags"]]
-        frame = self.runs.assign(tags=tags, p95_ms=self.runs["p95_us"] / 1000).drop(columns="p95_us")
+        tags = {one: ", ".join(json.loads(one)) for one in self.runs["tags"].unique()}  # most runs have the same
+        frame = self.runs.assign(tags=self.runs["tags"].map(tags), p95_ms=self.runs["p95_us"] / 1000).drop(
+            columns="p95_us"
+        )
         differ = [name for name in self.runs.attrs["differing"] if name not in _FIRST]
         self.table.show(frame, [*_FIRST, *differ, *_LAST], _GROUPINGS, _BARS)
         damaged = self.runs.attrs.get("damaged", [])
