@@ -51,16 +51,16 @@ class Problem:
 
 
 class ConfigErrors(InputError):
-    """All errors of one file or call, reported together."""
+    """All errors of one file or call, reported together; ``outcome`` is what follows from them."""
 
-    def __init__(self, source: str, problems: Sequence[Problem]) -> None:
-        super().__init__(source, tuple(problems))
-        self.source = source
+    def __init__(self, source: str, problems: Sequence[Problem], outcome: str = "nothing was started") -> None:
+        super().__init__(source, tuple(problems), outcome)
+        self.source, self.outcome = source, outcome
         self.problems = tuple(problems)
 
     def __str__(self) -> str:
         count = len(self.problems)
-        head = f"{self.source} has {count} error{'s' if count > 1 else ''}; nothing was started:"
+        head = f"{self.source} has {count} error{'s' if count > 1 else ''}; {self.outcome}:"
         return "\n".join([head, *(f"  {self._line(m)}" for m in self.problems)])
 
     @staticmethod

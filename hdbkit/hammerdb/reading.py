@@ -14,6 +14,8 @@ from hdbkit.files import read_text
 from hdbkit.hammerdb.tcl import Unclosed, commands
 
 _SETTING_DEPTH = 3
+NOTHING = "nothing was translated"
+"""What follows from errors of a file."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def read_settings(path: Path) -> list[Given]:
         problem = Problem("the script", "is nested too deep")
     except expat.ExpatError as error:
         problem = Problem("the file", f"is not valid XML ({expat.ErrorString(error.code)})", error.lineno)
-    raise ConfigErrors(str(path), [problem])
+    raise ConfigErrors(str(path), [problem], NOTHING)
 
 
 def _of_tcl(text: str) -> list[Given]:

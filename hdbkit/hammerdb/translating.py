@@ -15,7 +15,7 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.files import Lines, read_yaml, validate
 from hdbkit.config.problems import did_you_mean
 from hdbkit.errors import ConfigErrors, Problem
-from hdbkit.hammerdb.reading import Given
+from hdbkit.hammerdb.reading import NOTHING, Given
 from hdbkit.workloads import models
 
 _PARTS = ("target", "workload", "build", "load")
@@ -61,7 +61,7 @@ def translate(given: Sequence[Given], source: str, benchmark: str | None = None)
     for one in given:
         work.take(one)
     if work.database not in table()["databases"]:
-        raise ConfigErrors(source, work.ordered)
+        raise ConfigErrors(source, work.ordered, NOTHING)
     return work.result(source)
 
 
@@ -215,7 +215,7 @@ class _Translator:
                 0, (0, self.database, "hdbkit has no engine for this database; no target is written")
             )
         if self.problems or checked_spec is None or checked_load is None:
-            raise ConfigErrors(source, self.ordered)
+            raise ConfigErrors(source, self.ordered, NOTHING)
         return Translation(checked_target, checked_spec, loaders, checked_load, tuple(self.left_out))
 
     def _checked(self, source: str, content: dict[str, Any], model: Any, lines: Lines) -> Any:
