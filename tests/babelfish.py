@@ -12,9 +12,11 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
 import pytest
 from pydantic import SecretStr
 
@@ -40,17 +42,52 @@ def folder() -> Path:
     return found.resolve()
 
 
+@dataclass(frozen=True)
+class Babelfish:
+    """A running server, and the database that was made in it."""
+
+    target: Target
+    build: Path
+    data: Path
+    port: int
+    postgres_port: int
+
+    @property
+    def commands(self) -> dict[str, list[str]]:
+        """The commands that stop and start it, as ``control`` of a target."""
+        ports = f"BABELFISH_PG_PORT={self.postgres_port}"
+        start = ["env", ports, str(self.build / "start.sh"), str(self.data), str(self.port)]
+        return {"start": start, "stop": [str(self.build / "stop.sh"), str(self.data), "fast"]}
+
+    def start(self) -> None:
+        subprocess.run(self.commands["start"], check=True, capture_output=True)
+
+    def kill(self) -> None:
+        """Kill its main process; the others end by themselves."""
+        main = psutil.Process(int((self.data / "pg" / "postmaster.pid").read_text().split()[0]))
+        others = main.children(recursive=True)
+        main.kill()
+        psutil.wait_procs([main, *others], timeout=30)
+
+
 @contextmanager
 def babelfish() -> Iterator[Target]:
     """An empty database on a server of its own; skips without a build, or without an ODBC driver for it."""
+    with babelfish_server(_SETTINGS) as server:
+        yield server.target
+
+
+@contextmanager
+def babelfish_server(settings: str) -> Iterator[Babelfish]:
+    """A server with further settings of PostgreSQL, and an empty database on it; skips like ``babelfish``."""
     build, data = folder(), Path(tempfile.mkdtemp(prefix="hdbkit-babelfish-", dir="/var/tmp"))
-    port = free_port()
-    given = {**os.environ, "BABELFISH_PASSWORD": _PASSWORD, "BABELFISH_SETTINGS": _SETTINGS}
-    given["BABELFISH_PG_PORT"] = str(free_port())
+    port, postgres_port = free_port(), free_port()
+    given = {**os.environ, "BABELFISH_PASSWORD": _PASSWORD, "BABELFISH_SETTINGS": settings}
+    given["BABELFISH_PG_PORT"] = str(postgres_port)
     try:
         subprocess.run([build / "start.sh", data, str(port)], env=given, check=True, capture_output=True)
         try:
-            yield _with_database(port)
+            yield Babelfish(_with_database(port), build, data, port, postgres_port)
         finally:
             subprocess.run([build / "stop.sh", data, "immediate"], check=True, capture_output=True)
     finally:

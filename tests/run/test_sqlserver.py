@@ -9,15 +9,18 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
-from hdbkit.config import Target
+from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database, sql_session
-from hdbkit.errors import TransactionError
+from hdbkit.errors import CannotConnect, InputError, NothingListens, Rejected, TransactionError
 from hdbkit.execution.query_plans import explained
 from hdbkit.sql import made
+from hdbkit.workloads import workload
 from tests.babelfish import babelfish
 from tests.tsql_texts import own_texts
 
@@ -89,6 +92,39 @@ def test_a_load_whose_transaction_was_lost_is_an_error(server: Target) -> None:
             session.load(Table("lost", ("n",)), [b"1\n"])
         cursor = session.connection.execute("SELECT COUNT(*) FROM lost")  # type: ignore[attr-defined]
         assert cursor.fetchone()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "said"),
+    [
+        ({"password": SecretStr("wrong")}, Rejected, "the server refuses the user or password"),
+        ({"database": "missing"}, Rejected, "there is no database 'missing'"),
+        ({"port": 1}, NothingListens, "nothing listens on 127.0.0.1:1"),
+        ({"options": {"driver": "/no/such/driver.so"}}, CannotConnect, "/no/such/driver.so"),
+    ],
+)
+def test_a_refused_connection_is_one_sentence(
+    changes: dict[str, Any], kind: type[CannotConnect], said: str, server: Target
+) -> None:
+    with pytest.raises(kind, match=re.escape(said)):
+        sql_session(server.with_(**changes))
+
+
+def test_orders_are_in_partitions_which_a_drop_removes(server: Target) -> None:
+    spec = WorkloadSpec(kind="tproc_h", scale_factor=0.01, storage={"partitions": 3})  # type: ignore[call-arg]
+    with closing(database(server).schema(server, workload(spec))) as schema:
+        schema.create(spec.model_dump_json())
+        rows = schema.session.connection.execute  # type: ignore[attr-defined]
+        count = "SELECT COUNT(*) FROM sys.partitions WHERE object_id = OBJECT_ID('orders')"
+        assert rows(count).fetchone()[0] == 3
+        assert "table lineitem" in schema.drop()
+        assert rows("SELECT COUNT(*) FROM sys.partition_functions").fetchone()[0] == 0
+
+
+def test_tables_in_memory_are_refused_where_there_are_none(server: Target) -> None:
+    spec = WorkloadSpec(warehouses=1, storage={"memory_optimized": "SCHEMA_ONLY"})
+    with pytest.raises(InputError, match="no memory-optimized tables; omit memory_optimized"):
+        database(server).schema(server, workload(spec))
 
 
 def test_a_plan_is_shown_and_nothing_is_executed(server: Target, tmp_path: Path) -> None:
