@@ -102,7 +102,7 @@ class Module(SimpleNamespace):
 
     def prepare(self, connection: Connection, text: str) -> Statement:
         self._open(connection)
-        assert text.count("{") == 0, f"a word is not filled: {text}"
+        assert not re.search(r"\{\w+\}", text), f"a word is not filled: {text}"
         assert not re.search(r"(?<![:\w]):[a-z]", _QUOTED.sub("", text)), f"a value is not a marker: {text}"
         routine = text.startswith("CREATE OR REPLACE PROCEDURE")
         assert routine or not text.rstrip().endswith(";"), "a command ends without a semicolon"

@@ -1,7 +1,7 @@
 """How Db2 is connected to with IBM's driver, why a connection is refused, and what errors mean.
 
-SQLSTATEs and SQLCODEs are those of IBM's documentation ("SQLSTATE messages", "SQL messages", Db2 11.5); 40XL1 is
-Apache Derby's (its reference manual, "SQL error messages and exceptions").
+SQLSTATEs and SQLCODEs are those of IBM's documentation ("SQLSTATE messages", "SQL messages", Db2 11.5); those
+of class X0 and 40XL are Apache Derby's (its reference manual, "SQL error messages and exceptions").
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoneFree, NotRe
 
 PORT: Final = 50000
 SECURITY, CERTIFICATE, AUTHENTICATION, SCHEMA = "security", "certificate", "authentication", "schema"
-OPTIONS: Final = (SECURITY, CERTIFICATE, AUTHENTICATION, SCHEMA, CONNECT_TIMEOUT)
+SUMMARY: Final = "summary"
+"""Whether the counters have the percentages of the view MON_DB_SUMMARY, too."""
+OPTIONS: Final = (SECURITY, CERTIFICATE, AUTHENTICATION, SCHEMA, SUMMARY, CONNECT_TIMEOUT)
 """The options of a target."""
 VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     SECURITY: ("ssl",),
+    SUMMARY: ("on", "off"),
     AUTHENTICATION: ("SERVER", "SERVER_ENCRYPT", "KERBEROS", "CERTIFICATE", "GSSPLUGIN"),
 }
 """The values of options that have few, in the words of the driver."""
@@ -46,6 +49,7 @@ _STATES: Final[Mapping[str, ErrorClass]] = {
     "57033": ErrorClass.DEADLOCK,  # the same without a rollback
     "40XL1": ErrorClass.LOCK_TIMEOUT,
     "40XL2": ErrorClass.LOCK_TIMEOUT,
+    "X0X02": ErrorClass.LOCK_TIMEOUT,  # LOCK TABLE
     "57014": ErrorClass.STATEMENT_TIMEOUT,
     "40003": ErrorClass.CONNECTION_LOST,  # the driver: communication link failure
     "40504": ErrorClass.CONNECTION_LOST,  # rolled back by a system error

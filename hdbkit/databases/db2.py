@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from pydantic import Field
 
@@ -39,6 +39,7 @@ from hdbkit.databases._db2_connect import (
     PORT,
     SCHEMA,
     SECURITY,
+    SUMMARY,
     VALUES,
     class_and_code,
     connected,
@@ -48,7 +49,7 @@ from hdbkit.databases._dbapi import Bound, DbapiDatabase, DbapiSession
 from hdbkit.databases._dbapi_statements import Piece
 from hdbkit.databases._procedure_answer import ProcedureAnswer, plain_rows
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.errors import ErrorClass, InputError
+from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.readings import Encryption, Timeout
 from hdbkit.sql import ANSI, Statement
 
@@ -72,6 +73,15 @@ _PROTECTED: Final = MappingProxyType(
 )
 
 
+_PERCENTAGES: Final = tuple(
+    f"{name}_percent"
+    for name in ("wait", "io_wait", "lock_wait", "network_wait", "sql_time", "commit_time", "buffer_pool_hits")
+)
+"""The names of what the option ``summary`` adds to the counters."""
+_CHANGED: Final = frozenset({"42704", "42X05", "42Y55", "42X65", "42710", "X0Y32"})
+"""The SQLSTATEs of a table that is not there, or there already: those of Db2, and of Apache Derby."""
+
+
 class Found(NamedTuple):
     """What the probe of a server found."""
 
@@ -88,6 +98,8 @@ class Db2Session(DbapiSession):
 
     def __init__(self, connection: Any, engine: DbapiDatabase, scope: Scope) -> None:
         super().__init__(connection, engine, scope)
+        self.summary = False
+        """Whether its counters have the percentages of the view MON_DB_SUMMARY."""
         self._has_lines: dict[tuple[str, int], bool] = {}
         """By statement and number of a result, whether it has lines."""
 
@@ -156,8 +168,49 @@ class Db2SchemaOptions(SqlSchemaOptions):
     )
 
 
+_CLAIM_OPTIONS: Final = SessionOptions(application="hdbkit build", lock_timeout_ms=1000)
+_CLAIM_TRIALS: Final = 3
+_WAITED: Final = frozenset({ErrorClass.LOCK_TIMEOUT, ErrorClass.DEADLOCK})
+
+
 class Db2Schema(SqlSchema):
     """A schema in the session's current one."""
+
+    _claims = False
+    """Whether the transaction of the claim has its lock."""
+
+    def claim(self) -> bool:
+        """By an exclusive lock on a table of its own, in the transaction of a session of its own.
+
+        It waits for another process for a second. An account that may not lock the table is not refused.
+        """
+        if self._claim is None:
+            self._claim = self._engine.connect(self.target, self._scope, _CLAIM_OPTIONS)
+        for _ in range(_CLAIM_TRIALS):
+            try:
+                if not self.session.query("claim_exists")[0][0]:
+                    self.session.query("create_claim")
+                if not self._claims:
+                    self._claim.begin()
+                self._claims = bool(self._claim.query("claim_schema")[0][0])
+            except TransactionError as error:
+                self._claims = False
+                if error.error_class in _WAITED:
+                    return False
+                if error.code not in _CHANGED:  # another process makes or drops the table at this moment
+                    break
+            else:
+                break
+        return True
+
+    def drop(self) -> list[str]:
+        """Drop what a build created, also the table of the claim, whose lock this process has."""
+        dropped = super().drop()
+        if self._claim is not None and self._claims:
+            self._claim.query("drop_claim")
+            self._claim.commit()
+            self._claims = False
+        return dropped
 
     def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
         """With table spaces, and ranges of partitions that are sized for the scale of the build."""
@@ -203,7 +256,7 @@ class Db2(DbapiDatabase):
     title = "Db2"
     extra = KIND
     driver = "ibm_db"
-    gauges = frozenset({"waiting_locks"})
+    gauges = frozenset({"waiting_locks", *_PERCENTAGES})
     schema_options: type[SchemaOptions] = Db2SchemaOptions
     connection_settings: Mapping[str, int] = MappingProxyType({"maxappls": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
@@ -274,6 +327,13 @@ class Db2(DbapiDatabase):
             super().connect(target, scope, options) if self._target else _at(target).connect(target, scope, options)
         )
 
+    def counters(self, session: Session) -> dict[str, float]:
+        """With the percentages of the view MON_DB_SUMMARY, if the target asks for them."""
+        found = super().counters(session)
+        if isinstance(session, Db2Session) and session.summary:
+            found |= {str(name): float(value or 0) for name, value in self.asked(session, "summary")}
+        return found
+
     def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
         """Schema, isolation, workers and timeouts; that of statements is kept by the driver, in whole seconds."""
         if SCHEMA in target.options:
@@ -282,6 +342,7 @@ class Db2(DbapiDatabase):
             session.query(f"set_isolation_{Isolation(options.isolation).value}")
         if self.is_derby:
             return
+        cast(Db2Session, session).summary = target.options.get(SUMMARY) == "on"
         if options.lock_timeout_ms:
             session.query("set_lock_timeout", seconds=_seconds(options.lock_timeout_ms))
         if options.parallel_workers is not None:
@@ -346,6 +407,7 @@ _CAPABILITIES: Final = _OF_DERBY | {
     Capability.COUNTS_ROLLBACKS,
     Capability.COUNTS_WAITS,
     Capability.SETTINGS,
+    Capability.PLANS,
 }
 
 

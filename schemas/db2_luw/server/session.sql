@@ -72,6 +72,18 @@ SELECT 'log_bytes', 4096 * SUM(LOG_WRITES) FROM TABLE(MON_GET_TRANSACTION_LOG(-2
 UNION ALL
 SELECT 'uptime_s', TIMESTAMPDIFF(2, CHAR(CURRENT TIMESTAMP - MIN(DB_CONN_TIME))) FROM TABLE(MON_GET_DATABASE(-2)) AS u;
 
+-- name: summary
+-- Percentages since the database was activated: of the time of requests that they waited, of the waits those for files,
+-- locks and the network, of the processing that of SQL and of commits; of the reads those from buffer pools.
+SELECT c.name, c.value
+FROM SYSIBMADM.MON_DB_SUMMARY AS d,
+     LATERAL (VALUES ('wait_percent', d.RQST_WAIT_TIME_PERCENT), ('io_wait_percent', d.IO_WAIT_TIME_PERCENT),
+                     ('lock_wait_percent', d.LOCK_WAIT_TIME_PERCENT),
+                     ('network_wait_percent', d.NETWORK_WAIT_TIME_PERCENT),
+                     ('sql_time_percent', d.SECTION_PROC_TIME_PERCENT),
+                     ('commit_time_percent', d.TRANSACT_END_PROC_TIME_PERCENT),
+                     ('buffer_pool_hits_percent', d.TOTAL_BP_HIT_RATIO_PERCENT)) AS c (name, value);
+
 -- name: footprint
 -- The size of the database's table spaces; the setting of the memory that it takes, and the size of its buffer pools.
 SELECT (SELECT SUM(TBSP_USED_PAGES * TBSP_PAGE_SIZE) FROM TABLE(MON_GET_TABLESPACE(NULL, -2)) AS t), 'database_memory',
@@ -98,7 +110,37 @@ FROM (VALUES ('CREATETAB', 'hdbkit cannot build a schema'),
 WHERE NOT EXISTS (
     SELECT 1 FROM SYSCAT.DBAUTH AS a
     WHERE a.GRANTEE IN (SESSION_USER, 'PUBLIC')
-      AND 'Y' IN (a.DBADMAUTH, CASE p.privilege WHEN 'CREATETAB' THEN a.CREATETABAUTH ELSE a.SQLADMAUTH END));
+      AND 'Y' IN (a.DBADMAUTH, CASE p.privilege WHEN 'CREATETAB' THEN a.CREATETABAUTH ELSE a.SQLADMAUTH END))
+UNION ALL
+SELECT 'CALL SYSPROC.SYSINSTALLOBJECTS(''EXPLAIN'', ''C'', CAST(NULL AS VARCHAR(128)), ''SYSTOOLS'')',
+       'runs of TPROC-H keep no plans of their queries'
+FROM SYSIBM.SYSDUMMY1
+WHERE NOT EXISTS (SELECT 1 FROM SYSCAT.TABLES AS t WHERE t.TABSCHEMA = 'SYSTOOLS' AND t.TABNAME = 'EXPLAIN_OPERATOR');
+
+-- name: explain_text
+-- The plan of a statement, by the explain tables of the schema SYSTOOLS, from which it is removed at once.
+EXPLAIN PLAN FOR {statement};
+WITH {{plan_steps}},
+tree (id, depth, place) AS (
+    SELECT id, 0, CAST(DIGITS(id) AS VARCHAR(2000)) FROM steps WHERE parent IS NULL
+    UNION ALL
+    SELECT s.id, t.depth + 1, t.place || DIGITS(s.id) FROM tree AS t, steps AS s WHERE s.parent = t.id AND t.depth < 100)
+SELECT REPEAT('  ', t.depth) || s.kind || COALESCE(' ' || s.object, '') || ' (rows ' || VARCHAR(DECIMAL(s.amount, 31, 1))
+       || ', cost ' || VARCHAR(DECIMAL(s.cost, 31, 1)) || ')'
+FROM tree AS t JOIN steps AS s ON s.id = t.id
+ORDER BY t.place;
+{{remove_plan}};
+
+-- name: explain_json
+-- The same as a list of steps.
+EXPLAIN PLAN FOR {statement};
+WITH {{plan_steps}}
+SELECT '[' || LISTAGG(CAST('{"id": ' || VARCHAR(id) || ', "parent": ' || COALESCE(VARCHAR(parent), 'null')
+                           || ', "operation": "' || kind || '", "object": ' || COALESCE('"' || object || '"', 'null')
+                           || ', "rows": ' || COALESCE(VARCHAR(amount), 'null') || ', "cost": ' || VARCHAR(cost) || '}'
+                           AS VARCHAR(32000)), ', ') WITHIN GROUP (ORDER BY id) || ']'
+FROM steps;
+{{remove_plan}};
 
 -- commands: end_other_sessions
 -- Ends every other session of this account on the database.

@@ -13,7 +13,7 @@ from hdbkit.databases.db2 import Db2Session
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_h.spec import TprocHSpec
-from tests.db2_double import Module, result
+from tests.db2_double import Module, failure, result
 from tests.unit.db2.sessions import TARGET
 
 
@@ -69,6 +69,25 @@ def test_partitions_of_another_workload_are_sized_for_its_scale(ibm_db: Module) 
         schema.create("{}")
     (text,) = [text for text in ibm_db.texts if text.startswith("CREATE TABLE orders")]
     assert text.endswith("RANGE (o_orderkey) (STARTING (1) ENDING (12000000) EVERY (3000000), ENDING (MAXVALUE))")
+
+
+@pytest.mark.parametrize(
+    ("error", "claimed"),
+    [(None, True), (failure("40001", -911, 'Reason code "68".'), False), (failure("42501", -551), True)],
+)
+def test_a_schema_is_reserved_by_a_lock_on_a_table(error: Exception | None, claimed: bool, ibm_db: Module) -> None:
+    """Who may not lock it is not refused."""
+    ibm_db.answers = lambda text, _: (
+        [result("N", (0 if "BUILD_CLAIM" in text else 1,))] if text.startswith("SELECT") else None
+    )
+    with closing(database(TARGET).schema(TARGET, workload(WorkloadSpec(warehouses=1)))) as schema:
+        ibm_db.forget()
+        before = ibm_db.answers
+        ibm_db.answers = lambda text, values: error if error and text.startswith("LOCK") else before(text, values)
+        assert schema.claim() is claimed
+    made, lock = "CREATE TABLE build_claim (id INTEGER)", "LOCK TABLE build_claim IN EXCLUSIVE MODE"
+    assert [text for text in ibm_db.texts if text in (made, lock)] == [made, lock]
+    assert "SET CURRENT LOCK TIMEOUT 1" in ibm_db.texts
 
 
 def test_a_setting_is_changed_by_the_command_that_the_server_makes(session: Db2Session, ibm_db: Module) -> None:

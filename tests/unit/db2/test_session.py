@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from hdbkit.contracts import OPERATIONS, Operation, Table
+from hdbkit.config import Target
+from hdbkit.contracts import OPERATIONS, Operation, SessionOptions, Table
+from hdbkit.databases import database
 from hdbkit.databases._db2_cli import error_of
 from hdbkit.databases.db2 import Db2Session
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.execution.query_plans import explained
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
 from tests.db2_double import Module, failure, result
-from tests.unit.db2.sessions import ENGINE, WHEN, WORK
+from tests.unit.db2.sessions import ENGINE, TARGET, WHEN, WORK, connected
 
 ARGUMENTS: dict[str, Any] = {
     **{"item_ids": (7, 3), "supply_w_ids": (1, 2), "quantities": (5, 6), "c_last": "BARBARBAR"},
@@ -78,7 +82,7 @@ def test_every_operation_is_sent_with_a_value_for_each_marker(
     operation: Operation, session: Db2Session, ibm_db: Module
 ) -> None:
     """The double refuses missing and superfluous values, words not filled, and wrong ends."""
-    if operation.name == "insert_row" or operation.name.endswith("_partitioned"):
+    if operation.name.startswith(("insert_row", "explain")) or operation.name.endswith("_partitioned"):
         pytest.skip("a part of a statement, or one with words of the schema's options")
     session.query(operation.name, **{name: ARGUMENTS.get(name, 1) for name in operation.parameters})
     assert ibm_db.texts[-1] == "commit"
@@ -172,6 +176,41 @@ def test_a_question_without_its_privilege_has_no_answer(state: str, session: Db2
     ibm_db.answers = lambda text, _: failure(state, -551) if text else None
     assert session.engine.counters(session) == {}
     assert session.engine.footprint(session) is None
+
+
+def test_percentages_of_the_summary_are_added_on_request(ibm_db: Module) -> None:
+    asked = []
+    for url in ("db2://bench@db1/BENCH", "db2://bench@db1/BENCH?summary=on"):
+        target = Target.parse(url)
+        ibm_db.answers = lambda text, _: (
+            [result("N V", ("lock_wait_percent", Decimal("12.50")))] if "MON_DB_SUMMARY" in text else None
+        )
+        with closing(connected(target=target)) as session:
+            asked.append(session.engine.counters(session))
+    assert asked == [{}, {"lock_wait_percent": 12.5}]
+    assert "lock_wait_percent" in ENGINE.gauges
+
+
+def test_a_plan_is_explained_read_and_removed(ibm_db: Module) -> None:
+    def answers(text: str, _: Any) -> Any:
+        if "LISTAGG" in text:
+            return [result("J", ('[{"id": 1, "parent": null, "operation": "RETURN"}]',))]
+        return (
+            [result("L", ("RETURN (rows 1.0, cost 9.0)",), ("  TBSCAN ITEM (rows 1.0, cost 8.0)",))]
+            if "tree" in text
+            else None
+        )
+
+    ibm_db.answers = answers
+    engine = database(TARGET)
+    calls = {"client_select_quantity": {"supply_w_id": 1, "i_id": 7}}
+    (plan,) = explained(engine, TARGET, WORK.scope(engine.dialects), SessionOptions(), calls).values()
+    assert plan.text == "RETURN (rows 1.0, cost 9.0)\n  TBSCAN ITEM (rows 1.0, cost 8.0)"
+    assert plan.content == [{"id": 1, "parent": None, "operation": "RETURN"}]
+    sent = [one for one in ibm_db.log if one.text.startswith("EXPLAIN")]
+    assert [one.values for one in sent] == [(1, 7)] * 2
+    assert sent[0].text.startswith("EXPLAIN PLAN FOR SELECT s_quantity FROM stock")
+    assert len([text for text in ibm_db.texts if text.startswith("DELETE FROM SYSTOOLS.EXPLAIN_INSTANCE")]) == 2
 
 
 def test_counters_are_those_of_the_database_over_all_members(session: Db2Session, ibm_db: Module) -> None:
