@@ -287,6 +287,11 @@ def _settings(at: _Connected) -> Findings:
         yield Finding("settings", State.WARNING, f"{one.setting} = {one.value}: {one.effect}")
 
 
+def _snapshots(at: _Connected) -> Findings:
+    if notice := at.engine.snapshot_notice(at.target):
+        yield Finding("snapshots", State.WARNING, f"runs take snapshots of the server's own repository; {notice}")
+
+
 def _clock(at: _Connected) -> Findings:
     begun = time.time()
     now_s = at.engine.clock_s(at.session)
@@ -311,6 +316,7 @@ _PROBES: dict[str, Callable[[_Connected], Findings]] = {
     "memory": _memory,
     "settings": _settings,
     "clock": _clock,
+    "snapshots": _snapshots,
 }
 
 

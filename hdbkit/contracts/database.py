@@ -153,6 +153,13 @@ class Database(Protocol):
         """
         ...
 
+    def snapshot_notice(self, target: Target) -> str:
+        """What snapshots of the server's repository require, such as a licence; empty unless ``target`` asks for any.
+
+        They are taken by the statement ``take_snapshot``, before the first operation of a run and after the last.
+        """
+        ...
+
     def footprint(self, session: Session) -> Footprint | None:
         """The size of the target's database and of the server's cache; None if the engine has neither."""
         ...

@@ -145,6 +145,15 @@ _ABOUT_THE_SERVER: Final = (
     ),
 )
 
+_SNAPSHOTS: Final = (
+    Operation(
+        "take_snapshot",
+        "a snapshot of what the server itself records about its work; asked where a target wants them",
+        columns=("number",),
+        without="the server takes no snapshots for a run",
+    ),
+)
+
 _PLANS: Final = (
     Operation(
         "explain_text",
@@ -370,6 +379,7 @@ _COPIES: Final = (
 
 SUBJECTS: Final = {
     "server": _ABOUT_THE_SERVER,
+    "snapshots on request": _SNAPSHOTS,
     "plans of queries": _PLANS,
     "work of queries": _WORK,
     "schema": _SCHEMA,

@@ -154,6 +154,10 @@ class BaseDatabase:
         """By the statement ``counters``: a row for each, name and value."""
         return {str(name): float(value or 0) for name, value in self.asked(session, "counters")}
 
+    def snapshot_notice(self, target: Target) -> str:
+        """No snapshots."""
+        return ""
+
     def footprint(self, session: Session) -> Footprint | None:
         """By the statement ``footprint``: size of the data, the setting of the cache's size, and that size."""
         rows = self.asked(session, "footprint")

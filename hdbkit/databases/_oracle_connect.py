@@ -36,10 +36,11 @@ PORT: Final = 1521
 THIN, THICK = "thin", "thick"
 ARRAY, DIRECT = "array", "direct"
 _ON_OFF: Final = ("on", "off")
-MODE, LOAD = "mode", "load"
+MODE, LOAD, AWR = "mode", "load", "awr"
+SNAPSHOTS = "snapshots"
 OPTIONS: Final = (
     *(MODE, "client_lib", "config_dir", "wallet", "protocol", "server_dn_match", "server_cert_dn", "server", "sid"),
-    *("sdu", "expire_time", "edition", LOAD, CONNECT_TIMEOUT),
+    *("sdu", "expire_time", "edition", LOAD, AWR, CONNECT_TIMEOUT),
 )
 """The options of a target."""
 VALUES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -49,6 +50,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "server": ("dedicated", "shared", "pooled"),
         "server_dn_match": _ON_OFF,
         LOAD: (ARRAY, DIRECT),
+        AWR: (SNAPSHOTS,),
     }
 )
 """The values of options that have few."""

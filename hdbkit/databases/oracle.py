@@ -19,6 +19,7 @@ from hdbkit.contracts import Capability, Schema, SchemaOptions, Scope, Session, 
 from hdbkit.databases._access import LOOPBACK
 from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
 from hdbkit.databases._oracle_connect import (
+    AWR,
     CLASS_OF,
     DIRECT,
     KIND,
@@ -60,6 +61,7 @@ _IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_$]*$"
 _VARIANTS = ("partitions", "hash_clusters", "tablespace", "index_tablespace")
 """Schema options with a folder of statements that replace others: ``oracle_<option>``."""
 _SCALED = "scaled_"
+_LICENCE = "AWR needs a licence of the Diagnostics Pack"
 
 
 class OracleSchemaOptions(SqlSchemaOptions):
@@ -215,6 +217,10 @@ class Oracle(DbapiDatabase):
         """With the pluggable database."""
         text, rows = super().version(session), self.asked(session, "pluggable_database")
         return f"{text} (PDB {rows[0][0]})" if rows and rows[0][0] else text
+
+    def snapshot_notice(self, target: Target) -> str:
+        """The licence, where the target asks for snapshots of the workload repository."""
+        return _LICENCE if target.options.get(AWR) else ""
 
     def encryption(self, session: Session, target: Target) -> Encryption | None:
         """TLS by the protocol of the connection; what native encryption does is not known."""

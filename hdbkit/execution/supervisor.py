@@ -145,6 +145,7 @@ class Supervisor:
                 raise Ended("it was stopped before the start")
             self._generator.wait(_READY_POLL_S)
         note_changes(self._folder, self._plan)
+        self._take_snapshot()
         self._read_counters("run_start")
         self._start_ns = time.monotonic_ns() + round(self._generator.head_start_s * 1e9)
         clock = Clock(start_monotonic_ns=self._start_ns, start_wall=datetime.now(UTC))
@@ -329,6 +330,7 @@ class Supervisor:
         for client, ending in endings.items():
             self._clients.try_to_add({"client": client, "ended": ending.value})
         self._read_the_end()
+        self._take_snapshot()
         self._read_serials()
         self._server_host.stop()
         self._sampler.stop()
@@ -339,6 +341,18 @@ class Supervisor:
         """Read the counters and the size of the data after all operations; the reading may be missing."""
         if self._sampler.is_alive() and not self._at_once():
             concurrent.futures.wait([self._sampler.ask("run_end")], timeout=_LAST_COUNTERS_S)
+
+    def _take_snapshot(self) -> None:
+        """Take a snapshot of the server's own repository, if the target asks for it; a warning has its number."""
+        engine = database(self._plan.target)
+        notice = engine.snapshot_notice(self._plan.target)
+        if not notice or self._at_once():
+            return
+        try:
+            with closing(self._connected()) as session:
+                self._warn([f"snapshot {session.ask('take_snapshot')[0][0]} of the server was taken; {notice}"])
+        except (HdbkitError, OSError) as error:
+            self._warn([f"the server took no snapshot: {error}"])
 
     def _read_serials(self) -> None:
         """Read the last numbers that the schema gave, by which lost commits are found; they may be missing."""

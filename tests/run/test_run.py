@@ -444,6 +444,26 @@ def test_a_check_of_the_schema_that_takes_too_long_is_ended(built: PrivateServer
     assert [one.detail for one in found if one.passed is None and "timeout" in one.detail]
 
 
+def test_snapshots_on_request_are_around_the_operations_with_their_notice(
+    null_target: NullTarget, results: Path
+) -> None:
+    folder = unstarted(None, null_target(), results)
+    program = """
+import sys
+from hdbkit.databases import nulldb
+from hdbkit.execution import supervisor
+numbers, asks = iter((1201, 1202)), nulldb.NullSession.ask
+type(nulldb.DATABASE).snapshot_notice = lambda *_: "it needs a licence"
+nulldb.NullSession.ask = lambda self, operation, **given: (
+    [(next(numbers),)] if operation == "take_snapshot" else asks(self, operation, **given)
+)
+supervisor.main()
+"""
+    subprocess.run([sys.executable, "-c", program, folder.path], check=True, timeout=180)
+    taken = [one for one in folder.read().warnings if "snapshot" in one]
+    assert taken == [f"snapshot {number} of the server was taken; it needs a licence" for number in (1201, 1202)]
+
+
 def wait_for(running: Running, status: Status) -> None:
     deadline = time.monotonic() + 180
     while running.status is not status:

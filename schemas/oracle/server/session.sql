@@ -115,6 +115,21 @@ SELECT 'instances', COUNT(*) FROM gv$instance
 UNION ALL
 SELECT 'uptime_s', (SYSDATE - MIN(startup_time)) * 86400 FROM gv$instance;
 
+-- name: take_snapshot
+-- Of the workload repository (AWR). It is only asked for on request: a licence of the Diagnostics Pack is needed.
+-- parameters:
+-- returns: snapshot(integer)
+DECLARE
+    packs VARCHAR2(100);
+BEGIN
+    SELECT value INTO packs FROM v$parameter WHERE name = 'control_management_pack_access';
+    IF packs NOT LIKE 'DIAGNOSTIC%' THEN
+        RAISE_APPLICATION_ERROR(-20003, 'the Diagnostics Pack is not enabled (control_management_pack_access)');
+    END IF;
+    :snapshot := DBMS_WORKLOAD_REPOSITORY.CREATE_SNAPSHOT();
+END;
+/
+
 -- name: footprint
 -- The size of the account's segments; the buffer cache, which the server sizes within sga_target.
 SELECT (SELECT COALESCE(SUM(bytes), 0) FROM user_segments),

@@ -85,8 +85,20 @@ def test_counters_are_of_all_instances_and_of_no_view_of_the_diagnostics_pack(
     oracledb.answers = lambda *_: Answer([("commits", 12), ("rollbacks", 1), ("instances", 2)])
     assert ENGINE.counters(session) == {"commits": 12.0, "rollbacks": 1.0, "instances": 2.0}
     assert "gv$sysstat" in oracledb.texts[0]
-    texts = " ".join(one.text for one in statements(ENGINE.dialects, SERVER_STATEMENTS).values()).lower()
+    known = statements(ENGINE.dialects, SERVER_STATEMENTS).items()
+    texts = " ".join(one.text for name, one in known if name != "take_snapshot").lower()
     assert not [word for word in ("dba_hist", "dbms_workload", "v$active_session") if word in texts]
+
+
+def test_snapshots_of_the_repository_are_taken_on_request_with_the_notice_of_the_licence(
+    session: OracleSession, oracledb: Module
+) -> None:
+    assert not ENGINE.snapshot_notice(TARGET)
+    wanted = Target.parse("oracle://bench@db1/FREEPDB1?awr=snapshots")
+    assert "licence of the Diagnostics Pack" in ENGINE.snapshot_notice(wanted)
+    oracledb.answers = lambda *_: Answer(sets={"snapshot_": 1201})
+    assert session.ask("take_snapshot") == [(1201,)]
+    assert "control_management_pack_access" in oracledb.texts[0]
 
 
 def test_the_version_names_the_pluggable_database(session: OracleSession, oracledb: Module) -> None:
