@@ -174,18 +174,27 @@ class Connection:
         keys = {key for worker in workers for key in held.get(worker, ())}
         return [one for one in futures if one.key in keys]
 
-    def all(self, calls: Mapping[int, Callable[[], Coroutine[Any, Any, _T]]], seconds: float) -> dict[int, _T]:
-        """The answers to calls that are made at the same time; one that fails or takes longer has none."""
+    def all(
+        self,
+        calls: Mapping[int, Callable[[], Coroutine[Any, Any, _T]]],
+        seconds: float,
+        raising: tuple[type[Exception], ...] = (),
+    ) -> dict[int, _T]:
+        """The answers to calls that are made at the same time; one that fails or takes longer has none.
+
+        Whatever one host does, the others are heard: an actor whose worker is lost raises errors of many kinds. Only
+        errors of the kinds ``raising`` are raised.
+        """
 
         async def each() -> dict[int, _T]:
-            found: dict[int, _T] = {}
-
-            async def one(number: int) -> None:
-                with suppress(OSError, RuntimeError, TimeoutError, asyncio.CancelledError):
-                    found[number] = await asyncio.wait_for(calls[number](), seconds)
-
-            await asyncio.gather(*(one(number) for number in calls))
-            return found
+            tasks = {asyncio.ensure_future(call()): number for number, call in calls.items()}
+            done, left = await asyncio.wait(tasks, timeout=seconds) if tasks else (set(), set())
+            for one in left:
+                one.cancel()  # and not awaited: it may take its time
+            errors = [error for one in done if not one.cancelled() and (error := one.exception())]
+            if found := next((error for error in errors if isinstance(error, raising)), None):
+                raise found
+            return {tasks[one]: one.result() for one in done if not one.cancelled() and not one.exception()}
 
         try:
             return dict(self._client.sync(each, callback_timeout=seconds + CONNECT_S))

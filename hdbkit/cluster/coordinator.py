@@ -94,7 +94,8 @@ class ClusterLoad:
         ]
         self._compare()
         self._exchange()
-        self._require_all(self._each("prepare", _PREPARED_S, self._order), "did not start its users")
+        prepared = self._each("prepare", _PREPARED_S, self._order, raising=(HdbkitError,))
+        self._require_all(prepared, "did not start its users")
         self._write()
         for one in self._watching:
             one.start()
@@ -118,7 +119,7 @@ class ClusterLoad:
         """Compare what runs on the hosts with what runs here. Raises ``HdbkitError`` for the first difference."""
         target = self._plan.target.model_dump_json()
         here = facts(target)
-        found = self._each("facts", _PREPARED_S, lambda _: (target,))
+        found = self._each("facts", _PREPARED_S, lambda _: (target,), raising=(HdbkitError,))
         self._require_all(found, "did not report its versions")
         for host in self._hosts:
             its = found[host.noted.number]
@@ -151,6 +152,7 @@ class ClusterLoad:
         seconds: float = _ANSWER_S,
         arguments: Callable[[Host], Iterable[Any]] = lambda _: (),
         hosts: Sequence[Host] | None = None,
+        raising: tuple[type[Exception], ...] = (),
     ) -> dict[int, Any]:
         """The answers of the hosts that are not cut off, by number. Who does not answer is cut off from now on."""
         asked = [host for host in (self._hosts if hosts is None else hosts) if not host.is_cut_off]
@@ -158,7 +160,7 @@ class ClusterLoad:
         async def call(host: Host) -> Any:
             return await getattr(host.actor, method)(*arguments(host))
 
-        found = self._connection.all({one.noted.number: partial(call, one) for one in asked}, seconds)
+        found = self._connection.all({one.noted.number: partial(call, one) for one in asked}, seconds, raising)
         for host in asked:
             if host.noted.number not in found:
                 self._lose(host)

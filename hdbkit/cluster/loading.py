@@ -101,6 +101,7 @@ class ClusterLoaders:
         found = self._connection.all(
             {number: partial(_call, actor, method, *arguments(number)) for number, actor in self._actors.items()},
             _PREPARED_S,
+            raising=(HdbkitError,),
         )
         if silent := [self._workers[number] for number in self._actors if number not in found]:
             raise HdbkitError(f"the load host {silent[0]} of {self._cluster} does not answer")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from hdbkit.cluster.connection import Connection
 from hdbkit.cluster.hosts import shares
 from hdbkit.config import Load
 from hdbkit.config.cluster import Cluster, parse_cluster, read_hosts
-from hdbkit.errors import ConfigErrors
+from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import NotedHost
 from hdbkit.results.records import record_type
@@ -78,3 +82,32 @@ def test_a_long_run_keeps_a_bounded_number_of_estimates_of_a_clock() -> None:
     assert len(host.estimates) <= 500
     assert (host.estimates[0][0], host.estimates[-1][0]) == (0, 99_990)
     assert sum(uncertainty > 1 for *_, uncertainty in host.estimates[1:-300]) < 10, "the more certain ones are kept"
+
+
+class Loop:
+    """Stands for a client of dask, whose calls are made in its event loop."""
+
+    def sync(self, function: Any, callback_timeout: float) -> Any:
+        return asyncio.run(function())
+
+
+async def answer(what: Any) -> Any:
+    """Return it, or raise it; a text hangs."""
+    if isinstance(what, Exception):
+        raise what
+    if isinstance(what, str):
+        await asyncio.sleep(60)
+    return what
+
+
+def test_a_host_that_fails_or_hangs_does_not_concern_the_others() -> None:
+    """An actor of a lost worker raises errors of many kinds."""
+    pytest.importorskip("distributed")
+    connection = Connection("local:1")
+    connection._client = Loop()
+    answers = {0: 7, 1: ValueError("Worker holding Actor was lost"), 2: KeyError(1), 3: "hangs", 4: 9}
+    calls = {number: partial(answer, one) for number, one in answers.items()}
+    assert connection.all(calls, 0.05) == {0: 7, 4: 9}
+    assert connection.all({}, 1) == {}
+    with pytest.raises(HdbkitError, match="no driver"):
+        connection.all({**calls, 5: partial(answer, HdbkitError("no driver"))}, 0.05, raising=(HdbkitError,))

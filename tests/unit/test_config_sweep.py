@@ -49,7 +49,7 @@ def test_options_of_the_command_line_replace_the_files_keys(tmp_path: Path) -> N
         ({"settings": {"jit": []}}, "give at least one value"),
         ({"settings": {"jit": ["on"]}, "baseline": {"git": "on"}}, "'git' is not a setting or factor"),
         ({"settings": {"jit": ["on"]}, "baseline": {"jit": "off"}}, "is not one of its values"),
-        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 0]}, "each must be between 1 and 10000, not 0"),
+        ({"settings": {"jit": ["on"]}, "virtual_users": [4, 0]}, "each must be between 1 and 100000, not 0"),
         ({"settings": {"jit": ["on"]}, "virtual_users": [100_001]}, "each must be between 1 and 100000, not 100001"),
         ({"settings": {"jit": ["on"]}, "load": {"virtual_users": 16}}, r"write virtual_users: \[16\]"),
         ({"settings": {"jit": ["on"]}, "virtual_users": [4, 4]}, "each number may appear only once"),
