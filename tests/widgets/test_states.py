@@ -82,3 +82,34 @@ def test_an_empty_list_states_how_to_start_a_run(results: Any) -> None:
     with_result(write_run(results / "a-run", duration_s=5))
     panel.refresh()
     assert panel.empty.layout.display == "none"
+
+
+BELL = """async source => {
+    const file = new Blob([source], { type: "text/javascript" });
+    const { default: bell } = await import(URL.createObjectURL(file));
+    window.shown = [];
+    const granted = { permission: "granted", requestPermission: async () => "granted" };
+    window.Notification = Object.assign(function (title, { body }) { shown.push(`${title}: ${body}`); }, granted);
+    const model = { on: (_, heard) => { window.heard = heard; }, off: () => {} };
+    bell.render({ model, el: document.body });
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.flaky(reruns=1)
+def test_a_browser_notifies_once_it_was_asked_to_and_nobody_looks_at_the_page(chromium: Any) -> None:
+    page = chromium.new_page()
+    page.route("https://lab.test/", lambda route: route.fulfill(body="<html><body></body></html>"))
+    page.goto("https://lab.test/")
+    page.evaluate(BELL, (STATIC / "bell.js").read_text())
+    said = """focused => {
+        document.hasFocus = () => focused;
+        heard({ title: "hdbkit: Run", body: "done", tag: "1" });
+        return shown.length;
+    }"""
+    assert page.evaluate(said, False) == 0, "nobody asked"
+    page.get_by_role("button", name="Notify me").click()
+    page.get_by_role("button", name="Notifies", pressed=True).wait_for()
+    assert page.evaluate(said, True) == 0, "somebody looks"
+    assert page.evaluate(said, False) == 1
+    page.close()
