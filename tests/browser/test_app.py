@@ -23,7 +23,7 @@ def test_panels_work_in_a_workspace_of_ones_own_until_the_token_ends(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("voila", reason="Voila is not installed (hdbkit[app])")
-    from hdbkit.service.panels import running_panels
+    from hdbkit.service.panels.process import running_panels
 
     said: list[str] = []
     with running_panels(place) as voila, running_service(place, tmp_path, voila) as app:

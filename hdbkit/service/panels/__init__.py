@@ -2,10 +2,5 @@
 
 Voila listens on a Unix socket that only this account can open. A browser reaches it through the service, with the
 session and the role that its other pages need, so address, TLS, limits and log are those of the service. A page can
-send messages to widgets and no code.
+send messages to widgets and no code. Only ``passing`` and ``voila`` need the packages of the extra ``app``.
 """
-
-from hdbkit.service.panels.passing import Passing
-from hdbkit.service.panels.process import running_panels
-
-__all__ = ["Passing", "running_panels"]
