@@ -82,6 +82,7 @@ _CLASSES: Final[Mapping[ErrorClass, str]] = {
         "ORA-01033 ORA-01034 ORA-01089 ORA-01090 ORA-01092 "  # the instance starts, stops or has ended
         "ORA-02396 ORA-02399 "  # the profile's idle and connect time
         "ORA-03113 ORA-03114 ORA-03135 ORA-12153 ORA-12537 ORA-12547 ORA-12570 ORA-12571 ORA-12583 "  # network
+        "ORA-00378 ORA-00609 ORA-01043 ORA-03122 ORA-27146 ORA-28511 "  # others that close it, for the driver
         "ORA-25402 ORA-25408 ORA-25409 "  # failover lost the transaction or the call
         "ORA-00600 ORA-00602 ORA-00603 ORA-56600"  # the server process has ended
     ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +15,14 @@ from hdbkit.config import Target
 from hdbkit.contracts import OPERATIONS, Operation, SessionOptions, Table
 from hdbkit.databases import database
 from hdbkit.databases._db2_cli import error_of
+from hdbkit.databases._db2_connect import _REFUSED, _STATES, _UNREACHED, _WAITED, NO_PRIVILEGE
 from hdbkit.databases.db2 import Db2Session
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.execution.query_plans import explained
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
+from tests.analytic import ANALYTIC, queries
 from tests.db2_double import Module, failure, result
 from tests.unit.db2.sessions import ENGINE, TARGET, WHEN, WORK, connected
 
@@ -162,6 +166,34 @@ def test_a_failed_commit_leaves_nothing_open(session: Db2Session, ibm_db: Module
     with pytest.raises(TransactionError):
         session.commit()
     assert ibm_db.texts == ["commit", "rollback"]
+
+
+def test_codes_are_those_of_the_catalogue_of_messages_in_the_driver() -> None:
+    """IBM's own: each message, and the SQLSTATEs in its help; those of Apache Derby are in another."""
+    pytest.importorskip("ibm_db", exc_type=ImportError, reason="the driver is not installed")
+    folder = Path(str(pytest.importorskip("clidriver").__path__[0])) / "msg" / "en_US.iso88591"
+    if not folder.is_dir():
+        pytest.skip(f"the driver has no catalogue of messages in {folder}")
+    messages, helps = ((folder / name).read_bytes().decode("latin-1") for name in ("db2sql.mo", "db2sqlh.mo"))
+    codes = [*_REFUSED, *_UNREACHED, *_WAITED]
+    assert not [code for code in codes if not re.search(rf"SQL0*{-code}[NC]\b", messages)]
+    states = [state for state in (*_STATES, *NO_PRIVILEGE) if not state.startswith(("40XL", "X0"))]
+    assert len(states) > 10
+    assert not [state for state in states if not re.search(rf"sqlstate:.*\b{state}\b", helps)]
+
+
+@pytest.mark.parametrize("operation", queries(ENGINE.dialects), ids=lambda one: one[0])
+def test_every_operation_of_the_analytic_workload_is_sent_with_its_values(
+    operation: tuple[str, dict[str, Any]], ibm_db: Module
+) -> None:
+    name, given = operation
+    if name.endswith("_partitioned"):
+        pytest.skip("it has words of the schema's options")
+    engine = database(TARGET)
+    with closing(engine.connect(TARGET, ANALYTIC.scope(engine.dialects))) as session:
+        ibm_db.forget()
+        session.query(name, **given)
+    assert {*ibm_db.log[0].values} == {*given.values()}
 
 
 def test_an_error_that_hides_another_is_that() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from hdbkit.contracts import OPERATIONS, Operation
-from hdbkit.databases._oracle_connect import CLASS_OF
+from hdbkit.databases._oracle_connect import _REFUSED, CLASS_OF
 from hdbkit.databases._oracle_session import OracleSession
 from hdbkit.errors import (
     ErrorClass,
@@ -19,8 +20,9 @@ from hdbkit.errors import (
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
+from tests.analytic import ANALYTIC, WORDS, queries
 from tests.oracle_double import Answer, Module, failure
-from tests.unit.oracle.sessions import ENGINE, WHEN, WORK
+from tests.unit.oracle.sessions import ENGINE, TARGET, WHEN, WORK
 
 ARGUMENTS: dict[str, Any] = {
     "item_ids": (7, 3),
@@ -208,6 +210,30 @@ def test_an_error_of_the_network_is_a_lost_connection(session: OracleSession, or
     with pytest.raises(TransactionError) as caught:
         session.query("count_item")
     assert caught.value.error_class is ErrorClass.CONNECTION_LOST
+
+
+def test_codes_of_the_driver_are_its_own_and_what_it_takes_for_a_lost_connection_is_one() -> None:
+    """By the tables of the driver itself."""
+    errors = pytest.importorskip("oracledb.errors", reason="the driver is not installed")
+    known = {value for name, value in vars(errors).items() if name.startswith("ERR_") and isinstance(value, int)}
+    own = [code for code in (*CLASS_OF, *_REFUSED) if code.startswith("DPY")]
+    assert len(own) > 10
+    assert not [code for code in own if int(code[4:]) not in known]
+    taken = errors.ERR_ORACLE_ERROR_XREF.items()
+    closed = [f"ORA-{number:05d}" for number, by in taken if by == errors.ERR_CONNECTION_CLOSED]
+    assert len(closed) > 20
+    assert {CLASS_OF[code] for code in closed} == {ErrorClass.CONNECTION_LOST}
+
+
+@pytest.mark.parametrize("operation", queries(ENGINE.dialects), ids=lambda one: one[0])
+def test_every_operation_of_the_analytic_workload_is_sent_with_its_values(
+    operation: tuple[str, dict[str, Any]], oracledb: Module
+) -> None:
+    name, given = operation
+    with closing(ENGINE.connect(TARGET, ANALYTIC.scope(ENGINE.dialects))) as session:
+        oracledb.forget()
+        session.query(name, **given)
+    assert {*oracledb.log[0].values} == {f"{one}_" for one in given if one not in WORDS}
 
 
 def test_codes_are_those_of_the_server_the_driver_and_its_layer_over_the_library() -> None:
