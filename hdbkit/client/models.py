@@ -284,6 +284,10 @@ class Factors(TypedDict):
     """values of: durability of memory-optimized tables with natively compiled procedures; none: tables on disk"""
     bucket_factor: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: hash buckets of memory-optimized tables for each row that their key has after a build"""
+    cache_groups: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: cache groups of the same tables in Oracle Database: asynchronous (awt) or synchronous (swt) write-through, or read-only"""
+    cached_tables: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: the tables in cache groups: all, or those that do not grow"""
 
 
 class TargetAnswer(TypedDict):
@@ -314,6 +318,10 @@ class WorkloadSpec(TypedDict):
         1
     """
 
+    cache_groups: NotRequired[Literal['awt', 'swt', 'read_only'] | None]
+    """cache groups of the same tables in Oracle Database: asynchronous (awt) or synchronous (swt) write-through, or read-only"""
+    cached_tables: NotRequired[Literal['full', 'partial']]
+    """the tables in cache groups: all, or those that do not grow"""
     columnstore: NotRequired[bool]
     """keep every table by columns (a clustered columnstore index)"""
     partitions: NotRequired[int]

@@ -157,12 +157,12 @@ _REFUSED: Final[Mapping[str, tuple[type[CannotConnect], str]]] = MappingProxyTyp
 """By code: how a refused connection is reported, and what to do."""
 
 
-def driver() -> Any:
-    """The driver's module, which reads long texts as such. Raises ``MissingDriver``."""
+def driver(kind: str = KIND) -> Any:
+    """The driver's module, which reads long texts as such. Raises ``MissingDriver`` of an extra ``kind``."""
     try:
         import oracledb
     except ImportError:
-        raise MissingDriver(KIND, DRIVER, KIND) from None
+        raise MissingDriver(kind, DRIVER, kind) from None
     oracledb.defaults.fetch_lobs = False
     return oracledb
 
@@ -186,7 +186,7 @@ def connected(target: Target, options: SessionOptions) -> Any:
     given = parameters(target, options)
     try:
         if target.options.get(MODE) == THICK:
-            _load_client(module, target)
+            load_client(module, target)
         return module.connect(**given)
     except module.Error as error:
         raise refused(target, error) from None
@@ -232,7 +232,7 @@ def _whole(target: Target, name: str) -> int:
     return int(text)
 
 
-def _load_client(module: Any, target: Target) -> None:
+def load_client(module: Any, target: Target) -> None:
     """Use Oracle's client library in this process; once."""
     if module.is_thin_mode():
         module.init_oracle_client(

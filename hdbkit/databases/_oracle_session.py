@@ -1,4 +1,4 @@
-"""A session on Oracle Database with python-oracledb.
+"""A session with python-oracledb, on Oracle Database or another engine that its client library connects to.
 
 A stored routine is an anonymous block with OUT values, which its statement declares: ``-- returns: o_id(integer)``. A
 command outside a transaction commits in its own round trip (autocommit), so a call of a routine is one round trip.
@@ -12,18 +12,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
-from hdbkit.databases._dbapi import Bound, DbapiSession
+from hdbkit.databases._dbapi import Bound, DbapiDatabase, DbapiSession
 from hdbkit.databases._dbapi_statements import Compiled, Piece
 from hdbkit.databases._oracle_connect import code_and_text, driver
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import in_scope
 
-if TYPE_CHECKING:
-    from hdbkit.databases.oracle import Oracle
-
+PLSQL: Final = "plsql"
+"""The folder of the routines, which other engines with PL/SQL use too."""
 BY_DESIGN: Final = "ORA-20001"
 """The error with which a routine reports a rollback by design."""
 _COMPILED_WITH_ERRORS: Final = "ORA-24344"
@@ -107,9 +106,10 @@ class OracleSession(DbapiSession):
 
     autocommits = returns_changed = True
     rows_per_call = 10_000
-    engine: Oracle
+    path = ""
+    """How the driver is connected, such as its mode; part of what makes results comparable."""
 
-    def __init__(self, connection: Any, engine: Oracle, scope: Scope) -> None:
+    def __init__(self, connection: Any, engine: DbapiDatabase, scope: Scope) -> None:
         super().__init__(connection, engine, scope)
         connection.autocommit = True
         connection.outputtypehandler = _numbers
@@ -120,8 +120,8 @@ class OracleSession(DbapiSession):
         self.insertion, self.rows_per_call = "insert_row_directly", _WHOLE_TABLE
 
     def client_path(self, needs: frozenset[Capability]) -> str:
-        """The driver, and whether it uses Oracle's client library."""
-        return f"{self.engine.driver} {self.engine.mode()}"
+        """The driver, and how it is connected."""
+        return f"{self.engine.driver} {self.path}"
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement, committed unless a transaction is open; what a block sets is a row."""
@@ -170,7 +170,7 @@ class OracleSession(DbapiSession):
         for text, values in bound.calls:
             rows = super()._sent(bound._replace(calls=((text, values),))) or rows
             if bound.cursor.warning is not None:
-                self._raise_compile_errors()
+                self.raise_compile_errors()
         return rows
 
     def _runs(self, bound: Iterable[Any]) -> list[list[Any]]:
@@ -190,7 +190,7 @@ class OracleSession(DbapiSession):
         ((text, _),) = run[0].calls
         return Rows(run[0].statement, text, [values for one in run for _, values in one.calls], run[0].cursor)
 
-    def _raise_compile_errors(self) -> NoReturn:
+    def raise_compile_errors(self) -> NoReturn:
         """A command that creates a package succeeds although its text has errors; it could never run."""
         found = super().query("compile_errors")
         text = str(found[0][0]) if found else "the server reports no further reason"

@@ -34,7 +34,7 @@ from hdbkit.databases._oracle_connect import (
     connected,
     driver,
 )
-from hdbkit.databases._oracle_session import OracleSession
+from hdbkit.databases._oracle_session import PLSQL, OracleSession
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import ErrorClass, InputError
 from hdbkit.readings import Encryption, Timeout
@@ -141,7 +141,7 @@ class Oracle(DbapiDatabase):
     extra = KIND
     driver = "oracledb"
     paramstyle = "named"
-    dialects: tuple[str, ...] = (ANSI, KIND)
+    dialects: tuple[str, ...] = (ANSI, PLSQL, KIND)
     capabilities = frozenset(Capability) - {
         Capability.OPTIMISTIC,
         Capability.SCHEMAS,
@@ -194,6 +194,7 @@ class Oracle(DbapiDatabase):
     def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
         """Formats, isolation, workers and the timeout of calls, which the driver keeps."""
         own = cast(OracleSession, session)
+        own.path = self.mode()
         own.query("set_formats")
         if options.isolation is not None:
             own.query(f"set_isolation_{Isolation(options.isolation).value}")

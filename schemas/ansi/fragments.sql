@@ -77,6 +77,10 @@ DATE
 -- A text or a parameter as a date.
 CAST({value} AS DATE)
 
+-- fragment: date_literal(day)
+-- A text as a date.
+CAST({day} AS DATE)
+
 -- fragment: year(day)
 EXTRACT(YEAR FROM {day})
 

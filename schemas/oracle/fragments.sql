@@ -26,18 +26,9 @@ CLOB
 -- To the second, in 7 bytes; the driver binds times as this type.
 DATE
 
--- fragment: from_nothing
-FROM DUAL
-
--- fragment: now
-SYSDATE
-
 -- fragment: date_value(value)
 -- A text or a bound date; the session sets the format of texts.
 CAST({value} AS DATE)
-
--- fragment: substring(text, start, length)
-SUBSTR({text}, {start}, {length})
 
 -- fragment: hash_partitions(column)
 PARTITION BY HASH ({column}) PARTITIONS {partitions}

@@ -47,7 +47,7 @@ NO_PHASES = re.compile(
 PHASES = (("--rampup-s", "0"), ("--duration-s", "1"))
 ELSEWHERE = {
     r"^hdbkit [a-z-]+( [a-z]+)?$": "the text names the command and no more",
-    r"(redis|oracle|sqlserver|postgresql|odbc)://|odbc:///": "a server of its own; other tests have such servers",
+    r"(redis|oracle|sqlserver|db2|timesten|postgresql|odbc)://|odbc:///": "a server of its own, in other tests",
     r"/var/tmp/|server (remove|stop)": "the folder of a kept server",
     r"\b(TARGET|ENGINE|RUN|ID|A B)\b|\.\.\.": "a name that the reader fills in",
     r"--install-completion": "changes the shell's files",

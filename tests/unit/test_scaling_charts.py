@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 
 from hdbkit.analysis.comparison import published
 from hdbkit.analysis.statistics import performance_profile
 from hdbkit.charts import scaling_charts
+from hdbkit.config import SweepSpec
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_published_throughput_has_a_line_a_configuration_and_none_look_alike() -> None:
@@ -50,3 +55,15 @@ def test_every_chart_can_be_put_on_paper() -> None:
         scaling_charts.beside_published(ways, published.metric()),
     ):
         assert chart.image("svg").startswith(b"<?xml")
+
+
+def test_own_sweeps_are_drawn_in_the_form_of_the_published_figures() -> None:
+    """The recording of the null engine has the design of ``params/sweep-timesten.yaml``."""
+    runs = published.recorded_sweeps()
+    chart = scaling_charts.throughput_over_users(runs, published.metric(), by="target")
+    counts = set(SweepSpec.read(ROOT / "params" / "sweep-timesten.yaml").virtual_users)
+    targets = ["AWT, full", "AWT, partial", "SWT, full"]
+    assert sorted(chart.table["target"].unique()) == [f"null engine, {one}" for one in targets]
+    assert set(chart.table["virtual_users"]) == counts
+    assert set(published.cern_oltp()["virtual_users"]) == counts
+    assert "null engine, AWT, full" in chart.alternative

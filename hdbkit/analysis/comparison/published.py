@@ -29,6 +29,14 @@ def cern_queries() -> pd.DataFrame:
     return frame.rename(columns=lambda name: name.removesuffix("_s").replace("_", " "))
 
 
+def recorded_sweeps() -> pd.DataFrame:
+    """A recording of sweeps in the design of that report: of the null engine, whose figures are no database's.
+
+    Columns: target, virtual_users, metric_value (per minute), block; a row per run, as :func:`hdbkit.runs` has them.
+    """
+    return _read("null_engine_sweeps")
+
+
 def points(comparison: str) -> pd.DataFrame:
     """The single results of one comparison, such as ``client language``.
 

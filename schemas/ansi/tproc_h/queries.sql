@@ -84,7 +84,7 @@ FROM (
     JOIN nation sn ON sn.n_nationkey = s_nationkey
     JOIN nation cn ON cn.n_nationkey = c_nationkey
     WHERE (sn.n_name = :nation1 AND cn.n_name = :nation2 OR sn.n_name = :nation2 AND cn.n_name = :nation1)
-      AND l_shipdate BETWEEN {{date_value('1995-01-01')}} AND {{date_value('1996-12-31')}}) shipping
+      AND l_shipdate BETWEEN {{date_literal('1995-01-01')}} AND {{date_literal('1996-12-31')}}) shipping
 GROUP BY supp_nation, cust_nation, l_year
 ORDER BY supp_nation, cust_nation, l_year;
 
@@ -102,7 +102,7 @@ FROM (
     JOIN region ON r_regionkey = cn.n_regionkey
     JOIN nation sn ON sn.n_nationkey = s_nationkey
     WHERE r_name = :region AND p_type = :type
-      AND o_orderdate BETWEEN {{date_value('1995-01-01')}} AND {{date_value('1996-12-31')}}) all_nations
+      AND o_orderdate BETWEEN {{date_literal('1995-01-01')}} AND {{date_literal('1996-12-31')}}) all_nations
 GROUP BY o_year
 ORDER BY o_year;
 

@@ -8,17 +8,6 @@ ORDER BY table_name;
 -- name: list_indexes
 SELECT LOWER(index_name) FROM user_indexes WHERE index_type <> 'LOB' AND status <> 'UNUSABLE' ORDER BY index_name;
 
--- name: list_routines
--- The routine new_order is the package new_order_routine.
-SELECT LOWER(SUBSTR(object_name, 1, LENGTH(object_name) - 8)) FROM user_objects
-WHERE object_type = 'PACKAGE BODY' AND object_name LIKE '%\_ROUTINE' ESCAPE '\'
-ORDER BY object_name;
-
--- name: compile_errors
--- What is wrong with what was compiled last, first error first.
-SELECT name || ', line ' || line || ': ' || text FROM user_errors
-WHERE attribute = 'ERROR' ORDER BY name, type, sequence;
-
 -- name: drop_table
 -- Without the recycle bin.
 DROP TABLE {table} PURGE;

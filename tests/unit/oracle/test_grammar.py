@@ -5,23 +5,14 @@ No server is needed. Both read the syntax alone: a wrong name or type passes. PM
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from hdbkit.databases._dbapi_statements import compiled
-from hdbkit.sql import ANSI, folders, statements
+from hdbkit.sql import ANSI
+from tests.grammar.plsql import READ_BY_PMD, Reads, own_of, pmd_reads, sqlfluff_reads, texts_of
 
-ROOT = Path(__file__).parents[3]
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-PMD = CACHE / "hdbkit" / "plsql"
-DIALECTS = (ANSI, "oracle")
+DIALECTS = (ANSI, "plsql", "oracle")
 VARIANTS = tuple(f"oracle_{name}" for name in ("partitions", "hash_clusters", "tablespace", "index_tablespace"))
 """What replaces statements with schema options."""
 WORDS = {
@@ -29,9 +20,6 @@ WORDS = {
     **{"tablespace": "fast", "index_tablespace": "fast_ix"},
     **{f"scaled_{count}": count for count in (1, 10, 30_000, 100_000)},
 }
-BLOCK = re.compile(r"(DECLARE|BEGIN|CREATE OR REPLACE PACKAGE)\b")
-READ_BY_PMD = re.compile(r"(WITH|SELECT|INSERT|UPDATE|DELETE|DECLARE|BEGIN|CREATE OR REPLACE PACKAGE)\b")
-"""Other statements PMD skips whatever they say, such as ALTER and most of CREATE."""
 UNREAD_BY_PMD = {
     "server.explain_json.1",  # JSON_OBJECT('id' VALUE id)
     "tproc_c.client_count_low_stock.0",  # BETWEEN two queries
@@ -78,27 +66,13 @@ SEEDED = [
     ("END q;", ""),
 ]
 """Errors that both grammars must reject."""
-Reads = Callable[[dict[str, str]], set[str]]
 
 
 def texts() -> dict[str, str]:
     """Each command that is sent, without schema options and, where they differ, with all of them."""
-    plain = texts_of(DIALECTS)
-    with_options = texts_of((*DIALECTS, *VARIANTS)).items()
+    plain = texts_of(DIALECTS, WORDS)
+    with_options = texts_of((*DIALECTS, *VARIANTS), WORDS).items()
     return plain | {f"options.{name}": text for name, text in with_options if plain.get(name) != text}
-
-
-def texts_of(dialects: tuple[str, ...]) -> dict[str, str]:
-    """Each command that is sent, by folder, statement and place in it, as a file for SQL*Plus has it."""
-    found = {}
-    for folder in folders(dialects):
-        for name, statement in statements(dialects, folder).items():
-            filled = statement.partly_filled(WORDS)
-            whole = replace(filled, text=filled.text.replace("{statement}", "SELECT 1 FROM dual"))
-            for place, piece in enumerate(compiled(whole, "named").pieces):
-                text = f"{piece.text} (:a_, :b_)" if name.startswith("insert_row") else piece.text
-                found[f"{folder}.{name}.{place}"] = text + ("\n/\n" if BLOCK.match(text) else ";\n")
-    return found
 
 
 def seeded() -> dict[str, str]:
@@ -109,42 +83,19 @@ def seeded() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def sqlfluff() -> Reads:
-    """The texts that sqlfluff does not read."""
-    core = pytest.importorskip("sqlfluff.core", reason="sqlfluff is not installed")
-    linter = core.Linter(config=core.FluffConfig(overrides={"dialect": "oracle"}))
-    return lambda found: {name for name, text in found.items() if linter.parse_string(text).violations}
+    return sqlfluff_reads()
 
 
 @pytest.fixture(scope="module")
-def pmd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reads]:
-    """The texts that PMD does not read."""
-    if shutil.which("java") is None or not list(PMD.glob("pmd-plsql-*.jar")):
-        pytest.skip(f"no Java, or no jars of PMD in {PMD}")
-    folder = tmp_path_factory.mktemp("plsql")
-
-    def unread(found: dict[str, str]) -> set[str]:
-        files = {f"{number}.sql": name for number, name in enumerate(found)}
-        for file, name in files.items():
-            (folder / file).write_text(found[name], encoding="utf-8")
-        program = ROOT / "tests" / "grammar" / "ReadPlsql.java"
-        command = ["java", "-cp", f"{PMD}/*", str(program), *files]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=300)
-        return {files[line.partition(":")[0]] for line in done.stdout.splitlines()}
-
-    yield unread
+def pmd(tmp_path_factory: pytest.TempPathFactory) -> Reads:
+    return pmd_reads(tmp_path_factory.mktemp("plsql"))
 
 
 def test_sqlfluff_reads_what_oracle_has_of_its_own(sqlfluff: Reads) -> None:
-    every = (*DIALECTS, *VARIANTS)
-    known = (one for folder in folders(every) for one in statements(every, folder).values())
-    own = {one.name for one in known if is_own(one.origin)}
+    own = own_of((*DIALECTS, *VARIANTS), "oracle", "plsql")
     found = {name: CLAUSES.sub("", text) for name, text in texts().items() if name.split(".")[-2] in own}
     assert len(found) > 80
     assert sqlfluff(found) == UNREAD
-
-
-def is_own(origin: Path) -> bool:
-    return origin.relative_to(ROOT / "schemas").parts[0].startswith("oracle")
 
 
 def test_pmd_reads_every_query_change_and_routine(pmd: Reads) -> None:

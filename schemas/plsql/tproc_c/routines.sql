@@ -245,9 +245,9 @@ CREATE OR REPLACE PACKAGE BODY payment_routine AS
         RETURNING w_name, w_street_1, w_street_2, w_city, w_state, w_zip
         INTO v_w_name, out_w_street_1, out_w_street_2, out_w_city, out_w_state, out_w_zip;
 
-        INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
+        INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data{{history_column}})
         VALUES (payer_id, in_c_d_id, in_c_w_id, in_d_id, in_w_id, v_paid, in_amount,
-                v_w_name || '    ' || v_d_name);
+                v_w_name || '    ' || v_d_name{{history_value}});
         out_paid := v_paid;
     EXCEPTION
         WHEN NO_DATA_FOUND THEN

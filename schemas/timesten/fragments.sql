@@ -1,0 +1,42 @@
+-- Oracle TimesTen 22.1 (Classic) and later. The types are those of Oracle Database, which tables of cache groups need.
+
+-- fragment: smallint
+NUMBER(5)
+
+-- fragment: integer
+NUMBER(10)
+
+-- fragment: bigint
+NUMBER(19)
+
+-- fragment: decimal(precision, scale)
+NUMBER({precision},{scale})
+
+-- fragment: char(length)
+-- A CHAR does not equal a bound text without the blanks at its end.
+VARCHAR2({length} CHAR)
+
+-- fragment: text(length)
+VARCHAR2({length} CHAR)
+
+-- fragment: long_text
+-- What the driver reads in one piece. A locator of a CLOB is not valid after its transaction.
+VARCHAR2(32767)
+
+-- fragment: timestamp
+-- To the second, in 7 bytes; the driver binds times as this type.
+DATE
+
+-- fragment: date_literal(day)
+DATE {day}
+
+-- fragment: top(rows)
+FIRST {rows}
+
+-- fragment: limit(rows)
+
+-- fragment: history_column
+, h_id
+
+-- fragment: history_value
+, history_ids.NEXTVAL
