@@ -91,7 +91,12 @@ def plural(noun: str) -> str:
 
 def all_per_s(rate: float, noun: str) -> str:
     """Completed operations of all types per second: ``1,234 transactions/s``."""
-    return f"{rate:,.0f} {plural(noun)}/s" if rate >= 100 else f"{rate:.3g} {plural(noun)}/s"
+    return f"{rate_text(rate)} {plural(noun)}/s"
+
+
+def rate_text(rate: float) -> str:
+    """``1,234``, ``3.87``."""
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def share(fraction: float) -> str:

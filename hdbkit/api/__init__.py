@@ -23,6 +23,7 @@ from hdbkit.api.max_rate import MaxRate, MaxRateRun, find_max
 from hdbkit.api.planned_hosts import PlannedHosts, planned_hosts
 from hdbkit.api.planned_power import PlannedPower, planned_power
 from hdbkit.api.profiles import Profile, history, profile, profiles
+from hdbkit.api.releases import Release, Releases, Search, releases
 from hdbkit.api.result import Result, result, runs
 from hdbkit.api.running import Running, attach, default_load, run, running_runs, start
 from hdbkit.api.running_sweep import RunningSweep, attach_sweep, running_sweeps, start_sweep
@@ -52,9 +53,12 @@ __all__ = [
     "QuickStep",
     "Quickstart",
     "QuickstartResult",
+    "Release",
+    "Releases",
     "Result",
     "Running",
     "RunningSweep",
+    "Search",
     "Site",
     "StepState",
     "SweepProgress",
@@ -95,6 +99,7 @@ __all__ = [
     "profiles",
     "quickstart",
     "ready",
+    "releases",
     "remove_server",
     "result",
     "run",

@@ -1,4 +1,4 @@
-"""Measures two sides in turn or together within one session, so that what changes on the machine meets both alike.
+"""Measures sides in turn, or two together, within one session, so that what changes on the machine meets all alike.
 
 A block has one run of each side at each count of virtual users, next to each other; which comes first changes from
 block to block as in a sweep (``run_order``). Together both run at the same time: what disturbs the machine for
@@ -124,7 +124,7 @@ def measure_in_turn(
     """Measure both sides; the results of each in their order.
 
     Args:
-        works: by side what it measures.
+        works: by side what it measures; there may be more than two, unless they are measured together.
         blocks: the number of runs of each side at each count.
         workload: replaces that of both sides.
         load: its given fields replace those of both sides.
@@ -152,7 +152,7 @@ def measure_in_turn(
         kept = _kept_together(kept)
     done: dict[str, list[Result]] = {side: [] for side in works}
     runs, number = len(works) * len(counts) * blocks, 0
-    for block, users, order in _turns(label, blocks, counts):
+    for block, users, order in _turns(label, blocks, counts, list(works)):
         waiting = {side: one for side in order for one in kept[side][::-1] if one.virtual_users == users}
         missing = [side for side in order if side not in waiting]
         works_of = {side: (settled[side], f"{label}-{side}") for side in missing}
@@ -197,11 +197,13 @@ def _settled(
     return found
 
 
-def _turns(label: str, blocks: int, counts: Sequence[int]) -> Iterator[tuple[int, int, list[str]]]:
+def _turns(
+    label: str, blocks: int, counts: Sequence[int], sides: Sequence[str]
+) -> Iterator[tuple[int, int, list[str]]]:
     """Block, user count and order of the sides; the same for the same label."""
     seed = zlib.crc32(label.encode())
     for block in range(1, blocks + 1):
-        place = dict(zip((BASE, NEW), in_turn(2, seed, block), strict=True))
+        place = dict(zip(sides, in_turn(len(sides), seed, block), strict=True))
         for users in random.Random(f"{label}/{block}").sample(list(counts), len(counts)):
             yield block, users, sorted(place, key=place.__getitem__)
 

@@ -283,16 +283,32 @@ def compare(
         )  # fmt: skip
     else:
         sides = {BASE: _results(base, place), NEW: _results(new, place)}
-    timed = [one.manifest for results in sides.values() for one in results]
-    sides, left_out = _of_shared_operations(sides)
-    metric = common_metric(_finished(sides))
-    manifests = {side: [_with_value(one).manifest for one in results] for side, results in sides.items()}
-    runs = runs_of(manifests)
     again = (f"{label}-{BASE}", f"{label}-{NEW}") if run else (_words(base), _words(new))
-    command = _command(again, sides)
-    found = compared(runs, metric, smallest_effect, command=command)
-    each = compared_by_operation(runs, timed, metric, found)
-    return Comparison(sides[BASE], sides[NEW], found, _names(base, new), place, each, left_out)
+    return of_sides(sides, _names(base, new), place, smallest_effect, command=_command(again, sides))
+
+
+def of_sides(
+    sides: Mapping[str, list[Result]],
+    names: tuple[str, str],
+    place: Workspace,
+    smallest_effect: float = 0.02,
+    *,
+    command: str = "",
+    confidence: float = 0.95,
+) -> Comparison:
+    """The comparison of the sides ``base`` and ``new``; ``command`` measures them again.
+
+    Raises:
+        InputError: as :func:`compare`.
+    """
+    timed = [one.manifest for results in sides.values() for one in results]
+    shared, left_out = _of_shared_operations(sides)
+    metric = common_metric(_finished(shared))
+    manifests = {side: [_with_value(one).manifest for one in results] for side, results in shared.items()}
+    runs = runs_of(manifests)
+    found = compared(runs, metric, smallest_effect, confidence, command=command)
+    each = compared_by_operation(runs, timed, metric, found, confidence)
+    return Comparison(shared[BASE], shared[NEW], found, names, place, each, left_out)
 
 
 def overlay(groups: Mapping[str, Side], *, workspace: Workspace | None = None) -> dict[str, Chart]:

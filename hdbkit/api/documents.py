@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hdbkit.api.max_rate import MaxRate
 from hdbkit.api.planned_hosts import PlannedHosts
 from hdbkit.api.planned_power import PlannedPower
 from hdbkit.api.profiles import Profile
+from hdbkit.api.releases import Releases
 from hdbkit.api.result import Result
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.build import BuildResult
@@ -99,6 +101,20 @@ def of_comparison(found: Comparison, gate: Gate | None, report: Path | None) -> 
     head = {"metric": of_metric(found.metric), "warnings": found.warnings}
     besides = _report(report) | ({"gate": vars(gate)} if gate else {})
     return head | vars(found.ratio) | _replication(found) | content | besides
+
+
+def of_releases(found: Releases, reports: Sequence[Path]) -> Document:
+    """Commits of a server: each with its ratio to the first, and what a search for a slowdown found."""
+    content: Document = {"commits": of_frame(found.table), "metric": of_metric(found.comparisons[0].metric)}
+    search = found.search and {
+        "left": [
+            {"commit": one, "subject": line}
+            for one, line in zip(found.search.left, found.search.subjects, strict=True)
+        ],
+        "steps": [of_frame(one.table.tail(1))[0] for one in found.search.steps],
+        "sentence": found.search.sentence,
+    }
+    return content | {"search": search, "reports": [str(path) for path in reports]}
 
 
 def _replication(found: Comparison) -> Document:

@@ -84,7 +84,7 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         manifest.noun,
     )
     if manifest.one_by_one:
-        charts = [*_times(folder, manifest), throughput_chart]
+        charts = [*_times(folder, manifest), *([throughput_chart] if len(course) > 1 else [])]
     else:
         charts = [throughput_chart, *_latencies(folder, manifest, window, step_s)]
     if steps := manifest.result.get("steps"):

@@ -7,6 +7,7 @@ name and its value on a dark ground. Series follow Okabe and Ito, darkened or li
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -47,6 +48,8 @@ DASHES: Final = ("solid", "dash", "dot", "dashdot", "longdash")
 MARKERS: Final = ("circle", "square", "diamond", "triangle-up", "x")
 PATTERNS: Final = ("", "/", "x", ".", "\\", "-")
 HEIGHT: Final = 380
+_LONGEST_TITLE: Final = 50
+"""The characters of a line that fits along the y axis of a chart of this height."""
 INVERTED: Final = 0.933
 """How far a drawing in the light colours is inverted on a dark page; white becomes the ground of JupyterLab, #111."""
 
@@ -129,7 +132,7 @@ class PlainFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
 
 
 def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
-    """An empty figure with titled axes, on a transparent ground."""
+    """An empty figure with titled axes, on a transparent ground; a long title of the y axis has several lines."""
     titled = {"color": colour("muted"), "size": 13}
     axis = {
         "gridcolor": colour("grid"),
@@ -151,7 +154,7 @@ def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
         "modebar": {"remove": ["sendChartToCloud"]},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         "xaxis": {**axis, "title": {"text": x, "font": titled}},
-        "yaxis": {**axis, "title": {"text": y, "font": titled}},
+        "yaxis": {**axis, "title": {"text": "<br>".join(textwrap.wrap(y, _LONGEST_TITLE)), "font": titled}},
     }
     return PlainFigure(layout=base).update_layout(**layout)
 

@@ -20,6 +20,7 @@ from hdbkit.cli import (
     max_rate,
     measuring,
     profiling,
+    releases,
     schema,
     server,
     serving,
@@ -43,6 +44,7 @@ comparing.add_to(app)
 schema.add_to(app)
 measuring.add_to(app)
 max_rate.add_to(app)
+releases.add_to(app)
 profiling.add_to(app)
 batching.add_to(app)
 data_files.add_to(app)

@@ -98,7 +98,7 @@ def _segments_table(segments: pd.DataFrame, metric: Metric) -> Table:
         "users",
         "since",
         "runs",
-        f"mean {metric.name}",
+        f"mean {metric.heading}",
         heading("operations_per_s"),
         "change",
         "cause",

@@ -171,7 +171,7 @@ def verdict_table(verdicts: pd.DataFrame, metric: Metric, title: str = _AGAINST)
     """The verdict on each configuration, marked by what it is."""
     rows = [_verdict_row(row, metric) for row in verdicts.to_dict("records")]
     marks = [MARKS.get(str(verdict), "") for verdict in verdicts["verdict"]]
-    head = ["configuration", "users", "runs", f"mean {metric.name}", heading("operations_per_s")]
+    head = ["configuration", "users", "runs", f"mean {metric.heading}", heading("operations_per_s")]
     head += ["change", "95 % interval", "verdict", "in words"]
     numeric = [False, True, True, True, True, True, True, False, False]
     return Table(title, head, rows, numeric, marks)
@@ -190,7 +190,7 @@ def winner_table(winners: pd.DataFrame | None, metric: Metric) -> list[Table]:
         "configuration",
         "users",
         "runs",
-        f"mean {metric.name}",
+        f"mean {metric.heading}",
         heading("operations_per_s"),
         "change",
         "95 % interval",

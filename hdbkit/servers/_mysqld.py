@@ -11,7 +11,7 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,6 +40,8 @@ _FOR_BENCHMARKS = {
     "local-infile": "1",
     "max_connections": "200",
 }
+_BUILD = "hdbkit-build"
+"""The folder within a source folder that a build uses."""
 _READY_S = 120.0
 _ERROR = re.compile(
     r"\[ERROR\](?: \[[^]]*\])* (.*)|(?<=\] )(?:Buffered warning: )?(option '[^']*': .* adjusted to .*)"
@@ -65,6 +67,15 @@ class MysqldServer:
     """Options with which the program checks its settings and ends."""
     special: Mapping[str, str] = {}
     """Options that only this kind of server has."""
+
+    def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
+        """CMake: configure with the defaults of its packages, build, install."""
+        configure = ["cmake", "-S", ".", "-B", _BUILD, "-DCMAKE_BUILD_TYPE=RelWithDebInfo"]
+        return [
+            [*configure, f"-DCMAKE_INSTALL_PREFIX={prefix}", *options],
+            ["cmake", "--build", _BUILD, "--parallel", str(processes)],
+            ["cmake", "--install", _BUILD],
+        ]
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Write the option files and create the data folder; the password is passed in a file of mode 0600."""

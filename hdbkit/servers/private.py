@@ -13,7 +13,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +73,13 @@ class Launcher(Protocol):
 
     def choose(self, version: str | None, source: str | None) -> Binaries:
         """Select binaries by version and source. Raises ``InputError`` if there are none."""
+        ...
+
+    def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
+        """The commands that build the server in its source folder and install it in ``prefix``; empty if unknown.
+
+        ``options`` are further arguments of the command that configures the build.
+        """
         ...
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,6 +63,10 @@ class RedisServer:
     def choose(self, version: str | None, source: str | None) -> Binaries:
         """Select binaries by ``version`` such as "7.0" and ``source``: installed, or a folder of binaries."""
         return chosen(self.kind, "Redis", self.find(), version, source, _version, "install the package redis-server")
+
+    def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
+        """Empty: only the servers of this host are started."""
+        return []
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Write the configuration and the administrator's account."""

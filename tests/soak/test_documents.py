@@ -56,6 +56,7 @@ ELSEWHERE = {
     r"my-folder|engine new|engine check|check\.db|new\.db": "a folder or file of the reader; other tests do it",
     r"--schema-from hammerdb": "a schema that HammerDB built; other tests have an imitation",
     r"--routing|round_robin": "a target with several nodes",
+    r"^hdbkit releases": "the source of a server; other tests build an imitation",
     r"server-1[78]|first second|release-|nightly|20261121|hammerdb-1000": "runs of the reader; other tests compare",
     r"datagen tproc_c": "files of a hundred warehouses; other tests write fewer",
     r"params-hammerpost|--resume|--accept|recover": "other tests do it",

@@ -83,6 +83,7 @@ NO_COMMAND = {
     "sweep_result": "report shows it; sweep ends with it",
     **dict.fromkeys(("Comparison.gate", "Gate.fails"), "compare --fail-below and --strict"),
     "Comparison.report": "compare --report",
+    "Releases.report": "releases --report",
     **dict.fromkeys(("MaxRate.charts", "MaxRate.report"), "find-max writes the report"),
     **dict.fromkeys(("Comparison.charts", "Result.charts", "SweepResult.charts", "overlay"), "reports show them"),
     **dict.fromkeys(("Profile.charts", "Profile.report"), "history --report"),

@@ -211,7 +211,7 @@ def test_a_server_on_another_host_has_no_cpu_time_here(tmp_path: Path) -> None:
     run = write_run(tmp_path / "remote", duration_s=2, host=host_of(6).assign(server_cpu_s=np.nan))
     result = summarize(run.folder, run.manifest)
     assert result["server_cpu_us_per_operation"] is None
-    assert result["server_cpu_unknown"].startswith("the server is on another host")
+    assert result["server_cpu_unknown"].startswith("the database is embedded, on another host")
 
 
 @pytest.mark.parametrize(

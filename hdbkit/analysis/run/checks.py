@@ -183,7 +183,10 @@ def _no_jump(run: _Run) -> Line:
         named = "; ".join(str(one) for one in jumps)
         return False, f"{named}: a plan may have changed; compare plans (EXPLAIN) and analyze the tables"
     if parts is None and not runs:
-        return None, f"the run is shorter than {MIN_S:g} s, and there is no earlier run of this configuration"
+        own = (
+            "its parts consist of unlike operations" if run.manifest.one_by_one else f"it is shorter than {MIN_S:g} s"
+        )
+        return None, f"there is no earlier run of this configuration, and {own}"
     compared = [
         *([] if parts is None else ["within the run"]),
         *([f"against {many(runs, 'earlier run')}"] if runs else []),

@@ -67,10 +67,11 @@ def _figure(value: float) -> str:
 def within(folder: RunFolder, manifest: Manifest, window: Window) -> list[Jump] | None:
     """The costs that are higher in the last part of the run than in an earlier one; None if it is too short.
 
+    None also where users execute lists, whose parts consist of unlike operations.
     The run counts from when all users have started to the end of its window.
     """
     begin_us = max([phase.end_us or 0 for phase in manifest.phases if phase.name == "starts"], default=0)
-    if window.end_us - begin_us < MIN_S * 1e6:
+    if manifest.one_by_one or window.end_us - begin_us < MIN_S * 1e6:
         return None
     edges_us = np.linspace(begin_us, window.end_us, _PARTS + 1)
     seconds, counters = table(folder, "seconds"), table(folder, "counters")

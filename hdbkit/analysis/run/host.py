@@ -20,7 +20,7 @@ _NOT_SAMPLED, _DECREASED, _GAP = "not sampled", "decreased", "gap"
 _MIN_SEEN = 0.95
 """The share of the window that samples must span; what is missing at its edges grew like the rest."""
 _UNKNOWN_SERVER_CPU = {
-    _NOT_SAMPLED: "the server is on another host, or its processes cannot be read here",
+    _NOT_SAMPLED: "the database is embedded, on another host, or its processes cannot be read here",
     _DECREASED: "the CPU time of its processes decreased within the window, as at a restart",
     _GAP: "its processes were not known over the whole window: the server ended or restarted",
 }

@@ -17,7 +17,7 @@ import pandas as pd
 
 from hdbkit import api
 from hdbkit.analysis.sweep.looks import verdict_words
-from hdbkit.analysis.wording import all_per_s, many, percent_within
+from hdbkit.analysis.wording import all_per_s, many, percent_within, rate_text
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.setting_charts import CURVE
 from hdbkit.charts.sweep_charts import sweep_charts
@@ -234,14 +234,14 @@ def ranking_html(verdicts: pd.DataFrame, metric: Metric) -> str:
     scored = verdicts.assign(score=metric.score(verdicts["metric_value"]))
     ordered = scored.sort_values(["virtual_users", "score"], ascending=[True, False], na_position="last")
     several = verdicts["virtual_users"].nunique() > 1
-    heads = ["configuration", *(["users"] if several else []), metric.name, "all types/s"]
+    heads = ["configuration", *(["users"] if several else []), metric.heading, "operations/s"]
     heads += ["against the baseline", "verdict", "runs"]
     rows = [
         [
             row["label"],
             *([row["virtual_users"]] if several else []),
             metric.number(row["metric_value"]) if math.isfinite(row["metric_value"]) else "",
-            f"{row['operations_per_s']:,.0f}" if math.isfinite(row["operations_per_s"]) else "",
+            rate_text(row["operations_per_s"]) if math.isfinite(row["operations_per_s"]) else "",
             _change(row, metric),
             row["sentence"].rpartition(": ")[2] if row["verdict"] == ENDED_EARLY else verdict_words(row),
             row["runs"],

@@ -1,0 +1,116 @@
+"""The command that builds commits of a server, and measures them in turn."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hdbkit import api
+from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
+from hdbkit.analysis.wording import about
+from hdbkit.api import documents
+from hdbkit.api.alternating import Turn
+from hdbkit.cli import show
+from hdbkit.cli.exits import stopped_like_ctrl_c
+from hdbkit.cli.options import Sectioned, load_options
+from hdbkit.cli.progress import BuildBar, RunLines
+from hdbkit.cli.schema import AsJson, WorkloadOption, with_schema
+from hdbkit.config import Load, read_params
+from hdbkit.config.quantities import counts_in
+from hdbkit.errors import InputError
+from hdbkit.workloads import specification
+
+_EXAMPLE = "Example: hdbkit releases postgres REL_17_0 REL_18_0 --warehouses 10 -u 8 --blocks 8"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command(cls=Sectioned, epilog=_EXAMPLE)(releases)
+
+
+@load_options("virtual_users")
+@with_schema
+@stopped_like_ctrl_c()
+def releases(
+    checkout: Annotated[Path, typer.Argument(help="git checkout with the source of the server")],
+    refs: Annotated[list[str], typer.Argument(help="tags, branches or commits; the first is the base")],
+    bisect: Annotated[
+        bool, typer.Option("--bisect", help="find the commit between two with which most of a slowdown came")
+    ] = False,
+    database: Annotated[str | None, typer.Option(help="kind of the server, as for demo")] = None,
+    configure: Annotated[
+        str, typer.Option(help="further arguments of the configure script, or of CMake, in one text")
+    ] = "",
+    settings: Annotated[
+        list[str] | None, typer.Option("--setting", help="setting of all servers, NAME=VALUE; repeatable")
+    ] = None,
+    blocks: Annotated[int, typer.Option(min=2, help="runs of each commit at each user count")] = DEFAULT_BLOCKS,
+    max_blocks: Annotated[
+        int | None, typer.Option(min=2, help="of a search where fewer do not decide [four times --blocks]")
+    ] = None,
+    virtual_users: Annotated[
+        str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")
+    ] = None,
+    workload: WorkloadOption = None,
+    params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
+    report: Annotated[bool, typer.Option("--report", help="also write the report of each comparison")] = False,
+    as_json: AsJson = False,
+    *,
+    fields: dict[str, Any],
+    given: dict[str, Any],
+) -> None:
+    """Build commits of a server from a git checkout, and compare them by runs in turn on private servers.
+
+    A commit is built once and kept in the cache. The checkout is not changed.
+    """
+    values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
+    with BuildBar() as bar, RunLines() as lines:
+        found = api.releases(
+            checkout,
+            refs,
+            database=database,
+            configure=shlex.split(configure),
+            bisect=bisect,
+            blocks=blocks,
+            max_blocks=max_blocks,
+            workload=specification(workload, **fields) if workload is not None or fields else None,
+            load=Load(**{**values, **given}) if values or given else None,
+            virtual_users=counts_in(virtual_users, "--virtual-users") if virtual_users else (),
+            settings=dict(map(_setting, settings or [])),
+            say=lambda line: show.notes.print(line, markup=False),
+            build_progress=bar,
+            watch=_turn,
+            watch_run=None if as_json else lines,
+        )
+    reports = found.report() if report else []
+    if as_json:
+        show.print_json(documents.of_releases(found, reports))
+        return
+    metric = found.comparisons[0].metric
+    show.console.print(show.table(found.table.rename(columns={"metric": metric.heading})))
+    for one, comparison in zip(found.others, found.comparisons, strict=True):
+        show.console.print(f"{one}: {comparison.ratio.sentence}", markup=False)
+    show.console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)
+    if found.search is not None:
+        show.console.print(found.search.sentence, markup=False, style="bold")
+    for path in reports:
+        show.console.print(f"report: {path}", markup=False)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise InputError(f"--setting must be NAME=VALUE, such as shared_buffers=1GB, not '{text}'")
+    return name, value
+
+
+def _turn(turn: Turn) -> None:
+    """A line for a finished run."""
+    value = turn.result.metric_value
+    shown = "no result" if value is None else turn.result.metric.text(value)
+    if turn.measured:
+        where = f"block {turn.block}  {turn.side}  {turn.virtual_users} users"
+        show.notes.print(f"  run {turn.number:3} of {turn.runs}  {where}  {shown:>16}", markup=False)
