@@ -129,7 +129,7 @@ def releases(
         checkout: the folder of a git checkout with the source of the server.
         refs: tags, branches or commits; the first is the base. With ``bisect`` two, an earlier and a later one.
         database: the kind of the server; by default the first that hdbkit can start.
-        configure: further arguments of the command that configures a build: of PostgreSQL's ``configure``, of CMake.
+        configure: further arguments of the command that configures a build: of a configure script, or of CMake.
         bisect: search for the commit with which most of a slowdown came.
         blocks: the number of runs of each commit at each user count.
         max_blocks: of a search, up to this many where fewer do not decide; by default four times ``blocks``.
@@ -150,8 +150,8 @@ def releases(
         HdbkitError: a schema failed a check, or a run failed.
 
     Example:
-        >>> hdbkit.api.releases("postgres", ["REL_17_0", "REL_18_0"], blocks=8).table  # doctest: +SKIP
-        >>> hdbkit.api.releases("postgres", ["REL_17_0", "master"], bisect=True).search.sentence  # doctest: +SKIP
+        >>> hdbkit.api.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).table  # doctest: +SKIP
+        >>> hdbkit.api.releases("source", ["REL_17_0", "master"], bisect=True).search.sentence  # doctest: +SKIP
     """
     source = Path(checkout).expanduser().resolve()
     asked = [Release(ref, commit_of(source, ref), "") for ref in refs]
