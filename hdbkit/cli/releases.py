@@ -23,7 +23,7 @@ from hdbkit.config.quantities import counts_in
 from hdbkit.errors import InputError
 from hdbkit.workloads import specification
 
-_EXAMPLE = "Example: hdbkit releases source v17 v18 --warehouses 10 -u 8 --blocks 8"
+_EXAMPLE = "Example: hdbkit releases source v17 v18 -u 8 --blocks 8 --duration-s 60"
 
 
 def add_to(app: typer.Typer) -> None:
