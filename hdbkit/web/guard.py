@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import time
@@ -21,6 +22,8 @@ Who = Callable[[Scope], object | None]
 """Who sends a request; None if it has no valid token."""
 
 MAX_REQUEST_BYTES = 256 * 1024
+BODY_S = 30.0
+"""The time in which the content of a request must arrive."""
 _STATUS = {
     "http.response.start": 0,
     "websocket.http.response.start": 0,
@@ -104,7 +107,10 @@ class Guard:
             self._gate.known(*scope["client"])
         if scope["type"] == "websocket":
             return await self._inside(scope, receive, send)
-        body = await _whole(receive)
+        try:
+            body = await asyncio.wait_for(_whole(receive), BODY_S)
+        except TimeoutError:
+            return await _answer(send, 408, f"the request did not arrive within {BODY_S:g} s")
         if body is None:
             return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")
         return await self._inside(scope, _again(body, receive), send)

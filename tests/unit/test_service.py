@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from hdbkit.service.jobs import Jobs
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS
+from hdbkit.web import guard
 from hdbkit.web.guard import HOLDER
 from hdbkit.workspace import Workspace
 from tests.unit.services import Service, written_job
@@ -165,6 +167,16 @@ def test_a_token_that_asks_too_often_waits(service: Service) -> None:
     assert {one.status_code for one in found} == {422, 429}
     assert int(found[-1].headers["retry-after"]) >= 1
     assert service.clients["run"].get("/api/jobs").status_code == 200
+
+
+def test_a_request_whose_content_does_not_arrive_is_ended(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "BODY_S", 0.1)
+    client = service.clients["run"]
+    head = "POST /api/jobs/run HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n"
+    head += f"authorization: Bearer {client.token}\r\n\r\n{{"
+    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as opened:
+        opened.sendall(head.encode())
+        assert opened.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
 def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
