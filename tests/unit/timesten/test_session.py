@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -15,8 +16,10 @@ from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, folders, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
+from tests.analytic import ANALYTIC, queries
+from tests.analytic import WORDS as ANALYTIC_WORDS
 from tests.oracle_double import Answer, Module, failure
-from tests.unit.timesten.sessions import ENGINE, WORK
+from tests.unit.timesten.sessions import ENGINE, TARGET, WORK
 
 WHEN = datetime(2026, 3, 4, 5, 6, 7)
 ARGUMENTS: dict[str, Any] = {
@@ -60,6 +63,17 @@ def test_every_operation_is_sent_with_a_value_for_each_placeholder(
     session.query(operation.name, **{name: ARGUMENTS.get(name, 1) for name in operation.parameters})
     assert oracledb.log
     assert all(one.autocommit for one in oracledb.log)
+
+
+@pytest.mark.parametrize("operation", queries(ENGINE.dialects), ids=lambda one: one[0])
+def test_every_operation_of_the_analytic_workload_is_sent_with_its_values(
+    operation: tuple[str, dict[str, Any]], oracledb: Module
+) -> None:
+    name, given = operation
+    with closing(ENGINE.connect(TARGET, ANALYTIC.scope(ENGINE.dialects))) as session:
+        oracledb.forget()
+        session.query(name, **given)
+    assert {*oracledb.log[0].values} == {f"{one}_" for one in given if one not in ANALYTIC_WORDS}
 
 
 def test_no_statement_uses_what_timesten_lacks() -> None:
