@@ -30,7 +30,7 @@ UNREAD = {"server.load_cache_group.0", "server.drop_cache_group.0"}
 SEEDED = {
     "a word": ("FORALL place IN 1 .. d_ids.COUNT", "FORALL place 1 .. d_ids.COUNT"),
     "an end": ("END LOOP;", "END LOP;"),
-    "a key": ("PRIMARY KEY (i_id)", "PRIMARY KEI (i_id)"),
+    "a key": ("PRIMARY KEY (i_id)", "PRIMARY KEY i_id)"),
 }
 
 
