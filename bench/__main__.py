@@ -29,6 +29,8 @@ BENCHES = (
     "sessions",
     "open_loop",
     "watched",
+    "cluster",
+    "cluster_scale",
     "service",
     "report_page",
 )
