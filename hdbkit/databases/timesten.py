@@ -130,7 +130,7 @@ class TimesTenSchema(SqlSchema):
         if root is None:
             super()._run_create_table(table)
         elif root == table:
-            self.session.query(f"{_GROUP}{root}")
+            self.session.query(f"create_cache_group_{root}")
 
     def _rows_of(self, load: PartLoad, sent: Any) -> int:
         """None of a cached table, which Oracle Database has."""
