@@ -223,7 +223,7 @@ def test_runs_and_time_are_reported_before_it_starts(panel: SweepPanel) -> None:
     ("field", "value", "sentence"),
     [
         ("users", "1, many", "must be numbers such as 1,4,16, not '1, many'"),
-        ("users", "0", "each must be between 1 and 10000, not 0"),
+        ("users", "0", "each must be between 1 and 100000, not 0"),
         ("looks", "4, then 8", "looks must be numbers such as 1,4,16, not '4, then 8'"),
         ("looks", "4, 8", "looks: the last must equal blocks (2), not 8"),
         ("winners", 1, "one block has no replication"),
@@ -294,7 +294,7 @@ def test_a_sweep_is_that_of_the_call_that_is_shown_and_is_watched_until_its_answ
     exec(code, scope)
     said: list[str] = []
     say = panel.say
-    monkeypatch.setattr(panel, "say", lambda text: (said.append(text), say(text)))
+    monkeypatch.setattr(panel, "say", lambda text, *state: (said.append(text), say(text, *state)))
     panel.stop.layout.observe(lambda change: said.append(f"stop: {change['new']}"), "display")
     panel.run.click()
     until(lambda: "Ranking over the finished runs" in text_of(panel))
