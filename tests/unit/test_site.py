@@ -16,7 +16,7 @@ from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS, HdbkitCommand
 from tests.unit.synthetic import with_result, write_run
 
-EVIL = "<img src=x onerror=\"document.title = 'owned'\">"
+EVIL = '<img alt="" src=x onerror="document.title = \'owned\'">'
 
 
 def write_notebook(path: Path, run_id: str) -> Path:
