@@ -226,7 +226,7 @@ def test_every_error_of_a_sweep_file_is_reported_with_its_line(
     assert said.err.splitlines() == [
         f"hdbkit: {sweep} has 4 errors; nothing was started:",
         "  line 3    settings.work_mem: give at least one value",
-        "  line 2    virtual_users: each must be between 1 and 10000, not 0",
+        "  line 2    virtual_users: each must be between 1 and 100000, not 0",
         "  line 5    load.rampup_s: must be a number, not 'soon'",
         "  line 1    blokcs: unknown key. Did you mean 'blocks'?",
     ]
