@@ -31,7 +31,6 @@ BENCHES = (
     "watched",
     "cluster",
     "cluster_scale",
-    "service",
     "report_page",
 )
 
