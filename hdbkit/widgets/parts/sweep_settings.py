@@ -27,9 +27,11 @@ class SettingsPicker:
     def __init__(self, changed: Callable[[], None]) -> None:
         self._known = pd.DataFrame()
         self.search = ipywidgets.Text(
+            description="Search",
             placeholder="part of a name or of what it does, such as buffer",
             layout=ipywidgets.Layout(width="auto", max_width="420px"),
         )
+        self.search.add_class("hdbkit-unlabelled")
         self.list = ipywidgets.Select(description="Settings", rows=7, layout=ipywidgets.Layout(width="auto"))
         self.list.add_class("hdbkit-unlabelled")
         self.about = ipywidgets.HTML().add_class("hdbkit-note")
