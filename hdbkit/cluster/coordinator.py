@@ -328,7 +328,8 @@ class ClusterLoad:
         self._look_last()
         write_hosts(self._folder.spools, [host.noted for host in self._hosts] if self._began else [])
         self._connection.close()
-        return {client: self.endings().get(client, Ending.KILLED) for host in self._hosts for client in host.clients}
+        known = self.endings()
+        return {client: known.get(client, Ending.KILLED) for host in self._hosts for client in host.clients}
 
     def _look_last(self) -> None:
         """The ends of clients are in the collected folders, too, which need no connection."""
