@@ -174,8 +174,8 @@ def check(manifest: dict[str, Any], name: str) -> str:
     return f"{({True: 'passed', False: 'failed', None: 'undecided'})[found['passed']]}: {found['detail']}"
 
 
-def told(manifest: dict[str, Any]) -> None:
-    """What a run with a loss says."""
+def print_findings(manifest: dict[str, Any]) -> None:
+    """The checks and warnings of a run with a loss."""
     for name in ("load hosts reached", "schema's count bracketed by the clients", "every transaction accounted for"):
         print(f"    {name}: {check(manifest, name)}", flush=True)
     for warning in manifest["warnings"]:
@@ -230,7 +230,7 @@ def losses(hosts: Hosts) -> None:
     time.sleep(CUT_OFF_S)
     hosts.link(HOSTS, "up")
     manifest = run.result()
-    told(manifest)
+    print_findings(manifest)
     cut = [one["cut_off_s"] for one in manifest["load_hosts"] if one["cut_offs"]]
     show("hosts that were cut off", [len(cut)], at_least=1)
     show("time that it was cut off, as reported", [statistics.fmean(cut)], unit="s")
@@ -245,7 +245,7 @@ def losses(hosts: Hosts) -> None:
     time.sleep(WINDOW_S / 4)
     hosts.kill(HOSTS)
     manifest = run.result()
-    told(manifest)
+    print_findings(manifest)
     show(
         "hosts whose records are complete",
         [sum(one["is_complete"] for one in manifest["load_hosts"])],

@@ -76,8 +76,8 @@ class SimulatedHost:
         states = {} if self._known else dict.fromkeys(self._clients, int(ClientState.READY))
         endings = dict.fromkeys(self._clients, Ending.DONE.value) if self._stopped else {}
         self._known = True
-        told = {"states": states, "endings": endings, "sums": self._sums[number % 10], "cpu_s": 0.5, "error": ""}
-        return json.dumps({**told, "received_ns": received_ns, "answered_ns": time.monotonic_ns()}).encode()
+        answer = {"states": states, "endings": endings, "sums": self._sums[number % 10], "cpu_s": 0.5, "error": ""}
+        return json.dumps({**answer, "received_ns": received_ns, "answered_ns": time.monotonic_ns()}).encode()
 
     async def start_at(self, start_ns: int) -> int:
         return time.monotonic_ns()

@@ -98,9 +98,9 @@ def service() -> Iterator[Service]:
         text = b""
         while not text.rstrip().endswith(b"}"):
             text += one.stdout.readline()
-        told = json.loads(text)
+        started = json.loads(text)
         try:
-            yield Service(psutil.Process(one.pid), urlsplit(told["url"]).port or 0, told["token"])
+            yield Service(psutil.Process(one.pid), urlsplit(started["url"]).port or 0, started["token"])
         finally:
             one.terminate()
 

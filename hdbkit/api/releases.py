@@ -98,7 +98,8 @@ class Search:
         named = ", ".join(f"{short(one)} ({line})" for one, line in zip(self.left, self.subjects, strict=True))
         if len(self.left) == 1:
             return f"most of the slowdown came with commit {named}"
-        return f"most of the slowdown came with one of {len(self.left)} commits, which more blocks may tell: {named}"
+        count = len(self.left)
+        return f"most of the slowdown came with one of {count} commits; more blocks may narrow them down: {named}"
 
 
 def releases(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,98 +17,68 @@ from hdbkit.web.certificate import make_state_folder
 from hdbkit.workspace import DEFAULT
 
 if TYPE_CHECKING:
-    from hdbkit.service import ServiceOptions, Started
+    from hdbkit.service import Started
 
-_EXAMPLE = "Example: hdbkit serve; hdbkit serve --listen 0.0.0.0:8448 --certificate cert.pem --key key.pem"
-_APP_EXAMPLE = "Example: hdbkit app; hdbkit app --listen 0.0.0.0:8448 --certificate cert.pem --key key.pem"
-Listen = Annotated[str | None, typer.Option(help="address and port [default: 127.0.0.1:8448]")]
-CertificateFile = Annotated[Path | None, typer.Option(help="certificate (PEM) [default: a self-signed one]")]
-Key = Annotated[Path | None, typer.Option(help="the certificate's key (PEM)")]
-ClientAuthorities = Annotated[
-    Path | None, typer.Option(help="authorities (PEM) whose certificates clients must show, beside the token")
-]
-Tls = Annotated[bool, typer.Option("--tls/--no-tls", help="without TLS: on this host only")]
 State = Annotated[Path | None, typer.Option(help="folder for tokens, the certificate and the log")]
-AuditFile = Annotated[Path | None, typer.Option(help="log of requests [default: in the state folder]")]
+_SERVE = """Serve the verbs of hdbkit as jobs by HTTP.
+
+Jobs continue when the service ends, and are listed when it is back.
+
+Requests name targets of the targets file; passwords come from the environment of the service. The first start
+prints a token once; make others with: hdbkit token add.
+"""
+_APP = """Serve the panels of the notebooks to browsers, without code, beside everything that serve offers.
+
+Several people can work at once, each in the workspace of the service or in one of their own. Panels need a token
+with the role settings.
+"""
 
 
-def add_to(main: typer.Typer) -> None:
+def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    main.command(epilog=_EXAMPLE)(serve)
-    main.command(epilog=_APP_EXAMPLE)(app)
+    for name, text, panels in (("serve", _SERVE, False), ("app", _APP, True)):
+        example = f"Example: hdbkit {name}; hdbkit {name} --listen 0.0.0.0:8448 --certificate cert.pem --key key.pem"
+        app.command(name, help=text, epilog=example)(_serving(panels=panels))
     about = typer.Typer(help="Tokens of the service.", no_args_is_help=True, rich_markup_mode=None)
     about.command("add", epilog="Example: hdbkit token add nightly --role run --days 30")(token_add)
     about.command("list", epilog="Example: hdbkit token list")(token_list)
     about.command("remove", epilog="Example: hdbkit token remove nightly")(token_remove)
-    main.add_typer(about, name="token")
+    app.add_typer(about, name="token")
 
 
-def serve(
-    listen: Listen = None,
-    certificate: CertificateFile = None,
-    key: Key = None,
-    client_ca: ClientAuthorities = None,
-    tls: Tls = True,
-    state: State = None,
-    audit_log: AuditFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Serve the verbs of hdbkit as jobs by HTTP. Jobs continue when the service ends, and are listed when it is back.
+def _serving(*, panels: bool) -> Callable[..., None]:
+    """The command that serves, with the panels or without."""
 
-    Requests name targets of the targets file; passwords come from the environment of the service. The first start
-    prints a token once; make others with: hdbkit token add.
-    """
-    _serve(_options(listen, certificate, key, client_ca, tls, state, audit_log, panels=False), as_json)
+    def command(
+        listen: Annotated[str | None, typer.Option(help="address and port [default: 127.0.0.1:8448]")] = None,
+        certificate: Annotated[
+            Path | None, typer.Option(help="certificate (PEM) [default: a self-signed one]")
+        ] = None,
+        key: Annotated[Path | None, typer.Option(help="the certificate's key (PEM)")] = None,
+        client_ca: Annotated[
+            Path | None, typer.Option(help="authorities (PEM) whose certificates clients must show, beside the token")
+        ] = None,
+        tls: Annotated[bool, typer.Option("--tls/--no-tls", help="without TLS: on this host only")] = True,
+        state: State = None,
+        audit_log: Annotated[Path | None, typer.Option(help="log of requests [default: in the state folder]")] = None,
+        as_json: AsJson = False,
+    ) -> None:
+        from hdbkit.service.serve import SERVICE_PORT, ServiceOptions, serve
 
+        options = ServiceOptions(
+            listen=listen or f"127.0.0.1:{SERVICE_PORT}",
+            certificate=certificate,
+            key=key,
+            client_ca=client_ca,
+            tls=tls,
+            state=state,
+            audit_log=audit_log,
+            panels=panels,
+        )
+        with stopped_like_ctrl_c():  # so that the panels end with the service
+            serve(options, DEFAULT, lambda started: _say(started, as_json))
 
-def app(
-    listen: Listen = None,
-    certificate: CertificateFile = None,
-    key: Key = None,
-    client_ca: ClientAuthorities = None,
-    tls: Tls = True,
-    state: State = None,
-    audit_log: AuditFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """Serve the panels of the notebooks to browsers, without code, beside everything that serve offers.
-
-    Several people can work at once, each in the workspace of the service or in one of their own. Panels need a token
-    with the role settings.
-    """
-    _serve(_options(listen, certificate, key, client_ca, tls, state, audit_log, panels=True), as_json)
-
-
-def _options(
-    listen: str | None,
-    certificate: Path | None,
-    key: Path | None,
-    client_ca: Path | None,
-    tls: bool,
-    state: Path | None,
-    audit_log: Path | None,
-    *,
-    panels: bool,
-) -> ServiceOptions:
-    from hdbkit.service.serve import SERVICE_PORT, ServiceOptions
-
-    return ServiceOptions(
-        listen=listen or f"127.0.0.1:{SERVICE_PORT}",
-        certificate=certificate,
-        key=key,
-        client_ca=client_ca,
-        tls=tls,
-        state=state,
-        audit_log=audit_log,
-        panels=panels,
-    )
-
-
-def _serve(options: ServiceOptions, as_json: bool) -> None:
-    from hdbkit.service.serve import serve as run_service
-
-    with stopped_like_ctrl_c():  # so that the panels end with the service
-        run_service(options, DEFAULT, lambda started: _say(started, as_json))
+    return command
 
 
 def _say(started: Started, as_json: bool) -> None:

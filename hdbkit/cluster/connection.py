@@ -21,6 +21,8 @@ _DEPLOY_S: Final = 120.0
 _T = TypeVar("_T")
 
 
+ANSWER_S: Final = 3.0
+"""How long a host may take to answer; one that takes longer is cut off."""
 IMPORT_S: Final = 60.0
 """How long a worker may take to import hdbkit and to answer for the first time."""
 

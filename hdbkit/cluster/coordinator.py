@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from hdbkit.cluster.clocks import noted, read_clocks
 from hdbkit.cluster.collecting import Collector
-from hdbkit.cluster.connection import IMPORT_S, Connection
+from hdbkit.cluster.connection import ANSWER_S, IMPORT_S, Connection
 from hdbkit.cluster.hosts import Host, actors_of, shares
 from hdbkit.cluster.search import Search
 from hdbkit.cluster.versions import facts, require_same
@@ -38,8 +38,6 @@ from hdbkit.workloads import workload
 LOGINS_PER_S: Final = 500.0
 """Logins per second of all hosts together, unless the load states its own rate."""
 _LOOK_S: Final = 1.0
-_ANSWER_S: Final = 3.0
-"""A host that does not answer within this time is cut off."""
 _PREPARED_S: Final = 60.0
 _LOOKS_OF_ESTIMATE: Final = 10
 _HEAD_START_S, _HEAD_START_OF_HOST_S = 2.0, 0.005
@@ -149,7 +147,7 @@ class ClusterLoad:
     def _each(
         self,
         method: str,
-        seconds: float = _ANSWER_S,
+        seconds: float = ANSWER_S,
         arguments: Callable[[Host], Iterable[Any]] = lambda _: (),
         hosts: Sequence[Host] | None = None,
         raising: tuple[type[Exception], ...] = (),
@@ -230,7 +228,7 @@ class ClusterLoad:
             return answer, time.monotonic_ns()
 
         with self._lock:
-            found = self._connection.all({one.noted.number: partial(call, one) for one in asked}, _ANSWER_S)
+            found = self._connection.all({one.noted.number: partial(call, one) for one in asked}, ANSWER_S)
         for host in asked:
             if host.noted.number not in found:
                 host.looks = -1  # what was sent may be lost: it is sent again
@@ -310,7 +308,7 @@ class ClusterLoad:
         if not self._hosts:
             self._connection.close()
             return {}
-        deadline = time.monotonic() + (_COLLECT_S if self._began else _ANSWER_S)
+        deadline = time.monotonic() + (_COLLECT_S if self._began else ANSWER_S)
         self._exchange()
         collector = Collector(self._folder.spools, self._connection)
         while left := [host for host in self._hosts if not host.noted.is_complete]:
@@ -324,7 +322,7 @@ class ClusterLoad:
         self._ended.set()
         for one in self._watching:
             if one.ident is not None:
-                one.join(_ANSWER_S + _LOOK_S)
+                one.join(ANSWER_S + _LOOK_S)
         self._look_last()
         write_hosts(self._folder.spools, [host.noted for host in self._hosts] if self._began else [])
         self._connection.close()

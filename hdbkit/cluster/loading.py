@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -20,17 +21,16 @@ from pydantic import SecretStr
 
 from hdbkit.build.loader import Job, LoadPart, Sent
 from hdbkit.build.loaders import STOPPED, Hosts
-from hdbkit.cluster.connection import IMPORT_S, Connection, Unreachable
-from hdbkit.cluster.part_loader import HEARD_S, Loaded, Order, PartLoader, load_part
+from hdbkit.cluster.connection import ANSWER_S, IMPORT_S, Connection, Unreachable
+from hdbkit.cluster.part_loader import HEARTBEAT_TIMEOUT_S, Loaded, Order, PartLoader, load_part
 from hdbkit.cluster.versions import facts, require_same
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import BuildFailed, HdbkitError, InputError
 from hdbkit.plan import random_letters
 
 _PREPARED_S: Final = 60.0
-_ANSWER_S: Final = 3.0
 _LOOK_S: Final = 1.0
-_LOST_S: Final = HEARD_S + 5
+_LOST_S: Final = HEARTBEAT_TIMEOUT_S + 5
 """A host that does not answer for this long has ended its loaders, and its parts are given to others."""
 
 
@@ -54,7 +54,7 @@ class ClusterLoaders:
         self._id = random_letters()
         self._workers: list[str] = []
         self._actors: dict[int, Any] = {}
-        self._heard_s: dict[int, float] = {}
+        self._answered_s: dict[int, float] = {}
         self._tried = 0
         self.count = 0
         """Loader processes of all hosts together."""
@@ -88,13 +88,13 @@ class ClusterLoaders:
             number: min(self._loaders or threads[worker], threads[worker])
             for number, worker in enumerate(self._workers)
         }
-        orders = {number: Order(**{**vars(self._order), "loaders": count}) for number, count in counts.items()}
+        orders = {number: replace(self._order, loaders=count) for number, count in counts.items()}
         self.count = sum(counts.values())
         kept = None if secret is None else SecretStr(secret)
         for number, problem in self._each("prepare", lambda number: (orders[number], kept)).items():
             if problem:
                 raise InputError(f"the load host {self._workers[number]}: {problem}")
-        self._heard_s = dict.fromkeys(self._actors, time.monotonic())
+        self._answered_s = dict.fromkeys(self._actors, time.monotonic())
 
     def _each(self, method: str, arguments: Callable[[int], tuple[Any, ...]]) -> dict[int, Any]:
         """The answers of all hosts. Raises ``HdbkitError`` if one does not answer."""
@@ -157,9 +157,9 @@ class ClusterLoaders:
         """Find hosts that are lost, and give their parts to others. Raises ``BuildFailed`` if none is left."""
         now = time.monotonic()
         answers = self._connection.all(
-            {number: partial(_call, actor, "hear") for number, actor in self._actors.items()}, _ANSWER_S
+            {number: partial(_call, actor, "heartbeat") for number, actor in self._actors.items()}, ANSWER_S
         )
-        self._heard_s |= dict.fromkeys(answers, time.monotonic())
+        self._answered_s |= dict.fromkeys(answers, time.monotonic())
         try:
             there = set(self._connection.workers())
         except Unreachable as error:
@@ -168,7 +168,7 @@ class ClusterLoaders:
             [
                 number
                 for number in self._actors
-                if self._workers[number] not in there or now > self._heard_s[number] + _LOST_S
+                if self._workers[number] not in there or now > self._answered_s[number] + _LOST_S
             ],
             given,
         )
@@ -188,7 +188,7 @@ class ClusterLoaders:
 
     def _end(self) -> None:
         self._connection.all(
-            {number: partial(_call, actor, "end") for number, actor in self._actors.items()}, _ANSWER_S
+            {number: partial(_call, actor, "end") for number, actor in self._actors.items()}, ANSWER_S
         )
         self._connection.close()
 

@@ -1,7 +1,7 @@
 """What a load host does for a build: tasks load parts with the host's own loader processes.
 
 The order goes to an actor on the worker directly, with the password, which neither a task nor the scheduler has. A
-task names the build and a part. A host that does not hear from the build ends its loaders, so that the server rolls
+task names the build and a part. A host without heartbeats of the build ends its loaders, so that the server rolls
 back what they have not committed, and another host can load it.
 """
 
@@ -25,8 +25,8 @@ from hdbkit.cluster.versions import facts
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import BuildFailed, HdbkitError
 
-HEARD_S: Final = 15.0
-"""A host that did not hear from the build for this long ends its loaders."""
+HEARTBEAT_TIMEOUT_S: Final = 15.0
+"""A host without a heartbeat of the build for this long ends its loaders."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class PartLoader:
     def __init__(self, build_id: str) -> None:
         self._build_id = build_id
         self._stop = threading.Event()
-        self._heard_s = time.monotonic()
+        self._heartbeat_s = time.monotonic()
         self._idle: SimpleQueue[Loaders] = SimpleQueue()
         self._count = 0
 
@@ -76,14 +76,14 @@ class PartLoader:
         for _ in range(order.loaders):
             self._idle.put(Loaders(target, order.spec, 1, self._stop, files))
             self._count += 1
-        self._heard_s = time.monotonic()
+        self._heartbeat_s = time.monotonic()
         _of_builds[self._build_id] = self
-        threading.Thread(target=self._end_unheard, name="hdbkit-loaders", daemon=True).start()
+        threading.Thread(target=self._end_without_heartbeat, name="hdbkit-loaders", daemon=True).start()
         return ""
 
-    async def hear(self) -> None:
+    async def heartbeat(self) -> None:
         """Note that the build continues."""
-        self._heard_s = time.monotonic()
+        self._heartbeat_s = time.monotonic()
 
     def load(self, key: str) -> Loaded:
         """Load one part with the next idle loader."""
@@ -101,9 +101,9 @@ class PartLoader:
             self._idle.put(loaders)
         return Loaded(rows, size_bytes)
 
-    def _end_unheard(self) -> None:
+    def _end_without_heartbeat(self) -> None:
         while not self._stop.wait(1):
-            if time.monotonic() > self._heard_s + HEARD_S:
+            if time.monotonic() > self._heartbeat_s + HEARTBEAT_TIMEOUT_S:
                 self.end()
 
     def end(self) -> None:

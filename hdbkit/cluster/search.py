@@ -7,12 +7,11 @@ from functools import partial
 from threading import Event
 from typing import Any, Final
 
-from hdbkit.cluster.connection import Connection
+from hdbkit.cluster.connection import ANSWER_S, Connection
 from hdbkit.cluster.hosts import Host, actors_of
 from hdbkit.errors import HdbkitError
 
 _AGAIN_S: Final = 2.0
-_ANSWER_S: Final = 3.0
 
 
 class Search:
@@ -56,7 +55,7 @@ class Search:
             (actor,) = actors_of(self._connection, self._run_id, {number: worker})
         except HdbkitError:
             return False
-        if not self._connection.all({number: partial(_held, actor)}, _ANSWER_S).get(number):
+        if not self._connection.all({number: partial(_held, actor)}, ANSWER_S).get(number):
             return False
         host.reached_by(worker, actor)
         self._returned(host)

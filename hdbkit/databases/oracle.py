@@ -7,7 +7,6 @@ was verified, and how.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
@@ -17,14 +16,13 @@ from pydantic import Field
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._access import LOOPBACK
-from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._dbapi import DbapiSession
 from hdbkit.databases._oracle_connect import (
     AWR,
     CLASS_OF,
     DIRECT,
     KIND,
     LOAD,
-    NO_PRIVILEGE,
     OPTIONS,
     PORT,
     THICK,
@@ -35,6 +33,7 @@ from hdbkit.databases._oracle_connect import (
     driver,
 )
 from hdbkit.databases._oracle_session import PLSQL, OracleSession
+from hdbkit.databases._oracledb import OracledbDatabase
 from hdbkit.databases._sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.errors import ErrorClass, InputError
 from hdbkit.readings import Encryption, Timeout
@@ -133,14 +132,12 @@ class OracleSchema(SqlSchema):
         return [f"cluster {name}" for name in found]
 
 
-class Oracle(DbapiDatabase):
+class Oracle(OracledbDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = KIND
     title = "Oracle Database"
     extra = KIND
-    driver = "oracledb"
-    paramstyle = "named"
     dialects: tuple[str, ...] = (ANSI, PLSQL, KIND)
     capabilities = frozenset(Capability) - {
         Capability.OPTIMISTIC,
@@ -157,7 +154,6 @@ class Oracle(DbapiDatabase):
     options = OPTIONS
     option_values = VALUES
     session_type = OracleSession
-    no_answer = NO_PRIVILEGE
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -236,22 +232,9 @@ class Oracle(DbapiDatabase):
         own = [Timeout("statements", calls_ms / 1000, "hdbkit")] if calls_ms else []
         return [*own, *super().timeouts(session)]
 
-    def slow_load(self, session: Session) -> str | None:
-        """Arrays are sent; direct path is a choice, since it locks tables."""
-        return None
-
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema."""
         return OracleSchema(self, target, workload)
-
-    def provision(self, admin: Target, target: Target) -> list[str]:
-        """Create the account if it is missing, with what a build needs; the database must exist."""
-        role = target.user or ""
-        with closing(self.connect(admin)) as session:
-            if session.query("account", role=role)[0][0]:
-                return []
-            session.query("create_role", role=role, password=target.new_password())
-        return [f"account {role}"]
 
 
 DATABASE = Oracle()

@@ -78,8 +78,8 @@ _PROTECTED: Final = MappingProxyType(
         "database.RECOVERY": "backups of the log could no longer be restored",
     }
 )
-_EXPLAINS: Final = re.compile(r"SET \w*SHOWPLAN_\w+ (ON|OFF)")
-"""What begins and ends that the server only explains what it is sent."""
+_EXPLAINS: Final = re.compile(r"SET \w*SHOWPLAN_\w+ ON")
+"""What has the server only explain the commands after it."""
 _QUERY: Final = re.compile(r"(SELECT|WITH)\b")
 _LOST_STATE: Final = "IMC06"
 """Microsoft's driver: the connection is broken and cannot be recovered."""
@@ -125,7 +125,6 @@ class SqlServerSession(DbapiSession):
         super().__init__(connection, engine, scope)
         texts = (find(engine.dialects, SERVER_STATEMENTS, f"{name}_transaction").text for name in _ENDS)
         self._begin_text, self._commit_text, self._rollback_text = texts
-        self._explains = False
         self._hint = ""
 
     def client_path(self, needs: frozenset[Capability]) -> str:
@@ -154,11 +153,19 @@ class SqlServerSession(DbapiSession):
         )
         return replace(found, pieces=tuple(pieces))
 
+    def _run(self, statement: Compiled, arguments: Mapping[str, Any]) -> Any:
+        """Commands that are only explained have their values in their texts, since only batches are explained."""
+        if any(_EXPLAINS.match(one.text) for one in statement.pieces):
+            calls = statement.calls([self.encoded(arguments[name]) for name in statement.parameters])
+            pieces = tuple(Piece(with_literals(text, values), (), False) for text, values in calls)
+            statement = replace(statement, parameters=(), pieces=pieces)
+        return super()._run(statement, arguments)
+
     def _sent(self, bound: Bound) -> Any:
         """Send the commands of a call; return the rows of the last result, or the answer of a procedure."""
         cursor, results = bound.cursor, []
         for text, values in bound.calls:
-            self._execute(cursor, text, values)
+            cursor.execute(text, values)
             while True:
                 if cursor.description is not None:
                     results.append((cursor.description[0][0] == _LINE, len(cursor.description), cursor.fetchall()))
@@ -170,15 +177,6 @@ class SqlServerSession(DbapiSession):
         if not has_lines:
             return rows
         return [ProcedureAnswer(tuple(results))] if all(one[0] or one[2] for one in results) else []
-
-    def _execute(self, cursor: Any, text: str, values: Sequence[Any]) -> None:
-        """Execute a command; one that is only explained has its values in its text, since only batches are."""
-        if found := _EXPLAINS.match(text):
-            self._explains = found[1] == "ON"
-        if self._explains:
-            cursor.execute(with_literals(text, values))
-        else:
-            cursor.execute(text, values)
 
     def _insert_each(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
         """In one command, as a JSON text: drivers send many parameters slowly, or ask the server for their types."""

@@ -7,7 +7,6 @@ Oracle Database. There was no server to try it on: docs/engines.md states what w
 from __future__ import annotations
 
 import re
-from contextlib import closing
 from functools import cached_property
 from typing import Any, Final, Literal, cast
 
@@ -26,9 +25,10 @@ from hdbkit.contracts import (
     StatementLoad,
     Workload,
 )
-from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
-from hdbkit.databases._oracle_connect import NO_PRIVILEGE, THICK, driver
+from hdbkit.databases._dbapi import DbapiSession
+from hdbkit.databases._oracle_connect import THICK, driver
 from hdbkit.databases._oracle_session import BY_DESIGN, PLSQL, OracleSession
+from hdbkit.databases._oracledb import OracledbDatabase
 from hdbkit.databases._sql_schema import SqlSchema
 from hdbkit.databases._timesten_connect import CLIENT, CONNECTION, KIND, OPTIONS, VALUES, connected, described
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign
@@ -161,14 +161,12 @@ class TimesTenSchema(SqlSchema):
         return dropped
 
 
-class TimesTen(DbapiDatabase):
+class TimesTen(OracledbDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = KIND
     title = "TimesTen"
     extra = KIND
-    driver = "oracledb"
-    paramstyle = "named"
     dialects: tuple[str, ...] = (ANSI, PLSQL, KIND)
     capabilities = frozenset(
         {
@@ -196,7 +194,6 @@ class TimesTen(DbapiDatabase):
     options = OPTIONS
     option_values = VALUES
     session_type = TimesTenSession
-    no_answer = NO_PRIVILEGE
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -237,22 +234,9 @@ class TimesTen(DbapiDatabase):
         rows = self.asked(session, "server_version")
         return f"{self.title} {'.'.join(map(str, rows[0][:5]))}" if rows else self.title
 
-    def slow_load(self, session: Session) -> str | None:
-        """Arrays are sent."""
-        return None
-
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema."""
         return TimesTenSchema(self, target, workload)
-
-    def provision(self, admin: Target, target: Target) -> list[str]:
-        """Create the account if it is missing, with what a build needs; the database must exist."""
-        role = target.user or ""
-        with closing(self.connect(admin)) as session:
-            if session.query("account", role=role)[0][0]:
-                return []
-            session.query("create_role", role=role, password=target.new_password())
-        return [f"account {role}"]
 
 
 DATABASE = TimesTen()

@@ -310,7 +310,7 @@ def test_runs_are_made_listed_compared_swept_and_attached_by_hand(desk: Desk, bu
     for step in (make_runs, list_tag_and_export, compare_them, sweep_a_setting):
         step(bench)
     assert api.connect(built).settings()["value"]["speed"] == "1"
-    for tab in ("Target", "Schema", "Run", "Highest rate"):
+    for tab in ("Target", "Schema", "Run", "Highest rate", "Sweep", "Compare", "Runs"):
         bench.go(tab)
         assert serious(desk.page, ".hdbkit-panel") == [], tab
     assert desk.said == []

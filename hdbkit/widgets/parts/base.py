@@ -92,7 +92,6 @@ class Panel:
         self._state = ipywidgets.HTML().add_class("hdbkit-state")
         self._error = Alert().add_class("hdbkit-error")
         self._call = ipywidgets.HTML().add_class("hdbkit-call")
-        self.bell = Bell(self.title)
         self.root = ipywidgets.VBox([self._style, self.header, self.body, self._state, self._error, self._call])
         self.root.add_class("hdbkit-panel")
         self._tickers: list[Ticker] = []
@@ -106,6 +105,11 @@ class Panel:
         """Put results below the state line and the errors, so that these stay beside the inputs."""
         *above, call = self.root.children
         self.root.children = (*above, *(one.add_class("hdbkit-result") for one in results), call)
+
+    @cached_property
+    def bell(self) -> Bell:
+        """The notifications of this panel; only panels with long work show it."""
+        return Bell(self.title)
 
     def say(self, text: str, state: State = State.IDLE) -> None:
         """Show a text in the state line, and mark what it is; "" clears it."""

@@ -62,11 +62,13 @@ class _Line:
         self.name = ipywidgets.HTML(f"<b>{html.escape(name)}</b>", layout=ipywidgets.Layout(min_width="100px"))
         self.values = ipywidgets.Text(
             value=values,
+            description=f"Values of {name}",
             placeholder="values, separated by commas, or a range: = 128MB to 1GB factor 2",
             tooltip="values, separated by commas, or a range (= 128MB to 1GB factor 2); the first is the baseline's",
             continuous_update=False,
             layout=ipywidgets.Layout(flex="1 1 140px", width="auto"),
         )
+        self.values.add_class("hdbkit-unlabelled")
         self.note = ipywidgets.HTML(note).add_class("hdbkit-note")
         self.values.observe(lambda _: changed(), "value")
         remove = button("Remove", lambda _: drop(), hint=f"do not try {name}")
