@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
+from hdbkit.databases._own_socket import OwnSocket
 from hdbkit.errors import MissingDriver
 
 KIND: Final = "db2"
@@ -21,6 +23,8 @@ _PREFIX: Final = re.compile(r"^.*?\[IBM\]\[CLI Driver\](?:\[[^\]]*\])?\s*")
 _CALL: Final = re.compile(r"\s*CALL\b", re.IGNORECASE)
 _NOT_ACTIVE: Final = "08003"
 """The SQLSTATE of a connection that does not exist; the driver's own text has none."""
+_LOST: Final = "08006"
+"""The SQLSTATE of a connection that broke."""
 _DECIMALS: Final = frozenset({"decimal", "numeric"})
 _ONE_STATEMENT: Final = 0
 """The driver's number for an option of a statement."""
@@ -66,10 +70,11 @@ def _guarded(work: Callable[..., Any], *arguments: Any) -> Any:
 class Connection:
     """A connection of the driver, whose transactions end by ``commit`` and ``rollback``."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, port: int) -> None:
         self.module = driver()
         options = {self.module.SQL_ATTR_AUTOCOMMIT: self.module.SQL_AUTOCOMMIT_OFF}
-        self.handle = _guarded(self.module.connect, text, "", "", options)
+        self._socket = OwnSocket(partial(_guarded, self.module.connect, text, "", "", options), port)
+        self.handle = self._socket.connection
         self.statement_timeout_s = 0
         """The timeout of statements that are prepared from now on; 0: none."""
 
@@ -84,7 +89,15 @@ class Connection:
         return Cursor(self)
 
     def commit(self) -> None:
-        """Commit."""
+        """Commit; on a connection that is not the one of the login, roll back and raise.
+
+        The driver replaces a connection that broke between two transactions, whatever its keywords say: the new one
+        lacks what the session has set, and the loss would not be counted.
+        """
+        if self._socket.was_replaced:
+            with suppress(CliError):
+                self.rollback()
+            raise CliError(_LOST, 0, "the connection broke, and the driver replaced it")
         _guarded(self.module.commit, self.handle)
 
     def rollback(self) -> None:

@@ -98,7 +98,7 @@ def connected(target: Target, options: SessionOptions) -> Connection:
     """
     attributes = parameters(target, options)
     try:
-        return Connection(text_of(attributes))
+        return Connection(text_of(attributes), int(attributes["PORT"]))
     except CliError as error:
         raise refused(target, error) from None
 
@@ -126,7 +126,7 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, str]:
         "ConnectTimeout": str(connect_timeout_s(target, options.connect_timeout_s)),
         "ClientApplName": options.application,
         "DescribeOutputLevel": _DESCRIBED,
-        "EnableAcr": "false",  # a connection that is lost is lost: the driver would open another one by itself
+        "EnableAcr": "false",  # no retries on other addresses
     }
     given |= {theirs: target.options[ours] for ours, theirs in _ATTRIBUTES.items() if ours in target.options}
     for name, value in given.items():

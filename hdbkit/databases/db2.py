@@ -81,6 +81,9 @@ _PERCENTAGES: Final = tuple(
 _CHANGED: Final = frozenset({"42704", "42X05", "42Y55", "42X65", "42710", "X0Y32"})
 """The SQLSTATEs of a table that is not there, or there already: those of Db2, and of Apache Derby."""
 
+_MAY_NOT: Final = "425"
+"""The start of the SQLSTATEs of a missing privilege."""
+
 
 class Found(NamedTuple):
     """What the probe of a server found."""
@@ -170,6 +173,7 @@ class Db2SchemaOptions(SqlSchemaOptions):
 
 _CLAIM_OPTIONS: Final = SessionOptions(application="hdbkit build", lock_timeout_ms=1000)
 _CLAIM_TRIALS: Final = 3
+_STEP_REPEATS: Final = 20
 _WAITED: Final = frozenset({ErrorClass.LOCK_TIMEOUT, ErrorClass.DEADLOCK})
 
 
@@ -182,26 +186,41 @@ class Db2Schema(SqlSchema):
     def claim(self) -> bool:
         """By an exclusive lock on a table of its own, in the transaction of a session of its own.
 
-        It waits for another process for a second. An account that may not lock the table is not refused.
+        It waits for another process for a second. An account without the privilege for that is not refused.
         """
-        if self._claim is None:
-            self._claim = self._engine.connect(self.target, self._scope, _CLAIM_OPTIONS)
         for _ in range(_CLAIM_TRIALS):
             try:
-                if not self.session.query("claim_exists")[0][0]:
-                    self.session.query("create_claim")
-                if not self._claims:
-                    self._claim.begin()
-                self._claims = bool(self._claim.query("claim_schema")[0][0])
+                self._lock_claim()
             except TransactionError as error:
                 self._claims = False
                 if error.error_class in _WAITED:
                     return False
-                if error.code not in _CHANGED:  # another process makes or drops the table at this moment
-                    break
+                if error.code.startswith(_MAY_NOT):
+                    return True
+                if error.code not in _CHANGED:
+                    raise
             else:
-                break
-        return True
+                return True
+        return False  # another process makes or drops the table again and again
+
+    def _lock_claim(self) -> None:
+        if self._claim is None:
+            self._claim = self._engine.connect(self.target, self._scope, _CLAIM_OPTIONS)
+        if not self.session.query("claim_exists")[0][0]:
+            self.session.query("create_claim")
+        if not self._claims:
+            self._claim.begin()
+        self._claims = bool(self._claim.query("claim_schema")[0][0])
+
+    def do(self, name: str) -> None:
+        """Run a step; after a deadlock or lock timeout again, since steps lock their table and the catalog."""
+        for _ in range(_STEP_REPEATS):
+            try:
+                return super().do(name)
+            except TransactionError as error:
+                if error.error_class not in _WAITED:
+                    raise
+        return super().do(name)
 
     def drop(self) -> list[str]:
         """Drop what a build created, also the table of the claim, whose lock this process has."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 
@@ -10,7 +10,7 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.databases.db2 import Db2Session
-from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.errors import ConfigErrors, InputError, TransactionError
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from tests.db2_double import Module, failure, result
@@ -71,23 +71,54 @@ def test_partitions_of_another_workload_are_sized_for_its_scale(ibm_db: Module) 
     assert text.endswith("RANGE (o_orderkey) (STARTING (1) ENDING (12000000) EVERY (3000000), ENDING (MAXVALUE))")
 
 
-@pytest.mark.parametrize(
-    ("error", "claimed"),
-    [(None, True), (failure("40001", -911, 'Reason code "68".'), False), (failure("42501", -551), True)],
-)
-def test_a_schema_is_reserved_by_a_lock_on_a_table(error: Exception | None, claimed: bool, ibm_db: Module) -> None:
-    """Who may not lock it is not refused."""
-    ibm_db.answers = lambda text, _: (
+MADE, LOCK = "CREATE TABLE build_claim (id INTEGER)", "LOCK TABLE build_claim IN EXCLUSIVE MODE"
+
+
+def claimed(ibm_db: Module, error: Exception | None) -> bool:
+    """Whether a schema is reserved where the lock is answered by an error."""
+    plain = lambda text, _: (  # noqa: E731
         [result("N", (0 if "BUILD_CLAIM" in text else 1,))] if text.startswith("SELECT") else None
     )
+    ibm_db.answers = plain
     with closing(database(TARGET).schema(TARGET, workload(WorkloadSpec(warehouses=1)))) as schema:
         ibm_db.forget()
-        before = ibm_db.answers
-        ibm_db.answers = lambda text, values: error if error and text.startswith("LOCK") else before(text, values)
-        assert schema.claim() is claimed
-    made, lock = "CREATE TABLE build_claim (id INTEGER)", "LOCK TABLE build_claim IN EXCLUSIVE MODE"
-    assert [text for text in ibm_db.texts if text in (made, lock)] == [made, lock]
+        ibm_db.answers = lambda text, values: error if error and text.startswith("LOCK") else plain(text, values)
+        return schema.claim()
+
+
+@pytest.mark.parametrize(
+    ("error", "reserved", "tries"),
+    [
+        (None, True, 1),
+        (failure("40001", -911, 'Reason code "68".'), False, 1),
+        (failure("42501", -551), True, 1),
+        (failure("42704", -204), False, 3),
+    ],
+)
+def test_a_schema_is_reserved_by_a_lock_on_a_table(
+    error: Exception | None, reserved: bool, tries: int, ibm_db: Module
+) -> None:
+    """Who may not lock it is not refused; a table that others drop is tried again."""
+    assert claimed(ibm_db, error) is reserved
+    assert [text for text in ibm_db.texts if text in (MADE, LOCK)] == [MADE, LOCK] * tries
     assert "SET CURRENT LOCK TIMEOUT 1" in ibm_db.texts
+
+
+@pytest.mark.parametrize(("error", "times"), [(failure("40XL1", -1), 2), (failure("57011", -964), 1)])
+def test_a_step_that_could_not_wait_for_a_lock_is_repeated(error: Exception, times: int, ibm_db: Module) -> None:
+    errors = [error]
+    with closing(database(TARGET).schema(TARGET, workload(WorkloadSpec(warehouses=1)))) as schema:
+        ibm_db.forget()
+        ibm_db.answers = lambda text, _: errors.pop() if errors and text.startswith("ALTER") else None
+        with nullcontext() if times > 1 else pytest.raises(TransactionError, match="57011"):
+            schema.do("index_stock_pk")
+    assert len([text for text in ibm_db.texts if text.startswith("ALTER TABLE stock")]) == times
+
+
+def test_no_schema_is_reserved_by_an_error_that_is_not_known(ibm_db: Module) -> None:
+    with pytest.raises(TransactionError) as met:
+        claimed(ibm_db, failure("57011", -964))
+    assert met.value.code == "57011"
 
 
 def test_a_setting_is_changed_by_the_command_that_the_server_makes(session: Db2Session, ibm_db: Module) -> None:
