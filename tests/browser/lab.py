@@ -225,6 +225,17 @@ class Desk:
         begin = "([name, args]) => { window.jupyterapp.commands.execute(name, args) }"
         self.page.evaluate(begin, [name, arguments])
 
+    def theme(self, name: str) -> None:
+        """Change JupyterLab's theme, ``Light`` or ``Dark``, and wait until its splash screen has left.
+
+        JupyterLab (4.6) removes the splash screen twice, the second time with an error, where the next change begins
+        within the 200 ms in which it fades.
+        """
+        self.command("apputils:change-theme", theme=f"JupyterLab {name}")
+        lit = "true" if name == "Light" else "false"
+        self.page.wait_for_selector(f"[data-jp-theme-light={lit}]", state="attached")
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
+
     def save(self, awaited: str = r"hdbkit-still\"><div class=\"hdbkit-card") -> None:
         """Save, and wait until the file holds what the page kept."""
         path, deadline = self.lab.root / self.name, time.monotonic() + 180

@@ -117,12 +117,11 @@ def test_a_chart_has_its_words_no_button_to_another_host_and_the_theme_of_the_pa
     assert buttons
     assert not [one for one in buttons if "Share" in one or "http" in one]
     line = "getComputedStyle(document.querySelector('.hdbkit-chart .js-line')).stroke"
-    for theme, light, look, ink in (
-        ("Dark", "false", "invert(0.933) hue-rotate(180deg)", "rgb(90, 180, 240)"),
-        ("Light", "true", "none", "rgb(0, 105, 168)"),
+    for theme, look, ink in (
+        ("Dark", "invert(0.933) hue-rotate(180deg)", "rgb(90, 180, 240)"),
+        ("Light", "none", "rgb(0, 105, 168)"),
     ):
-        desk.command("apputils:change-theme", theme=f"JupyterLab {theme}")
-        page.wait_for_selector(f"[data-jp-theme-light={light}]", state="attached")
+        desk.theme(theme)
         page.wait_for_function(f"ink => {line} === ink", arg=ink, polling=POLLING_MS)
         assert kept.evaluate("chart => getComputedStyle(chart).filter") == look
     desk.lab.end_kernels()

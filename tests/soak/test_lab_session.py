@@ -130,9 +130,7 @@ class Session:
         bench.press("Compare")
         bench.panel.locator(".hdbkit-chart svg:visible").first.wait_for()
         for theme in ("Dark", "Light"):
-            self.desk.command("apputils:change-theme", theme=f"JupyterLab {theme}")
-            lit = "true" if theme == "Light" else "false"
-            desk_page.wait_for_selector(f"[data-jp-theme-light={lit}]", state="attached")
+            self.desk.theme(theme)
             desk_page.set_viewport_size({"width": 700, "height": 1000})
             self._look_at_tabs(theme)
             desk_page.set_viewport_size({"width": 1400, "height": 1000})

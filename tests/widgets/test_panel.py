@@ -89,6 +89,21 @@ def test_a_ticker_whose_action_says_that_it_is_over_is_not_called_again() -> Non
     assert len(calls) == 2
 
 
+def test_nothing_is_shown_after_a_ticker_was_cancelled() -> None:
+    called, go, shown = threading.Event(), threading.Event(), []
+
+    def slow() -> None:
+        called.set()
+        go.wait(180)
+        shown.append(1)
+
+    ticker = every(0, slow)
+    assert called.wait(180)
+    threading.Timer(0.05, go.set).start()
+    ticker.cancel()
+    assert shown == [1]
+
+
 def test_all_tickers_share_one_thread() -> None:
     names, enough = set(), threading.Semaphore(0)
 

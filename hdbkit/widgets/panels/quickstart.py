@@ -64,7 +64,9 @@ class QuickstartPanel(Panel):
 
         def work() -> None:
             try:
-                self._show_result(made.run(self._follow))
+                result = made.run(self._follow)
+                ticker.cancel()
+                self._show_result(result)
             except Exception as error:
                 self.say("stopped; what was measured is kept" if made.stopped else "", State.STOPPED)
                 self.bell.end("stopped" if made.stopped else f"failed: {error}")

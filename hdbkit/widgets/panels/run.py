@@ -98,7 +98,6 @@ class RunPanel(Panel):
         workload = self.choice.spec
         self._busy()
         self.say("checking the target and its schema ...", State.BUSY)
-        self.bell.begin()
 
         def begin() -> None:
             try:
@@ -155,6 +154,7 @@ class RunPanel(Panel):
             raise InputError("a run is in progress in this panel; stop it first, or open another panel")
         self._idle.clear()
         self.clear_error()
+        self.bell.begin()
         self.run.disabled = True
         self.result = self._failure = None
         self.outcome.value = ""

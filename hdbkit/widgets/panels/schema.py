@@ -193,11 +193,13 @@ class SchemaPanel(Panel):
     def _say_checking(self, what: str) -> None:
         self.say(f"checking: {what} ...", State.BUSY)
 
-    def _show_checks(self, found: pd.DataFrame) -> None:
+    def _show_checks(self, found: pd.DataFrame) -> str:
+        """The checks as a table; its caption."""
         rows = [(MARKS[one["passed"]], one["name"], one["detail"]) for one in found.to_dict("records")]
         failed = sum(mark == "FAIL" for mark, *_ in rows)
         caption = f"{failed} of {len(rows)} checks failed" if failed else f"none of {len(rows)} checks failed"
         self.checks.value = html_table(["", "check", "found"], rows, caption) if rows else ""
+        return caption
 
     # -- what the buttons do ------------------------------------------------------------------------------
 
@@ -207,24 +209,24 @@ class SchemaPanel(Panel):
         watch = BuildWatch()
         ticker = self.every(0.5, lambda: self._show_progress(watch))
 
-        def work() -> None:
+        def work() -> str:
             try:
                 connection = self._connect(target)
                 done = connection.build(workload=spec, loaders=loaders, progress=watch, stop=stop)
                 self.shared.schema_found(target, spec)
                 self._show_checks(checks_frame(done.checks))
                 self.say(f"built: {done.rows:,} rows in {duration_text(done.duration_s)}", State.DONE)
-                self.bell.end(f"built: {done.rows:,} rows")
+                return f"built: {done.rows:,} rows"
             except BuildFailed:
                 if not stop.is_set():
                     raise
                 self.say("stopped; loaded rows are kept, and Build continues from there", State.STOPPED)
+                return "stopped"
             finally:
                 ticker.cancel()
                 self.progress.value = ""
 
         self.cancel.disabled = False
-        self.bell.begin()
         self._busy(f"building {schema_text(spec)} in {target.url} ...", work)
 
     def _cancel(self) -> None:
@@ -236,12 +238,12 @@ class SchemaPanel(Panel):
         target, wanted = self._target(), self.choice.spec
         answers = self.answers.value and _has_reference(wanted)
 
-        def work() -> None:
+        def work() -> str:
             connection = self._connect(target)
             self.shared.schema_found(target, connection.schema(wanted))
             found = connection.check(wanted, answers=answers, progress=self._say_checking)
-            self._show_checks(found)
             self.say("")
+            return self._show_checks(found)
 
         self._busy(f"checking the schema in {target.url} ...", work)
 
@@ -256,25 +258,28 @@ class SchemaPanel(Panel):
         self._keep()
         target, wanted = self._target(), self.choice.spec
 
-        def work() -> None:
+        def work() -> str:
             dropped = self._connect(target).drop(wanted)
             self.shared.schema_found(target, None)
             self.say(str(dropped))
+            return str(dropped)
 
         self._busy(f"dropping the schema in {target.url} ...", work)
 
-    def _busy(self, sentence: str, work: Callable[[], None]) -> None:
-        """Do the work in the background, with the buttons disabled and the last result cleared."""
+    def _busy(self, sentence: str, work: Callable[[], str]) -> None:
+        """Do the work in the background, with the buttons disabled and the last result cleared; notify its result."""
         self.say(sentence, State.BUSY)
         self.checks.value = ""
         self._keep()
         self._buttons_off(True)
+        self.bell.begin()
 
         def done() -> None:
             try:
-                work()
-            except Exception:
+                self.bell.end(work())
+            except Exception as error:
                 self.say("")
+                self.bell.end(f"failed: {error}")
                 raise
             finally:
                 self._buttons_off(False)

@@ -26,16 +26,20 @@ class Ticker:
         self.alive = True
         self._action = action
         self._on_error = on_error
+        self._calling = threading.RLock()
 
     def cancel(self) -> None:
-        """End the calls; a call in progress finishes. May be called repeatedly, and from the action."""
+        """End the calls, after the one in progress. May be called repeatedly, and from the action."""
         self.alive = False
+        with self._calling:
+            pass
 
     def tick(self) -> None:
         """Call the action now; an error ends this ticker and goes to ``on_error``."""
         try:
-            if self._action():
-                self.alive = False
+            with self._calling:
+                if self.alive and self._action():
+                    self.alive = False
         except Exception as error:
             self.alive = False
             if self._on_error is not None:
