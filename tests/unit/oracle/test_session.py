@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 from decimal import Decimal
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hdbkit.contracts import OPERATIONS, Operation
+from hdbkit.contracts import OPERATIONS, Operation, SessionOptions
 from hdbkit.databases._oracle_connect import _REFUSED, CLASS_OF
 from hdbkit.databases._oracle_session import OracleSession
 from hdbkit.errors import (
@@ -17,9 +18,11 @@ from hdbkit.errors import (
     RolledBackByDesign,
     TransactionError,
 )
+from hdbkit.execution.query_plans import explained
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
+from hdbkit.workloads.tproc_h.spec import QUERIES
 from tests.analytic import ANALYTIC, WORDS, queries
 from tests.oracle_double import Answer, Module, failure
 from tests.unit.oracle.sessions import ENGINE, TARGET, WHEN, WORK
@@ -234,6 +237,30 @@ def test_every_operation_of_the_analytic_workload_is_sent_with_its_values(
         oracledb.forget()
         session.query(name, **given)
     assert {*oracledb.log[0].values} == {f"{one}_" for one in given if one not in WORDS}
+
+
+def test_every_query_has_a_plan_as_text_and_for_programs(oracledb: Module) -> None:
+    """Each is explained with the values of its own places, and read in the session that explained it."""
+
+    def answers(text: str, _: Any) -> Answer | None:
+        if "JSON_ARRAYAGG" in text:
+            return Answer([('[{"id": 0, "operation": "SELECT STATEMENT"}]',)])
+        return Answer([("| Id |",), ("|  0 |",)]) if "DBMS_XPLAN.DISPLAY" in text else None
+
+    oracledb.answers = answers
+    given = {name: values for name, values in queries(ENGINE.dialects) if name in QUERIES}
+    assert {*given} == {*QUERIES}
+    plans = explained(ENGINE, TARGET, ANALYTIC.scope(ENGINE.dialects), SessionOptions(), given)
+    assert len(oracledb.connections) == 1
+    for name, plan in plans.items():
+        assert plan.text == "| Id |\n|  0 |", name
+        assert plan.content == [{"id": 0, "operation": "SELECT STATEMENT"}], name
+    sent = [one for one in oracledb.log if one.text.startswith("EXPLAIN PLAN FOR")]
+    expected = [{f"{word}_" for word in values} for values in given.values() for _ in range(2)]
+    assert [{*one.values} for one in sent] == expected
+    following = [after.text for one, after in pairwise(oracledb.log) if one in sent]
+    assert all(text.startswith("SELECT ") and "plan_table" in text for text in following)
+    assert len(following) == len(sent) == 2 * len(QUERIES)
 
 
 def test_codes_are_those_of_the_server_the_driver_and_its_layer_over_the_library() -> None:
