@@ -76,11 +76,10 @@ def import_hammerdb(
     place.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         replace_file(place / name, yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode())
-    target = _NAME if made.target else "TARGET"
     loaders = ["--loaders", str(made.loaders)] if made.loaders else []
-    build = ["hdbkit", "build", target, *made.workload.build_words, *loaders]
-    run = ["hdbkit", "run", target, *made.workload.words, "--params", str(place / "run.yaml")]
-    where = f"HDBKIT_TARGETS={shlex.quote(str(place / 'targets.yaml'))} " if made.target else ""
+    build = ["hdbkit", "build", _NAME, *made.workload.build_words, *loaders]
+    run = ["hdbkit", "run", _NAME, *made.workload.words, "--params", str(place / "run.yaml")]
+    where = f"HDBKIT_TARGETS={shlex.quote(str(place / 'targets.yaml'))} "
     left_out = pd.DataFrame(list(made.left_out), columns=["line", "setting", "reason"])
     return Imported(
         tuple(place / name for name in contents), where + shlex.join(build), where + shlex.join(run), left_out
@@ -89,11 +88,10 @@ def import_hammerdb(
 
 def _contents(made: Translation) -> dict[str, object]:
     """The content of each file, by its name."""
-    found: dict[str, object] = {}
-    if made.target:
-        found["targets.yaml"] = {_NAME: made.target.model_dump(mode="json", exclude_unset=True)}
-    found["run.yaml"] = made.load.model_dump(mode="json", exclude_unset=True, exclude_none=True)
-    return found
+    return {
+        "targets.yaml": {_NAME: made.target.model_dump(mode="json", exclude_unset=True)},
+        "run.yaml": made.load.model_dump(mode="json", exclude_unset=True, exclude_none=True),
+    }
 
 
 @dataclass(frozen=True)
@@ -151,8 +149,7 @@ def _run_of(job: Job, source: str) -> Manifest:
     users = Given(0, "vuset", ("vu", str(job.virtual_users)))
     made = translate([*job.settings, users], source, job.benchmark)
     spec, load, kind = made.workload, made.load, workload(made.workload)
-    database = str(next(one.arguments[1] for one in job.settings if one.command == "dbset" and one.arguments))
-    target = made.target.model_dump(mode="json") if made.target else {"kind": database}
+    target = made.target.model_dump(mode="json")
     mark = hashlib.sha256(job.job_id.encode()).hexdigest()[:6]
     run_id = f"{job.started:%Y%m%d-%H%M%S}-{target['kind']}-{kind.slug}-u{load.virtual_users}-{mark}"
     ended = job.started + timedelta(seconds=load.rampup_s + load.duration_s)

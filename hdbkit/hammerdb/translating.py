@@ -14,6 +14,8 @@ from typing import Any
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.files import Lines, read_yaml, validate
 from hdbkit.config.problems import did_you_mean
+from hdbkit.contracts import Database
+from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, Problem
 from hdbkit.hammerdb.reading import NOTHING, Given
 from hdbkit.workloads import models
@@ -29,8 +31,7 @@ _ARGUMENTS = {"dbset": "key value", "diset": _IN_DICTIONARY, "giset": _IN_DICTIO
 class Translation:
     """What a file of HammerDB becomes."""
 
-    target: Target | None
-    """None if hdbkit has no engine for the database."""
+    target: Target
     workload: WorkloadSpec
     loaders: int | None
     load: Load
@@ -198,25 +199,27 @@ class _Translator:
 
     def result(self, source: str) -> Translation:
         """The models of the collected fields. Raises ``ConfigErrors`` with the errors of all of them."""
-        kind = table()["databases"][self.database]["kind"]
+        target = {"kind": table()["databases"][self.database]["kind"], **self.fields["target"]}
         found = models()[self._entry["workload"]]
         loaders = self.fields["build"].pop("loaders", None)
+        self._leave_out_foreign(database(target["kind"]))
         spec = {"kind": self._entry["workload"], **self.fields["workload"], **self.fields["build"]}
         load = {**self._entry["load"], **self.fields["load"]}
-        target = {"kind": kind, **self.fields["target"]}
         lines = {"workload": self.lines["workload"] | self.lines["build"]}
         if loaders is not None and loaders < 1:
             self.problems.append(Problem("loaders", "must be 1 or more", self.lines["build"]["loaders",]))
         checked_spec = self._checked(source, spec, found.spec_model, lines["workload"])
         checked_load = self._checked(source, load, found.load_model, self.lines["load"])
-        checked_target = self._checked(source, target, Target, self.lines["target"]) if kind else None
-        if not kind:
-            self.left_out.insert(
-                0, (0, self.database, "hdbkit has no engine for this database; no target is written")
-            )
+        checked_target = self._checked(source, target, Target, self.lines["target"])
         if self.problems or checked_spec is None or checked_load is None:
             raise ConfigErrors(source, self.ordered, NOTHING)
         return Translation(checked_target, checked_spec, loaders, checked_load, tuple(self.left_out))
+
+    def _leave_out_foreign(self, engine: Database) -> None:
+        """Leave out options of the build that the engine lacks: scripts have them for a variant of the database."""
+        for name in sorted(self.fields["build"].keys() - engine.schema_options.model_fields):
+            del self.fields["build"][name]
+            self.left_out.append((self.lines["build"][name,], name, f"{engine.title} has no such option"))
 
     def _checked(self, source: str, content: dict[str, Any], model: Any, lines: Lines) -> Any:
         try:

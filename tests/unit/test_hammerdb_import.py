@@ -110,6 +110,32 @@ def test_a_script_becomes_a_target_and_a_load_without_its_password(tmp_path: Pat
     assert HOSTILE not in "".join(path.read_text() for path in done.files) + done.left_out.to_csv() + done.run_command
 
 
+def test_a_variant_of_a_database_is_an_engine_of_its_own_and_options_that_it_lacks_are_listed(tmp_path: Path) -> None:
+    variants = [
+        (database, dictionary, key, rule)
+        for dictionary, keys in table()["dictionaries"].items()
+        for key, rule in keys.items()
+        if rule.get("to") == "target.kind"
+        for database in rule["only"]
+    ]
+    assert len(variants) == len(BENCHMARKS)
+    for database, dictionary, key, rule in variants:
+        for value, kind in (("true", rule["values"]["true"]), ("false", table()["databases"][database]["kind"])):
+            script = tmp_path / f"{dictionary}-{value}.tcl"
+            script.write_text(
+                f"dbset db {database}\ndbset bm {BENCHMARKS[dictionary]}\n"
+                f"diset tpcc hash_clusters true\ndiset {dictionary} {key} {value}\n"
+            )
+            done = api.import_hammerdb(script, tmp_path / script.stem)
+            assert Target.parse("hammerdb", tmp_path / script.stem / "targets.yaml").kind == kind
+            lacked = [
+                (line, setting) for line, setting in zip(done.left_out["line"], done.left_out["setting"], strict=True)
+            ]
+            if dictionary == "tpcc":
+                assert lacked == ([(3, "hash_clusters")] if value == "true" else [])
+                assert ("--hash-clusters" in done.build_command) is (value == "false")
+
+
 def test_all_errors_are_reported_together_and_nothing_is_written(tmp_path: Path) -> None:
     script = tmp_path / "in.py"
     script.write_text(
