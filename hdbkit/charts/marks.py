@@ -90,11 +90,11 @@ def change_title(metric: Metric) -> str:
     return f"change of {metric.name} (%{better})"
 
 
-def from_where(*values: pd.Series[Any] | pd.DataFrame) -> str:
-    """What the title of an axis over these values states where plotly does not begin it at 0."""
+def from_where(*values: pd.Series[Any] | pd.DataFrame) -> tuple[str, str]:
+    """Where an axis over these values begins: what its title states of it, and plotly's ``rangemode``."""
     known = pd.concat([pd.Series(one.to_numpy(dtype=float).ravel()) for one in values]).dropna()
     far = not known.empty and known.min() > _MARGIN * (known.max() - known.min())
-    return ", axis starts above 0" if far else ""
+    return (", axis starts above 0", "normal") if far else ("", "tozero")
 
 
 def name_rows(fig: go.Figure, names: Sequence[str]) -> None:
@@ -109,8 +109,10 @@ def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric) ->
     lines = max((name.count("<br>") + 1 for name in names), default=1)
     places = {name: len(table) - 1 - i for i, name in enumerate(table[by])}
     known, value = runs[runs[by].isin(places)], hover(metric, table["metric_value"], "x")
-    title = f"{axis_title(metric)}{from_where(known['metric_value'], table[['metric_value', 'low', 'high']])}"
+    start, rangemode = from_where(known["metric_value"], table[["metric_value", "low", "high"]])
+    title = f"{axis_title(metric)}{start}"
     fig = figure(title, "", height=110 + max(50, 12 + 19 * lines) * len(table), showlegend=False)
+    fig.update_xaxes(rangemode=rangemode)
     fig.add_trace(
         dots(known["metric_value"].tolist(), [places[name] - BELOW for name in known[by]],
              f"{value}<extra>one run</extra>", ids_of(known))

@@ -81,7 +81,9 @@ def _counters(
 
 def pareto(found: pd.DataFrame, metric: Metric, operation: str) -> Chart:
     """Throughput against the p95 of an operation; ``found`` as ``analysis.sweep.pareto`` gives it."""
-    fig = figure(f"p95 of {operation} (ms{from_where(found['p95_ms'])})", axis_title(metric), height=HEIGHT + 40)
+    start, rangemode = from_where(found["p95_ms"])
+    fig = figure(f"p95 of {operation} (ms{start})", axis_title(metric), height=HEIGHT + 40)
+    fig.update_xaxes(rangemode=rangemode)
     front = found[found["efficient"]].sort_values(["p95_ms", "metric_value"])
     fig.add_scatter(
         x=plain(front["p95_ms"]), y=plain(front["metric_value"]), mode="lines", name="best trade-offs",
@@ -108,7 +110,9 @@ def pareto(found: pd.DataFrame, metric: Metric, operation: str) -> Chart:
 
 def response_curve(found: pd.DataFrame, setting: str, users: int, metric: Metric) -> Chart:
     """The metric over the values of a numeric setting with its band; ``found`` as ``response_to`` gives it."""
-    fig = figure(setting, f"{axis_title(metric)}{from_where(found[['low', 'high', 'metric_value']])}")
+    start, rangemode = from_where(found[["low", "high", "metric_value"]])
+    fig = figure(setting, f"{axis_title(metric)}{start}")
+    fig.update_yaxes(rangemode=rangemode)
     logarithmic = found["amount"].min() > 0 and found["amount"].max() >= _WIDE * found["amount"].min()
     x = found["amount"].tolist()
     if found["low"].notna().all():
@@ -137,7 +141,9 @@ def response_curve(found: pd.DataFrame, setting: str, users: int, metric: Metric
 def paired(pairs: pd.DataFrame, label: str, users: int, metric: Metric) -> Chart:
     """A line for each block from the baseline to a configuration; ``pairs`` as ``pairs_by_block`` gives it."""
     values = pairs[["base", "new"]]
-    fig = figure("configuration", f"{axis_title(metric)}{from_where(values)}", showlegend=False)
+    start, rangemode = from_where(values)
+    fig = figure("configuration", f"{axis_title(metric)}{start}", showlegend=False)
+    fig.update_yaxes(rangemode=rangemode)
     for row in pairs.to_dict("records"):
         look = colour("series-1" if row["better"] else "series-2")
         fig.add_scatter(

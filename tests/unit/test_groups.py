@@ -173,10 +173,11 @@ def test_a_setting_that_only_some_runs_have_is_an_axis_with_none() -> None:
     assert all(None not in trace.y[:3] for trace in chart.figure.data)
 
 
-def test_an_axis_that_does_not_start_at_zero_says_so() -> None:
-    assert marks.from_where(pd.Series([900.0, 1000.0]), pd.Series([np.nan])) == ", axis starts above 0"
-    assert marks.from_where(pd.Series([5.0, 1000.0])) == ""
-    assert marks.from_where(pd.Series([np.nan])) == ""
+def test_an_axis_starts_at_zero_or_says_that_it_does_not() -> None:
+    above = (", axis starts above 0", "normal")
+    assert marks.from_where(pd.Series([900.0, 1000.0]), pd.Series([np.nan])) == above
+    assert marks.from_where(pd.Series([5.0, 1000.0])) == ("", "tozero")
+    assert marks.from_where(pd.Series([np.nan])) == ("", "tozero")
 
 
 def test_parallel_lines_through_one_value_are_spread_by_throughput() -> None:

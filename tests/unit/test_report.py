@@ -13,8 +13,10 @@ import pytest
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.report import run_report, sweep_report
+from hdbkit.report.card import sweep_card
+from hdbkit.report.page import templates
 from hdbkit.report.sweep_report import verdict_matrix
-from hdbkit.report.tables import cell, heading, milliseconds
+from hdbkit.report.tables import Table, cell, heading, milliseconds
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
 from tests.unit.synthetic import METRIC, Synthetic, sweep_frames, sweep_plan, write_run
@@ -66,6 +68,20 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     run = write_run(folder / "a-run", duration_s=12, failed=0.001)
     folders = runs_of_sweep(folder, run)
     return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", folders)}
+
+
+def test_the_warnings_of_a_card_are_a_list() -> None:
+    advice = "Warnings:\n* one <b>\n* two\nto decide, run: hdbkit"
+    card = sweep_card("a-sweep", "faster", sweep_frames(3, (4,))[1], METRIC, advice, "derived")
+    words = " ".join(card.split())
+    assert "<p>Warnings:</p> <ul><li>one &lt;b&gt;</li> <li>two</li></ul> <p>to decide, run: hdbkit</p>" in words
+
+
+def test_a_table_without_rows_is_its_words_alone() -> None:
+    table = templates().get_template("table.html").module.table  # type: ignore[attr-defined]
+    empty = Table("Percentiles", ["operation"], [], [False], note="None differs.")
+    assert " ".join(table(empty).split()) == '<h3>Percentiles</h3><p class="note">None differs.</p>'
+    assert "<th" in table(Table("Percentiles", ["operation"], [["read"]], [False]))
 
 
 class Reader(HTMLParser):
