@@ -35,14 +35,14 @@ class SweepForm:
         self.name = _text("Name", "letters, digits, _ and -")
         self.users = _text("Virtual users", "counts, such as 1, 4, 16")
         self.blocks = ipywidgets.BoundedIntText(description="Blocks", min=2, max=1000, style=LABELS)
-        self.looks = _text("Looks", "none, or such as 4, 8")
+        self.looks = _text("Looks", "such as 4, 8")
         self.looks.tooltip = "numbers of blocks after which it ends if all verdicts are decided; the last: all"
         self.winners = ipywidgets.BoundedIntText(description="Winner blocks", min=0, max=1000, style=LABELS)
         self.winners.tooltip = "further blocks of the three best configurations and the baseline at the end; 0: none"
         self.rampup = _seconds("Rampup (s)", "seconds before the measured window")
         self.duration = _seconds("Duration (s)", "seconds of the measured window")
-        self.cooldown = _text("Cool-down (s)", "none: 10, or the duration")
-        self.cooldown.tooltip = "maximum cool-down before each run; it ends early on idle hosts"
+        self.cooldown = _text("Cool-down (s)", "at most 10")
+        self.cooldown.tooltip = "maximum cool-down; it ends early on an idle host; none: 10 s, or a shorter duration"
         self.effect = ipywidgets.FloatText(description="Effect (%)", step=0.5, style=LABELS)
         self.effect.tooltip = "smallest change of the metric that matters"
         phases = (self.rampup, self.duration, self.cooldown)
