@@ -23,7 +23,7 @@ from hdbkit.config.load import login_s
 from hdbkit.contracts import Capability, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
-from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Field
+from hdbkit.execution.control import HEAD_START_S, NEVER_NS, ClientState, Control, Field
 from hdbkit.execution.failures import ErrorCounts
 from hdbkit.execution.overlap import Waiting, overlap
 from hdbkit.execution.pacing import sleep_until
@@ -82,7 +82,7 @@ class Client:
         self._page.set_pid(self._number, os.getpid())
 
     def live(self) -> None:
-        """Connect, wait for the common start, run, end."""
+        """Connect, wait until the common start is published, run, end."""
         shared = self._shared()
         waiting = (
             Waiting() if len(self._own.users) > 1 and Capability.OVERLAPS in shared.database.capabilities else None
@@ -94,8 +94,7 @@ class Client:
             if shared.stopped:
                 return
             user.connect()
-            if len(users) > 1:
-                user.draw_ahead()
+            user.draw_ahead()
         self._wait_for_start()
         end = self._run(users, waiting)
         shared.errors.save()
@@ -137,8 +136,8 @@ class Client:
         gc.freeze()
         gc.set_threshold(100_000)
         self._page.set_state(self._number, ClientState.READY)
-        while (now := time.monotonic_ns()) < min(fields[Field.START_AT_NS], fields[Field.STOP_AT_NS]):
-            time.sleep(min(_START_POLL_S, (fields[Field.START_AT_NS] - now) / 1e9))
+        while fields[Field.START_AT_NS] == NEVER_NS and time.monotonic_ns() < fields[Field.STOP_AT_NS]:
+            time.sleep(_START_POLL_S)
         self._page.set_state(self._number, ClientState.RUNNING)
 
     def _run(self, users: Sequence[VirtualUser], waiting: Waiting | None) -> End:

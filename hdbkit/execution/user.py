@@ -78,11 +78,15 @@ class Loop:
         self._recorder, self._fields, self._failures, self._pause = recorder, fields, failures, pause
         self._pacer, self._limit, self._from_results = pacer, limit, details_from_results
 
-    def run(self, user: User) -> End:
-        """Pace, clock, call, clock, record; until the stop time, the limit, or an error that ends it."""
+    def run(self, user: User, drawn: Sequence[Prepared] = ()) -> End:
+        """Pace, clock, call, clock, record; until the stop time, the limit, or an error that ends it.
+
+        ``drawn`` are operations of the user that were drawn before, and come first.
+        """
         clock, fields, append, pacer = time.monotonic_ns, self._fields, self._recorder.append, self._pacer
         from_results, scheduled = self._from_results, 0
-        while batch := self._batch(user):
+        while batch := self._batch(user, drawn):
+            drawn = ()
             for prepared in batch:
                 if pacer:
                     scheduled = pacer.wait(prepared)
@@ -103,12 +107,12 @@ class Loop:
                     pacer.done(prepared, end_ns)
         return End.LIMIT
 
-    def _batch(self, user: User) -> Sequence[Prepared]:
+    def _batch(self, user: User, drawn: Sequence[Prepared]) -> Sequence[Prepared]:
         """The next operations; none at the limit, which counts recorded operations."""
         if self._limit is None:
-            return user.next_batch()
+            return drawn or user.next_batch()
         left = self._limit - self._recorder.written
-        return user.next_batch()[:left] if left > 0 else ()
+        return (drawn or user.next_batch())[:left] if left > 0 else ()
 
     def _settle(
         self,

@@ -95,7 +95,7 @@ class VirtualUser:
         self._recorder: Recorder | None = None
         self._switch: SessionSwitch | None = None
         self.ahead: Sequence[Prepared] = ()
-        """Operations drawn before the common start, so that several users of a process begin together."""
+        """Operations drawn before the common start, so that all users begin together."""
         self._connections, self._pause_s = 0, _MIN_PAUSE_S
         self._sessions = ExitStack()
 
@@ -136,8 +136,9 @@ class VirtualUser:
         self._sessions.close()
 
     def draw_ahead(self) -> None:
-        """Draw the first operations."""
-        self.ahead = self.user.next_batch()
+        """Draw the first operations, unless each has a connection of its own."""
+        if not self.shared.load.connect_per_operation:
+            self.ahead = self.user.next_batch()
 
     def lose(self) -> int:
         """Release a lost connection; return when to reconnect, in ns of the monotonic clock."""
@@ -204,9 +205,11 @@ class VirtualUser:
         fields = self.shared.fields
         loop = self.loop(self.shared.spool, partial(sleep_until, fields=fields))
         sleep_until(self.start_ns, fields)
+        drawn, self.ahead = self.ahead, ()
         while True:
             with usage.counted():
-                end = loop.run(self.logins or self.user)
+                end = loop.run(self.logins or self.user, drawn)
+            drawn = ()
             if end is not End.LOST or not (self.logins or self._reconnected()):
                 return end
 

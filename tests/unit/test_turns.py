@@ -20,6 +20,7 @@ from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import ErrorCounts
 from hdbkit.execution.turns import take_turns
+from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser
 from hdbkit.plan import RunPlan
@@ -143,10 +144,14 @@ def test_one_failure_ends_all_where_the_run_asks_for_that(tmp_path: Path) -> Non
     assert "failed on demand" in str(two[0].failures.last)
 
 
-def test_users_that_drew_ahead_begin_with_what_they_drew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two = users(tmp_path, 2, seconds=60, latency_us=100, load=Load(virtual_users=2, iterations=20))
-    for user in two:
+@pytest.mark.parametrize("count", [1, 2])
+def test_users_that_drew_ahead_begin_with_what_they_drew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    made = users(tmp_path, count, seconds=60, latency_us=100, load=Load(virtual_users=count, iterations=20))
+    for user in made:
         user.draw_ahead()
         monkeypatch.setattr(user.user, "next_batch", lambda: pytest.fail("drawn after the start"))
-    assert take_turns(two) is End.LIMIT
-    assert done(tmp_path) == {0: 20, 1: 20}
+    end = made[0].run(Usage()) if count == 1 else take_turns(made)
+    assert end is End.LIMIT
+    assert done(tmp_path) == dict.fromkeys(range(count), 20)
