@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("voila", reason="Voila is not installed (hdbkit[app])")
-
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -19,7 +17,10 @@ from hdbkit.workspace import Workspace
 from tests.unit.services import Client, Service, running_service
 from tests.unit.test_service_pages import SAME, Browser
 
-pytestmark = pytest.mark.new_interpreters
+pytestmark = [
+    pytest.mark.new_interpreters,
+    pytest.mark.skipif(find_spec("voila") is None, reason="Voila is not installed (hdbkit[app])"),
+]
 FILE = f"{BASE}voila/static/voila-style.js"
 CHANNEL = f"{BASE}api/kernels/1-1-1-1-1/channels"
 

@@ -117,6 +117,7 @@ def test_a_figure_that_a_notebook_shows_by_itself_has_no_link_to_another_host(
         drawn = chart.figure._repr_mimebundle_()["application/vnd.plotly.v1+json"]
         assert drawn["config"]["displaylogo"] is False
         assert '"displaylogo": false' in chart.figure.to_html(include_plotlyjs=False)
+    assert script.CONFIG["plotlyServerURL"] == ""
     assert shown == [script.CONFIG] * 2 * len(of_run)
 
 
