@@ -1,9 +1,9 @@
 # hdbkit: every task from a fresh clone; needs Python 3.11 or later, and make.
 #
 #   make demo [QUICK=1]   private server, build, sweep, report
-#   make test             ruff, mypy and all tests
+#   make test             ruff, mypy and the tests, but the long ones
 #   make stress [TIMES=5] make test, repeated beside two busy processes
-#   make soak             long tests: random kills of runs and sweeps, 10,000 damaged files, each engine's demo
+#   make soak             long tests: other engines where one stands for them, random kills of runs and sweeps, 10,000 damaged files, each engine's demo
 #   make lint             ruff, mypy, import-linter
 #   make bench [QUICK=1]  the speed of hdbkit beside other tools; each figure with its target
 #   make lab              JupyterLab with the notebooks
@@ -36,6 +36,7 @@ stress: $(INSTALLED)
 soak: $(INSTALLED)
 	@lscpu | sed -n 's/^Model name: */processor: /p; s/^CPU(s): */cores: /p'; uname -sr
 	@HDBKIT_SOAK=1 $(BIN)/python -m pytest --durations=10 tests/soak $(addprefix tests/run/test_,cli_demo.py custom.py hammerdb.py private_server_settings.py)
+	@$(BIN)/python -m pytest --durations=10 -m long tests
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo "ruff: clean"

@@ -50,6 +50,10 @@ ON_ONE_WORKER = (
 )
 """Files that share servers of session scope: on one worker they start and fill these once."""
 
+LONG_KINDS = {False: "mysql", True: "odbc-mariadb"}
+"""The kind of server whose tests are long: MariaDB stands for MySQL, but in the conformance suite (True), which each
+change passes on both; there PostgreSQL stands for what ODBC reaches."""
+
 LONGEST_FIRST = (
     "tests/notebooks/",
     *reversed(ON_ONE_WORKER),
@@ -66,6 +70,14 @@ PATIENCE_MS = 180_000
 """How long a browser may take for one step: a busy host has taken a minute and a half to open a page."""
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave tests on a kind of server for which another one stands to ``make soak``: see ``LONG_KINDS``."""
+    callspec = getattr(item, "callspec", None)
+    left = LONG_KINDS[item.nodeid.startswith("tests/conformance/")]
+    if callspec and left in callspec.params.values():
+        item.add_marker("long")
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -39,17 +41,23 @@ def typed(program: str) -> list[str]:
     return sorted({line for line in found if line.startswith(f"{program} ")})
 
 
+@cache
+def program() -> Any:
+    """The command with all its commands."""
+    return typer.main.get_command(app)
+
+
 def parse(line: str) -> None:
     """Let the command read the line as it would; nothing is executed. Raises what typer raises at a wrong one."""
     words = shlex.split(line)[1:]
-    command = typer.main.get_command(app)
+    command = program()
     while True:
         name = words.pop(0)
         if name.startswith("-"):  # an option of the program itself, which would act at once
             if not any(name in parameter.opts for parameter in command.params):
                 raise KeyError(name)
             return
-        command = command.commands[name]  # type: ignore[attr-defined]
+        command = command.commands[name]
         if not hasattr(command, "commands"):
             if words:  # else the text names the command and no more
                 with suppress(typer.Exit):  # an option that prints something and leaves
@@ -74,7 +82,7 @@ def test_every_command_line_is_understood() -> None:
 
 def test_the_documents_show_every_command() -> None:
     shown = {line.split()[1] for line in typed("hdbkit")}
-    assert shown >= set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert shown >= set(program().commands)
 
 
 def test_readme_is_one_page_and_shows_the_first_steps() -> None:

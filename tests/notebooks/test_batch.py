@@ -29,6 +29,7 @@ def status_of(done: api.BatchResult) -> dict[str, str]:
     return dict(zip(done.jobs["job"], done.jobs["status"], strict=True))
 
 
+@pytest.mark.long
 def test_a_failed_one_is_no_end_and_is_done_again(
     tiny: Path, tmp_path: Path, command: HdbkitCommand, results: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_the_runner_is_the_command(tiny: Path, tmp_path: Path) -> None:
     assert "tiny.ipynb has no such parameter" in ended.stderr
 
 
+@pytest.mark.long
 def test_plain_papermill_works_too_from_any_folder(tmp_path: Path) -> None:
     notebook, out = ROOT / "notebooks" / "07_published_results.ipynb", tmp_path / "out.ipynb"
     words = [

@@ -42,6 +42,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "10_tproc_h": {"engines": ["duckdb", "duckdb"], "scale_factor": 0.01, "queries": "q01,q06", "blocks": 2},
 }
 """Values that make each short; ``private`` is a server that the kernel starts, ``suite`` a null database."""
+LONG = {"06_why_processes", "08_compare_engines", "09_own_workload", "10_tproc_h"}
 SAYS = {
     "00_start_here": "driver",
     "01_build_and_check": "no check failed",
@@ -114,7 +115,7 @@ def test_every_notebook_is_run_here() -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in SMALL])
 def test_it_runs_from_top_to_bottom(name: str, notebooks: Notebooks, tmp_path: Path) -> None:
     if needs_server(name) and not any(one.kind == "postgresql" for one in find_binaries()):
         pytest.skip("no PostgreSQL binaries here; see: hdbkit doctor")

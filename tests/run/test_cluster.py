@@ -79,6 +79,7 @@ def drawn(result: Result) -> list[Any]:
     ).fetchall()
 
 
+@pytest.mark.long
 def test_any_number_of_hosts_draws_the_same_inputs(scheduler: str, null_target: NullTarget, tmp_path: Path) -> None:
     """One host, or three: seeds derive from the run's seed and the number of the user."""
     load = Load(virtual_users=USERS, rampup_s=0, duration_s=20, iterations=40, seed=11)
@@ -89,6 +90,7 @@ def test_any_number_of_hosts_draws_the_same_inputs(scheduler: str, null_target: 
     assert len(drawn(alone)) == USERS
 
 
+@pytest.mark.long
 def test_the_count_of_a_real_server_is_bracketed(scheduler: str, built: PrivateServer, tmp_path: Path) -> None:
     load = Load(virtual_users=3, rampup_s=0.5, duration_s=2, cluster=scheduler)
     result = hdbkit.run(built.target, load=load, workspace=Workspace(results=tmp_path))

@@ -104,6 +104,7 @@ def two(copied: hdbkit.Result, results: Path) -> tuple[Path, Path]:
     return copied.folder.path, other
 
 
+@pytest.mark.long
 def test_every_damage_is_one_sentence_and_the_catalog_is_rebuilt(
     two: tuple[Path, Path], results: Path, command: HdbkitCommand, tmp_path: Path
 ) -> None:

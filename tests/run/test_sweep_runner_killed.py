@@ -70,6 +70,7 @@ def assert_whole(server: FileServer, folder: SweepFolder) -> None:
     assert not (server.folder / "kept").exists()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_killed_at_each_step_and_resumed_each_run_exists_once(tmp_path: Path) -> None:
     step, killed = 0, True

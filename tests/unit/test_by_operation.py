@@ -75,6 +75,7 @@ def test_a_comparison_finds_the_operations_that_differ() -> None:
     assert len(operations_table(found, TIME)[0].rows) == 22
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["sweep", "comparison"])
 def test_the_verdicts_on_all_operations_hold_together(kind: str) -> None:
     false = 0
@@ -118,6 +119,7 @@ def latencies(runs: pd.DataFrame, change: float, seed: int = 1) -> pd.DataFrame:
     )
 
 
+@pytest.mark.long
 def test_the_intervals_of_latencies_hold_together_and_are_changes_of_times() -> None:
     covered = 0
     for seed in range(40):

@@ -115,6 +115,7 @@ def test_what_is_decided_is_neither_undecided_nor_failed() -> None:
     assert decided(found) == [(4, 1), (4, 2)]
 
 
+@pytest.mark.long
 def test_sweeps_that_drop_what_is_decided_run_less_and_err_no_more() -> None:
     """Bench: ``python -m bench.verdicts dropping``."""
     draw = np.random.default_rng(1)

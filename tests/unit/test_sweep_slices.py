@@ -172,6 +172,7 @@ def test_with_enough_runs_the_runs_are_the_units() -> None:
         assert len(judged_rows(runs, 0.0, size=size)) == rows
 
 
+@pytest.mark.long
 def test_few_runs_are_the_units_where_their_stretches_do_not_explain_how_they_differ() -> None:
     alike, apart = ([STRETCH not in judged_rows(3, one, seed) for seed in range(40)] for one in (0, 0.1))
     assert np.mean(alike) < 0.4

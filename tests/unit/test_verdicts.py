@@ -27,6 +27,7 @@ def test_two_percent_at_one_percent_noise_is_mostly_found_with_8_blocks() -> Non
     assert found >= 40
 
 
+@pytest.mark.long
 def test_intervals_hold_together_in_95_percent_of_sweeps_over_all_virtual_users() -> None:
     truth = [1, 1.1, 0.8]
     held = 0
