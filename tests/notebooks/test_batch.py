@@ -112,6 +112,7 @@ def test_the_same_batch_does_not_run_twice_at_once(tiny: Path, tmp_path: Path, r
             api.batch(tiny, write_params(tmp_path, one={}), batch_id="nightly")
 
 
+@pytest.mark.long
 def test_a_stopped_batch_ends_its_kernel_and_continues_later(tiny: Path, tmp_path: Path, results: Path) -> None:
     write_notebook(tiny, "fail: bool = False", "import time\ntime.sleep(600 if fail else 0)")
     files = write_params(tmp_path, quick={}, slow={"fail": True})

@@ -42,7 +42,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "10_tproc_h": {"engines": ["duckdb", "duckdb"], "scale_factor": 0.01, "queries": "q01,q06", "blocks": 2},
 }
 """Values that make each short; ``private`` is a server that the kernel starts, ``suite`` a null database."""
-LONG = {"06_why_processes", "08_compare_engines", "09_own_workload", "10_tproc_h"}
+LONG = {"03_sweep_settings", "06_why_processes", "08_compare_engines", "09_own_workload", "10_tproc_h"}
 SAYS = {
     "00_start_here": "driver",
     "01_build_and_check": "no check failed",

@@ -194,6 +194,7 @@ def test_a_token_that_it_made_is_reported_once_and_kept_nowhere(
     assert not [path for path in kept for token in tokens if token in path.read_text()]
 
 
+@pytest.mark.long
 def test_it_reports_the_load_of_its_host(agent: Agent, remote: ServerControl) -> None:
     with agent.client() as client:
         names = {name for name, _, _ in client.get("metrics")["metrics"]}
@@ -298,6 +299,7 @@ def test_the_fault_that_restarts_a_server_goes_through_its_agent(
     assert not path.exists()
 
 
+@pytest.mark.long
 def test_an_agent_without_a_settings_file_repairs_its_server_too(built: PrivateServer, tmp_path: Path) -> None:
     own = own_target(built)
     server = ControlledServer(own, control(own), Snapshots(tmp_path / "snapshots"))
@@ -308,6 +310,7 @@ def test_an_agent_without_a_settings_file_repairs_its_server_too(built: PrivateS
     assert refusal.startswith("the server would not start with max_connections = 1")
 
 
+@pytest.mark.long
 def test_an_agent_that_is_started_while_its_server_is_down_says_so_and_repairs_it_from_the_named_snapshot(
     built: PrivateServer, tmp_path: Path
 ) -> None:

@@ -146,6 +146,7 @@ def test_an_agent_that_was_killed_is_waited_for_and_the_sweep_continues(
     assert [line.note for line in folder.journal.lines if line.step is Step.NOTED] == sweep.reported
 
 
+@pytest.mark.long
 def test_a_sweep_that_an_agent_left_for_too_long_is_resumed(own: Target, tmp_path: Path, results: Path) -> None:
     """Before the first run, and during the second."""
     sweep = Sweep(own, tmp_path, results, [(EventKind.SAVED, 0), (EventKind.STARTED, 2)], wait_s=0.5)

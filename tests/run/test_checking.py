@@ -103,6 +103,7 @@ def test_a_window_that_is_shorter_than_the_servers_cycle_of_writing_is_a_warning
     assert ready(built.target, small, duration_s=60, weights={"update": 0, "read": 1}).warnings == ()
 
 
+@pytest.mark.long
 def test_a_missing_index_is_reported_before_a_run(
     built: PrivateServer,
     owner: psycopg.Connection[tuple[object, ...]],

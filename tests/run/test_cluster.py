@@ -170,6 +170,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing(
     assert len(duckdb.sql(of_user).fetchall()) >= 12
 
 
+@pytest.mark.long
 def test_a_dead_host_degrades_the_run_and_is_collected_once_it_is_back(
     cluster: Any, state: Path, null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

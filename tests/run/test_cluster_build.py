@@ -107,6 +107,7 @@ def test_the_parts_of_a_lost_host_are_loaded_by_others(
     assert rows_in(target, spec) == (ROWS, ROWS)
 
 
+@pytest.mark.long
 def test_a_part_that_a_lost_host_had_committed_counts_as_loaded(
     cluster: Any, target: Target, spec: WorkloadSpec, schema: Schema
 ) -> None:

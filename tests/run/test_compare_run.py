@@ -39,6 +39,7 @@ def test_two_targets_are_measured_in_turn_and_an_interrupted_comparison_continue
     assert (other.code, "has the label gate-base and measured something else" in other.err) == (2, True)
 
 
+@pytest.mark.long
 def test_two_targets_are_measured_together_and_only_runs_of_the_same_time_are_kept(
     command: HdbkitCommand, null_target: NullTarget
 ) -> None:

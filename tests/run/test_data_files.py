@@ -109,6 +109,7 @@ def ended(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_what_a_killed_process_left_is_removed(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (copied / "chunk-2.json").unlink()
     left, others = copied / ".pgbench_accounts.2.csv.123", copied / ".pgbench_accounts.1.csv.123"

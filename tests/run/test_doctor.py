@@ -112,6 +112,7 @@ def test_the_schema_is_that_of_the_workload_and_advice_can_be_typed(server: Priv
     assert str(folder) in words
 
 
+@pytest.mark.long
 def test_a_standby_is_not_advised_to_build(built: PrivateServer, replica: Target) -> None:
     frame = hdbkit.doctor(replica, workload="tproc_c", warehouses=7).set_index("subject")
     assert frame.loc["schema", "advice"] == "this server is a standby: build it on the primary"

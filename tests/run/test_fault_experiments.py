@@ -82,6 +82,7 @@ def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: Pr
     assert "no acknowledged commit was lost" in result.report().read_text()
 
 
+@pytest.mark.long
 def test_a_disk_accepts_no_writes_for_a_while(server: PrivateServer, disk: Path | None) -> None:
     if disk is None:
         pytest.skip("only root may mount and freeze a file system, and mkfs.ext4 makes it")
@@ -94,10 +95,12 @@ def test_a_disk_accepts_no_writes_for_a_while(server: PrivateServer, disk: Path 
     (disk / "written").touch()
 
 
+@pytest.mark.long
 def test_a_short_pause_and_a_short_cut_lose_no_connection(server: PrivateServer) -> None:
     check_short_faults(server)
 
 
+@pytest.mark.long
 def test_commits_that_a_server_acknowledged_and_lost_are_counted(server: PrivateServer) -> None:
     """It acknowledges them before they are written, and writes them every ten seconds."""
     for setting in ("synchronous_commit = off", "wal_writer_delay = '10s'", "wal_writer_flush_after = '1GB'"):
@@ -137,6 +140,7 @@ def test_a_fault_is_undone_when_its_supervisor_is_killed(server: PrivateServer) 
     until(lambda: answers(server), "the server is back")
 
 
+@pytest.mark.long
 def test_only_one_run_at_a_time_disturbs_a_server_until_its_last_fault_is_undone(server: PrivateServer) -> None:
     running = interrupted(server, "pause server at 0.3 s for 60 s")
     supervisor, injector = supervisor_of(running), injector_of(running)

@@ -144,6 +144,7 @@ def test_a_server_restarted_in_the_window(server: PrivateServer, load: Load) -> 
     assert "1 restart of the server" in result.charts()["throughput"].alternative
 
 
+@pytest.mark.long
 def test_a_server_that_is_away_at_the_start_of_the_window_opens_it_later(server: PrivateServer) -> None:
     load = SOME.model_copy(update={"rampup_s": 2, "duration_s": 4})
     running = hdbkit.start(server.target, load=load)
@@ -175,6 +176,7 @@ def test_a_server_that_stays_away_fails_the_run_and_its_last_count_closes_the_wi
     assert set(result.table("errors")["error_class"]) == {"connection_lost"}
 
 
+@pytest.mark.long
 def test_a_server_frozen_for_5_seconds(server: PrivateServer) -> None:
     running = measuring(server, ENDLESS)
     frozen = server_processes(server)
@@ -280,6 +282,7 @@ def has_no_log_left(server: PrivateServer) -> bool:
     return not server.running
 
 
+@pytest.mark.long
 def test_a_server_whose_log_has_no_disk_loses_no_acknowledged_new_order(
     server: PrivateServer, small_log: Path
 ) -> None:

@@ -173,6 +173,7 @@ def test_a_server_of_every_kind_starts_stops_and_starts_again(server: PrivateSer
 PREFERRED = [next(one for one in ALL_BINARIES if one.kind == kind) for kind in KINDS]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "one",
     [one for one in ALL_BINARIES if one not in PREFERRED],
@@ -282,7 +283,7 @@ def test_nothing_is_left_when_the_owner_is_killed(number: signal.Signals, kind: 
     assert not Path(folder).exists()
 
 
-@pytest.mark.parametrize("end", ["", "os.kill(os.getpid(), 9)"])
+@pytest.mark.parametrize("end", ["", pytest.param("os.kill(os.getpid(), 9)", marks=pytest.mark.long)])
 def test_a_run_in_progress_is_finished_when_the_owner_ends_and_nothing_is_left(
     tmp_path: Path, results: Path, end: str
 ) -> None:

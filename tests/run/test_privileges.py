@@ -109,6 +109,7 @@ def test_a_users_own_workload_needs_what_its_statements_use(
     assert (result.summary["failed"], result.summary["completed"] > 0) == (0, True)
 
 
+@pytest.mark.long
 def test_a_sweep_is_refused_before_it_begins(reader: Target, results: Path) -> None:
     load = Load(rampup_s=0, duration_s=0.3, read_only=True)
     tried = {"isolation": ["read_committed", "serializable"]}

@@ -44,6 +44,7 @@ def checkout(tmp_path: Path) -> Iterator[Checkout]:
     yield made
 
 
+@pytest.mark.long
 def test_commits_are_built_measured_in_turn_and_compared(checkout: Checkout, results: Path, cache: Path) -> None:
     said: list[str] = []
     found = hdbkit.api.releases(

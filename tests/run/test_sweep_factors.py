@@ -107,6 +107,7 @@ def rows_of(target: Target, spec: WorkloadSpec) -> int:
         return int(session.ask("count_things")[0][0])
 
 
+@pytest.mark.long
 def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_back(
     small: tuple[Target, WorkloadSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:

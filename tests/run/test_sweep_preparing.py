@@ -156,6 +156,7 @@ def test_a_rampup_continues_while_a_checkpoints_full_page_writes_fall(built: Pri
     assert "full-page images in the log" in page
 
 
+@pytest.mark.long
 def test_each_run_of_a_sweep_may_begin_with_an_empty_cache(built: PrivateServer) -> None:
     spec = SweepSpec(
         settings={"synchronous_commit": ("off",)},

@@ -110,7 +110,7 @@ def stop_at_once(running: Running) -> None:
     assert any("were not undone, as it was stopped at once; run: hdbkit recover" in one for one in warnings)
 
 
-@pytest.mark.parametrize("end", [kill, stop_at_once])
+@pytest.mark.parametrize("end", [kill, pytest.param(stop_at_once, marks=pytest.mark.long)])
 def test_recover_undoes_the_refresh_functions_of_a_run_that_did_not(
     whole: Target, results: Path, end: Callable[[Running], None]
 ) -> None:

@@ -92,6 +92,7 @@ def test_a_private_server_belongs_to_the_workspace_that_started_it(pair: tuple[W
             api.end_private(kind, workspace=each)
 
 
+@pytest.mark.long
 def test_the_notebooks_of_a_batch_work_in_its_workspace(pair: tuple[Workspace, Workspace], tmp_path: Path) -> None:
     one, _ = pair
     code = "import hdbkit\nhdbkit.connect(target), str(hdbkit.Workspace().results)"

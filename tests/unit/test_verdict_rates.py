@@ -81,6 +81,7 @@ def test_what_is_not_done_would_be_seen() -> None:
     assert called(simulated(noise, [0] * 8, 8, 1000, draw), family=False).mean() > 0.12
 
 
+@pytest.mark.long
 def test_looks_keep_5_percent_and_end_early() -> None:
     draw = np.random.default_rng(2)
     sweeps = simulated(recorded(), [0] * 4, 12, 2000, draw)

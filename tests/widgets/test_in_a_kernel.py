@@ -30,6 +30,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         yield made
 
 
+@pytest.mark.long
 def test_a_notebook_keeps_the_result_as_html_and_picture(one: Kernel, tmp_path: Path) -> None:
     target = build_null(Target(kind="nulldb", database=f"k{uuid.uuid4().hex[:12]}", options={"latency_us": "2000"}))
     (output,), _ = one.outputs(

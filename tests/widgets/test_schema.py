@@ -101,6 +101,7 @@ def test_a_cancelled_build_ends_its_loaders_and_continues_then_it_is_checked_and
     assert panel.shared.schema is None
 
 
+@pytest.mark.long
 def test_answers_are_checked_where_the_workload_has_a_reference(tmp_path: Path) -> None:
     panel = SchemaPanel(Shared(target=Target(kind="duckdb", database=str(tmp_path / "h.db"))))
     assert panel.answers.layout.display == "none"

@@ -317,6 +317,7 @@ def test_a_sweep_is_that_of_the_call_that_is_shown_and_is_watched_until_its_answ
     assert panel.resume.layout.display == panel.stop.layout.display == "none"
 
 
+@pytest.mark.long
 def test_a_sweep_of_another_process_is_attached_closed_killed_resumed_stopped_and_completed(target: Target) -> None:
     """A closed panel notifies the caller that waits; what a killed or stopped sweep lacks, a resumed one runs."""
     shared = Shared()

@@ -153,6 +153,7 @@ def hplsql_unread(found: dict[str, str], folder: Path) -> set[str]:
     return {files[line.partition(":")[0]] for line in done.stdout.splitlines()}
 
 
+@pytest.mark.long
 def test_sqlfluff_reads_what_db2_has_of_its_own() -> None:
     found = {}
     for name, text in texts().items():
@@ -176,6 +177,7 @@ def test_bodies_of_routines_are_read(tmp_path: Path) -> None:
     assert not sqlfluff_unread({name: text.replace("AS oldest", "") for name, text in changes.items()})
 
 
+@pytest.mark.long
 def test_seeded_errors_are_rejected(tmp_path: Path) -> None:
     broken = {good: GOOD.replace(good, bad, 1) for good, bad in SEEDED}
     assert GOOD not in broken.values()

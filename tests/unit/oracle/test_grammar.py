@@ -91,6 +91,7 @@ def pmd(tmp_path_factory: pytest.TempPathFactory) -> Reads:
     return pmd_reads(tmp_path_factory.mktemp("plsql"))
 
 
+@pytest.mark.long
 def test_sqlfluff_reads_what_oracle_has_of_its_own(sqlfluff: Reads) -> None:
     own = own_of((*DIALECTS, *VARIANTS), "oracle", "plsql")
     found = {name: CLAUSES.sub("", text) for name, text in texts().items() if name.split(".")[-2] in own}
