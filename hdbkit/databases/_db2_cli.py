@@ -89,20 +89,20 @@ class Connection:
         return Cursor(self)
 
     def commit(self) -> None:
-        """Commit; on a connection that is not the one of the login, roll back and raise.
+        """Commit; on a connection that is not that of the login, roll back and raise.
 
         The driver replaces a connection that broke between two transactions, whatever its keywords say: the new one
         lacks what the session has set, and the loss would not be counted.
         """
         if self._socket.was_replaced:
-            with suppress(CliError):
-                self.rollback()
-            raise CliError(_LOST, 0, "the connection broke, and the driver replaced it")
+            self.rollback()
         _guarded(self.module.commit, self.handle)
 
     def rollback(self) -> None:
-        """Roll back."""
+        """Roll back; raises on a connection that is not that of the login, whose errors may say something else."""
         _guarded(self.module.rollback, self.handle)
+        if self._socket.was_replaced:
+            raise CliError(_LOST, 0, "the connection broke, and the driver replaced it")
 
     def close(self) -> None:
         """Close the connection."""

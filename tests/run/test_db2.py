@@ -237,14 +237,20 @@ def test_a_broken_connection_is_lost_and_its_transaction_is_gone(tables: Target)
         assert met(lambda: session.query("count_item"))[0] is ErrorClass.CONNECTION_LOST  # type: ignore[index]
 
 
-def test_a_connection_that_the_driver_replaced_between_transactions_is_lost(tables: Target) -> None:
-    """What was done on the new one is rolled back."""
+@pytest.mark.parametrize(
+    ("command", "fails"), [("DELETE FROM new_order", False), ("DELETE FROM a_table_of_another_schema", True)]
+)
+def test_a_connection_that_the_driver_replaced_between_transactions_is_lost(
+    command: str, fails: bool, tables: Target
+) -> None:
+    """What was done on the new one is rolled back; what fails there may do so because it is another one."""
     with relay(tables) as (target, broken), closing(connected(target)) as session:
         before = session.query("count_new_order")
         broken()
         session.begin()
-        session.execute("DELETE FROM new_order")
-        assert met(session.commit)[0] is ErrorClass.CONNECTION_LOST  # type: ignore[index]
+        if not fails:
+            session.execute(command)
+        assert met(lambda: session.execute(command) if fails else session.commit())[0] is ErrorClass.CONNECTION_LOST  # type: ignore[index]
         assert met(session.begin)[0] is ErrorClass.CONNECTION_LOST  # type: ignore[index]
         with closing(connected(tables)) as other:
             assert other.query("count_new_order") == before
