@@ -1,0 +1,45 @@
+"""Db2's engine on Apache Derby: connections that a fault resets.
+
+With ``HDBKIT_SOAK`` the conformance suite runs on the same kind of server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import hdbkit
+from hdbkit.config import Load, Target
+from hdbkit.databases import sql_session
+from hdbkit.results.columns import ERROR_CLASSES
+from tests.derby import derby
+from tests.run.faults import passed, rows
+from tests.run.test_db2 import OWN, SQL
+
+pytestmark = pytest.mark.timeout(3600)
+pytest.importorskip("ibm_db", exc_type=ImportError, reason="ibm_db is not installed")
+
+
+@pytest.fixture
+def server() -> Iterator[Target]:
+    with derby() as target:
+        yield target
+
+
+def test_a_connection_that_a_fault_resets_is_counted_as_lost(server: Target, tmp_path: Path) -> None:
+    folder = tmp_path / "counts"
+    folder.mkdir()
+    (folder / "workload.yaml").write_text(OWN, encoding="utf-8")
+    (folder / "statements.sql").write_text(SQL, encoding="utf-8")
+    with closing(sql_session(server)) as session:
+        session.execute("CREATE SCHEMA counts")
+    own = server.with_(options={**server.options, "schema": "COUNTS"})
+    hdbkit.connect(own).build(folder)
+    load = Load(virtual_users=2, rampup_s=0, duration_s=9, fault="reset network at 3 s; reset network at 6 s")
+    result = hdbkit.run(own, folder, load)
+    lost = rows(result, "select error_class, count(*) from {t} where outcome = 2 group by all")
+    assert [(ERROR_CLASSES[number], count) for number, count in lost] == [("connection_lost", 4)]
+    assert passed(result, "faults caused"), result.checks.to_string()
