@@ -111,7 +111,7 @@ def percent(ratio: float, metric: Metric) -> str:
 
 def percent_of(change: float) -> str:
     """A relative change: 0.034 as ``+3.4 %``."""
-    return f"{100 * change:+.1f} %" if change <= _HUGE else f"over +{100 * _HUGE:,} %"
+    return f"{100 * change:+z.1f} %" if change <= _HUGE else f"over +{100 * _HUGE:,} %"
 
 
 def percents(low: float, high: float, metric: Metric) -> str:

@@ -186,7 +186,7 @@ def _quantiles(line: Line, row: int, tall: int, names: list[str], typical: _Typi
         hovers.append("")
     symbols = [*MARKERS[: len(QUANTILES)], MARKERS[0]] * (len(x) // (len(QUANTILES) + 1))
     return go.Scatter(
-        x=x, y=y, text=hovers, name=line.label, mode="lines+markers",
+        x=x, y=y, text=hovers, name=line.label, mode="lines+markers", cliponaxis=False,
         line={"color": look["color"], "width": 1.5}, marker={"color": look["color"], "size": 8, "symbol": symbols},
         hovertemplate="%{text}<extra>%{fullData.name}</extra>",
     )  # fmt: skip

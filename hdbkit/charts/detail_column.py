@@ -8,6 +8,7 @@ from hdbkit.analysis.run.records import operations_of
 from hdbkit.analysis.run.windows import Window
 from hdbkit.analysis.wording import many, plural
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.marks import significant
 from hdbkit.charts.style import colour, figure
 from hdbkit.config.metric import DetailChart
 from hdbkit.results.columns import Outcome
@@ -37,7 +38,8 @@ def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: st
     p95 = table["p95_us"] / 1000
     words = (
         f"{many(len(table), 'value')}, with {table['n'].min():,} to {table['n'].max():,} {plural(noun)} each, "
-        f"{table['n'].mean():,.4g} on average; 95 % of them took at most {p95.min():.3g} to {p95.max():.3g} ms."
+        f"{significant(table['n'].mean())} on average; 95 % of them took at most {p95.min():.3g} to "
+        f"{p95.max():.3g} ms."
     )
     words += f" The {MAX_VALUES} most frequent are drawn; the table has all." if len(table) > MAX_VALUES else ""
     shown = pd.DataFrame(

@@ -8,6 +8,7 @@ import pandas as pd
 from hdbkit.analysis.run.latency_bands import BANDS_PER_DECADE
 from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.marks import significant
 from hdbkit.charts.style import colour, figure, log_axis, shade_rampup
 
 MAX_STEPS = 120
@@ -33,17 +34,18 @@ def latency_heat(bands: pd.DataFrame, window: Window, operation: str, step_s: in
     fig.add_heatmap(
         z=shares, x=[*steps, steps[-1] + step_s], y=ends, showscale=False, hoverongaps=False,
         colorscale=[[0, colour("heat-low")], [1, colour("heat-high")]],
-        hovertemplate="%{x} s: %{z:.1%} took about %{y:.3g} ms<extra></extra>",
+        hovertemplate="%{x} s: %{z:.1%} took about %{y:,.3r} ms<extra></extra>",
     )  # fmt: skip
     shade_rampup(fig, window.start_us / 1e6, over=True)
     fig.update_yaxes(**log_axis(ends))
     by_band = bands.groupby("band", as_index=False)["n"].sum()
     at = int(by_band.loc[by_band["n"].to_numpy().argmax(), "band"]) - rows[0]
     slow = bands[bands["band"] == rows[-1]]
+    low, high, slow_low, slow_high = (significant(end) for end in (ends[at], ends[at + 1], ends[-2], ends[-1]))
     words = (
-        f"The most common latency of {operation} is {ends[at]:,.4g} to {ends[at + 1]:,.4g} ms; the slowest band, "
-        f"{ends[-2]:,.4g} to {ends[-1]:,.4g} ms, was reached in {slow['second'].nunique()} of {len(steps)} steps of "
-        f"{step_s} s. The stronger the colour of a cell, the larger its share of the operations of its time."
+        f"The most common latency of {operation} is {low} to {high} ms; the slowest band, {slow_low} to {slow_high} "
+        f"ms, was reached in {slow['second'].nunique()} of {len(steps)} steps of {step_s} s. The stronger the colour "
+        "of a cell, the larger its share of the operations of its time."
     )
     table = bands.drop(columns="band").round({"low_ms": 4, "share": 4})
     return Chart("latency_heat", f"When was {operation} slow, and how many of them?", fig, words, table)

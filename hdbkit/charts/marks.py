@@ -97,6 +97,11 @@ def from_where(*values: pd.Series[Any] | pd.DataFrame) -> tuple[str, str]:
     return (", axis starts above 0", "normal") if far else ("", "tozero")
 
 
+def significant(value: float) -> str:
+    """A number with about three significant digits and no exponent: ``0.631``, ``10,788``."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def name_rows(fig: go.Figure, names: Sequence[str]) -> None:
     """Name the rows of a figure, the first one on top."""
     ticks = list(range(len(names) - 1, -1, -1))

@@ -89,7 +89,7 @@ def pareto(found: pd.DataFrame, metric: Metric, operation: str) -> Chart:
         x=plain(front["p95_ms"]), y=plain(front["metric_value"]), mode="lines", name="best trade-offs",
         line={"color": colour("series-2"), "width": 2, "dash": "dash"}, hoverinfo="skip",
     )  # fmt: skip
-    users = list(dict.fromkeys(found["virtual_users"]))
+    users = sorted(found["virtual_users"].unique())
     for index, count in enumerate(users[:MAX_LINES]):
         rows, look = found[found["virtual_users"] == count], series(index)
         fig.add_scatter(

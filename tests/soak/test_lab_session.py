@@ -96,7 +96,7 @@ class Session:
         self._await_points(3)
         self._second_tab()
         self.bench.press("Stop")
-        self.bench.wait("interrupted: run")
+        self.bench.wait("stopped: run")
 
     def _second_tab(self) -> None:
         """The notebook in another tab of the browser shows the same run."""
@@ -176,7 +176,7 @@ class Session:
         self.desk.page.get_by_role("button", name="Attach", exact=True).first.click()
         self._await_points(2)
         self.bench.press("Stop")
-        self.bench.wait("interrupted: run")
+        self.bench.wait("stopped: run")
 
 
 def click_through(desk: Desk) -> Any:  # noqa: F811

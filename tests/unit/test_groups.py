@@ -180,6 +180,15 @@ def test_an_axis_starts_at_zero_or_says_that_it_does_not() -> None:
     assert marks.from_where(pd.Series([np.nan])) == ("", "tozero")
 
 
+def test_figures_of_words_have_no_exponent() -> None:
+    assert [marks.significant(value) for value in (0.6312, 99.96, 630.96, 12589.3)] == [
+        "0.631",
+        "100",
+        "631",
+        "12,589",
+    ]
+
+
 def test_parallel_lines_through_one_value_are_spread_by_throughput() -> None:
     chart = parallel_coordinates(settings(20), ["durable", "buffers"], METRIC)
     heights = [y for trace in chart.figure.data for x, y in zip(trace.x, trace.y, strict=True) if x == 0]
