@@ -3,12 +3,13 @@
 Each has tables of its own, loaded alike, in a database of the same server; restored data, all of them in the buffer
 pool, HammerDB's draws, shuffled blocks. A server that is started loads the pages that it had last: of one of the two.
 MariaDB is measured with a thread per connection, its default, and with a pool of as many threads as cores.
+``python -m bench.contention mariadb --users 16 32 --blocks 2`` measures a part of it.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
-import sys
 from functools import partial
 from typing import cast
 
@@ -63,26 +64,45 @@ def print_results(users: int, done: list[dict[str, Measured]]) -> None:
     show(f"{users} users: NOPM / the imitation's", ratios("metric_value"), at_least=1.2, note=note)
     note = f"{figures('server_cpu_us')} us"
     show(f"{users} users: server CPU / the imitation's", ratios("server_cpu_us"), at_most=0.9, note=note)
-    print(f"client CPU {figures('client_cpu_us')} us; failed {[one[name].failed for one in done for name in one]}")
+    failed = [one[name].failed for one in done for name in one]
+    print(f"client CPU {figures('client_cpu_us')} us; failed {failed}", flush=True)
+
+
+def options() -> argparse.Namespace:
+    """What the command line selects: cases, numbers of users, blocks; by default everything."""
+    names = [case_name(kind, settings) for kind, settings in CASES]
+    parser = argparse.ArgumentParser(prog="python -m bench.contention")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"by default all: {', '.join(names)}")
+    parser.add_argument("--users", nargs="+", type=int, default=USERS)
+    parser.add_argument("--blocks", type=int, default=BLOCKS)
+    chosen = parser.parse_args()
+    if unknown := set(chosen.cases).difference(names):
+        parser.error(f"there is no case {', '.join(sorted(unknown))}; choose from {', '.join(names)}")
+    return chosen
+
+
+def case_name(kind: str, settings: dict[str, str]) -> str:
+    """The name of a case: the engine and the values of its settings."""
+    return " ".join((kind, *settings.values()))
 
 
 def main() -> None:
     """Build, measure and print."""
-    wanted = sys.argv[1:]
+    chosen = options()
     for kind, settings in CASES:
-        case = " ".join((kind, *settings.values()))
-        if wanted and case not in wanted:
+        case = case_name(kind, settings)
+        if chosen.cases and case not in chosen.cases:
             continue
-        title(f"contention: {case}, {SPEC.warehouses} warehouses, {BLOCKS} blocks of {WINDOW_S:g} s windows")
+        title(f"contention: {case}, {SPEC.warehouses} warehouses, {chosen.blocks} blocks of {WINDOW_S:g} s windows")
         with server(kind=kind, more=settings) as own:
             for way in variants(own, 1).values():
                 database(way.target).provision(own.admin, way.target)
                 build(way.target, SPEC)
             converted(way.target)
             control(own.target).keep_data()
-            for users in USERS:
+            for users in chosen.users:
                 ways = {name: partial(measure, way, warm) for name, way in variants(own, users).items()}
-                print_results(users, blocks(ways, BLOCKS))
+                print_results(users, blocks(ways, chosen.blocks))
 
 
 if __name__ == "__main__":
