@@ -110,7 +110,8 @@ def log_axis(values: Iterable[float]) -> dict[str, Any]:
     last = min(step for step in steps if step > high)
     ticks = [step for step in steps if first <= step <= last]
     bounds = [math.log10(first), math.log10(last)]
-    return {"type": "log", "range": bounds, "tickvals": ticks, "ticktext": [f"{tick:,g}" for tick in ticks]}
+    texts = [f"{tick:,.0f}" if tick >= 1 else f"{tick:g}" for tick in ticks]
+    return {"type": "log", "range": bounds, "tickvals": ticks, "ticktext": texts}
 
 
 class PlainFigure(go.Figure):  # type: ignore[misc]  # plotly has no types

@@ -246,6 +246,11 @@ def test_a_logarithmic_axis_always_has_ticks_around_its_values(values: tuple[flo
     assert axis["range"] == pytest.approx([np.log10(ticks[0]), np.log10(ticks[-1])])
 
 
+def test_ticks_of_a_logarithmic_axis_are_written_in_one_way() -> None:
+    assert style.log_axis([0.3, 2])["ticktext"] == ["0.2", "0.5", "1", "2", "5"]
+    assert style.log_axis([6e5, 1.9e6])["ticktext"] == ["500,000", "1,000,000", "2,000,000"]
+
+
 def test_a_configuration_that_failed_leaves_the_others_their_charts() -> None:
     runs, _, _ = sweep_frames()
     failed = runs["configuration"] == 3
