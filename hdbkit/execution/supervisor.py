@@ -118,6 +118,9 @@ class Supervisor:
             status, note = Status.FAILED, disk_full(self._folder.path) if full else itself
         finally:
             self._undo_faults()
+            self._manifest = self._manifest.moved_to(Status.FINISHING)
+            with suppress(OSError):  # a full disk is reported at the end
+                self._write(self._manifest)
             self._end_clients()
             self._warn(self._faults.close())
         return self._complete(status, note)
@@ -373,10 +376,7 @@ class Supervisor:
         return engine.connect(plan.target, self._workload.scope(engine.dialects), options)
 
     def _complete(self, status: Status, note: str) -> Status:
-        self._manifest = self._manifest.moved_to(Status.FINISHING)
         try:
-            with suppress(OSError):  # a full disk is reported below
-                self._write(self._manifest)
             if status is Status.DONE:
                 self._keep_plans()
             self._restore()
