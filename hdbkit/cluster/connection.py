@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
-from hdbkit.config.cluster import Cluster, parse_cluster, read_hosts
+from hdbkit.config.cluster import parse_cluster, read_hosts, security_of
 from hdbkit.errors import HdbkitError, MissingDriver
 
 CONNECT_S: Final = 20.0
@@ -43,7 +43,12 @@ class Connection:
         self._threads = threads
         self._cluster = parse_cluster(text)
         self._text = text
-        self._security = _security(self._cluster)
+        if importlib.util.find_spec("distributed") is None:
+            raise MissingDriver("a cluster", "distributed", "cluster")
+        try:
+            self._security = security_of(self._cluster)
+        except ValueError as error:
+            raise HdbkitError(str(error)) from None
         self._deployed: Any = None
         self._client: Any = None
 
@@ -226,21 +231,3 @@ def connected(text: str) -> Iterator[Connection]:
         yield connection
     finally:
         connection.close()
-
-
-def _security(cluster: Cluster) -> Any:
-    """Certificates from dask's configuration. Raises ``HdbkitError`` where they are needed and missing."""
-    if importlib.util.find_spec("distributed") is None:
-        raise MissingDriver("a cluster", "distributed", "cluster")
-    distributed: Any = importlib.import_module("distributed")
-    security = distributed.Security()
-    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
-    if not cluster.needs_tls and not cluster.scheduler.startswith("tls:"):
-        return None
-    if missing := [name for name in names if not getattr(security, name)]:
-        raise HdbkitError(
-            f"connections with other load hosts are encrypted, but dask's configuration lacks {', '.join(missing)}; "
-            "name the files under distributed.comm.tls (see docs/cluster.md)"
-        )
-    security.require_encryption = True
-    return security

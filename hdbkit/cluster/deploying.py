@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Sequence
 from typing import Any, Final
 
-from hdbkit.errors import MissingDriver
+from hdbkit.errors import HdbkitError, MissingDriver
 
 _LOOPBACK: Final = "127.0.0.1"
 _NO_PAGES: Final = {"dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
@@ -37,13 +37,18 @@ def ssh_cluster(hosts: Sequence[str], threads: int | None, security: Any) -> Any
     """A worker on each host (``user@host:port``); the same Python must be at the same path there.
 
     Raises:
+        HdbkitError: a host refuses the connection, or its worker does not start.
         MissingDriver: asyncssh is not installed.
     """
     if importlib.util.find_spec("asyncssh") is None:
         raise MissingDriver("a cluster by SSH", "asyncssh", "cluster")
     kwargs = _WORKER if threads is None else {**_WORKER, "nthreads": threads}
     options = [{**_address(host), "kwargs": kwargs} for host in hosts]
-    return _cluster("distributed.deploy.ssh.Worker", options, {"protocol": "tls"}, security)
+    try:
+        return _cluster("distributed.deploy.ssh.Worker", options, {"protocol": "tls"}, security)
+    except Exception as error:  # asyncssh has errors of its own, and dask raises plain ones
+        reason = str(error) or type(error).__name__
+        raise HdbkitError(f"the load hosts cannot be started by SSH: {reason} (see docs/cluster.md)") from None
 
 
 def _cluster(kind: str, workers: Sequence[dict[str, Any]], scheduler: dict[str, Any], security: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from hdbkit.config.hosts import is_loopback
@@ -64,6 +66,27 @@ def parse_cluster(text: str) -> Cluster:
             "with certificates, and write tls:// (see docs/cluster.md)"
         )
     return cluster
+
+
+def security_of(cluster: Cluster) -> Any:
+    """The certificates of its connections, as ``distributed.Security`` from dask's configuration; None without TLS.
+
+    Raises:
+        ValueError: connections are encrypted, and a file is not named or not there.
+    """
+    if not cluster.needs_tls and not cluster.scheduler.startswith("tls:"):
+        return None
+    security = importlib.import_module("distributed").Security()
+    files = {name: getattr(security, name) for name in ("tls_ca_file", "tls_client_cert", "tls_client_key")}
+    if missing := [name for name, path in files.items() if not path]:
+        raise ValueError(
+            f"connections with other load hosts are encrypted, but dask's configuration lacks {', '.join(missing)}; "
+            "name the files under distributed.comm.tls (see docs/cluster.md)"
+        )
+    if gone := [path for path in files.values() if not Path(path).is_file()]:
+        raise ValueError(f"dask's configuration names {gone[0]} for encrypted connections, which is no file")
+    security.require_encryption = True
+    return security
 
 
 def read_hosts(file: Path) -> list[str]:

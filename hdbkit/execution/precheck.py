@@ -13,7 +13,7 @@ from typing import Any
 
 from hdbkit.analysis.wording import plural
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.config.cluster import parse_cluster, read_hosts
+from hdbkit.config.cluster import parse_cluster, read_hosts, security_of
 from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import Cache, client_slices
 from hdbkit.config.routing import Policy
@@ -128,10 +128,11 @@ def _check_cluster(load: Load) -> None:
     for fault in load.faults:
         if fault.thing in (Thing.CLIENT, Thing.NETWORK):
             raise InputError(f"'{fault}' concerns clients of this host; omit it, or omit cluster")
-    hosts = parse_cluster(load.cluster).hosts
+    cluster = parse_cluster(load.cluster)
     try:
-        if hosts is not None:
-            read_hosts(hosts)
+        security_of(cluster)
+        if cluster.hosts is not None:
+            read_hosts(cluster.hosts)
     except ValueError as error:
         raise InputError(str(error)) from None
 

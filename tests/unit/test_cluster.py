@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from hdbkit.cluster.connection import Connection
+from hdbkit.cluster.deploying import ssh_cluster
 from hdbkit.cluster.hosts import shares
 from hdbkit.config import Load
-from hdbkit.config.cluster import Cluster, parse_cluster, read_hosts
+from hdbkit.config.cluster import Cluster, parse_cluster, read_hosts, security_of
 from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import NotedHost
@@ -49,6 +50,30 @@ def test_a_file_of_hosts(tmp_path: Path) -> None:
         file.write_text(content)
         with pytest.raises(ValueError, match="hosts"):
             read_hosts(file)
+
+
+def test_encrypted_connections_need_files_that_are_there(tmp_path: Path) -> None:
+    dask = pytest.importorskip("dask")
+    cluster = parse_cluster("tls://load0:8786")
+    names = ("ca-file", "client.cert", "client.key")
+    with (
+        dask.config.set({f"distributed.comm.tls.{one}": None for one in names}),
+        pytest.raises(ValueError, match="lacks tls_ca_file, tls_"),
+    ):
+        security_of(cluster)
+    with (
+        dask.config.set({f"distributed.comm.tls.{one}": str(tmp_path / "ca.pem") for one in names}),
+        pytest.raises(ValueError, match=r"ca\.pem .+ is no file"),
+    ):
+        security_of(cluster)
+    assert security_of(parse_cluster("local:2")) is None
+
+
+def test_a_host_that_refuses_ssh_is_one_sentence() -> None:
+    pytest.importorskip("asyncssh")
+    security = pytest.importorskip("distributed").Security.temporary()
+    with pytest.raises(HdbkitError, match=r"cannot be started by SSH: .+ \(see docs/cluster.md\)$"):
+        ssh_cluster(["127.0.0.1:1"], None, security)
 
 
 @pytest.mark.parametrize(("clients", "hosts"), [(200, 4), (10, 4), (3, 3), (7, 100)])
