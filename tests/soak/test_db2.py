@@ -1,4 +1,4 @@
-"""Db2's engine on Apache Derby: connections that a fault resets.
+"""Db2's engine on Apache Derby: interrupted builds, and connections that a fault resets.
 
 With ``HDBKIT_SOAK`` the conformance suite runs on the same kind of server.
 """
@@ -14,9 +14,11 @@ import pytest
 import hdbkit
 from hdbkit.config import Load, Target
 from hdbkit.databases import sql_session
+from hdbkit.errors import BuildFailed, HalfBuilt
 from hdbkit.results.columns import ERROR_CLASSES
 from tests.derby import derby
 from tests.run.faults import passed, rows
+from tests.run.test_build import Watcher, loaders
 from tests.run.test_db2 import OWN, SQL
 
 pytestmark = pytest.mark.timeout(3600)
@@ -29,14 +31,45 @@ def server() -> Iterator[Target]:
         yield target
 
 
-def test_a_connection_that_a_fault_resets_is_counted_as_lost(server: Target, tmp_path: Path) -> None:
-    folder = tmp_path / "counts"
+def counts(server: Target, folder: Path, rows: int) -> Target:
+    """A schema for a workload of its own, which is written to a folder."""
     folder.mkdir()
-    (folder / "workload.yaml").write_text(OWN, encoding="utf-8")
+    (folder / "workload.yaml").write_text(OWN.replace("rows: 200", f"rows: {rows}"), encoding="utf-8")
     (folder / "statements.sql").write_text(SQL, encoding="utf-8")
     with closing(sql_session(server)) as session:
         session.execute("CREATE SCHEMA counts")
-    own = server.with_(options={**server.options, "schema": "COUNTS"})
+    return server.with_(options={**server.options, "schema": "COUNTS"})
+
+
+class Killer(Watcher):
+    """Kills the loaders once, when rows were sent."""
+
+    killed = 0
+
+    def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
+        if rows and not self.killed:
+            found = loaders()
+            self.killed = len(found)
+            for one in found:
+                one.kill()
+
+
+def test_an_interrupted_build_passes_no_check_and_continues(server: Target, tmp_path: Path) -> None:
+    folder = tmp_path / "counts"
+    own = counts(server, folder, 60_000)
+    killer, engine = Killer(), hdbkit.connect(own)
+    with pytest.raises(BuildFailed):
+        engine.build(folder, loaders=1, progress=killer)
+    assert killer.killed
+    with pytest.raises(HalfBuilt):
+        engine.check(folder)
+    assert engine.build(folder, loaders=1).passed
+    assert engine.check(folder)["passed"].all()
+
+
+def test_a_connection_that_a_fault_resets_is_counted_as_lost(server: Target, tmp_path: Path) -> None:
+    folder = tmp_path / "counts"
+    own = counts(server, folder, 200)
     hdbkit.connect(own).build(folder)
     load = Load(virtual_users=2, rampup_s=0, duration_s=9, fault="reset network at 3 s; reset network at 6 s")
     result = hdbkit.run(own, folder, load)
