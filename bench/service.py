@@ -39,6 +39,14 @@ CLIENTS = WAREHOUSES = 2
 LOAD = hdbkit.Load(virtual_users=CLIENTS, rampup_s=1, duration_s=quick_or(4, 10))
 
 
+def received(opened: socket.socket) -> bytes:
+    """What has arrived. Raises ``RuntimeError`` if the service has closed the connection."""
+    found = opened.recv(1 << 20)
+    if not found:
+        raise RuntimeError("the service has closed the connection")
+    return found
+
+
 @dataclass(frozen=True)
 class Service:
     """A service in a process of its own."""
@@ -65,15 +73,15 @@ class Service:
     def ask(self, opened: socket.socket, path: str, body: str = "") -> bytes:
         """The content of an answer. Raises ``RuntimeError`` if it is an error."""
         opened.sendall(self.request(path, body))
-        found = opened.recv(1 << 20)
+        found = received(opened)
         while b"\r\n\r\n" not in found:
-            found += opened.recv(1 << 20)
+            found += received(opened)
         head, _, content = found.partition(b"\r\n\r\n")
         if head[9:12] not in {b"200", b"202"}:
             raise RuntimeError(f"{path}: {head!r} {content!r}")
         size = int(head.lower().partition(b"content-length: ")[2].split(b"\r")[0])
         while len(content) < size:
-            content += opened.recv(1 << 20)
+            content += received(opened)
         return content
 
 
@@ -151,7 +159,7 @@ def watching(one: Service, job: str) -> socket.socket:
     viewer.sendall(one.request(f"/api/jobs/{job}/live"))
     found = b""
     while b"event: " not in found:
-        found += viewer.recv(1 << 16)
+        found += received(viewer)
     return viewer
 
 
@@ -172,6 +180,7 @@ def watched_percent(one: Service) -> float:
         share = (one.cpu_s() - before) / (time.monotonic() - began)
         if not all(viewer.recv(1 << 20).count(b"event: tick") > WATCHED_S / 2 for viewer in viewers):
             raise RuntimeError("a viewer received no events")
+        opened = stack.enter_context(one.connection())  # the service has closed the first one, which was silent
         one.ask(opened, f"/api/jobs/{job}/stop", "{}")
         while json.loads(one.ask(opened, f"/api/jobs/{job}"))["state"] == "running":
             time.sleep(0.2)

@@ -42,6 +42,11 @@ class Ascii(JSONResponse):
         return json.dumps(content).encode()
 
 
+def answer_of(content: BaseModel) -> Ascii:
+    """An answer whose model was validated when it was made, so that it is not validated again."""
+    return Ascii(content.model_dump(mode="json"))
+
+
 class Refused(HdbkitError):
     """A request that is answered with this status; the text is the reason."""
 

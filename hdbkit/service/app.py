@@ -15,7 +15,8 @@ from pydantic import BaseModel, Field
 
 from hdbkit.config.problems import did_you_mean
 from hdbkit.service import answers
-from hdbkit.service.answers import Ascii, ErrorAnswer, Refused
+from hdbkit.service.answers import Ascii, ErrorAnswer, Refused, answer_of
+from hdbkit.service.headers import SECURE, Headers
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
@@ -24,6 +25,7 @@ from hdbkit.service.results import TargetAnswer, listed_targets, result_file
 from hdbkit.service.roles import Role
 from hdbkit.service.sign_in import SignIn
 from hdbkit.service.verbs import VERBS, Verb
+from hdbkit.web.guard import BODY
 from hdbkit.workspace import Workspace
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -78,7 +80,7 @@ def make_app(
         generate_unique_id_function=lambda route: route.name,
     )
     answers.add_to(app)
-    _secure(app)
+    app.add_middleware(Headers, headers=SECURE)
     permit, live = Permissions(), Live(jobs, workspace)
     for verb in VERBS.values():
         _add_verb(app, verb, Starter(jobs, workspace, permit))
@@ -102,7 +104,7 @@ def _add_verb(app: FastAPI, verb: Verb, starter: Starter) -> None:
     """The path that starts jobs of a verb."""
 
     def start(request: Request, body: Any) -> Job:
-        return starter.start(request, verb, body, json.loads(request.state.body))
+        return starter.start(request, verb, body, json.loads(request.scope["state"][BODY]))
 
     examples = {verb.name: {"summary": verb.summary, "value": dict(verb.example)}}
     start.__annotations__["body"] = Annotated[verb.request, Body(openapi_examples=examples)]  # type: ignore[arg-type]
@@ -128,7 +130,7 @@ def _add_unknown_verb(app: FastAPI) -> None:
 
 
 def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
-    @app.get("/api/jobs", tags=["jobs"])
+    @app.get("/api/jobs", tags=["jobs"], response_model=JobList)
     def list_jobs(
         request: Request,
         search: Annotated[str, Query(max_length=200, description="words that a job must contain, all of them")] = "",
@@ -136,17 +138,17 @@ def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
         verb: Annotated[str, Query(max_length=40, examples=["run"])] = "",
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
         offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
-    ) -> JobList:
+    ) -> Ascii:
         """List the jobs, newest first."""
         permit(request, Role.READ)
         found = jobs.listed(search, state, verb)
-        return JobList(jobs=found[offset : offset + limit], total=len(found))
+        return answer_of(JobList(jobs=found[offset : offset + limit], total=len(found)))
 
-    @app.get("/api/jobs/{job_id}", tags=["jobs"], responses=_UNKNOWN)
-    def get_job(request: Request, job_id: JobId) -> Job:
+    @app.get("/api/jobs/{job_id}", tags=["jobs"], responses=_UNKNOWN, response_model=Job)
+    def get_job(request: Request, job_id: JobId) -> Ascii:
         """A job as it is now."""
         permit(request, Role.READ)
-        return jobs.find(job_id)
+        return answer_of(jobs.find(job_id))
 
     @app.post("/api/jobs/{job_id}/stop", tags=["jobs"], status_code=202, responses=_UNKNOWN)
     def stop_job(request: Request, job_id: JobId) -> Job:
@@ -177,28 +179,13 @@ def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> N
 
 
 def _add_targets(app: FastAPI, workspace: Workspace, permit: Permissions) -> None:
-    @app.get("/api/targets", tags=["targets"])
-    def list_targets(request: Request) -> TargetList:
+    @app.get("/api/targets", tags=["targets"], response_model=TargetList)
+    def list_targets(request: Request) -> Ascii:
         """The targets of the workspace."""
         permit(request, Role.READ)
-        return TargetList(targets=listed_targets(workspace))
+        return answer_of(TargetList(targets=listed_targets(workspace)))
 
     @app.get("/health", tags=["health"], responses={401: {}, 403: {}, 429: {}})
     async def health() -> dict[str, str]:
         """Whether the service answers; needs no token."""
         return {"service": "hdbkit"}
-
-
-def _secure(app: FastAPI) -> None:
-    """Keep the body of a request for the job's file; send headers that keep answers out of frames and caches."""
-
-    @app.middleware("http")
-    async def secured(request: Request, call_next: Any) -> Any:
-        if request.method == "POST":
-            request.state.body = await request.body()
-        answer = await call_next(request)
-        answer.headers["x-content-type-options"] = "nosniff"
-        answer.headers["referrer-policy"] = "no-referrer"
-        answer.headers.setdefault("cache-control", "no-store")
-        answer.headers.setdefault("x-frame-options", "DENY")
-        return answer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from pydantic import BaseModel, Field
 
 from hdbkit.config.target import target_names
@@ -40,8 +42,18 @@ _ENDS = {
 
 
 def listed_targets(workspace: Workspace) -> list[TargetAnswer]:
-    """The targets of a workspace."""
-    return [_target(workspace, name) for name in target_names(workspace.targets)]
+    """The targets of a workspace; their file is read again when it changes."""
+    try:
+        found = workspace.targets.stat()
+    except FileNotFoundError:
+        return []
+    return list(_targets(workspace, (found.st_mtime_ns, found.st_ino, found.st_size)))
+
+
+@lru_cache(maxsize=4)
+def _targets(workspace: Workspace, _state: tuple[int, int, int]) -> tuple[TargetAnswer, ...]:
+    """The targets of a workspace whose file has this time, node and size."""
+    return tuple(_target(workspace, name) for name in target_names(workspace.targets))
 
 
 def _target(workspace: Workspace, name: str) -> TargetAnswer:

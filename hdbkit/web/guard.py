@@ -34,6 +34,8 @@ _STATUS = {
 _NOT_PERMITTED = 1008
 HOLDER = "holder"
 """The key in a request's state with the holder of its token."""
+BODY = "body"
+"""The key in a request's state with its content, as bytes."""
 ANYONE = "anyone"
 """The holder where a path needs no token; such a connection stays unverified."""
 
@@ -113,6 +115,7 @@ class Guard:
             return await _answer(send, 408, f"the request did not arrive within {BODY_S:g} s")
         if body is None:
             return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")
+        scope["state"][BODY] = body
         return await self._inside(scope, _again(body, receive), send)
 
     async def _reject(self, scope: Scope, send: Send) -> None:

@@ -21,7 +21,9 @@ from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS
 from hdbkit.web import guard
-from hdbkit.web.guard import HOLDER
+from hdbkit.web.audit import AuditLog
+from hdbkit.web.gate import Gate
+from hdbkit.web.guard import Guard
 from hdbkit.workspace import Workspace
 from tests.unit.services import Service, written_job
 
@@ -46,6 +48,8 @@ WRONG = [
     ("run", '{"target": "lab", "load": {"virtual_users": 0}}', "load.virtual_users: must be 1 or more, not 0"),
     ("run", '{"target": "lab", "load": {"virtual_users": "many"}}', "load.virtual_users: must be a whole number"),
     ("run", '{"target": "lab", "load": {"dictionary": {}}}', "load.dictionary: unknown key."),
+    ("run", '{"target": "lab", "load": {"pg_duration": 2}}', "load.pg_duration: unknown key."),
+    ("run", '{"target": "lab", "load": {"mysqls_virtual_users": 2}}', "load.mysqls_virtual_users: unknown key."),
     ("run", '{"target": "lab", "workload": {"kind": "tproc_x"}}', "workload: there is no workload 'tproc_x' (known:"),
     ("run", '{"target": "lab", "workload": {"folder": "/etc"}}', "must be the name of a folder in 'workloads' of"),
     ("run", '{"target": "lab", "workload": {"folder": ["/etc"]}}', "the workspace (mine), not ['/etc']"),
@@ -140,6 +144,15 @@ def test_a_failed_job_gives_the_reason(service: Service) -> None:
     assert result.json()["error"] == f"job {job_id} has no result: it failed: {job['error']}"
 
 
+def test_the_listed_targets_follow_their_file(service: Service) -> None:
+    client, file = service.clients["read"], service.folder / "targets.yaml"
+    names = [one["name"] for one in client.get("/api/targets").json()["targets"]]
+    file.write_text("later: {kind: nulldb}\n")
+    assert (names[0], [one["name"] for one in client.get("/api/targets").json()["targets"]]) == ("lab", ["later"])
+    file.unlink()
+    assert client.get("/api/targets").json() == {"targets": []}
+
+
 def test_jobs_of_an_earlier_service_are_listed_and_searched_without_their_files(place: Workspace) -> None:
     folders = [written_job(place, number) for number in range(30)]
     jobs = Jobs(place)
@@ -182,12 +195,8 @@ def test_a_request_whose_content_does_not_arrive_is_ended(service: Service, monk
 def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_module, "MAX_RUNNING", 0)  # valid requests start no process
     holder = Holder(name="tests", role=Role.SETTINGS, expires="2100-01-01T00:00:00Z", hash="")  # type: ignore[arg-type]
-    inside = make_app(Jobs(place), place)
-
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        scope["state"] = {HOLDER: holder}
-        await inside(scope, receive, send)
-
+    audit, gate = AuditLog(place.targets.with_name("audit.ndjson")), Gate(socket.create_server(("127.0.0.1", 0)))
+    app = Guard(make_app(Jobs(place), place), lambda _: holder, audit, gate, advice="")
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     operations = [found.ok() for found in schema.get_all_operations()]
     assert len(operations) == len(VERBS) + 7
@@ -201,6 +210,8 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
             case.call_and_validate(checks=[not_a_server_error])
 
         hold()
+    gate.close()
+    audit.close()
     assert not list((place.results / JOBS).iterdir())
 
 

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.service.answers import Refused, status_of
+from hdbkit.service.headers import Headers
 from hdbkit.service.job_folder import State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
@@ -26,7 +27,7 @@ from hdbkit.service.roles import Role
 from hdbkit.service.sessions import SESSION, SIGN_IN, Session
 from hdbkit.service.sign_in import SignIn, is_from_this_site
 from hdbkit.service.verbs import VERBS, Verb
-from hdbkit.web.guard import HOLDER, Application
+from hdbkit.web.guard import BODY, HOLDER, Application
 from hdbkit.workspace import Workspace
 
 PER_PAGE = 50
@@ -47,7 +48,7 @@ def make_pages(
     app.add_exception_handler(HdbkitError, _failed)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _plain)
-    _protect(app)
+    app.add_middleware(Headers, headers={"content-security-policy": _POLICY})
     _add_files(app)
     _add_sign_in(app, sign_in)
     _add_jobs(app, jobs, workspace, live, permit)
@@ -56,14 +57,6 @@ def make_pages(
     if panels is not None:
         _add_panels(app, panels, permit)
     return app
-
-
-def _protect(app: FastAPI) -> None:
-    @app.middleware("http")
-    async def protected(request: Request, call_next: Any) -> Any:
-        answer = await call_next(request)
-        answer.headers.setdefault("content-security-policy", _POLICY)
-        return answer
 
 
 def _add_files(app: FastAPI) -> None:
@@ -212,7 +205,9 @@ def _fields(request: Request) -> dict[str, str]:
     if kind != "application/x-www-form-urlencoded":
         raise Refused(422, "a form must be sent as application/x-www-form-urlencoded")
     try:
-        pairs = parse_qsl(request.state.body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+        pairs = parse_qsl(
+            request.scope["state"][BODY].decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_FIELDS
+        )
     except ValueError:
         raise Refused(422, f"a form has at most {_MAX_FIELDS} fields, URL-encoded") from None
     return dict(pairs)
