@@ -53,6 +53,7 @@ def test_a_file_of_hosts(tmp_path: Path) -> None:
 
 
 def test_encrypted_connections_need_files_that_are_there(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")  # whose defaults come with its import
     dask = pytest.importorskip("dask")
     cluster = parse_cluster("tls://load0:8786")
     names = ("ca-file", "client.cert", "client.key")
