@@ -51,4 +51,6 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[object]], caption: 
     top = "".join(f'<th scope="col">{html.escape(head)}</th>' for head in heads)
     lines = "".join(f"<tr>{''.join(f'<td>{html.escape(str(value))}</td>' for value in one)}</tr>" for one in rows)
     head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return f'<div class="hdbkit-table"><table>{head}<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div>'
+    table = f"<table>{head}<thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>"
+    name = html.escape(caption or "table")
+    return f'<div class="hdbkit-table" tabindex="0" role="region" aria-label="{name}">{table}</div>'
