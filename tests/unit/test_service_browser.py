@@ -16,7 +16,11 @@ from tests.unit.services import Service, written_job
 from tests.unit.synthetic import write_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=1)]
-LOOKS = [("light", 1280), ("dark", 400)]
+LOOKS = [
+    ("light", 1280),
+    ("dark", 400),
+    *(pytest.param(*look, marks=pytest.mark.long) for look in (("light", 400), ("dark", 1280))),
+]
 SERIOUS = ("serious", "critical")
 
 
