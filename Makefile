@@ -1,9 +1,9 @@
 # hdbkit: every task from a fresh clone; needs Python 3.11 or later, and make.
 #
 #   make demo [QUICK=1]   private server, build, sweep, report
-#   make test             ruff, mypy and the tests, but the long ones
+#   make test             ruff, mypy and the tests of each change
 #   make stress [TIMES=5] make test, repeated beside two busy processes
-#   make soak             long tests: other engines where one stands for them, random kills of runs and sweeps, 10,000 damaged files, each engine's demo
+#   make soak             long tests: random kills of runs and sweeps, 10,000 damaged files, each engine's demo
 #   make lint             ruff, mypy, import-linter
 #   make bench [QUICK=1]  the speed of hdbkit beside other tools; each figure with its target
 #   make lab              JupyterLab with the notebooks

@@ -50,9 +50,9 @@ ON_ONE_WORKER = (
 )
 """Files that share servers of session scope: on one worker they start and fill these once."""
 
-LONG_KINDS = {False: "mysql", True: "odbc-mariadb"}
-"""The kind of server whose tests are long: MariaDB stands for MySQL, but in the conformance suite (True), which each
-change passes on both; there PostgreSQL stands for what ODBC reaches."""
+LONG_KINDS = {"tests/conformance/": "odbc-mariadb", "tests/": "mysql"}
+"""The kind of server whose tests are long, by folder: MariaDB stands for MySQL, but in the conformance suite, which
+each change passes on both; there PostgreSQL stands for what ODBC reaches."""
 
 LONGEST_FIRST = (
     "tests/notebooks/",
@@ -75,8 +75,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Leave tests on a kind of server for which another one stands to ``make soak``: see ``LONG_KINDS``."""
     callspec = getattr(item, "callspec", None)
-    left = LONG_KINDS[item.nodeid.startswith("tests/conformance/")]
-    if callspec and left in [one for one in callspec.params.values() if isinstance(one, str)]:
+    long = next(kind for folder, kind in LONG_KINDS.items() if item.nodeid.startswith(folder))
+    if callspec and long in [one for one in callspec.params.values() if isinstance(one, str)]:
         item.add_marker("long")
 
 
