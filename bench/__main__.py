@@ -32,7 +32,6 @@ BENCHES = (
     "cluster",
     "cluster_scale",
     "report_page",
-    "experiment_table",
 )
 
 
