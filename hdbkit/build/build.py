@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -15,12 +15,21 @@ from hdbkit.build.loader import LoadPart, Sent, Step
 from hdbkit.build.loaders import STOPPED, Hosts, Loaders, PartLoaders
 from hdbkit.build.progress import BuildProgress, Silent, Stage
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.contracts import BuildLog, Capability, Check, Schema
+from hdbkit.contracts import BuildLog, Capability, Check, Schema, Session, SessionOptions
 from hdbkit.databases import database
-from hdbkit.errors import LASTING, BuildFailed, ErrorClass, HalfBuilt, InputError, SchemaProblem, TransactionError
+from hdbkit.errors import (
+    LASTING,
+    BuildFailed,
+    CannotConnect,
+    ErrorClass,
+    HalfBuilt,
+    InputError,
+    SchemaProblem,
+    TransactionError,
+)
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown
-from hdbkit.workloads.checking import run_checks
+from hdbkit.workloads.checking import run_checks_at_once
 from hdbkit.workloads.commands import build_command, drop_command
 from hdbkit.workloads.present import require_claim, require_primary
 
@@ -163,7 +172,7 @@ class _Build:
                 pool.do(Step(name) for name in self._schema.statistics())
                 self._schema.finish()
         with self._step(Stage.CHECKS):
-            checks = self._check()
+            checks = self._check(loaders)
         self._progress.stage(Stage.DONE)
         grown_from = workload(WorkloadSpec.model_validate_json(log.spec)).scale if log.spec and log.finished else ""
         took_s = time.monotonic() - started
@@ -245,15 +254,25 @@ class _Build:
         done = kept + self._rows
         self._progress.loaded(done, done, self._size_bytes)
 
-    def _check(self) -> tuple[Check, ...]:
-        """Report a slow load, and check the schema if the engine has tables."""
+    def _check(self, count: int) -> tuple[Check, ...]:
+        """Report a slow load, and check the schema with ``count`` sessions at once if the engine has tables."""
         session = self._schema.session
         slow = self._engine.slow_load(session)
         notes = [Check("load", None, slow)] if slow else []
         if Capability.TABLES not in self._engine.capabilities:
             return tuple(notes)
         planned = self._workload.checks(self._engine.dialects)
-        return (*notes, *run_checks(planned, self._engine, session, self._progress.checking))
+        with ExitStack() as opened:
+            sessions = [session, *(opened.enter_context(closing(one)) for one in self._more_sessions(count - 1))]
+            found = run_checks_at_once(planned, self._engine, sessions, self._progress.checking)
+        return (*notes, *found)
+
+    def _more_sessions(self, count: int) -> Iterator[Session]:
+        """Further sessions, or fewer if the server allows no more: what was built is checked in any case."""
+        scope = self._workload.scope(self._engine.dialects)
+        with suppress(CannotConnect):
+            for _ in range(count):
+                yield self._engine.connect(self._target, scope, SessionOptions(application="hdbkit build"))
 
 
 def _difference(there: str, asked: str) -> str:

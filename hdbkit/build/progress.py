@@ -19,7 +19,7 @@ class Stage(StrEnum):
 
 
 class BuildProgress(Protocol):
-    """Callbacks, called in the process and thread of the build; must return quickly."""
+    """Callbacks, called in the process of the build; must return quickly."""
 
     def stage(self, stage: Stage) -> None:
         """A stage starts."""
@@ -33,7 +33,7 @@ class BuildProgress(Protocol):
         ...
 
     def checking(self, what: str) -> None:
-        """A statement of a check is sent: the name of the check and the statement."""
+        """A statement of a check is sent: the name of the check and the statement. Several threads call it."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Runs the checks of a schema one by one; a statement that fails leaves its own check undecided, and no other.
+"""Runs the checks of a schema; a statement that fails leaves its own check undecided, and no other.
 
 The check that every workload has, for what must be there, is here as well.
 """
@@ -6,8 +6,9 @@ The check that every workload has, for what must be there, is here as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from hdbkit.contracts import Capability, Check, CheckSession, Database, PlannedCheck, Row, Session
 from hdbkit.errors import ErrorClass, TransactionError
@@ -21,20 +22,56 @@ def run_checks(
     planned: Sequence[PlannedCheck], engine: Database, session: Session, started: Started = lambda _: None
 ) -> Iterator[Check]:
     """Yield the result of each check that the engine can answer, until a required one fails."""
-    for one in planned:
-        if one.needs and one.needs not in engine.capabilities:
-            continue
-        asked = _Asked(session, one.name, started)
-        try:
-            found = one.decide(asked)
-        except TransactionError as error:
-            yield Check(one.name, None, _reason(error, asked.statement, engine, session))
-            if error.lost:
-                return
-            continue
-        yield found
-        if one.required and found.passed is False:
+    for one in _answerable(planned, engine):
+        found = _result(one, engine, session, started)
+        yield found.check
+        if found.last:
             return
+
+
+def run_checks_at_once(
+    planned: Sequence[PlannedCheck], engine: Database, sessions: Sequence[Session], started: Started = lambda _: None
+) -> list[Check]:
+    """As :func:`run_checks`, but each session takes the next check as soon as it is free.
+
+    The required checks precede the others. ``started`` is called in other threads, also at once. The results have the
+    order of the plan.
+    """
+    plan = list(enumerate(_answerable(planned, engine)))
+    found: dict[int, Check] = {}
+
+    def work(session: Session, checks: Iterator[tuple[int, PlannedCheck]]) -> bool:
+        for number, one in checks:
+            result = _result(one, engine, session, started)
+            found[number] = result.check
+            if result.last:
+                return False
+        return True
+
+    if work(sessions[0], (one for one in plan if one[1].required)):
+        others = iter([one for one in plan if not one[1].required])
+        with ThreadPoolExecutor(len(sessions)) as threads:
+            list(threads.map(partial(work, checks=others), sessions))
+    return [check for _, check in sorted(found.items())]
+
+
+def _answerable(planned: Sequence[PlannedCheck], engine: Database) -> Iterator[PlannedCheck]:
+    return (one for one in planned if not one.needs or one.needs in engine.capabilities)
+
+
+class _Result(NamedTuple):
+    check: Check
+    last: bool
+    """Whether the session can answer no further check, or none makes sense."""
+
+
+def _result(one: PlannedCheck, engine: Database, session: Session, started: Started) -> _Result:
+    asked = _Asked(session, one.name, started)
+    try:
+        found = one.decide(asked)
+    except TransactionError as error:
+        return _Result(Check(one.name, None, _reason(error, asked.statement, engine, session)), error.lost)
+    return _Result(found, one.required and found.passed is False)
 
 
 def all_there(
