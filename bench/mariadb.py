@@ -14,26 +14,31 @@ import hdbkit
 from bench import build
 from bench.client import by_hdbkit
 from bench.common import Command, blocks, quick_or, scratch, server, show, title
-from hdbkit.servers import PrivateServer
+from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads.tproc_c.spec import TprocCSpec
 
-CLIENTS = 4
+CLIENTS = (4, 16, 32)
 SPEC = TprocCSpec(warehouses=8)
 BLOCKS = quick_or(3, 8)
 KINDS = ("mariadb", "postgresql")
 
 
 def clients(maria: PrivateServer, postgres: PrivateServer) -> None:
-    """Print the ratio of the clients' CPU time, and both throughputs."""
-    title(f"mariadb: {CLIENTS} clients, stored routines, beside the same on PostgreSQL; {BLOCKS} blocks")
-    for own in (maria, postgres):
+    """Print the ratio of the clients' CPU time, and both throughputs, for each number of clients."""
+    title(f"mariadb: clients of stored routines, beside the same on PostgreSQL; {BLOCKS} blocks")
+    owned = dict(zip(KINDS, (maria, postgres), strict=True))
+    for own in owned.values():
         hdbkit.connect(own.target).build(SPEC)
-    ways = {kind: partial(by_hdbkit, own, CLIENTS) for kind, own in zip(KINDS, (maria, postgres), strict=True)}
-    done = blocks(ways, BLOCKS)
-    ratios = [one["mariadb"][1] / one["postgresql"][1] for one in done]
-    middle = {kind: [statistics.median(one[kind][i] for one in done) for i in (0, 1)] for kind in KINDS}
-    rates, us = (" and ".join(f"{middle[kind][i]:,.0f}" for kind in KINDS) for i in (0, 1))
-    show("client CPU / that on PostgreSQL", ratios, at_most=1.3, note=f"{us} us, {rates} /s")
+        control(own.target).keep_data()
+    for count in CLIENTS:
+        for own in owned.values():
+            control(own.target).restore_data()
+        done = blocks({kind: partial(by_hdbkit, own, count) for kind, own in owned.items()}, BLOCKS)
+        ratios = [one["mariadb"][1] / one["postgresql"][1] for one in done]
+        middle = {kind: [statistics.median(one[kind][i] for one in done) for i in (0, 1)] for kind in KINDS}
+        rates, us = (" and ".join(f"{middle[kind][i]:,.0f}" for kind in KINDS) for i in (0, 1))
+        note = f"{us} us, {rates} /s"
+        show(f"{count} clients: client CPU / that on PostgreSQL", ratios, at_most=1.3, note=note)
     print(f"load of the machine at the end: {getloadavg()[0]:.1f}", flush=True)
 
 
