@@ -8,3 +8,7 @@ FROM SYSIBM.SYSDUMMY1
 
 -- fragment: year(day)
 YEAR({day})
+
+-- fragment: dividend(amount)
+-- A sum of decimals has 31 digits, and its quotient no more decimals than the divisor lacks: none for a ratio of two sums.
+CAST({amount} AS DOUBLE)

@@ -1,4 +1,4 @@
-"""Db2's engine on Apache Derby: interrupted builds, and connections that a fault resets.
+"""Db2's engine on Apache Derby: answers of TPROC-H, interrupted builds, and connections that a fault resets.
 
 With ``HDBKIT_SOAK`` the conformance suite runs on the same kind of server.
 """
@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 import hdbkit
+from hdbkit.build import build
 from hdbkit.config import Load, Target
 from hdbkit.databases import sql_session
 from hdbkit.errors import BuildFailed, HalfBuilt
 from hdbkit.results.columns import ERROR_CLASSES
+from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
 from tests.derby import derby
 from tests.run.faults import passed, rows
 from tests.run.test_build import Watcher, loaders
@@ -29,6 +31,14 @@ pytest.importorskip("ibm_db", exc_type=ImportError, reason="ibm_db is not instal
 def server() -> Iterator[Target]:
     with derby() as target:
         yield target
+
+
+def test_queries_have_the_answers_of_the_reference(server: Target) -> None:
+    spec = TprocHSpec(scale_factor=0.01)
+    assert build(server, spec, loaders=2).passed
+    found = hdbkit.connect(server).check(spec, answers=True)
+    assert {f"answer of {query}" for query in QUERIES} <= {*found["name"]}
+    assert found["passed"].all(), found[~found["passed"]].to_string()
 
 
 def counts(server: Target, folder: Path, rows: int) -> Target:

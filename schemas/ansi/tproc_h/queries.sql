@@ -90,7 +90,8 @@ ORDER BY supp_nation, cust_nation, l_year;
 
 -- name: q08
 -- 2.4.8: a nation's share of the market of a region, by year.
-SELECT o_year, sum(CASE WHEN supp_nation = :nation THEN volume ELSE 0 END) / sum(volume) AS mkt_share
+SELECT o_year,
+       {{dividend(sum(CASE WHEN supp_nation = :nation THEN volume ELSE 0 END))}} / sum(volume) AS mkt_share
 FROM (
     SELECT {{year(o_orderdate)}} AS o_year, l_extendedprice * (1 - l_discount) AS volume, sn.n_name AS supp_nation
     FROM part
@@ -175,7 +176,7 @@ ORDER BY custdist DESC, c_count DESC;
 
 -- name: q14
 -- 2.4.14: the share of the revenue of a month that promotions brought.
-SELECT 100.00 * sum(CASE WHEN p_type LIKE 'PROMO%' THEN l_extendedprice * (1 - l_discount) ELSE 0 END)
+SELECT {{dividend(100.00 * sum(CASE WHEN p_type LIKE 'PROMO%' THEN l_extendedprice * (1 - l_discount) ELSE 0 END))}}
        / sum(l_extendedprice * (1 - l_discount)) AS promo_revenue
 FROM lineitem
 JOIN part ON p_partkey = l_partkey
@@ -207,7 +208,7 @@ ORDER BY supplier_cnt DESC, p_brand, p_type, p_size;
 
 -- name: q17
 -- 2.4.17: the yearly revenue that small orders of a part bring.
-SELECT sum(l_extendedprice) / 7.0 AS avg_yearly
+SELECT {{dividend(sum(l_extendedprice))}} / 7.0 AS avg_yearly
 FROM lineitem
 JOIN part ON p_partkey = l_partkey
 WHERE p_brand = :brand AND p_container = :container
