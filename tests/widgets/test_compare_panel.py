@@ -47,6 +47,11 @@ def compared(panel: ComparePanel) -> str:
     return html.unescape(text_of(panel))
 
 
+def test_without_runs_the_list_states_where_to_start_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    assert "start one in the panel Run" in text_of(ComparePanel())
+
+
 def test_runs_are_found_by_label_and_distinguished_by_it(panel: ComparePanel) -> None:
     assert len(panel.choice.runs.options) == 8
     panel.choice.filter.value = "BEFORE"

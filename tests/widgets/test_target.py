@@ -186,3 +186,13 @@ def test_a_private_server_is_one_click_away_and_gone_after_another(server: Priva
         api.end_private("postgresql")
     assert panel.shared.target is None
     assert not target.server_folder.exists()
+
+
+def test_another_private_server_is_named_by_its_folder_and_stays_the_target(server: PrivateServer) -> None:
+    panel = TargetPanel(Shared(target=server.target))
+    shown: dict[str, Any] = {}
+    exec(code_of(panel), shown)
+    assert shown["connection"].target.server_folder == server.target.server_folder
+    panel.end_private.click()
+    until(lambda: "is stopped" in text_of(panel))
+    assert panel.shared.target == server.target

@@ -249,9 +249,10 @@ class TargetPanel(Panel):
 
     def _ended(self, kind: str) -> None:
         try:
+            folders = [one.server_folder for one in api.private_targets(workspace=self.workspace) if one.kind == kind]
             api.end_private(kind, workspace=self.workspace)
             target = self.shared.target
-            if target is not None and target.server_folder is not None and target.kind == kind:
+            if target is not None and target.server_folder in folders:
                 self._fill(Target(kind=kind))
                 self.given.value = self.place.value = ""
                 self.shared.target = None

@@ -124,9 +124,8 @@ class RunsChoice:
         with self._silent():
             base = _fill(self.base, groups, None)
             _fill(self.new, groups, base)
-        self.count.value = (
-            f"{len(self.runs.value)} of {many(len(self.runs.options), 'run')} in {many(len(groups), 'group')}"
-        )
+        chosen = f"{len(self.runs.value)} of {many(len(self.runs.options), 'run')} in {many(len(groups), 'group')}"
+        self.count.value = chosen if len(self._known) else "there are no runs yet; start one in the panel Run"
         self._report_change()
 
     def _report_change(self) -> None:

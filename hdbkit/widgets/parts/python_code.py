@@ -21,9 +21,11 @@ def target_code(target: Target | None, workspace: Workspace) -> str:
     """The expression for a target, without its password."""
     if target is None:
         return '"kind://user@host:port/database"'
-    if target.server_folder is not None:
+    if target.server_folder is None:
+        return f'"{target.given}"'
+    if any(target.server_folder == one.server_folder for one in workspace.private_targets()):
         return call_code("hdbkit.api.private", f'"{target.kind}"', workspace=workspace)
-    return f'"{target.given}"'
+    return f'"{target.server_folder}"'
 
 
 def panel_code(panel: str, workspace: Workspace) -> str:

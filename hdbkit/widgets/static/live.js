@@ -143,8 +143,10 @@ class Chart {
 
 // The newest quantiles of every operation: the numbers behind the latency chart.
 function table(parent, operations, noun, time) {
-  const made = node("table", { class: "hdbkit-live-table" }, parent);
-  node("caption", {}, made, `current ${time} time (ms)`);
+  const caption = `current ${time} time (ms)`;
+  const frame = node("div", { class: "hdbkit-live-frame", tabindex: 0, role: "region", "aria-label": caption }, parent);
+  const made = node("table", { class: "hdbkit-live-table" }, frame);
+  node("caption", {}, made, caption);
   const head = node("tr", {}, node("thead", {}, made));
   for (const name of [noun, ...QUANTILES]) node("th", { scope: "col" }, head, name);
   const body = node("tbody", {}, made);
