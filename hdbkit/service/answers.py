@@ -42,9 +42,9 @@ class Ascii(JSONResponse):
         return json.dumps(content).encode()
 
 
-def answer_of(content: BaseModel) -> Ascii:
-    """An answer whose model was validated when it was made, so that it is not validated again."""
-    return Ascii(content.model_dump(mode="json"))
+def encoded(content: BaseModel) -> bytes:
+    """A model as JSON, in ASCII."""
+    return json.dumps(content.model_dump(mode="json")).encode()
 
 
 class Refused(HdbkitError):
@@ -66,12 +66,17 @@ def add_to(app: FastAPI) -> None:
 
 
 async def _failed(_: Request, error: Exception) -> Ascii:
+    assert isinstance(error, HdbkitError)
+    return answer_to(error)
+
+
+def answer_to(error: HdbkitError) -> Ascii:
+    """The answer to an error."""
     if isinstance(error, ConfigErrors):
         return _answer(422, error.problems)
     if isinstance(error, Refused):
         head = {"retry-after": str(int(error.wait_s) + 1)} if error.wait_s else {}
         return Ascii({"error": str(error), "problems": []}, error.status, head)
-    assert isinstance(error, HdbkitError)
     return Ascii({"error": str(error), "problems": []}, status_of(error))
 
 

@@ -10,18 +10,19 @@ from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, Path, Query, Request
-from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.responses import FileResponse, Response, StreamingResponse
 from pydantic import BaseModel, Field
 
 from hdbkit.config.problems import did_you_mean
 from hdbkit.service import answers
-from hdbkit.service.answers import Ascii, ErrorAnswer, Refused, answer_of
+from hdbkit.service.answers import Ascii, ErrorAnswer, Refused
 from hdbkit.service.headers import SECURE, Headers
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
 from hdbkit.service.permissions import JOB, Permissions, Starter
-from hdbkit.service.results import TargetAnswer, listed_targets, result_file
+from hdbkit.service.reads import JOB_ID, LIMIT, MAX_LIMIT, Contents, Reads
+from hdbkit.service.results import TargetAnswer, result_file
 from hdbkit.service.roles import Role
 from hdbkit.service.sign_in import SignIn
 from hdbkit.service.verbs import VERBS, Verb
@@ -46,9 +47,7 @@ _ABOUT = (
     "The verbs of hdbkit as jobs. Send `Authorization: Bearer TOKEN`. A job is a process of its own: it continues "
     "when the service ends, and a restarted service lists it."
 )
-JobId = Annotated[
-    str, Path(pattern=r"^[A-Za-z0-9-]{1,80}$", description="the job's id", examples=["20261124T024500123-run-1a2b3c"])
-]
+JobId = Annotated[str, Path(pattern=JOB_ID, description="the job's id", examples=["20261124T024500123-run-1a2b3c"])]
 
 
 class JobList(BaseModel):
@@ -80,14 +79,15 @@ def make_app(
         generate_unique_id_function=lambda route: route.name,
     )
     answers.add_to(app)
+    permit, live, contents = Permissions(), Live(jobs, workspace), Contents(jobs, workspace)
+    app.add_middleware(Reads, contents=contents, permit=permit)
     app.add_middleware(Headers, headers=SECURE)
-    permit, live = Permissions(), Live(jobs, workspace)
     for verb in VERBS.values():
         _add_verb(app, verb, Starter(jobs, workspace, permit))
     _add_unknown_verb(app)
-    _add_jobs(app, jobs, permit)
+    _add_jobs(app, jobs, contents, permit)
     _add_results(app, jobs, live, permit)
-    _add_targets(app, workspace, permit)
+    _add_targets(app, contents, permit)
     if sign_in is not None:
         from hdbkit.service.pages import make_pages
 
@@ -129,26 +129,25 @@ def _add_unknown_verb(app: FastAPI) -> None:
         raise Refused(404, f"there is no verb '{verb[:40]}' (known: {listed}).{did_you_mean(verb[:40], list(VERBS))}")
 
 
-def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
+def _add_jobs(app: FastAPI, jobs: Jobs, contents: Contents, permit: Permissions) -> None:
     @app.get("/api/jobs", tags=["jobs"], response_model=JobList)
     def list_jobs(
         request: Request,
         search: Annotated[str, Query(max_length=200, description="words that a job must contain, all of them")] = "",
         state: State | None = None,
         verb: Annotated[str, Query(max_length=40, examples=["run"])] = "",
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = LIMIT,
         offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
-    ) -> Ascii:
+    ) -> Response:
         """List the jobs, newest first."""
         permit(request, Role.READ)
-        found = jobs.listed(search, state, verb)
-        return answer_of(JobList(jobs=found[offset : offset + limit], total=len(found)))
+        return _json(contents.jobs(search, state, verb, limit, offset))
 
     @app.get("/api/jobs/{job_id}", tags=["jobs"], responses=_UNKNOWN, response_model=Job)
-    def get_job(request: Request, job_id: JobId) -> Ascii:
+    def get_job(request: Request, job_id: JobId) -> Response:
         """A job as it is now."""
         permit(request, Role.READ)
-        return answer_of(jobs.find(job_id))
+        return _json(contents.job(job_id))
 
     @app.post("/api/jobs/{job_id}/stop", tags=["jobs"], status_code=202, responses=_UNKNOWN)
     def stop_job(request: Request, job_id: JobId) -> Job:
@@ -156,6 +155,10 @@ def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
         permit(request, Role.RUN)
         setattr(request.state, JOB, job_id)
         return jobs.stop(job_id)
+
+
+def _json(content: bytes) -> Response:
+    return Response(content, media_type="application/json")
 
 
 def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> None:
@@ -178,12 +181,12 @@ def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> N
         return streamed(live, jobs, job_id)
 
 
-def _add_targets(app: FastAPI, workspace: Workspace, permit: Permissions) -> None:
+def _add_targets(app: FastAPI, contents: Contents, permit: Permissions) -> None:
     @app.get("/api/targets", tags=["targets"], response_model=TargetList)
-    def list_targets(request: Request) -> Ascii:
+    def list_targets(request: Request) -> Response:
         """The targets of the workspace."""
         permit(request, Role.READ)
-        return answer_of(TargetList(targets=listed_targets(workspace)))
+        return _json(contents.targets())
 
     @app.get("/health", tags=["health"], responses={401: {}, 403: {}, 429: {}})
     async def health() -> dict[str, str]:

@@ -96,6 +96,18 @@ class Job(BaseModel):
         return " ".join((*found, json.dumps(self.request, ensure_ascii=False))).lower()
 
 
+Signs = tuple[bool | tuple[int, int], ...]
+"""Whether a job's process is there, and the time and node of files that change."""
+
+
+def _state_of(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_ino
+
+
 class JobFolder:
     """A folder of the jobs of a results folder."""
 
@@ -135,6 +147,11 @@ class JobFolder:
     def end(self, state: State, error: str = "") -> None:
         """Note how the job ended."""
         self.note(Outcome(state=state, ended=datetime.now(UTC), error=error))
+
+    def signs(self, asked: Asked) -> Signs:
+        """What differs when the job does: the job's files, and whether its process is there."""
+        is_alive = birth_of(asked.pid) == asked.birth  # before the files, which it may write meanwhile
+        return is_alive, *(_state_of(self.path / name) for name in ("progress.json", "outcome.json"))
 
     def read(self) -> Job:
         """The job as it is now. Raises ``DamagedResult``."""

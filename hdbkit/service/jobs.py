@@ -8,8 +8,10 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from hdbkit.config.problems import did_you_mean
@@ -18,7 +20,7 @@ from hdbkit.errors import DamagedResult, HdbkitError, InputError
 from hdbkit.processes import birth_of, command_of
 from hdbkit.results.folder import make_folder
 from hdbkit.results.locks import only_one
-from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, State
+from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, Signs, State
 from hdbkit.service.job_process import STOPS
 from hdbkit.service.verbs import VERBS, Verb
 from hdbkit.workspace import Workspace
@@ -41,13 +43,16 @@ class Jobs:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._root = make_folder(workspace.results / JOBS, exist_ok=True)
-        self._one_at_a_time = threading.Lock()
+        self._starting, self._lock = threading.Lock(), threading.Lock()  # the second is held for moments only
+        self._launcher = ThreadPoolExecutor(1, "launcher")  # jobs inherit its priority, not that of the event loop
+        self._launcher.submit(int).result()
         self._processes: list[subprocess.Popen[bytes]] = []
         self._ended: dict[str, Job] = {}
-        self._running: dict[str, JobFolder] = {}
+        self._running: dict[str, _Running] = {}
+        self._changes = 0
         for path in sorted(self._root.iterdir()):
-            self._running[path.name] = JobFolder(path)
-        self._refresh()
+            self._running[path.name] = _Running(JobFolder(path))
+        self.refresh()
 
     @contextmanager
     @staticmethod
@@ -59,8 +64,10 @@ class Jobs:
     def start(self, verb: Verb, request: dict[str, Any], holder: str) -> Job:
         """Start a job in a process of its own. Raises ``Busy``."""
         wanted = verb.targets(verb.request.model_validate(request))
-        with self._one_at_a_time:
-            running = self._refresh()
+        with self._starting:
+            self.refresh()
+            with self._lock:
+                running = [one.job for one in self._running.values()]
             if len(running) >= MAX_RUNNING:
                 raise Busy(f"{MAX_RUNNING} jobs are running, the maximum; wait until one ends, or stop one")
             for other in running:
@@ -69,19 +76,22 @@ class Jobs:
                         f"the target '{min(taken)}' is in use by job {other.job_id} ({other.verb}); "
                         "wait until it ends, or stop it"
                     )
-            folder = self._launched(verb, request, holder)
-            self._running[folder.path.name] = folder
-            return folder.read()
+            folder, process = self._launcher.submit(self._launched, verb, request, holder).result()
+            with self._lock:
+                self._processes.append(process)
+                self._running[folder.path.name] = started = _Running(folder)
+                self._changes += started.look()
+                return started.job
 
     def find(self, job_id: str) -> Job:
-        """The job of this id. Raises ``NoJob``."""
-        with self._one_at_a_time:
-            self._refresh()
-            if job_id in self._ended:
-                return self._ended[job_id]
+        """The job of this id; the same object as long as nothing has changed. Raises ``NoJob``."""
+        with self._lock:
             if job_id in self._running:
-                return self._running[job_id].read()
-        raise NoJob(f"there is no job '{job_id}'")
+                self._look_at(job_id)
+            found = self._ended.get(job_id) or (self._running[job_id].job if job_id in self._running else None)
+        if found is None:
+            raise NoJob(f"there is no job '{job_id}'")
+        return found
 
     def folder(self, job_id: str) -> JobFolder:
         """The folder of a job that ``find`` has found."""
@@ -89,8 +99,9 @@ class Jobs:
 
     def listed(self, search: str = "", state: State | None = None, verb: str = "") -> list[Job]:
         """The jobs, newest first, whose id, verb, state, request, error or run contain every word of ``search``."""
-        with self._one_at_a_time:
-            running = self._refresh()
+        self.refresh()
+        with self._lock:
+            running = [one.job for one in self._running.values()]
             found = sorted([*self._ended.values(), *running], key=lambda job: job.job_id, reverse=True)
         words = search.lower().split()
         return [
@@ -111,24 +122,31 @@ class Jobs:
                     os.kill(asked.pid, signal.SIGINT)
         return job
 
-    def _refresh(self) -> list[Job]:
-        """The running jobs; those that have ended since are moved to the others."""
-        self._processes[:] = [one for one in self._processes if one.poll() is None]  # no zombies
-        running = []
-        for name, folder in list(self._running.items()):
-            try:
-                job = folder.read()
-            except DamagedResult:  # the service ended before it wrote the job, or someone changed its files
-                del self._running[name]
-                continue
-            if job.state is State.RUNNING:
-                running.append(job)
-            else:
-                self._ended[name] = job
-                del self._running[name]
-        return running
+    def refresh(self) -> int:
+        """Look at all running jobs; a number that changes whenever a job does."""
+        with self._lock:
+            for name in list(self._running):
+                self._look_at(name)
+            return self._changes
 
-    def _launched(self, verb: Verb, request: dict[str, Any], holder: str) -> JobFolder:
+    def _look_at(self, name: str) -> None:
+        """Read a running job again if it has changed; one that has ended is moved to the others."""
+        self._processes[:] = [one for one in self._processes if one.poll() is None]  # no zombies
+        one = self._running[name]
+        try:
+            changed = one.look()
+        except DamagedResult:  # the service ended before it wrote the job, or someone changed its files
+            del self._running[name]
+            self._changes += 1
+            return
+        self._changes += changed
+        if one.job.state is not State.RUNNING:
+            self._ended[name] = one.job
+            del self._running[name]
+
+    def _launched(
+        self, verb: Verb, request: dict[str, Any], holder: str
+    ) -> tuple[JobFolder, subprocess.Popen[bytes]]:
         """Start the process of a new job, which waits until its folder names it."""
         now = datetime.now(UTC)
         job_id = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}-{verb.name}-{secrets.token_hex(3)}"
@@ -159,8 +177,30 @@ class Jobs:
             raise
         finally:
             process.stdin.close()  # the signal to start
-        self._processes.append(process)
-        return folder
+        return folder, process
+
+
+class _Running:
+    """A job that has not ended, or not to our knowledge; its files are read again when they or its process change."""
+
+    job: Job
+
+    def __init__(self, folder: JobFolder) -> None:
+        self._folder = folder
+        self._signs: Signs | None = None
+
+    def look(self) -> bool:
+        """Bring ``job`` up to date; whether it has changed. Raises ``DamagedResult``."""
+        signs = self._folder.signs(self.asked)
+        if signs == self._signs:
+            return False
+        self.job, self._signs = self._folder.read(), signs
+        return True
+
+    @cached_property
+    def asked(self) -> Asked:
+        """What never changes. Raises ``DamagedResult``."""
+        return self._folder.asked
 
 
 def _targets_of(job: Job) -> frozenset[str]:

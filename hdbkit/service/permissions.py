@@ -15,7 +15,7 @@ from hdbkit.service.limits import Bucket
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import Verb
-from hdbkit.web.guard import HOLDER
+from hdbkit.web.guard import HOLDER, Scope
 from hdbkit.workspace import Workspace
 
 JOB = "job"
@@ -32,8 +32,12 @@ class Permissions:
 
     def __call__(self, request: HTTPConnection, role: Role) -> Holder:
         """The holder of the request's token. Raises ``Refused``."""
-        holder: Holder = request.scope["state"][HOLDER]
-        setattr(request.state, NAME, holder.name)
+        return self.of(request.scope, role)
+
+    def of(self, scope: Scope, role: Role) -> Holder:
+        """The same of a request that is not more than its scope yet. Raises ``Refused``."""
+        holder: Holder = scope["state"][HOLDER]
+        scope["state"][NAME] = holder.name
         wait_s = self._limits[Role.READ if role is Role.READ else Role.RUN].wait_s(holder.name)
         if wait_s:
             raise Refused(429, f"the token '{holder.name}' has sent too many requests; wait {wait_s:.1f} s", wait_s)

@@ -41,13 +41,13 @@ _ENDS = {
 }
 
 
-def listed_targets(workspace: Workspace) -> list[TargetAnswer]:
-    """The targets of a workspace; their file is read again when it changes."""
+def listed_targets(workspace: Workspace) -> tuple[TargetAnswer, ...]:
+    """The targets of a workspace, the same object until their file changes."""
     try:
         found = workspace.targets.stat()
     except FileNotFoundError:
-        return []
-    return list(_targets(workspace, (found.st_mtime_ns, found.st_ino, found.st_size)))
+        return ()
+    return _targets(workspace, (found.st_mtime_ns, found.st_ino, found.st_size))
 
 
 @lru_cache(maxsize=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ FIRST = "first"
 FIRST_DAYS = 7
 _HEALTH = "/health"
 _ADVICE = "a valid token is needed: Authorization: Bearer TOKEN; make one with: hdbkit token add NAME --role run"
+_NICE = 10
+"""Requests give way to the runs beside them. Jobs, which another thread starts, do not."""
 _RESERVED = 256
 """Connections beyond those without a valid token yet: viewers of live pages keep theirs."""
 
@@ -65,6 +68,7 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
         secure = endpoint.certificate is not None
         with _panels(options, workspace) as voila:
             guard = application(workspace, tokens, endpoint.audit, endpoint.gate, secure=secure, voila=voila)
+            os.nice(_NICE)
             say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
             endpoint.serve(guard, _RESERVED, channels=options.panels)
 

@@ -83,6 +83,8 @@ class Endpoint:
         """The server, which runs until ``should_exit`` is set."""
         import uvicorn
 
+        from hdbkit.web.protocol import Protocol
+
         tls: dict[str, Any] = {}
         if self.certificate:
             tls = {"ssl_certfile": str(self.certificate.file), "ssl_keyfile": str(self.certificate.key)}
@@ -91,6 +93,7 @@ class Endpoint:
         config = uvicorn.Config(
             application,
             loop="asyncio",  # its connections pass the gate
+            http=Protocol,
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -109,6 +112,7 @@ def require_web(noun: str, extra: str) -> None:
     try:
         import cryptography  # noqa: F401  needed to create a certificate
         import fastapi  # noqa: F401
+        import httptools  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingDriver(noun, error.name or "uvicorn", extra) from None

@@ -110,7 +110,8 @@ class Guard:
         if scope["type"] == "websocket":
             return await self._inside(scope, receive, send)
         try:
-            body = await asyncio.wait_for(_whole(receive), BODY_S)
+            async with asyncio.timeout(BODY_S):
+                body = await _whole(receive)
         except TimeoutError:
             return await _answer(send, 408, f"the request did not arrive within {BODY_S:g} s")
         if body is None:

@@ -12,6 +12,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
@@ -91,6 +92,11 @@ def service(null_target: NullTarget, tmp_path: Path) -> Iterator[Service]:
     made.kill()
 
 
+def pid_of(service: Service, job_id: str) -> int:
+    """The process of a job."""
+    return int(json.loads((service.folder / "results" / "jobs" / job_id / "job.json").read_text())["pid"])
+
+
 def run_of(target: str, duration_s: float) -> dict[str, Any]:
     return {"target": target, "load": {"rate": 50, "rampup_s": 0.2, "duration_s": duration_s}}
 
@@ -100,6 +106,11 @@ def test_a_job_continues_while_its_service_is_killed_and_is_listed_by_the_next_o
     assert status == 202
     job_id = job["job_id"]
     until(lambda: service.job(job_id)["run_id"], "the job has a run")
+    processes = service.process, psutil.Process(pid_of(service, job_id))
+    assert [psutil.Process(one.pid).nice() for one in processes if one] == [
+        10 + os.nice(0),
+        os.nice(0),
+    ]  # requests give way to runs
     status, busy = service.ask("jobs/run", run_of("lab", 1))
     assert status == 409
     assert busy["error"].startswith(f"the target 'lab' is in use by job {job_id} (run)")

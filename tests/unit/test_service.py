@@ -17,6 +17,7 @@ from hdbkit.service import jobs as jobs_module
 from hdbkit.service.app import make_app
 from hdbkit.service.job_folder import JOBS, State
 from hdbkit.service.jobs import Jobs
+from hdbkit.service.limits import Bucket
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS
@@ -24,6 +25,7 @@ from hdbkit.web import guard
 from hdbkit.web.audit import AuditLog
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import Guard
+from hdbkit.web.protocol import MAX_HEAD_BYTES
 from hdbkit.workspace import Workspace
 from tests.unit.services import Service, written_job
 
@@ -175,6 +177,35 @@ def test_one_service_at_a_time_has_a_results_folder(place: Workspace) -> None:
         pass
 
 
+def test_usual_reads_have_the_content_permission_and_log_of_all_others(service: Service, place: Workspace) -> None:
+    client, job = service.clients["read"], service.post("engines", {}, "read").json()["job_id"]
+    client.get(f"/api/jobs/{job}/live")  # until it has ended
+    for usual, other in (
+        (f"/api/jobs/{job}", f"/api/jobs/{job}?x="),
+        ("/api/jobs", "/api/jobs?offset=0"),
+        ("/api/jobs?limit=1", "/api/jobs?limit=1&offset=0"),
+        ("/api/jobs/none", "/api/jobs/none?x="),
+        ("/api/targets", "/api/targets?x="),
+    ):
+        one, same = client.get(usual), client.get(other)
+        assert (one.status_code, one.text) == (same.status_code, same.text)
+        heads = [{name for name in answer.headers if name != "date"} for answer in (one, same)]
+        assert heads[0] == heads[1]
+        assert service.clients["none"].get(usual).status_code in {401, 429}
+    assert client.get("/api/jobs?limit=1001").status_code == 422
+    assert {
+        one["holder_name"] for one in service.audit() if one["path"] == "/api/targets" and one["status"] == 200
+    } == {"read"}
+    started = service.post("engines", {}, "read").json()["job_id"]
+    assert started in client.get("/api/jobs").text  # a list that was kept follows the jobs
+
+
+def test_the_headers_of_a_request_have_a_limit(service: Service) -> None:
+    with socket.create_connection(("127.0.0.1", service.clients["none"].port), timeout=60) as opened:
+        opened.sendall(b"GET /health HTTP/1.1\r\nhost: a\r\nx: " + bytes([97]) * (MAX_HEAD_BYTES + 1))
+        assert opened.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
 def test_a_token_that_asks_too_often_waits(service: Service) -> None:
     found = [service.post("run", {"target": "nowhere"}, "run") for _ in range(80)]
     assert {one.status_code for one in found} == {422, 429}
@@ -192,24 +223,38 @@ def test_a_request_whose_content_does_not_arrive_is_ended(service: Service, monk
         assert opened.recv(100).startswith(b"HTTP/1.1 408 ")
 
 
-def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs_module, "MAX_RUNNING", 0)  # valid requests start no process
-    holder = Holder(name="tests", role=Role.SETTINGS, expires="2100-01-01T00:00:00Z", hash="")  # type: ignore[arg-type]
+@pytest.mark.parametrize("role", Role)
+def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest.MonkeyPatch, role: Role) -> None:
+    """Valid requests start no process here: those that the role permits are answered by 409, others by 403."""
+    monkeypatch.setattr(jobs_module, "MAX_RUNNING", 0)
+    monkeypatch.setattr(Bucket, "wait_s", lambda *_: 0.0)
+    holder = Holder(name="tests", role=role, expires="2100-01-01T00:00:00Z", hash="")  # type: ignore[arg-type]
     audit, gate = AuditLog(place.targets.with_name("audit.ndjson")), Gate(socket.create_server(("127.0.0.1", 0)))
     app = Guard(make_app(Jobs(place), place), lambda _: holder, audit, gate, advice="")
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     operations = [found.ok() for found in schema.get_all_operations()]
     assert len(operations) == len(VERBS) + 7
     ways = [(one, GenerationMode.POSITIVE) for one in operations]
-    ways += [(one, GenerationMode.NEGATIVE) for one in operations if one.body]
+    ways += [(one, GenerationMode.NEGATIVE) for one in operations if one.body and role is Role.SETTINGS]
     for operation, mode in ways:
+        verb = VERBS.get(operation.path.rpartition("/")[2])
+        wanted = verb.role if verb else Role.RUN if operation.path.endswith("/stop") else Role.READ
+        answered = []
 
         @given(case=operation.as_strategy(generation_mode=mode))
-        @settings(max_examples=3, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-        def hold(case: Any) -> None:
-            case.call_and_validate(checks=[not_a_server_error])
+        @settings(
+            max_examples=3 if role is Role.SETTINGS else 1,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        def hold(case: Any, answered: list[Any]) -> None:
+            answered.append(case.call_and_validate(checks=[not_a_server_error]))
 
-        hold()
+        hold(answered=answered)
+        refused = [one.json()["error"] for one in answered if one.status_code == 403]
+        assert all(one.startswith("this needs a token with the role '") for one in refused)
+        assert role.permits(wanted) or len(refused) == sum(one.status_code != 422 for one in answered)
     gate.close()
     audit.close()
     assert not list((place.results / JOBS).iterdir())

@@ -1,0 +1,122 @@
+"""The reads that programs repeat: a job, the newest jobs, the targets. While nothing changes, content is made once.
+
+Clients poll beside a run, often on its host, so a read must cost little: ``Reads`` answers it where it arrives,
+without the application's router, validation and threads. Requests with other parameters go there, and have the same
+content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from hdbkit.errors import HdbkitError
+from hdbkit.service.answers import answer_to, encoded
+from hdbkit.service.job_folder import Job, State
+from hdbkit.service.jobs import Jobs
+from hdbkit.service.permissions import Permissions
+from hdbkit.service.results import TargetAnswer, listed_targets
+from hdbkit.service.roles import Role
+from hdbkit.web.guard import Application, Receive, Scope, Send
+from hdbkit.workspace import Workspace
+
+JOB_ID = r"^[A-Za-z0-9-]{1,80}$"
+"""The form of a job's id."""
+LIMIT, MAX_LIMIT = 100, 1000
+"""The number of jobs in a list, and the largest."""
+_KEPT_JOBS, _KEPT_LISTS = 4096, 16
+_JOBS, _TARGETS = "/api/jobs", "/api/targets"
+_JOB = re.compile(f"^{_JOBS}/({JOB_ID[1:-1]})$")
+K = TypeVar("K")
+V = TypeVar("V")
+_LIMITED = re.compile(rb"limit=([1-9][0-9]{0,3})")
+
+
+class Contents:
+    """The content of reads, as JSON in ASCII."""
+
+    def __init__(self, jobs: Jobs, workspace: Workspace) -> None:
+        self._jobs, self._workspace = jobs, workspace
+        self._job: OrderedDict[str, tuple[Job, bytes]] = OrderedDict()  # the oldest first
+        self._list: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
+        self._targets: tuple[tuple[TargetAnswer, ...] | None, bytes] = None, b""
+
+    def job(self, job_id: str) -> bytes:
+        """A job as it is now. Raises ``NoJob``."""
+        return self._of(self._jobs.find(job_id))
+
+    def jobs(
+        self, search: str = "", state: State | None = None, verb: str = "", limit: int = LIMIT, offset: int = 0
+    ) -> bytes:
+        """A part of the list of jobs, newest first, and the number of all that were found."""
+        key, at = (search, state, verb, limit, offset), self._jobs.refresh()
+        kept = self._list.get(key)
+        if kept and kept[0] == at:
+            return kept[1]
+        found = self._jobs.listed(search, state, verb)
+        listed = b", ".join([self._of(job) for job in found[offset : offset + limit]])
+        content = b'{"jobs": [%b], "total": %d}' % (listed, len(found))
+        _keep(self._list, key, (at, content), _KEPT_LISTS)
+        return content
+
+    def targets(self) -> bytes:
+        """The targets of the workspace."""
+        found = listed_targets(self._workspace)
+        if found is not self._targets[0]:
+            self._targets = found, b'{"targets": [%b]}' % b", ".join([encoded(one) for one in found])
+        return self._targets[1]
+
+    def _of(self, job: Job) -> bytes:
+        kept = self._job.get(job.job_id)
+        if kept and kept[0] is job:
+            return kept[1]
+        content = encoded(job)
+        _keep(self._job, job.job_id, (job, content), _KEPT_JOBS)
+        return content
+
+
+def _keep(kept: OrderedDict[K, V], key: K, value: V, most: int) -> None:
+    kept[key] = value
+    while len(kept) > most:
+        kept.popitem(last=False)
+
+
+class Reads:
+    """ASGI middleware: answers the reads of ``Contents`` whose parameters are as usual; all else goes on."""
+
+    def __init__(self, app: Application, contents: Contents, permit: Permissions) -> None:
+        self._app, self._contents, self._permit = app, contents, permit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        made = self._making(scope)
+        if made is None:
+            return await self._app(scope, receive, send)
+        try:
+            self._permit.of(scope, Role.READ)
+            content = made()
+        except HdbkitError as error:
+            return await answer_to(error)(scope, receive, send)
+        head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        return await send({"type": "http.response.body", "body": content})
+
+    def _making(self, scope: Scope) -> Callable[[], bytes] | None:
+        """What makes the content of a usual read; None for any other request."""
+        if scope["type"] != "http" or scope["method"] != "GET":
+            return None
+        path, query = scope["path"], scope["query_string"]
+        if path == _JOBS:
+            found = _LIMITED.fullmatch(query)
+            limit = int(found[1]) if found else LIMIT
+            usual = limit <= MAX_LIMIT and (found or not query)
+            return partial(self._contents.jobs, limit=limit) if usual else None
+        if query:
+            return None
+        if path == _TARGETS:
+            return self._contents.targets
+        job = _JOB.fullmatch(path)
+        return partial(self._contents.job, job[1]) if job else None

@@ -1,0 +1,67 @@
+"""uvicorn's HTTP/1.1 protocol on httptools, with what it lacks: a maximum size of headers, one write per answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD_BYTES = 64 * 1024
+"""The size of a request's first line and headers; what arrives at once may exceed it."""
+
+
+class Joined:
+    """A transport that sends together what is written in one step of the event loop, such as headers and content."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport, self._loop = transport, asyncio.get_running_loop()
+        self._waiting: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """Send data when the present step has ended."""
+        if not self._waiting:
+            self._loop.call_soon(self._flush)
+        self._waiting.append(data)
+
+    def close(self) -> None:
+        """Send what waits, and close the connection."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._transport.write(b"".join(self._waiting))
+            self._waiting.clear()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class Protocol(HttpToolsProtocol):
+    """One connection."""
+
+    _head_bytes: int | None = 0
+    """How much of the present head has arrived; None while content does."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin."""
+        super().connection_made(cast("asyncio.Transport", Joined(transport)))
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has arrived, unless the head has become too long."""
+        if self._head_bytes is not None:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_bytes is not None and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response(f"The headers of a request have at most {MAX_HEAD_BYTES} bytes.")
+
+    def on_headers_complete(self) -> None:
+        """Begin the request."""
+        self._head_bytes = None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Wait for the next request."""
+        self._head_bytes = 0
+        super().on_message_complete()
