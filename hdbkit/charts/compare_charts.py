@@ -23,7 +23,7 @@ from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
 from hdbkit.charts.forest_chart import forest
-from hdbkit.charts.marks import MAX_LINES, left_out
+from hdbkit.charts.marks import MAX_LINES, left_out, significant
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import quantile_lines
 from hdbkit.charts.scale_chart import metric_over_scale
@@ -105,7 +105,9 @@ def latency_distributions(seen: dict[str, pd.Series[int]], operation: str) -> Ch
     """The latency of one operation at each share, a line per group; ``seen`` as ``groups.distributions`` gives it."""
     fig = quantile_lines(dict(list(seen.items())[:MAX_LINES]))
     lines = [{"group": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
-    figures = "; ".join(f"{one['group']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines)
+    figures = "; ".join(
+        f"{one['group']} p50 {significant(one['p50 (ms)'])}, p99 {significant(one['p99 (ms)'])} ms" for one in lines
+    )
     words = [
         f"{operation}: {figures}.",
         "The runs of a group are pooled.",

@@ -38,8 +38,8 @@ def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: st
     p95 = table["p95_us"] / 1000
     words = (
         f"{many(len(table), 'value')}, with {table['n'].min():,} to {table['n'].max():,} {plural(noun)} each, "
-        f"{significant(table['n'].mean())} on average; 95 % of them took at most {p95.min():.3g} to "
-        f"{p95.max():.3g} ms."
+        f"{significant(table['n'].mean())} on average; 95 % of them took at most {significant(p95.min())} to "
+        f"{significant(p95.max())} ms."
     )
     words += f" The {MAX_VALUES} most frequent are drawn; the table has all." if len(table) > MAX_VALUES else ""
     shown = pd.DataFrame(

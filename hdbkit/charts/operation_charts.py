@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import many, percent, percent_within, plural
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_DOTS, bars, left_out, name_rows, plain
+from hdbkit.charts.marks import MAX_DOTS, bars, left_out, name_rows, plain, significant
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, colour, figure, series
 from hdbkit.config.metric import Metric
 
@@ -88,7 +88,7 @@ def _profile_words(group: str, seconds: pd.Series[float], noun: str) -> str:
         return f"{group} completed no {noun}."
     total, longest = float(seconds.sum()), str(seconds.idxmax())
     part = 100 * float(seconds.max()) / total
-    return f"{group}: {total:,.3g} s for {many(len(seconds), noun)}, {part:.0f} % of it for {longest}."
+    return f"{group}: {significant(total)} s for {many(len(seconds), noun)}, {part:.0f} % of it for {longest}."
 
 
 def ratios(

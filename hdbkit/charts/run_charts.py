@@ -28,7 +28,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_column import detail_chart
 from hdbkit.charts.fault_chart import faults_over_time
 from hdbkit.charts.heat_chart import MAX_STEPS, latency_heat
-from hdbkit.charts.marks import plain
+from hdbkit.charts.marks import plain, significant
 from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import busy_over_time, lateness_over_time, schedule_charts
 from hdbkit.charts.server_host_charts import server_host_charts
@@ -241,8 +241,9 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str, tim
         low, high = inside["p95_us"].min() / 1000, inside["p95_us"].max() / 1000
         worst = inside.iloc[int(inside["max_us"].argmax())]
         words = (
-            f"The p95 of the {time} time of {operation} per second was between {low:,.3g} and {high:,.3g} ms in the "
-            f"window; the longest took {worst['max_us'] / 1000:,.3g} ms, in second {int(worst['second'])} of the run."
+            f"The p95 of the {time} time of {operation} per second was between {significant(low)} and "
+            f"{significant(high)} ms in the window; the longest took {significant(worst['max_us'] / 1000)} ms, in "
+            f"second {int(worst['second'])} of the run."
         )
     table = seconds.drop(columns="operation").reset_index(drop=True)
     what = "latency" if time == "service" else f"{time} time"
@@ -260,8 +261,8 @@ def lag_over_time(samples: pd.DataFrame, window: Window) -> Chart:
     )  # fmt: skip
     fig.update_yaxes(rangemode="tozero")
     words = (
-        f"In {many(len(samples), 'sample')} the standby was {samples['value'].mean():.3g} s behind on average, and "
-        f"{samples['value'].max():.3g} s at most."
+        f"In {many(len(samples), 'sample')} the standby was {significant(samples['value'].mean())} s behind on "
+        f"average, and {significant(samples['value'].max())} s at most."
     )
     return Chart("replication_lag", "How far was the standby behind?", fig, words, samples)
 
@@ -278,7 +279,10 @@ def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: s
     }
     fig = quantile_lines(seen, time)
     lines = [{"operation": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
-    words = "; ".join(f"{one['operation']} p50 {one['p50 (ms)']:.3g}, p99 {one['p99 (ms)']:.3g} ms" for one in lines)
+    words = "; ".join(
+        f"{one['operation']} p50 {significant(one['p50 (ms)'])}, p99 {significant(one['p99 (ms)'])} ms"
+        for one in lines
+    )
     table = pd.DataFrame(lines)
     key, asked = "latency", f"How long did each {noun} take?"
     if time == "response":

@@ -13,7 +13,7 @@ import pandas as pd
 from hdbkit.analysis.run.windows import Window
 from hdbkit.analysis.wording import many, plural
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import plain
+from hdbkit.charts.marks import plain, significant
 from hdbkit.charts.style import figure, log_axis, series, shade_rampup
 
 _SECONDS = "seconds since the start"
@@ -97,8 +97,9 @@ def busy_over_time(busy: pd.DataFrame, window: Window, sessions: int, noun: str)
     words = "No whole second lies in the window."
     if len(inside):
         words = (
-            f"In the window {inside.mean():,.3g} of {many(sessions, 'session')} were busy on average, and "
-            f"{inside.max():,.3g} in the busiest second: they had a {noun} that was due, or begun, and had not ended."
+            f"In the window {significant(inside.mean())} of {many(sessions, 'session')} were busy on average, and "
+            f"{significant(inside.max())} in the busiest second: they had a {noun} that was due, or begun, and had "
+            "not ended."
         )
     return Chart("busy", "How many sessions were busy?", fig, words, busy.round(3))
 

@@ -22,6 +22,7 @@ from hdbkit.analysis.run.server_host import (
 )
 from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.marks import significant
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, SERIES, colour, figure, series, shade_rampup
 from hdbkit.config.quantities import size_text
 
@@ -126,4 +127,4 @@ def _inside(figures: list[str], nothing: str, use: Use | None) -> str:
 
 
 def _megabytes(rate: float) -> str:
-    return f"{rate / 1e6:,.3g} MB/s"
+    return f"{significant(rate / 1e6)} MB/s"

@@ -15,7 +15,7 @@ from hdbkit.analysis.sweep.response import numeric, pairs_by_block, response_to
 from hdbkit.analysis.sweep.work_apart import work_apart, work_course
 from hdbkit.analysis.wording import many, virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_LINES, from_where, of_runs, plain
+from hdbkit.charts.marks import MAX_LINES, from_where, of_runs, plain, significant
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series, shade_rampup
 from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder
@@ -102,8 +102,8 @@ def pareto(found: pd.DataFrame, metric: Metric, operation: str) -> Chart:
     words = (
         f"{many(len(front), 'point')} of {len(found)} {'has' if len(front) == 1 else 'have'} no other with more "
         f"throughput at the same or a lower latency. The highest throughput is {metric.text(best['metric_value'])} "
-        f"at a p95 of {best['p95_ms']:.3g} ms: {best['label']}, {virtual_users(int(best['virtual_users']))}. Points "
-        "are means over the runs."
+        f"at a p95 of {significant(best['p95_ms'])} ms: {best['label']}, {virtual_users(int(best['virtual_users']))}."
+        " Points are means over the runs."
     )
     return Chart("pareto", "Which throughput is to be had at which latency?", fig, words, found)
 
@@ -111,7 +111,7 @@ def pareto(found: pd.DataFrame, metric: Metric, operation: str) -> Chart:
 def response_curve(found: pd.DataFrame, setting: str, users: int, metric: Metric) -> Chart:
     """The metric over the values of a numeric setting with its band; ``found`` as ``response_to`` gives it."""
     start, rangemode = from_where(found[["low", "high", "metric_value"]])
-    fig = figure(setting, f"{axis_title(metric)}{start}")
+    fig = figure(setting, _level(metric, start))
     fig.update_yaxes(rangemode=rangemode)
     logarithmic = found["amount"].min() > 0 and found["amount"].max() >= _WIDE * found["amount"].min()
     x = found["amount"].tolist()
@@ -138,11 +138,16 @@ def response_curve(found: pd.DataFrame, setting: str, users: int, metric: Metric
     return Chart(f"{CURVE}{setting}", f"How does {metric.name} respond to {setting}?", fig, words, found)
 
 
+def _level(metric: Metric, start: str) -> str:
+    """The title of an upright axis of the metric, short where it states that the axis starts above 0."""
+    return f"{metric.name}{start}" if start else axis_title(metric)
+
+
 def paired(pairs: pd.DataFrame, label: str, users: int, metric: Metric) -> Chart:
     """A line for each block from the baseline to a configuration; ``pairs`` as ``pairs_by_block`` gives it."""
     values = pairs[["base", "new"]]
     start, rangemode = from_where(values)
-    fig = figure("configuration", f"{axis_title(metric)}{start}", showlegend=False)
+    fig = figure("configuration", _level(metric, start), showlegend=False)
     fig.update_yaxes(rangemode=rangemode)
     for row in pairs.to_dict("records"):
         look = colour("series-1" if row["better"] else "series-2")
@@ -188,13 +193,14 @@ def counters_of_two(two: Mapping[str, tuple[RunFolder, Manifest]], what: str) ->
         fig.add_scatter(
             x=course["second"].tolist(), y=plain(course["per_s"]), mode="lines", name=label,
             line={"color": look["color"], "dash": look["dash"], "width": 2},
-            hovertemplate="%{x:.1f} s: %{y:,.3~g} per second<extra>%{fullData.name}</extra>",
+            hovertemplate="%{x:.1f} s: %{y:,.3~r} per second<extra>%{fullData.name}</extra>",
         )  # fmt: skip
         marks = {name: marks_s(folder, name) for name in _MARKED}
         for dash, at in ((_MARKED[name][1], one) for name, found in marks.items() for one in found):
             fig.add_vline(at, line_color=look["color"], line_dash=dash, line_width=1.5)
         counted = ", ".join(many(len(marks[name]), what) for name, (what, _) in _MARKED.items() if marks[name])
-        words.append(f"{label}: on average {course['per_s'].mean():,.3g} per second, {counted or 'no checkpoint'}.")
+        average = significant(course["per_s"].mean())
+        words.append(f"{label}: on average {average} per second, {counted or 'no checkpoint'}.")
     fig.update_yaxes(rangemode="tozero")
     frame = pd.concat([course.assign(label=label) for label, course in courses.items()], ignore_index=True)
     text = " ".join(words) + (

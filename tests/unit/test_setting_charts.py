@@ -48,6 +48,7 @@ def test_blocks_are_no_noise_of_the_response_to_a_setting() -> None:
     assert (noisy["high"] / noisy["low"] < 1.6).all()
     chart = response_curve(noisy, "size", 4, METRIC)
     assert chart.question == "How does NOPM respond to size?"
+    assert chart.figure.layout.yaxis.title.text == "NOPM, axis starts above 0"
     assert list(chart.figure.data[-1].x) == [2.0**power for power in (27, 28, 29)]
 
 
@@ -81,7 +82,7 @@ def test_the_bands_of_a_run_hold_each_of_its_operations(tmp_path: Path) -> None:
 
 def test_the_work_of_two_servers_is_drawn_with_their_checkpoints(tmp_path: Path) -> None:
     two = {}
-    for name, rate in (("baseline", 100.0), ("other", 300.0)):
+    for name, rate in (("baseline", 100.0), ("other", 5.43e6)):
         made = write_run(tmp_path / name, duration_s=5)
         rows = [
             {"t_sent_us": s * 1_000_000, "t_returned_us": s * 1_000_000, "edge": "", "name": counter, "value": value}
@@ -90,10 +91,11 @@ def test_the_work_of_two_servers_is_drawn_with_their_checkpoints(tmp_path: Path)
         ]
         write_table(made.folder.table("counters"), pd.DataFrame(rows), columns.COUNTERS)
         two[name] = (made.folder, made.manifest)
-    assert work_course(two["other"][0], "log written (bytes)")["per_s"].tolist() == [300.0] * 5
+    assert work_course(two["other"][0], "log written (bytes)")["per_s"].tolist() == [5.43e6] * 5
     chart = counters_of_two(two, "log written (bytes)")
     assert chart is not None
     assert "baseline: on average 100 per second, 1 checkpoint" in chart.alternative
+    assert "other: on average 5,430,000 per second" in chart.alternative
     assert sum(shape.type == "line" for shape in chart.figure.layout.shapes) == 2
     assert counters_of_two(two, "deadlocks") is None
 

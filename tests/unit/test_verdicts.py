@@ -239,7 +239,7 @@ def test_the_best_is_among_the_candidates_in_95_percent_of_sweeps() -> None:
 def test_a_configuration_that_is_clearly_worse_is_no_candidate() -> None:
     judged = judge(synthetic_runs([1, 1.3, 1.301, 1.1]), RATE)
     assert judged["may_be_best"].tolist() == [False, True, True, False]
-    assert candidates_note(judged) == ["the best is one of 2 with 95 %: flush=off, memory=2GB"]
+    assert candidates_note(judged) == ["the best is one of 2 with 95 %: flush=off; memory=2GB"]
 
 
 def test_the_lead_of_the_best_of_many_is_shrunk_and_then_right_on_average() -> None:

@@ -366,7 +366,7 @@ def candidates_note(verdicts: pd.DataFrame, confidence: float = 0.95) -> list[st
         labels = rows.loc[rows["may_be_best"], "label"].tolist()
         if 1 < len(labels) < len(rows):
             where = f" at {virtual_users(int(str(users)))}" if several else ""
-            found.append(f"the best{where} is one of {len(labels)} with {share(confidence)}: {', '.join(labels)}")
+            found.append(f"the best{where} is one of {len(labels)} with {share(confidence)}: {'; '.join(labels)}")
     return found
 
 
