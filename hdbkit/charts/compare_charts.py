@@ -6,6 +6,8 @@ groups are drawn, those that come first; the tables hold all.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from hdbkit.analysis.comparison.changes import changes
@@ -104,7 +106,9 @@ def throughput_overlaid(courses: pd.DataFrame, rate: Metric) -> Chart:
 def latency_distributions(seen: dict[str, pd.Series[int]], operation: str) -> Chart:
     """The latency of one operation at each share, a line per group; ``seen`` as ``groups.distributions`` gives it."""
     fig = quantile_lines(dict(list(seen.items())[:MAX_LINES]))
-    lines = [{"group": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
+    lines: list[dict[str, Any]] = [
+        {"group": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()
+    ]
     figures = "; ".join(
         f"{one['group']} p50 {significant(one['p50 (ms)'])}, p99 {significant(one['p99 (ms)'])} ms" for one in lines
     )

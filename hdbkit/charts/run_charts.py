@@ -278,7 +278,9 @@ def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: s
         if len(rows := histogram[histogram["operation"] == index])
     }
     fig = quantile_lines(seen, time)
-    lines = [{"operation": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()]
+    lines: list[dict[str, Any]] = [
+        {"operation": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()
+    ]
     words = "; ".join(
         f"{one['operation']} p50 {significant(one['p50 (ms)'])}, p99 {significant(one['p99 (ms)'])} ms"
         for one in lines
