@@ -32,6 +32,7 @@ BENCHES = (
     "cluster",
     "cluster_scale",
     "report_page",
+    "experiment_table",
 )
 
 

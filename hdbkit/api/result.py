@@ -225,7 +225,13 @@ def result(run_id: str = "last", *, workspace: Workspace | None = None) -> Resul
     return Result(find_run(found.results, run_id), found)
 
 
-def runs(where: str | None = None, *, wide: bool = False, workspace: Workspace | None = None) -> pd.DataFrame:
+def runs(
+    where: str | None = None,
+    *,
+    wide: bool = False,
+    within_s: float | None = None,
+    workspace: Workspace | None = None,
+) -> pd.DataFrame:
     """List all runs, newest first; ``where`` filters by columns, such as ``virtual_users = 8``.
 
     With ``wide``, each option of schema or load and each setting of the server in which the listed runs differ is a
@@ -233,6 +239,9 @@ def runs(where: str | None = None, *, wide: bool = False, workspace: Workspace |
     profile of the run. Settings that nobody changed in any run are left out, and so are the port and paths.
 
     Unreadable folders are omitted; ``.attrs["damaged"]`` contains one sentence for each.
+
+    Folders that are new or changed since the last call are read first, the newest ones before others. With
+    ``within_s``, this ends after that time, and ``.attrs["unread"]`` is the number of older folders that are left.
 
     The status is the present one: a run whose supervisor has died is ``abandoned``.
 
@@ -244,19 +253,20 @@ def runs(where: str | None = None, *, wide: bool = False, workspace: Workspace |
         >>> hdbkit.runs(wide=True).groupby("configuration")["metric_value"].median()  # doctest: +SKIP
     """
     root = (workspace or DEFAULT).results
-    listing = list_runs(root, where)
+    listing = list_runs(root, where, within_s=within_s)
     open_ones = listing.runs[~listing.runs["status"].isin([one.value for one in Status if one.ended])]
     for row, run_id, status in zip(open_ones.index, open_ones["run_id"], open_ones["status"], strict=True):
         listing.runs.loc[row, "status"] = _status_now(RunFolder(root / run_id), status)
+    about = {"damaged": listing.damaged, "unread": listing.unread}
     if not wide:
-        listing.runs.attrs["damaged"] = listing.damaged
+        listing.runs.attrs |= about
         return listing.runs
     found = differing(listing.runs, listing.details)
     profiles = profiles_of(listing.runs, finished=False).groupby("run_id")["profile"].first()
     more = listing.runs.join(found).assign(
         configuration=configurations(found), profile=listing.runs["run_id"].map(profiles)
     )
-    more.attrs |= {"damaged": listing.damaged, "differing": list(found.columns)}
+    more.attrs |= {**about, "differing": list(found.columns)}
     return more
 
 

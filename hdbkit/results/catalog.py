@@ -1,7 +1,7 @@
 """The catalog: an index of the run folders in one SQLite file, which can be rebuilt from the folders at any time.
 
-Each query updates the index: changed manifests are read again, missing folders are removed, and damaged ones are
-skipped and reported.
+Each query updates the index: changed manifests are read again, newest first, missing folders are removed, and damaged
+ones are skipped and reported. A query may limit the time for that; it then lists what the index has.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Set
+import threading
+import time
+from collections.abc import Mapping, Set
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +55,10 @@ _HIDDEN = {"options": "TEXT", "settings": "TEXT", "changed_ns": "INTEGER"}
 _DETAILS = ["options", "settings"]
 _INDEX_VERSION = 4
 """Changes with the content of the rows: an index of another version is rebuilt."""
+_BATCH = 100
+"""How many manifests are read at a time: each batch is kept, and ends the reading once its time is up."""
+_READING = threading.Lock()
+"""Held for each batch, so that threads of a process that read the same folders share the work."""
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*' | "(?P<quoted>(?:[^"]|"")*)" | `[^`]*` | \[[^\]]*\] | --[^\n]* | /\*.*?\*/ | \w+ | .""",
     re.DOTALL | re.VERBOSE,
@@ -65,16 +71,18 @@ _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
 
 @dataclass(frozen=True)
 class Listing:
-    """The selected runs, newest first, and a message for each folder that cannot be read."""
+    """The selected runs, newest first; a message for each folder that cannot be read; how many are still unread."""
 
     runs: pd.DataFrame
     damaged: list[str]
     details: pd.DataFrame
     """For each run, as JSON: ``options`` of schema and load without ``OWN_VALUES``, and ``settings`` of the server,
     changed or varied."""
+    unread: int = 0
+    """New or changed folders for which the time was too short; they are older than those that were read."""
 
 
-def list_runs(root: Path, where: str | None = None) -> Listing:
+def list_runs(root: Path, where: str | None = None, *, within_s: float | None = None) -> Listing:
     """The runs under ``root``, newest first.
 
     Args:
@@ -82,6 +90,7 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
         where: an SQL condition over the columns, such as ``virtual_users = 8 AND metric_value > 50000``. It may also
             use options of schema and load that any run has (``partitions = 4``, ``mix_payment > 50``), parameters of
             user-defined workloads, and the names of metrics in lower case, which stand for the metric's value.
+        within_s: the time for reading new and changed manifests, by default unlimited; at least ``_BATCH`` are read.
 
     Raises:
         InputError: it is not a valid filter, or names an unknown column.
@@ -90,15 +99,15 @@ def list_runs(root: Path, where: str | None = None) -> Listing:
         return Listing(pd.DataFrame(columns=list(_COLUMNS)), [], pd.DataFrame(columns=_DETAILS))
     path = root / "catalog.sqlite"
     if path.is_symlink():
-        return _listed(Path(":memory:"), root, where)
+        return _listed(Path(":memory:"), root, where, within_s)
     try:
-        return _listed(path, root, where)
+        return _listed(path, root, where, within_s)
     except sqlite3.OperationalError:  # disk full or no write permission: use an index in memory
-        return _listed(Path(":memory:"), root, where)
+        return _listed(Path(":memory:"), root, where, within_s)
     except sqlite3.DatabaseError:  # damaged: rebuild it
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
             path.with_name(name).unlink(missing_ok=True)
-        return _listed(path, root, where)
+        return _listed(path, root, where, within_s)
 
 
 def find_run(root: Path, word: str) -> RunFolder:
@@ -158,17 +167,18 @@ def runs_of_profile(root: Path, name: str) -> list[str]:
     return list(runs.loc[runs["profile"] == name, "run_id"])
 
 
-def _listed(path: Path, root: Path, where: str | None) -> Listing:
+def _listed(path: Path, root: Path, where: str | None, within_s: float | None) -> Listing:
     with closing(_prepared(path)) as catalog:
-        damaged = _refresh(catalog, root)
+        damaged, unread = _refresh(catalog, root, within_s)
         runs = _select(catalog, where)
-    return Listing(runs.drop(columns=_DETAILS), damaged, runs[_DETAILS])
+    return Listing(runs.drop(columns=_DETAILS), damaged, runs[_DETAILS], unread)
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
     catalog = sqlite3.connect(path, timeout=30)
     try:
         catalog.execute("PRAGMA journal_mode = WAL")
+        catalog.execute("PRAGMA synchronous = NORMAL")  # no wait for the disk: what a power cut takes is read again
         columns = ", ".join(f"{name} {kind}" for name, kind in (_COLUMNS | _HIDDEN).items())
         catalog.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns})")
         found = [row[1] for row in catalog.execute("PRAGMA table_info(runs)")]
@@ -183,27 +193,48 @@ def _prepared(path: Path) -> sqlite3.Connection:
     return catalog
 
 
-def _refresh(catalog: sqlite3.Connection, root: Path) -> list[str]:
+def _refresh(catalog: sqlite3.Connection, root: Path, within_s: float | None) -> tuple[list[str], int]:
+    """Update the index; messages on damaged folders, and the number of folders that are still to be read."""
+    until_s = None if within_s is None else time.monotonic() + within_s
     known = dict(catalog.execute("SELECT run_id, changed_ns FROM runs").fetchall())
-    damaged, seen = [], set()
+    times = dict(manifest_times(root))
+    if gone := known.keys() - times.keys():
+        with catalog:
+            catalog.executemany("DELETE FROM runs WHERE run_id = ?", [(name,) for name in gone])
+    unread = sorted((name for name, changed_ns in times.items() if known.get(name) != changed_ns), reverse=True)
+    damaged = list[str]()
+    while unread:
+        batch, unread = unread[:_BATCH], unread[_BATCH:]
+        with _READING:
+            damaged += _read(catalog, root, {name: times[name] for name in batch})
+        if until_s is not None and time.monotonic() > until_s:
+            break
+    return damaged, len(unread)
+
+
+def _read(catalog: sqlite3.Connection, root: Path, changed_ns: Mapping[str, int]) -> list[str]:
+    """Read manifests that were changed at these times, unless another reader has; messages on damaged folders."""
+    places = ", ".join("?" * len(changed_ns))
+    known = dict(catalog.execute(f"SELECT run_id, changed_ns FROM runs WHERE run_id IN ({places})", [*changed_ns]))  # noqa: S608
+    rows, damaged = list[dict[str, Any]](), dict[str, str]()
+    for name, at_ns in changed_ns.items():
+        if known.get(name) == at_ns:
+            continue
+        folder = RunFolder(root / name)
+        try:
+            manifest = folder.read()
+            settings = json.dumps(settings_of(folder, manifest.plan))
+            rows.append({**_row(manifest), "run_id": name, "settings": settings, "changed_ns": at_ns})
+        except DamagedResult as error:
+            damaged[name] = str(error)
+    names = [*_COLUMNS, *_HIDDEN]
     with catalog:
-        for name, changed_ns in sorted(manifest_times(root), reverse=True):
-            if known.get(name) == changed_ns:
-                seen.add(name)
-                continue
-            folder = RunFolder(root / name)
-            try:
-                manifest = folder.read()
-                settings = json.dumps(settings_of(folder, manifest.plan))
-                row = {**_row(manifest), "run_id": folder.run_id, "settings": settings, "changed_ns": changed_ns}
-            except DamagedResult as error:
-                damaged.append(str(error))
-                continue
-            seen.add(folder.run_id)
-            places = ", ".join(f":{name}" for name in row)
-            catalog.execute(f"INSERT OR REPLACE INTO runs ({', '.join(row)}) VALUES ({places})", row)  # noqa: S608
-        catalog.executemany("DELETE FROM runs WHERE run_id = ?", [(gone,) for gone in known.keys() - seen])
-    return damaged
+        catalog.executemany(
+            f"INSERT OR REPLACE INTO runs ({', '.join(names)}) VALUES ({', '.join(f':{one}' for one in names)})",  # noqa: S608
+            rows,
+        )
+        catalog.executemany("DELETE FROM runs WHERE run_id = ?", [(name,) for name in damaged])
+    return list(damaged.values())
 
 
 def _row(manifest: Manifest) -> dict[str, Any]:

@@ -178,6 +178,7 @@ ELSEWHERE = {
     "command": "the line itself",
     "spec": "demo: hdbkit sweep",
     "stop": "Ctrl-C",
+    "within_s": "panels show the newest runs first; a command line waits for all",
     **dict.fromkeys(("watch", "watch_run", "progress", "build_progress", "say"), "what the screen shows"),
 }
 """Parameters of verbs that are no option of the same name, and where the command line has them."""

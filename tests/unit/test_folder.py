@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
+from hdbkit.results import catalog
 from hdbkit.results.catalog import find_run, list_runs
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.folder import RunFolder, run_folders
@@ -200,3 +202,48 @@ def test_an_index_of_an_earlier_version_is_rebuilt(results: Path) -> None:
         index.execute("PRAGMA user_version = 0")
         index.commit()
     assert len(list_runs(results, "partitions = 4").runs) == 1
+
+
+def test_a_limited_reading_has_the_newest_runs_and_the_next_one_the_others(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "_BATCH", 2)
+    made = [make(results, f"2026112{day}-a") for day in range(5)]
+    first = list_runs(results, within_s=0)
+    assert (list(first.runs["run_id"]), first.unread) == (["20261124-a", "20261123-a"], 3)
+    made[4].write(made[4].read().model_copy(update={"note": "changed"}))
+    second = list_runs(results, within_s=0)
+    assert (list(second.runs["run_id"]), second.unread) == (["20261124-a", "20261123-a", "20261122-a"], 2)
+    assert list(second.runs["note"]) == ["changed", "", ""]
+    rest = list_runs(results)
+    assert (len(rest.runs), rest.unread) == (5, 0)
+
+
+def test_threads_that_list_a_new_folder_read_each_manifest_once(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "_BATCH", 2)
+    for number in range(20):
+        make(results, f"20261120-{number:02}")
+    read = list[str]()
+    original = RunFolder.read
+
+    def noted(folder: RunFolder) -> Manifest:
+        read.append(folder.run_id)
+        return original(folder)
+
+    monkeypatch.setattr(RunFolder, "read", noted)
+    with ThreadPoolExecutor(3) as pool:
+        found = [one.result() for one in [pool.submit(list_runs, results) for _ in range(3)]]
+    assert [(len(one.runs), one.unread) for one in found] == [(20, 0)] * 3
+    assert len(read) == 20
+
+
+def test_a_run_that_is_damaged_later_leaves_the_list(results: Path) -> None:
+    for run_id in ("a", "b"):
+        make(results, run_id)
+    assert len(list_runs(results).runs) == 2
+    (results / "b" / "manifest.json").write_text("{")
+    for _ in range(2):
+        found = list_runs(results)
+        assert (list(found.runs["run_id"]), len(found.damaged)) == (["a"], 1)

@@ -6,7 +6,7 @@ import html
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ import hdbkit
 from hdbkit import api
 from hdbkit.config import Load, Target
 from hdbkit.errors import InputError
+from hdbkit.results import catalog
 from hdbkit.widgets import RunsPanel
+from hdbkit.widgets.parts import newest_first
 from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_errors, write_run
@@ -84,6 +86,27 @@ def test_the_table_has_all_runs_and_shows_the_columns_in_which_they_differ(panel
     assert "1 run<" in text_of(panel)
     panel.where.value = "virtual_users = 3"
     assert "no run matches the filter" in text_of(panel)
+
+
+def test_a_large_folder_shows_the_newest_runs_first_and_then_all(
+    two: list[str], results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in results.glob("catalog.sqlite*"):
+        path.unlink()
+    monkeypatch.setattr(catalog, "_BATCH", 1)
+    monkeypatch.setattr(newest_first, "FIRST_S", 0)
+    background = list[Callable[[], None]]()
+    monkeypatch.setattr(RunsPanel, "in_background", lambda _, work: background.append(work))
+    panel = RunsPanel()
+    assert shown(panel) == two[1:]
+    assert 'data-state="busy">1 run; reading 1 older run ...' in text_of(panel)
+    background[0]()
+    assert shown(panel) == two[::-1]
+    assert "2 runs<" in text_of(panel)
+    panel.where.value = "virtual_users = 1"
+    background[0]()  # a list of all, which comes late
+    assert shown(panel) == two[:1]
+    panel.close()
 
 
 def test_views_are_saved_for_the_results_folder_and_a_baseline_is_pinned(panel: RunsPanel, two: list[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 import ipywidgets
+import pandas as pd
 
 from hdbkit import api
 from hdbkit.analysis.wording import many
@@ -16,6 +17,7 @@ from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.compare_choice import RunsChoice
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.links import ReportLink
+from hdbkit.widgets.parts.newest_first import newest_first
 from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.sweep_view import answer_html, ranking_html
 
@@ -56,8 +58,10 @@ class ComparePanel(Panel):
         self.guarded(self.load)()
 
     def load(self) -> None:
-        """Read the catalog."""
-        runs = api.runs(workspace=self.workspace)
+        """Read the catalog, the newest runs first."""
+        newest_first(self, lambda within_s: api.runs(within_s=within_s, workspace=self.workspace), self._offer)
+
+    def _offer(self, runs: pd.DataFrame) -> None:
         self.choice.load(runs)
         kept = self.sweep.value
         names = runs["sweep_id"].dropna().unique().tolist()

@@ -21,6 +21,7 @@ from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import button, html_table, row
 from hdbkit.widgets.parts.links import FileLink
+from hdbkit.widgets.parts.newest_first import newest_first
 from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.run_table import RunTable
 
@@ -45,6 +46,7 @@ class RunsPanel(Panel):
     def __init__(self, shared: Shared | None = None) -> None:
         super().__init__(shared)
         self.runs = pd.DataFrame()
+        self._refreshed = 0
         self.where = ipywidgets.Text(
             description="Where", placeholder="virtual_users = 8 and label = 'nightly'", continuous_update=False,
             layout=ipywidgets.Layout(width="min(100%, 460px)"),
@@ -104,12 +106,21 @@ class RunsPanel(Panel):
     # -- what is shown ------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read the list again. Raises ``InputError`` for a wrong filter."""
-        where = self.where.value.strip() or None
-        self.runs = api.runs(where, wide=True, workspace=self.workspace)
+        """Read the list again, the newest runs first. Raises ``InputError`` for a wrong filter."""
+        self._refreshed += 1
+        where, this = self.where.value.strip() or None, self._refreshed
         listed = call_code("hdbkit.runs", repr(where) if where else "", "wide=True", workspace=self.workspace)
         self.show_call(first_lines(self.workspace) + listed)
-        self._show()
+
+        def read(within_s: float | None) -> pd.DataFrame:
+            return api.runs(where, wide=True, within_s=within_s, workspace=self.workspace)
+
+        def show(runs: pd.DataFrame) -> None:
+            if this == self._refreshed:  # else a later call shows its own list
+                self.runs = runs
+                self._show()
+
+        newest_first(self, read, show)
 
     @property
     def picked(self) -> list[str]:
@@ -123,11 +134,13 @@ class RunsPanel(Panel):
         )
         differ = [name for name in self.runs.attrs["differing"] if name not in _FIRST]
         self.table.show(frame, [*_FIRST, *differ, *_LAST], _GROUPINGS, _BARS)
-        damaged = self.runs.attrs.get("damaged", [])
+        damaged, unread = self.runs.attrs["damaged"], self.runs.attrs["unread"]
         passed = f"; {many(len(damaged), 'folder')} cannot be read: {damaged[0]}" if damaged else ""
-        self.empty.layout.display = "none" if len(frame) or self.where.value.strip() else ""
+        left = f"; reading {many(unread, 'older run')} ..." if unread else ""
+        self.empty.layout.display = "none" if len(frame) or unread or self.where.value.strip() else ""
         none = "no run matches the filter" if self.where.value.strip() else "no runs yet"
-        self.say(f"{many(len(frame), 'run') if len(frame) else none}{passed}")
+        found = many(len(frame), "run") if len(frame) else none
+        self.say(f"{found}{left}{passed}", State.BUSY if unread else State.IDLE)
 
     def _show_picked(self) -> None:
         self._keep()
