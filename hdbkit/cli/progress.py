@@ -159,4 +159,6 @@ def _outcome(step: SweepEvent) -> str:
     all_types = manifest.result.get("operations_per_s") if manifest else None
     if manifest and all_types is not None:
         shown += f"  {all_per_s(all_types, manifest.noun)}"
-    return f"{place}  {shown:>16}  {step.described}" + (f"  {step.note}" if step.note else "")
+    unusable = (manifest.result.get("slices") or {}).get("unusable") if manifest else None
+    added = [f"not used: {unusable}"] if unusable else []
+    return "  ".join([place, f"{shown:>16}", step.described, *added, *([step.note] if step.note else [])])

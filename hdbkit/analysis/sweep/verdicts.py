@@ -238,14 +238,14 @@ def _row(
 
 
 def _unmeasured(runs: pd.DataFrame, cell: Cell, subject: str) -> dict[str, Any]:
-    """Verdict and sentence without a finished run."""
+    """Verdict and sentence without a run whose result can be used."""
     here = (runs["virtual_users"] == cell[0]) & (runs["configuration"] == cell[1])
     early = runs.loc[here & (runs["status"] == ENDED_EARLY), "note"]
     if len(early):
         return {"verdict": ENDED_EARLY, "sentence": f"{subject}: {early.iloc[-1]}"}
     if (runs.loc[here, "status"] == "planned").all():
         return {"verdict": NOT_RUN, "sentence": f"{subject}: not run"}
-    return {"verdict": "failed", "sentence": f"{subject}: no run of it was finished"}
+    return {"verdict": "failed", "sentence": f"{subject}: no run of it has a result that can be used"}
 
 
 def _decided(question: _Question, cell: Cell, estimate: Estimate, done: pd.DataFrame, subject: str) -> dict[str, Any]:
@@ -333,7 +333,7 @@ def answer(
     undecided = compared[compared["verdict"] == "undecided"]
     count = len(verdicts)
     if compared.empty:
-        return "No comparison is possible: no configuration besides the baseline has a finished run."
+        return "No comparison is possible: no configuration besides the baseline has a result that can be used."
     if len(faster):
         return _faster_answer(faster, count, metric)
     if len(undecided):
