@@ -1,7 +1,9 @@
 """A run that is watched live and the same run without a watcher: what the panel costs the clients.
 
 The panel lives in a process of its own, as in a kernel, and looks twice a second; both ways alternate in shuffled
-blocks on one server.
+blocks on one server. The CPU time of that process is measured within the window. On a host whose clients and server
+use all cores it is what the panel takes from them, and it varies much less than the throughput. A browser is not
+part of it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+from dataclasses import dataclass
 from functools import partial
 
 import hdbkit
@@ -19,38 +22,63 @@ from hdbkit.servers import PrivateServer
 CLIENTS = WAREHOUSES = 8
 BLOCKS = quick_or(3, 8)
 LOAD = hdbkit.Load(virtual_users=CLIENTS, rampup_s=1, duration_s=quick_or(4, 8))
-WATCHER = "import sys, hdbkit.widgets; panel = hdbkit.widgets.RunPanel(); print(flush=True); "
-WATCHER += "panel.attach(sys.stdin.readline().strip()).wait(); print(len(panel.live.points))"
+WATCHED_S = LOAD.duration_s - 2
+WATCHER = """
+import sys, time, hdbkit.widgets
+panel = hdbkit.widgets.RunPanel()
+print(flush=True)
+panel.attach(sys.stdin.readline().strip())
+while not panel.live.points and not panel.stop.disabled:
+    time.sleep(0.05)
+began_s = time.process_time()
+time.sleep(float(sys.argv[1]))
+print(time.process_time() - began_s)
+panel.wait()
+print(len(panel.live.points))
+"""
+"""Prints a line when its imports are done, its CPU seconds while the run is measured, and the number of points."""
 
 
-def throughput(own: PrivateServer, watched: bool) -> float:
-    """Transactions per second of a run. Raises ``RuntimeError`` if the panel did not watch it."""
+@dataclass(frozen=True)
+class Measured:
+    """A run: its operations per second, and the CPU time per second of the process that watched it."""
+
+    per_s: float
+    cpu: float = 0.0
+
+
+def measure(own: PrivateServer, watched: bool) -> Measured:
+    """Measure a run. Raises ``RuntimeError`` if the panel did not watch it."""
     if not watched:
-        return float(hdbkit.run(own.target, load=LOAD).summary["operations_per_s"])
+        return Measured(float(hdbkit.run(own.target, load=LOAD).summary["operations_per_s"]))
     with subprocess.Popen(
-        [sys.executable, "-c", WATCHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ, text=True
-    ) as watcher:
+        [sys.executable, "-c", WATCHER, str(WATCHED_S)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ, text=True,
+    ) as watcher:  # fmt: skip
         assert watcher.stdin is not None and watcher.stdout is not None
-        watcher.stdout.readline()  # wait until its imports are done
+        watcher.stdout.readline()
         running = hdbkit.start(own.target, load=LOAD)
         watcher.stdin.write(f"{running.run_id}\n")
         watcher.stdin.flush()
         result = running.wait()
-        points = int(watcher.stdout.read() or 0)
-    if points < LOAD.duration_s:
+        cpu_s, points = watcher.stdout.read().split() or ("0", "0")
+    if int(points) < LOAD.duration_s:
         raise RuntimeError(f"the panel read the run only {points} times in {LOAD.duration_s} s")
-    return float(result.summary["operations_per_s"])
+    return Measured(float(result.summary["operations_per_s"]), float(cpu_s) / WATCHED_S)
 
 
 def main() -> None:
-    """Print the ratio of both throughputs."""
+    """Print the CPU time of the watching process, and the ratio of both throughputs."""
     title(f"watched: a run of {CLIENTS} clients with its panel open, beside the same without")
     with scratch(), server(WAREHOUSES) as own:
-        throughput(own, watched=False)  # warm up the server
-        ways = {name: partial(throughput, own, watched) for name, watched in (("watched", True), ("alone", False))}
+        measure(own, watched=False)  # warm up the server
+        ways = {name: partial(measure, own, watched) for name, watched in (("watched", True), ("alone", False))}
         done = blocks(ways, BLOCKS)
-        rates = " and ".join(f"{statistics.median(one[name] for one in done):,.0f}" for name in ways)
-        ratios = [one["watched"] / one["alone"] for one in done]
+        rates = " and ".join(f"{statistics.median(one[name].per_s for one in done):,.0f}" for name in ways)
+        cores = os.cpu_count() or 1
+        shares = [100 * one["watched"].cpu / cores for one in done]
+        show(f"CPU time of the watching process, of {cores} cores", shares, unit="%", at_most=2)
+        ratios = [one["watched"].per_s / one["alone"].per_s for one in done]
         show(f"{CLIENTS} clients: throughput watched / alone", ratios, at_least=0.98, note=f"{rates} /s")
 
 

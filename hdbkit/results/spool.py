@@ -27,7 +27,8 @@ _HEADER = struct.Struct("<8sIIII")  # magic, version, record size, client, lengt
 _MAGIC = b"HDBSPOOL"
 _VERSION = 2
 _SEGMENT_RECORDS = 65_536  # of any size these make whole pages
-_RECORDS_AT_ONCE = 16_384
+_RECORDS_AT_ONCE = 1024
+"""What a look reads of a spool at a time: about as much as is new, and little of the empty segment behind it."""
 
 
 class SpoolWriter:

@@ -176,10 +176,11 @@ class RunPanel(Panel):
         """Called by the ticker: read the run once and show it; whether it has ended."""
         assert self._running is not None and self._view is not None
         try:
-            if self._running.status.ended:
+            manifest = self._running.manifest
+            if manifest.status.ended:
                 self.in_background(self._end)
                 return True
-            tick, manifest = self._view.tick(), self._running.manifest
+            tick = self._view.tick()
             self.say(doing(tick, manifest, stopping=self._stops > 0), State.BUSY)
             self.progress.value = progress_html(tick, self._load, stopping=self._stops > 0)
             seen = tick.operations_per_s or tick.failed or tick.silent_s > STALLED_S
