@@ -30,7 +30,7 @@ from tests.babelfish import Babelfish, babelfish_server
 from tests.run.certificates import write_certificates
 from tests.run.faults import client_pids, kept_orders, passed, rows, supervisor_of, until, wait_for
 
-USERS = 2
+USERS, AT_WORK = 2, 10
 LOAD = Load(virtual_users=USERS, rampup_s=0.2, duration_s=600, counter_interval_s=0.5, keep_order_ids=True)
 BLOCKED = "nation"
 OUTCOMES = "select operation, outcome, error_class from {t}"
@@ -64,7 +64,8 @@ def test_no_acknowledged_new_order_is_lost(built: Babelfish, victim: str, seed: 
     before = orders(server.target)
     running = hdbkit.start(server.target, load=LOAD)
     wait_for(running, Status.MEASURING)
-    time.sleep(draw.uniform(3, 6))
+    until(lambda: len(orders(server.target) - before) >= AT_WORK, "orders are made")
+    time.sleep(draw.uniform(0, 3))
     match victim:
         case "client":
             os.kill(draw.choice(client_pids(running)), signal.SIGKILL)
@@ -76,7 +77,8 @@ def test_no_acknowledged_new_order_is_lost(built: Babelfish, victim: str, seed: 
             server.kill()
             time.sleep(draw.uniform(0, 2))
             server.start()
-            time.sleep(5)
+            again = orders(server.target)
+            until(lambda: len(orders(server.target) - again) >= AT_WORK, "orders are made again")
             running.stop()
     until(lambda: running.status.ended, "the run has ended", timeout_s=120)
     if running.status is Status.ABANDONED:
