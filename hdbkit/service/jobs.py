@@ -125,13 +125,13 @@ class Jobs:
     def refresh(self) -> int:
         """Look at all running jobs; a number that changes whenever a job does."""
         with self._lock:
+            self._processes[:] = [one for one in self._processes if one.poll() is None]  # no zombies
             for name in list(self._running):
                 self._look_at(name)
             return self._changes
 
     def _look_at(self, name: str) -> None:
         """Read a running job again if it has changed; one that has ended is moved to the others."""
-        self._processes[:] = [one for one in self._processes if one.poll() is None]  # no zombies
         one = self._running[name]
         try:
             changed = one.look()

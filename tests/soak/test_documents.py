@@ -38,16 +38,21 @@ SHORTENED = (
     (r" at (\d+)/s", " at 20/s"),
     (r"to 32 users", "to 2 users"),
     (r"rows=1000000", "rows=1000"),
+    (r"warehouses: \d+", "warehouses: 2"),
+    (r"virtual_users: \[\d+\]", "virtual_users: [2]"),
+    (r"rampup_s: \d+", "rampup_s: 0"),
+    (r"duration_s: \d+", "duration_s: 1"),
+    (r"blocks: \d+", "blocks: 2"),
     (r"kill server at 15 s", "kill client at 1 s"),
 )
 """What takes minutes as it is written."""
 NO_PHASES = re.compile(
-    r"^hdbkit (run lab|find-max|profile|sweep lab \S*params/)(?!.*(--workload|--params|--resume|--json-schema))"
+    r"^hdbkit (run|find-max|profile|sweep lab \S*params/)(?!.*(--workload tproc_h|--resume|--json-schema))"
 )
 PHASES = (("--rampup-s", "0"), ("--duration-s", "1"))
 ELSEWHERE = {
     r"^hdbkit [a-z-]+( [a-z]+)?$": "the text names the command and no more",
-    r"(redis|oracle|sqlserver|db2|timesten|postgresql|odbc)://|odbc:///": "a server of its own, in other tests",
+    r"(mariadb|redis|oracle|sqlserver|db2|timesten|postgresql|odbc)://|odbc:///": "a server of its own: other tests",
     r"/var/tmp/|server (remove|stop)": "the folder of a kept server",
     r"\b(TARGET|ENGINE|RUN|ID|A B)\b|\.\.\.": "a name that the reader fills in",
     r"--install-completion": "changes the shell's files",
@@ -55,6 +60,8 @@ ELSEWHERE = {
     r"hammer\.DB|script\.tcl|import-hammerdb": "a file of the reader",
     r"my-folder|engine new|engine check|check\.db|new\.db": "a folder or file of the reader; other tests do it",
     r"--schema-from hammerdb": "a schema that HammerDB built; other tests have an imitation",
+    r"ssh:hosts.txt|tls://load0": "load hosts; other tests have some",
+    r"lab sweep\.yaml": "a file of the reader",
     r"--routing|round_robin": "a target with several nodes",
     r"^hdbkit releases": "the source of a server; other tests build an imitation",
     r"server-1[78]|first second|release-|nightly|20261121|hammerdb-1000": "runs of the reader; other tests compare",
@@ -66,8 +73,10 @@ ELSEWHERE = {
 pytestmark = pytest.mark.timeout(3600)
 NO_PYTHON = {"service": "a service of the reader; tests/unit/test_service_client.py asks one"}
 """Pages whose examples are not executed, and why."""
+FILES = re.compile(r"Write `(\S+\.yaml)`:\n\n```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+"""The files that a page has its reader write."""
 LAST = ("hdbkit drop", "hdbkit runs rm")
-FIRST = ("hdbkit build lab --warehouses", "hdbkit build", "hdbkit check", "hdbkit run lab")
+FIRST = ("hdbkit datagen", "hdbkit build lab --warehouses", "hdbkit build", "hdbkit check", "hdbkit run lab")
 
 
 def reason(line: str) -> str | None:
@@ -100,6 +109,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[s
     """A working folder with the parameters of the repository and a target ``lab``, and the environment for it."""
     folder = tmp_path_factory.mktemp("documents")
     shutil.copytree(ROOT / "params", folder / "params")
+    for name, content in FILES.findall("\n".join(page.read_text(encoding="utf-8") for page in GUIDE)):
+        (folder / name).write_text(shortened(content))
+    assert (folder / "commit.yaml").is_file()
     with private_server(settings={"fsync": "off"}) as server:
         target = server.target.model_copy(update={"may_change_settings": True, "may_restart": True})
         entry = target.model_dump(mode="json", exclude_defaults=True) | {"kind": target.kind}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hdbkit import api
 from hdbkit.report import run_report
 from hdbkit.service.job_folder import JobFolder
 from hdbkit.workspace import Workspace
@@ -66,6 +67,23 @@ def test_a_browser_signs_in_reads_jobs_and_starts_one(
     page.click("text=Sign out")
     page.locator("#token").wait_for()
     context.close()
+
+
+def test_the_chart_of_a_running_job_follows_the_run(chromium: Any, service: Service) -> None:
+    client, load = service.clients["settings"], {"rate": 50, "rampup_s": 0, "duration_s": 60}
+    api.connect("nulldb:///").build()
+    job = service.post("run", {"target": "lab", "load": load}).json()["job_id"]
+    page = chromium.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(f"http://127.0.0.1:{client.port}/jobs/{job}")
+    page.fill("#token", client.token)
+    page.click("text=Sign in")
+    page.goto(f"http://127.0.0.1:{client.port}/jobs/{job}")
+    for least_s in (1, 3):
+        page.wait_for_function(f"document.getElementById('chart-live')._fullLayout?.xaxis.range[1] > {least_s}")
+    page.click("text=Stop")
+    page.get_by_text("stopped", exact=True).wait_for()
+    page.close()
 
 
 def hold(page: Any) -> None:

@@ -11,9 +11,9 @@
       template: "none", height: 260, margin: { l: 60, r: 16, t: 16, b: 44 }, font: { family: "system-ui, sans-serif", size: 12, color: look("ink") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       xaxis: { ...axis, title: { text: "seconds since the start of the run" } },
-      yaxis: { ...axis, title: { text: section.dataset.unit || "per second" }, rangemode: "tozero", separatethousands: true },
+      yaxis: { ...axis, title: { text: section.dataset.unit || "per second" }, rangemode: "tozero", separatethousands: true, exponentformat: "none" },
     };
-    const line = { x: times, y: rates, mode: times.length > 1 ? "lines" : "markers", line: { color: look("series-1"), width: 2 } };
+    const line = { x: [...times], y: [...rates], mode: times.length > 1 ? "lines" : "markers", line: { color: look("series-1"), width: 2 } };
     window.Plotly.react("chart-live", [line], layout, { displayModeBar: false, responsive: true });
   };
 
