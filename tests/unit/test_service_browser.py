@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hdbkit import api
+from hdbkit.config import Target
 from hdbkit.report import run_report
 from hdbkit.service.job_folder import JobFolder
 from hdbkit.workspace import Workspace
 from tests.conftest import PATIENCE_MS
 from tests.unit.services import Service, written_job
 from tests.unit.synthetic import write_run
+from tests.widgets.conftest import build_null
 
 pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=1)]
 LOOKS = [
@@ -71,7 +74,9 @@ def test_a_browser_signs_in_reads_jobs_and_starts_one(
 
 def test_the_chart_of_a_running_job_follows_the_run(chromium: Any, service: Service) -> None:
     client, load = service.clients["settings"], {"rate": 50, "rampup_s": 0, "duration_s": 60}
-    api.connect("nulldb:///").build()
+    database = f"b{uuid.uuid4().hex[:12]}"
+    target = build_null(Target.parse(f"nulldb:///{database}"))
+    (service.folder / "targets.yaml").write_text(f"lab: {{kind: nulldb, database: {database}}}\n")
     job = service.post("run", {"target": "lab", "load": load}).json()["job_id"]
     page = chromium.new_page()
     page.set_default_timeout(PATIENCE_MS)
@@ -84,6 +89,7 @@ def test_the_chart_of_a_running_job_follows_the_run(chromium: Any, service: Serv
     page.click("text=Stop")
     page.get_by_text("stopped", exact=True).wait_for()
     page.close()
+    api.connect(target).drop()
 
 
 def hold(page: Any) -> None:
