@@ -13,6 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+from hdbkit.workspace import Workspace  # noqa: E402
+
+Workspace.__repr__ = lambda _: "DEFAULT"  # type: ignore[method-assign]  # not the folders of who builds the site
 
 project = "hdbkit"
 author = "the maintainers of hdbkit"
