@@ -142,8 +142,9 @@ def commands(lab: tuple[Path, dict[str, str]], lines: list[str]) -> dict[str, st
     (folder, environment), failed = lab, {}
     for line in lines:
         words = shlex.split(shortened(line))[1:]
-        if NO_PHASES.match(line) and "--steps" not in line:
-            words += [word for option, value in PHASES if option not in words for word in (option, value)]
+        if NO_PHASES.match(line):
+            phases = PHASES[:1] if "--steps" in line else PHASES  # steps have durations of their own
+            words += [word for option, value in phases if option not in words for word in (option, value)]
         answer = execute([sys.executable, "-m", "hdbkit", *words], folder, environment)
         if answer:
             failed[shlex.join(words)] = answer
