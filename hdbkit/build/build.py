@@ -255,15 +255,16 @@ class _Build:
         self._progress.loaded(done, done, self._size_bytes)
 
     def _check(self, count: int) -> tuple[Check, ...]:
-        """Report a slow load, and check the schema with ``count`` sessions at once if the engine has tables."""
+        """Report a slow load, and check the schema with up to ``count`` sessions at once if the engine has tables."""
         session = self._schema.session
         slow = self._engine.slow_load(session)
         notes = [Check("load", None, slow)] if slow else []
         if Capability.TABLES not in self._engine.capabilities:
             return tuple(notes)
         planned = self._workload.checks(self._engine.dialects)
+        more = min(count, len(planned)) - 1
         with ExitStack() as opened:
-            sessions = [session, *(opened.enter_context(closing(one)) for one in self._more_sessions(count - 1))]
+            sessions = [session, *(opened.enter_context(closing(one)) for one in self._more_sessions(more))]
             found = run_checks_at_once(planned, self._engine, sessions, self._progress.checking)
         return (*notes, *found)
 
