@@ -119,7 +119,7 @@ class ClusterLoaders:
         try:
             while True:
                 # one more for each host than it has loaders, so that none waits for its next part
-                for key in islice(waiting, self.count + len(self._actors) - len(given)):
+                for key in islice(waiting, max(0, self.count + len(self._actors) - len(given))):
                     given[self._task(key)] = key
                 if not given:
                     return

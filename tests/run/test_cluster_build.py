@@ -7,7 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 from typing import Any
 
 import pytest
@@ -23,9 +23,11 @@ from hdbkit.errors import InputError
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import specification, workload
 from tests.run.clusters import dask_cluster
+from tests.run.faults import until
 from tests.unit.own_workload import folder
 
 ROWS = 450_000
+LOCKED_S = 4
 PARTS = {f"things-{number}" for number in range(5)}
 YAML = f"""\
 schema_name: loaded_by_hosts
@@ -77,7 +79,8 @@ def rows_in(target: Target, spec: WorkloadSpec) -> tuple[int, int]:
 
 
 def loaders_of(cluster: Any, target: Target, spec: WorkloadSpec, schema: Schema) -> ClusterLoaders:
-    """The loaders of all hosts."""
+    """The loaders of both hosts; a worker that was killed is started again."""
+    cluster.wait_for_workers(2, timeout=60)
     order = Order(target, spec, 0)
     return ClusterLoaders(cluster.scheduler_address, 1, order, Event(), lambda: schema.log().parts)
 
@@ -104,6 +107,26 @@ def test_the_parts_of_a_lost_host_are_loaded_by_others(
         hosts.do([LoadPart(key) for key in sorted(PARTS)], kill_one)
     assert sum(one.rows for one in sent) == ROWS
     assert schema.log().parts.keys() == PARTS
+    assert rows_in(target, spec) == (ROWS, ROWS)
+
+
+def test_a_host_that_is_lost_while_every_host_has_parts_leaves_them_to_the_others(
+    cluster: Any, target: Target, spec: WorkloadSpec, schema: Schema
+) -> None:
+    """No part is loaded until the loss has been noticed, since the table is locked."""
+    sent: list[Sent] = []
+    scope = workload(spec).scope(database(target).dialects)
+    with closing(sql_session(target, scope)) as locking, loaders_of(cluster, target, spec, schema) as hosts:
+        locking.execute("BEGIN")
+        locking.execute("LOCK TABLE things IN SHARE MODE")
+        (lost,) = [one for one in cluster.workers.values() if one.worker_address == hosts._workers[0]]
+        os.kill(lost.pid, signal.SIGKILL)
+        until(lambda: hosts._workers[0] not in hosts._connection.workers(), "the scheduler has noticed it")
+        unlock = Timer(LOCKED_S, lambda: locking.execute("COMMIT"))
+        unlock.start()
+        hosts.do([LoadPart(key) for key in sorted(PARTS)], sent.append)
+        unlock.join()
+    assert sum(one.rows for one in sent) == ROWS
     assert rows_in(target, spec) == (ROWS, ROWS)
 
 
