@@ -7,10 +7,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run.server_work import found_in_cache_pct, full_page_rates, mean_waiting, work_of
+from hdbkit.analysis.run.server_work import found_in_cache_pct, full_page_rates, mean_waiting, replication_lag, work_of
 from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_warnings
 from hdbkit.analysis.sweep.starts import data_by_block, start_warnings
 from hdbkit.execution.sampler import FullPages
+from hdbkit.readings import LAG
 from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
 from hdbkit.report.tables import UNKNOWN
 from hdbkit.results.manifest import Manifest, Status
@@ -82,6 +83,14 @@ def test_the_rates_of_full_page_images_are_those_of_the_windows_ends() -> None:
     assert mean_waiting(counters) == 20
     assert full_page_rates(counters[counters["edge"] != ""]) is None
     assert full_page_rates(None) is None
+
+
+def test_a_standby_that_answered_after_the_start_of_the_window_has_a_lag() -> None:
+    counters = samples((0.0, "start", 0.0, 0.0), (1.0, "", 1.0, 0.0), (2.0, "end", 2.0, 0.0), (3.0, "", 3.0, 0.0))
+    lags = counters[(counters["name"] == "commits") & (counters["edge"] != "start")].assign(name=LAG)
+    assert replication_lag(pd.concat([counters, lags])) == {"mean": 1.5, "max": 2.0}
+    assert replication_lag(counters) is None
+    assert replication_lag(lags) is None, "without an edge no window is known"
 
 
 def test_a_window_among_full_page_images_is_a_warning_and_one_behind_them_is_not() -> None:

@@ -103,13 +103,16 @@ def full_page_rates(counters: pd.DataFrame | None) -> dict[str, float] | None:
 
 
 def _inside(counters: pd.DataFrame | None, name: str) -> pd.Series[float]:
-    """A counter's values from edge to edge of the window, by the time of the answer; empty without both edges."""
+    """A counter's values from edge to edge of the window, by the time of the answer; empty without both edges.
+
+    The edges are those of all counters: a gauge is missing at an edge at which it was not known yet.
+    """
     empty = pd.Series(dtype=float)
     if counters is None:
         return empty
-    rows = counters[counters["name"] == name].set_index("t_returned_us").sort_index()
-    start, end = (rows.index[rows["edge"] == edge] for edge in (START, END))
+    start, end = (counters.loc[counters["edge"] == edge, "t_returned_us"] for edge in (START, END))
     if not len(start) or not len(end):
         return empty
-    values: pd.Series[float] = rows.loc[start[0] : end[0], "value"]
+    rows = counters[counters["name"] == name].set_index("t_returned_us").sort_index()
+    values: pd.Series[float] = rows.loc[start.min() : end.max(), "value"]
     return values
