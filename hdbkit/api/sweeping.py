@@ -31,7 +31,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Measure
-from hdbkit.config.sweep_spec import Strategy
+from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.contracts import ApplyBy
 from hdbkit.errors import InputError
 from hdbkit.execution.handle import OnPoll, execute
@@ -47,7 +47,7 @@ from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
 from hdbkit.sweep_runner import Watcher, resume, start, take_over
 from hdbkit.sweep_runner.deciding import judged, spending
 from hdbkit.sweep_runner.events import ignore_event
-from hdbkit.sweep_runner.slicing import slices_for
+from hdbkit.sweep_runner.slicing import planned_slices, slices_for
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema, require_privileges
 from hdbkit.workspace import DEFAULT, Workspace
@@ -306,10 +306,21 @@ def plan(
 ) -> SweepPlan:
     """Plan every run of a sweep in order, with its duration; accesses no server, and an agent only for host facts.
 
+    With ``compare_by: slices``, the slices are those of settings that sessions can set.
+
     Raises:
-        InputError: the specification has errors, all reported together, or needs unknown facts.
+        InputError: the specification has errors, all reported together, needs unknown facts, or asks for slices that
+            are not possible.
     """
-    target, spec = (workspace or DEFAULT).target(target), _as_spec(spec, blocks)
+    target = (workspace or DEFAULT).target(target)
+    spec = _as_spec(spec, blocks)
+    first = _plan_of_runs(target, spec.with_(time_budget_s=None))  # slices take less time than runs
+    whole = first.spec.with_(time_budget_s=spec.time_budget_s)
+    return plan_sweep(target, whole, first.sweep_id, slices=planned_slices(first))
+
+
+def _plan_of_runs(target: Target, spec: SweepSpec) -> SweepPlan:
+    """The plan of a sweep that compares runs, with the facts and the load of its target and workload."""
     if spec.missing_facts:
         spec = spec.resolved(host_facts(target))
     if spec.workload is not None:
@@ -400,14 +411,15 @@ def plan_checked(
     """
     if target is None or spec is None:
         raise TypeError("a sweep needs a target and a specification, or resume_id")
-    target, spec = place.target(target), _as_spec(spec, None)
+    target, spec = place.target(target), _as_spec(spec, blocks)
     with advised(place.results, target):
         present = present_schema(target, spec.workload)
     spec = spec.with_(workload=present)
     budget_s = spec.time_budget_s
-    first = plan(target, spec.with_(time_budget_s=None), blocks=blocks)  # slices take less time than runs
+    first = _plan_of_runs(target, spec.with_(time_budget_s=None))  # slices take less time than runs
     require_privileges(target, present, _loads_on(first, present))
-    slices = slices_for(first, control(target)) if first.spec.settings else None
+    asked = first.spec.compare_by is CompareBy.SLICES
+    slices = slices_for(first, control(target)) if first.spec.settings or asked else None
     whole = first.spec.with_(time_budget_s=budget_s)
     needs_restart = () if whole.strategy is Strategy.GRID else _needing_restart(target, whole)
     return plan_sweep(target, whole, first.sweep_id, command, needs_restart, slices)

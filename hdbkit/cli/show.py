@@ -22,7 +22,7 @@ from hdbkit.config import SweepSpec, WorkloadSpec
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.sweep_plan import SweepPlan
-from hdbkit.sweep_runner.slicing import unsuitable
+from hdbkit.sweep_runner.slicing import on_server_note, unsuitable
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
@@ -301,7 +301,8 @@ def plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | N
         console.print(line, markup=False)
     spec = planned.spec
     title = workload(spec.workload or WorkloadSpec()).title
-    made_of = f"{len(planned.configurations)} configurations x {len(spec.virtual_users)} user counts"
+    each = planned.slices.described + "," if planned.slices else f"{len(planned.configurations)} configurations x"
+    made_of = f"{each} {len(spec.virtual_users)} user counts"
     console.print(f"{len(planned.runs)} runs, {planned.time_text}, {title}: {made_of} x {spec.blocks} blocks")
     if spec.strategy is not Strategy.GRID:
         console.print(f"this is the first block; the search proposes {spec.asked} configurations per further block")
@@ -309,9 +310,8 @@ def plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | N
             console.print(
                 "a run ends early once its configuration is certain to stay far below the three best so far"
             )
-    by_runs = spec.compare_by is CompareBy.RUNS or unsuitable(spec, len(planned.configurations))
-    if spec.settings and not by_runs and not planned.slices:
-        console.print(f"[dim]{_PERHAPS_SLICES}[/]")
+    if note := _slices_note(planned):
+        console.print(f"[dim]{note}[/]")
     for line in _ends(spec):
         console.print(line)
     for constraint, count in planned.dropped.items():
@@ -323,6 +323,15 @@ def plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | N
         )
     for line in _known(planned, power, hosts):
         console.print(line, markup=False)
+
+
+def _slices_note(planned: SweepPlan) -> str:
+    """What is not known of the slices of a sweep before its server is asked."""
+    spec = planned.spec
+    if planned.slices:
+        return escape(on_server_note(planned))
+    by_runs = spec.compare_by is CompareBy.RUNS or unsuitable(spec, len(planned.configurations))
+    return _PERHAPS_SLICES if spec.settings and not by_runs else ""
 
 
 def _known(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | None) -> Iterator[str]:

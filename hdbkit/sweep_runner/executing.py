@@ -58,7 +58,8 @@ def start(
         InputError: the sweep exists, another sweep is running on the server, data cannot be restored as requested,
             or a run with the baseline's settings cannot be started.
         ServerFailed: the settings could not be restored; the next sweep restores them.
-        SweepFailed: all runs of the first block failed for the same reason; ``resume`` repeats them.
+        SweepFailed: all runs of the first block failed for the same reason, and ``resume`` repeats them; or the
+            slices of the first finished run cannot be compared, and ``resume`` executes the other runs.
         ServerDown: the server does not answer, and could not be repaired; ``resume`` continues once it runs.
         KeyboardInterrupt: stopped; the settings are restored, ``resume`` continues.
     """
@@ -249,6 +250,7 @@ class _Execution:
             while (planned := self._next()) is not None:
                 self._one(planned)
                 self._stop_if_all_failed(planned)
+                self._stop_without_slices(planned)
         finally:
             if note := settle(self.folder, self.control):
                 self._report(EventKind.RESTORED, note=note)
@@ -395,6 +397,21 @@ class _Execution:
             f"all {len(first)} runs of the first block failed for the same reason: {causes.pop()}; correct it, then "
             f"run: hdbkit sweep --resume {self.folder.sweep_id}",
         )
+
+    def _stop_without_slices(self, planned: PlannedRun) -> None:
+        """End a sweep by slices if those of its first finished run cannot be compared; ``resume`` continues it."""
+        state = self.folder.journal.state
+        line = state.runs[planned.number]
+        first = line.step is Step.RUN_FINISHED and state.counts[Step.RUN_FINISHED] == 1
+        if self.plan.slices is None or not first or planned.number == len(self.plan.runs):
+            return
+        found = RunFolder(self.folder.root / line.run_id).read().result.get("slices") or {}
+        if reason := found.get("unusable"):
+            raise SweepFailed(
+                self.folder.sweep_id,
+                f"the slices of run {planned.number} cannot be compared: {reason}; the run is kept, and the other "
+                f"runs are executed all the same by: hdbkit sweep --resume {self.folder.sweep_id}",
+            )
 
     def _report(
         self, kind: EventKind, planned: PlannedRun | None = None, manifest: Manifest | None = None, note: str = ""

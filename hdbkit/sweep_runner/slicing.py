@@ -65,12 +65,44 @@ def slices_for(plan: SweepPlan, control: ServerControl) -> Slices | None:
         raise ConfigErrors(f"the sweep '{spec.name}'", problems)
     if problems or not (in_session or asked):
         return None
-    configurations = [{name: one[name] for name in spec.settings} for one in plan.configurations]
+    configurations = [plan.settings_in(one) for one in range(len(plan.configurations))]
+    return _slices(plan, [in_session_values(known, one) if in_session else one for one in configurations], in_session)
+
+
+def planned_slices(plan: SweepPlan) -> Slices | None:
+    """The slices that a sweep asks for, without its server: as if sessions can set all settings; None without.
+
+    Raises:
+        ConfigErrors: they are not possible, whatever sessions can set.
+    """
+    if plan.spec.compare_by is not CompareBy.SLICES:
+        return None
+    problems = unsuitable(plan.spec, len(plan.configurations)) or _too_short(plan, in_session=True)
+    if problems:
+        raise ConfigErrors(f"the sweep '{plan.spec.name}'", problems)
+    return _slices(plan, [plan.settings_in(one) for one in range(len(plan.configurations))], in_session=True)
+
+
+def on_server_note(plan: SweepPlan) -> str:
+    """How the slices that :func:`planned_slices` gives differ if the server applies the settings.
+
+    Empty if they do not differ, or the target does not permit that.
+    """
+    if plan.slices is None or not plan.target.may_change_settings:
+        return ""
+    problems, slice_s = [*_on_server(plan, {}), *_too_short(plan, in_session=False)], _slice_s(plan, in_session=False)
+    if not problems and slice_s == plan.slices.slice_s:
+        return ""
+    found = [f"slices of {slice_s:g} s", *(f"{one.where}: {one.what}" for one in problems)]
+    return f"if sessions cannot set all of these settings, the server applies them: {'; '.join(found)}"
+
+
+def _slices(plan: SweepPlan, settings: Sequence[dict[str, str]], in_session: bool) -> Slices:
     return Slices(
-        configurations=tuple(range(len(configurations))),
-        settings=tuple(in_session_values(known, one) if in_session else one for one in configurations),
+        configurations=tuple(range(len(settings))),
+        settings=tuple(settings),
         slice_s=_slice_s(plan, in_session),
-        seed=spec.seed,
+        seed=plan.spec.seed,
         in_session=in_session,
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import ControlSpec, Reset, SweepSpec, Target
+from hdbkit.config import ControlSpec, Load, Reset, SweepSpec, Target
 from hdbkit.contracts import ApplyBy, Change
 from hdbkit.errors import (
     ConfigErrors,
@@ -25,11 +25,13 @@ from hdbkit.errors import (
     TransactionError,
 )
 from hdbkit.plan import RunPlan
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, only_sweep, runs_frame, sweep_folder
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import EventKind, SweepEvent, resume, settling, start, sweep_progress
+from hdbkit.sweep_runner.slicing import planned_slices
 from tests.run.sweep_server import DATA, DEFAULTS, FileServer, runner
 
 
@@ -466,6 +468,33 @@ def test_a_sweep_whose_first_block_failed_for_one_reason_ends_there_and_repeats_
     else:
         with pytest.raises(SweepFailed):
             resume(folder, server, refused)
+
+
+def test_a_sweep_by_slices_ends_after_its_first_run_if_that_has_none_to_compare(
+    server: FileServer, results: Path
+) -> None:
+    load = Load(rampup_s=0, duration_s=60)
+    first = planned(compare_by="slices", blocks=3, load=load)
+    plan = plan_sweep(first.target, first.spec, "sweep-1", slices=planned_slices(first))
+
+    def unusable(run: RunPlan) -> Manifest:
+        done = runner(server, results)(run)
+        found = {"washout_s": None, "cycles": 0, "dropped": 120, "unusable": "no change of settings was recorded"}
+        result = {**done.result, "slices": {**found, "configurations": []}}
+        changed = done.model_copy(update={"result": result})
+        RunFolder(results / run.run_id).write(changed)
+        return changed
+
+    with pytest.raises(SweepFailed) as ended:
+        start(plan, results, server, unusable)
+    assert str(ended.value) == (
+        "sweep sweep-1 failed: the slices of run 1 cannot be compared: no change of settings was recorded; the run "
+        "is kept, and the other runs are executed all the same by: hdbkit sweep --resume sweep-1"
+    )
+    folder = sweep_folder(results, "sweep-1")
+    assert (server.now(), folder.journal.state.ended) == (DEFAULTS, 1)
+    resume(folder, server, unusable)
+    assert (folder.journal.state.finished, folder.journal.state.ended) == (True, 3)
 
 
 def test_a_sweep_whose_runs_failed_for_different_reasons_continues(server: FileServer, results: Path) -> None:

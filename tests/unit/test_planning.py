@@ -129,6 +129,23 @@ def test_the_plan_on_the_command_line_has_the_power_and_its_chart(command: Hdbki
     assert (power["blocks"], power["noise"], len(power["effects"])) == (3, None, 3)
 
 
+def test_a_plan_by_slices_has_a_run_per_block_and_states_a_window_that_is_too_short(
+    command: HdbkitCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "targets.yaml").write_text("lab: {kind: nulldb, may_change_settings: true}\n")
+    monkeypatch.setenv("HDBKIT_TARGETS", str(tmp_path / "targets.yaml"))
+    file = tmp_path / "sweep.yaml"
+    load = "load: {rampup_s: 1, duration_s: 10}\n"
+    file.write_text(f"settings: {{flush: [on, off]}}\nblocks: 3\ncompare_by: slices\ntime_budget_s: 70\n{load}")
+    words = ("plan", "lab", str(file))
+    said = command(*words).out
+    assert "3 runs, " in said and ": 2 configurations in slices of 0.25 s, 1 user counts x 3 blocks" in said
+    assert "the server applies them: slices of 2 s; load.duration_s: 10 cycles of 2 slices need 40 s" in said
+    file.write_text(file.read_text() + "slice_s: 1\n")
+    refused = command(*words)
+    assert refused.code == 2 and "10 cycles of 2 slices need 20 s, more than 10 s" in refused.err
+
+
 def measured_run(root: Path, users: int, cpu_us: float, per_s: float) -> None:
     """A stored run with so many users, client CPU time per operation and operations per second."""
     whole = planned(settings={"flush": ["on", "off"]}, blocks=2, virtual_users=[users])

@@ -7,7 +7,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run.server_work import found_in_cache_pct, full_page_rates, mean_waiting, replication_lag, work_of
+from hdbkit.analysis.run.server_work import (
+    found_in_cache_pct,
+    full_page_rates,
+    mean_waiting,
+    replication_lag,
+    work_of,
+)
 from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_warnings
 from hdbkit.analysis.sweep.starts import data_by_block, start_warnings
 from hdbkit.execution.sampler import FullPages

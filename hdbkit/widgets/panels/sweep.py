@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import ipywidgets
 
@@ -16,6 +16,7 @@ from hdbkit.config import SweepSpec, Target
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.sweep_plan import SweepPlan
+from hdbkit.sweep_runner.slicing import on_server_note
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.no_target import no_target
@@ -287,15 +288,18 @@ class SweepPanel(Panel):
         self.resume.layout.display = "" if unfinished else "none"
 
 
-def plan_html(plan: Any) -> str:
+def plan_html(plan: SweepPlan) -> str:
     """How many runs a sweep has, and about how long it takes."""
     spec = plan.spec
     ends, fresh = " or ".join(map(str, spec.looks[:-1])), spec.winner_blocks
     more = f" It ends after {ends} blocks if every verdict is decided by then." if ends else ""
     more += " A configuration that is decided is not run in later blocks." if ends and spec.drop_decided else ""
     more += f" Then {fresh} further blocks of the three best configurations and the baseline follow." if fresh else ""
+    each = f"{plan.slices.described}, " if plan.slices else f"{many(len(plan.configurations), 'configuration')} x "
+    note = on_server_note(plan)
+    more += f" {html.escape(note[:1].upper() + note[1:])}." if note else ""
     return (
-        f"<b>{many(len(plan.runs), 'run')}</b>: {many(len(plan.configurations), 'configuration')} x "
+        f"<b>{many(len(plan.runs), 'run')}</b>: {each}"
         f"{many(len(spec.virtual_users), 'user count')} x {spec.blocks} blocks; "
         f"<b>{plan.time_text}</b>. The first value of each setting or option is "
         f"the baseline.{more}"
