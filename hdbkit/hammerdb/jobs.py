@@ -22,7 +22,6 @@ from hdbkit.hammerdb.translating import keys_of, table
 
 _MAGIC = b"SQLite format 3\0"
 _TIMES = ("min", "avg", "max", "p99", "p95", "p50")
-_MAX_LINES = 1000
 
 
 @dataclass(frozen=True)
@@ -100,11 +99,8 @@ class _LeftOut(Exception):
 
 def _job(database: sqlite3.Connection, row: sqlite3.Row) -> Job:
     job_id = str(row["jobid"])
-    lines = database.execute("SELECT output FROM joboutput WHERE jobid = ? LIMIT ?", (job_id, _MAX_LINES))
-    output = "\n".join(str(one["output"]) for one in lines)
     wanted = table()["jobs"]
-    users = re.search(wanted["users"], output)
-    result = next(filter(None, (re.search(one, output) for one in wanted["results"])), None)
+    users, result = (_found(database, job_id, wanted[name]) for name in ("users", "results"))
     if not users or not result:
         raise _LeftOut("it has no timed result of TPC-C")
     value, tpm = int(result["value"]), int(result["tpm"])
@@ -122,6 +118,13 @@ def _job(database: sqlite3.Connection, row: sqlite3.Row) -> Job:
         host=_host(database, job_id),
         profiled=_profiled(database, job_id),
     )
+
+
+def _found(database: sqlite3.Connection, job_id: str, patterns: list[str]) -> re.Match[str] | None:
+    """The first line of a job's output with one of the patterns; there may be millions that only report errors."""
+    lines = database.execute("SELECT output FROM joboutput WHERE jobid = ?", (job_id,))
+    found = (re.search(one, str(line["output"])) for line in lines for one in patterns)
+    return next(filter(None, found), None)
 
 
 def _time(text: object) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from hdbkit.files import read_text
 from hdbkit.hammerdb.tcl import Unclosed, commands
 
 _SETTING_DEPTH = 3
+_BRACED = re.compile(r"\s*\{([^{}]*)\}\s*")
 NOTHING = "nothing was translated"
 """What follows from errors of a file."""
 
@@ -84,9 +86,17 @@ def _python_value(node: ast.expr) -> str | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         number = _python_value(node.operand)
         return None if number is None else f"-{number}"
-    if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return _one_word(node.value)
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
         return str(node.value).lower() if isinstance(node.value, bool) else str(node.value)
     return None
+
+
+def _one_word(text: str) -> str:
+    """A text as HammerDB gets it: its Python functions pass their arguments on to Tcl, where braces only quote."""
+    braced = _BRACED.fullmatch(text)
+    return braced[1] if braced else text
 
 
 def _of_xml(text: str) -> list[Given]:

@@ -22,9 +22,10 @@ from hdbkit.workloads import models
 
 _PARTS = ("target", "workload", "build", "load")
 _COMPUTED = "the value is computed when the script runs; give it yourself"
-_ACTION = "it is not a setting; nothing of it was read or executed"
+_UNKNOWN = "the key is not known; nothing of it was used"
 _IN_DICTIONARY = "dictionary key value"
 _ARGUMENTS = {"dbset": "key value", "diset": _IN_DICTIONARY, "giset": _IN_DICTIONARY, "vuset": "key value"}
+_ACTION = f"only {', '.join(_ARGUMENTS)} are translated; nothing of it was read or executed"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def translate(given: Sequence[Given], source: str, benchmark: str | None = None)
     work.choose(given, benchmark)
     for one in given:
         work.take(one)
+    work.take_dependent()
     if work.database not in table()["databases"]:
         raise ConfigErrors(source, work.ordered, NOTHING)
     return work.result(source)
@@ -74,6 +76,10 @@ class _Translator:
     benchmark: str = ""
     fields: dict[str, dict[str, Any]] = field(default_factory=lambda: {one: {} for one in _PARTS})
     lines: dict[str, Lines] = field(default_factory=lambda: {one: {} for one in _PARTS})
+    values: dict[str, str] = field(default_factory=dict)
+    """The last value of each setting, by dictionary and key."""
+    dependent: list[tuple[Given, str, Mapping[str, Any], str]] = field(default_factory=list)
+    """Settings that count only where another one is true: name, rule, value."""
 
     @property
     def ordered(self) -> list[Problem]:
@@ -101,7 +107,8 @@ class _Translator:
         root = str(one.arguments[0]) if one.arguments else ""
         self.database = roots.get(root, "")
         if not self.database:
-            self.wrong(one, root, f"is not the configuration of a database ({', '.join(roots)})")
+            files = ", ".join(f"{name}.xml" for name in roots)
+            self.wrong(one, f"<{root}>", f"is not the configuration of a database; give one of {files}")
 
     def _choose_by_dbset(self, one: Given, key: str | None, value: str | None) -> None:
         if key in {"db", "bm"} and value is None:
@@ -142,6 +149,16 @@ class _Translator:
         elif one.command == "diset" and self.database in table()["databases"]:
             self._dictionary(one, *one.arguments)
 
+    def take_dependent(self) -> None:
+        """Translate the settings that depend on others, since those may follow them."""
+        for one, name, rule, value in self.dependent:
+            dictionary, _, _ = name.partition(" ")
+            switch = f"{dictionary} {table()['databases'][self.database]['prefix']}{rule['when']}"
+            if self.values.get(switch, "").lower() in _TRUE:
+                self._keep(one, name, rule, value)
+            else:
+                self.left_out.append((one.line, name, f"{switch} is not true"))
+
     def _generic(self, one: Given, dictionary: str | None, key: str | None, _value: str | None) -> None:
         known = table()["generic"]
         if dictionary not in known:
@@ -149,7 +166,8 @@ class _Translator:
                 one, "giset", f"unknown dictionary '{dictionary}'.{did_you_mean(str(dictionary), list(known))}"
             )
         else:
-            self.left_out.append((one.line, f"{dictionary} {key}", _reason(known[dictionary])))
+            reason = known[dictionary].get(key)
+            self.left_out.append((one.line, f"{dictionary} {key}", _reason(reason) if reason else _UNKNOWN))
 
     def _dictionary(self, one: Given, dictionary: str | None, key: str | None, value: str | None) -> None:
         known = table()["dictionaries"]
@@ -179,7 +197,11 @@ class _Translator:
         elif value is None or value in rule.get("computed", ()):
             self.left_out.append((one.line, name, _COMPUTED))
         else:
-            self._keep(one, name, rule, value)
+            self.values[name] = value
+            if "when" in rule:
+                self.dependent.append((one, name, rule, value))
+            else:
+                self._keep(one, name, rule, value)
 
     def _keep(self, one: Given, name: str, rule: Mapping[str, Any], value: str) -> None:
         part, _, into = rule["to"].partition(".")
@@ -213,7 +235,8 @@ class _Translator:
         checked_target = self._checked(source, target, Target, self.lines["target"])
         if self.problems or checked_spec is None or checked_load is None:
             raise ConfigErrors(source, self.ordered, NOTHING)
-        return Translation(checked_target, checked_spec, loaders, checked_load, tuple(self.left_out))
+        left_out = sorted(self.left_out, key=lambda one: one[0])
+        return Translation(checked_target, checked_spec, loaders, checked_load, tuple(left_out))
 
     def _leave_out_foreign(self, engine: Database) -> None:
         """Leave out options of the build that the engine lacks: scripts have them for a variant of the database."""
@@ -257,12 +280,13 @@ def _number(value: str) -> float:
 
 
 def _flag(value: str) -> bool:
-    if value.lower() not in {"true", "false", "1", "0"}:
+    if value.lower() not in _TRUE | {"false", "0"}:
         raise ValueError(f"must be true or false, not '{value[:_MAX_SHOWN]}'")
-    return value.lower() in {"true", "1"}
+    return value.lower() in _TRUE
 
 
 _DRIVER = "driver"
+_TRUE = frozenset({"true", "1"})
 _MAX_DIGITS = 18
 _MAX_SHOWN = 40
 _AS: Mapping[str, Callable[[str], Any]] = {

@@ -47,14 +47,18 @@ def lines_of_the_page() -> list[str]:
         for name, keys in [*content["dictionaries"].items(), ("vuset", content["vuset"])]
         for key, rule in keys.items()
     ]
-    rows += [(f"giset {name}", "all", "all", {"none": reason}) for name, reason in content["generic"].items()]
+    for name, reasons in content["generic"].items():
+        for reason in dict.fromkeys(reasons.values()):
+            keys = ", ".join(f"`{key}`" for key in reasons if reasons[key] == reason)
+            rows.append((f"giset {name}", keys, "all", {"none": reason}))
     return [f"| `{name}` | {key} | {databases} | {becomes(rule)} |" for name, key, databases, rule in rows]
 
 
 def becomes(rule: dict[str, Any]) -> str:
     if "to" not in rule:
         return f"not translated: {table()['reasons'].get(rule['none'], rule['none'])}"
-    return f"`{rule['to']}`" + (", in seconds" if rule.get("as") == "minutes" else "")
+    in_seconds = ", in seconds" if rule.get("as") == "minutes" else ""
+    return f"`{rule['to']}`" + in_seconds + (f", if `{rule['when']}` is true" if "when" in rule else "")
 
 
 @pytest.mark.parametrize("dictionary", BENCHMARKS)
@@ -110,6 +114,42 @@ def test_a_script_becomes_a_target_and_a_load_without_its_password(tmp_path: Pat
     assert HOSTILE not in "".join(path.read_text() for path in done.files) + done.left_out.to_csv() + done.run_command
 
 
+def test_a_setting_counts_only_where_the_one_that_it_depends_on_is_true(tmp_path: Path) -> None:
+    dependent = [
+        (database, key, rule, keys_of(database, "tpcc"))
+        for database, entry in table()["databases"].items()
+        for key, rule in keys_of(database, "tpcc").items()
+        if rule.get("when") == "async_scale" and entry["prefix"]
+    ]
+    assert len(dependent) == len(table()["databases"]) - 1
+    for database, key, rule, keys in dependent:
+        switch = next(one for one in keys if one.endswith(rule["when"]))
+        for value, sessions in (("true", 25), ("false", 1)):
+            script = tmp_path / f"{database}-{value}.tcl"
+            script.write_text(f"dbset db {database}\ndiset tpcc {key} 25\ndiset tpcc {switch} {value}\n")
+            done = api.import_hammerdb(script, tmp_path / script.stem)
+            assert read_params(tmp_path / script.stem / "run.yaml", Load).sessions_per_user == sessions
+            assert (f"tpcc {key}" in done.left_out["setting"].tolist()) is (value == "false")
+
+
+def test_braces_of_a_python_script_only_quote(tmp_path: Path) -> None:
+    (tmp_path / "in.py").write_text(f"dbset('db','{DATABASE}')\ndiset('connection', 'pg_host', '{{db1}}')\n")
+    api.import_hammerdb(tmp_path / "in.py", tmp_path / "out")
+    assert Target.parse("hammerdb", tmp_path / "out" / "targets.yaml").host == "db1"
+
+
+def test_settings_of_the_tool_itself_and_other_commands_are_listed_and_their_keys_are_known(tmp_path: Path) -> None:
+    script = tmp_path / "in.tcl"
+    script.write_text(
+        f"dbset db {DATABASE}\ngiset commandline keepalive_margin 60\ngiset commandline keepalive 60\n"
+        "tcset refreshrate 20\n"
+    )
+    found = api.import_hammerdb(script, tmp_path / "out").left_out.set_index("line")["reason"]
+    assert found[2] == table()["reasons"]["tool"]
+    assert "not known" in found[3]
+    assert "only dbset, diset, giset, vuset are translated" in found[4]
+
+
 def test_a_variant_of_a_database_is_an_engine_of_its_own_and_options_that_it_lacks_are_listed(tmp_path: Path) -> None:
     variants = [
         (database, dictionary, key, rule)
@@ -161,7 +201,7 @@ def test_all_errors_are_reported_together_and_nothing_is_written(tmp_path: Path)
         ("a.tcl", b"vuset vu 1", "chooses no database"),
         ("a.py", b"dbset(", "not valid Python"),
         ("a.xml", b"<hammerdb><a></hammerdb>", "not valid XML"),
-        ("a.xml", b"<databases/>", "is not the configuration of a database"),
+        ("database.xml", b"<database/>", "<database>: is not the configuration of a database; give one of "),
         ("a.xml", b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", "DOCTYPE"),
     ],
 )

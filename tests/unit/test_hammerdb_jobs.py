@@ -108,6 +108,20 @@ def test_a_result_that_states_the_transactions_first_is_read_too(tmp_path: Path)
     assert (run.metric_value, run.summary["engine_tpm"]) == (9000, 27000)
 
 
+def test_a_job_with_thousands_of_errors_and_several_sessions_per_user_has_its_result(tmp_path: Path) -> None:
+    work, path = Workspace(results=tmp_path / "results"), job_file(tmp_path, A1=result_line(9000))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DELETE FROM joboutput")
+        lines = [*["deadlock detected"] * 2000, "8 VU * 25 AC = 200 Active Sessions configured", result_line(9000)]
+        database.executemany("INSERT INTO joboutput VALUES ('A1', 0, ?)", [(one,) for one in lines])
+        several = SETTINGS.replace("pg_rampup 2", "pg_async_scale true pg_async_client 25 pg_rampup 2")
+        database.execute("UPDATE jobmain SET jobdict = ?", (several,))
+        database.commit()
+    (run_id,) = api.import_hammerdb_jobs(path, workspace=work).run_ids
+    run = hdbkit.result(run_id, workspace=work)
+    assert (run.metric_value, run.virtual_users, run.manifest.plan["load"]["sessions_per_user"]) == (9000, 8, 25)
+
+
 def test_the_command_imports_jobs_and_shows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path / "results"))
     path = job_file(tmp_path, A1=result_line(9000))

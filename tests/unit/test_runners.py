@@ -5,8 +5,11 @@ from __future__ import annotations
 import configparser
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
+from shutil import which
 
 import pytest
 import yaml
@@ -22,6 +25,7 @@ UNITS = sorted((ROOT / "runners" / "systemd").glob("*.service"))
 CONTAINERFILE = (CONTAINER / "Containerfile").read_text(encoding="utf-8")
 COMPOSE = yaml.safe_load((CONTAINER / "compose.yaml").read_text(encoding="utf-8"))
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "images.yml").read_text(encoding="utf-8"))
+MATRIX = WORKFLOW["jobs"]["image"]["strategy"]["matrix"]["include"]
 EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
 
 
@@ -38,10 +42,19 @@ def test_the_image_is_made_of_files_and_extras_that_exist() -> None:
     assert "hdbkit" in copied
     assert [name for name in copied if not (ROOT / name).exists()] == []
     (extras,) = re.findall(r"^ARG EXTRAS=(\S+)$", CONTAINERFILE, re.MULTILINE)
-    images = [one["extras"] for one in WORKFLOW["jobs"]["image"]["strategy"]["matrix"]["include"] if "extras" in one]
+    images = [one["extras"] for one in MATRIX if "extras" in one]
     for found in (extras, *images):
         assert chosen(found) <= EXTRAS
-    assert {one for found in images for one in chosen(found)} <= chosen(extras), "the full image has every driver"
+    assert {one for found in images for one in chosen(found)} == chosen(extras), "the full image has every driver"
+
+
+def test_each_engine_with_a_free_driver_has_an_image_of_its_own_with_that_driver_alone() -> None:
+    images = {one["name"]: chosen(one["extras"]) for one in MATRIX if "extras" in one}
+    drivers = {name: extras - {"tproc-h", "service", "agent"} for name, extras in images.items()}
+    assert [name for name, extras in drivers.items() if len(extras) > 1] == []
+    in_the_process = {"nulldb", "sqlite", "duckdb"}
+    assert drivers.pop("embedded") == set()
+    assert set(drivers) == set(kinds()) - in_the_process - {"timesten"}, "TimesTen's client library is not free"
 
 
 def test_the_image_runs_without_root() -> None:
@@ -61,6 +74,7 @@ def test_the_services_of_compose_are_there_and_have_targets() -> None:
             assert one.get("image"), name
     targets = yaml.safe_load((CONTAINER / "targets.yaml").read_text(encoding="utf-8"))
     place = Workspace(targets=CONTAINER / "targets.yaml")
+    assert set(targets) == set(services) - {"hdbkit"}
     for name in targets:
         found = place.target(name)
         assert isinstance(found, Target)
@@ -82,6 +96,16 @@ def test_a_unit_starts_a_command_of_hdbkit(path: Path, command: HdbkitCommand) -
     assert program == "/opt/hdbkit/bin/hdbkit"
     assert command(*words, "--help").code == 0
     assert unit["Install"]["WantedBy"]
+
+
+@pytest.mark.skipif(which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
+    for path in UNITS:  # systemd also looks for the program, which is installed nowhere here
+        text = path.read_text(encoding="utf-8").replace("/opt/hdbkit/bin/hdbkit", sys.executable)
+        (tmp_path / path.name).write_text(text, encoding="utf-8")
+    units = [str(tmp_path / path.name) for path in UNITS]
+    done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_service_leaves_its_jobs_alone_when_it_is_restarted() -> None:
