@@ -13,9 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from hdbkit.workspace import Workspace  # noqa: E402
-
-Workspace.__repr__ = lambda _: "DEFAULT"  # type: ignore[method-assign]  # not the folders of who builds the site
 
 project = "hdbkit"
 author = "the maintainers of hdbkit"
@@ -47,7 +44,7 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 autodoc_member_order = "bysource"
-autodoc_preserve_defaults = True
+autodoc_preserve_defaults = True  # as written: the value of a default may have the folders of who builds the site
 autodoc_typehints = "description"
 autodoc_typehints_format = "short"
 

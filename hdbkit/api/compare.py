@@ -61,8 +61,8 @@ class Comparison:
     base: list[Result]
     new: list[Result]
     compared: Compared
-    names: tuple[str, str] = ("base", "new")
-    workspace: Workspace = DEFAULT
+    names: tuple[str, str]
+    workspace: Workspace
     """The workspace for its report."""
     by_operation: pd.DataFrame = field(default_factory=pd.DataFrame)
     """One row per operation where the metric is a mean over operations: ``operation``, ``base`` and ``new`` (s),

@@ -79,7 +79,7 @@ class MaxRate:
     made: list[MaxRateRun]
     load: Load
     """The load without the rates and seeds of the runs."""
-    workspace: Workspace = DEFAULT
+    workspace: Workspace
 
     @property
     def rate(self) -> float:

@@ -83,6 +83,8 @@ class Guard:
         scope["state"] = dict(scope.get("state") or {})
         try:
             await self._serve(scope, receive, noting)
+        except asyncio.CancelledError:  # the server ends and waits no longer; uvicorn would print a traceback
+            pass
         finally:
             self._note(scope, answered["status"], time.monotonic() - began)
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ from typing import Any
 import pytest
 import typer
 
+from hdbkit import api
 from hdbkit.cli import app
 from hdbkit.cli.exits import USAGE
 from hdbkit.databases import BaseDatabase, DbapiDatabase, DbapiSession
 from hdbkit.engines import write_skeleton
 from hdbkit.sql import ANSI, fragments
+from hdbkit.workspace import Workspace
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 
@@ -159,6 +162,13 @@ def anchors(document: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_no_class_of_the_reference_shows_the_folders_of_who_builds_the_site() -> None:
+    """A dataclass has no text of its defaults, so Sphinx would print their values."""
+    classes = {name: fields(one) for name in api.__all__ if is_dataclass(one := getattr(api, name))}
+    assert len(classes) > 5
+    assert [name for name, found in classes.items() for one in found if isinstance(one.default, Workspace)] == []
 
 
 def test_the_page_of_engines_has_what_the_command_prints(command: HdbkitCommand) -> None:

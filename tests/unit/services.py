@@ -107,6 +107,8 @@ def running_service(place: Workspace, folder: Path, voila: Path | None = None) -
         thread.start()
         port = endpoint.gate.getsockname()[1]
         clients = {role: Client(port, token) for role, token in {**given, "none": ""}.items()}
-        yield Service(folder, tokens, clients, list(given.values()))
-        server.should_exit = True
-        thread.join()
+        try:
+            yield Service(folder, tokens, clients, list(given.values()))
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
+from http.client import IncompleteRead
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -99,6 +102,36 @@ def test_a_voila_that_does_not_start_is_reported(monkeypatch: pytest.MonkeyPatch
         running_panels(Workspace()),
     ):
         pass
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n"])
+def test_a_voila_that_ends_while_a_page_loads_leaves_no_traceback(
+    place: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str], sent: bytes
+) -> None:
+    ending = tmp_path / "ending"
+    with socket.socket(socket.AF_UNIX) as listener, running_service(place, tmp_path, ending) as app:
+        listener.bind(str(ending))
+        listener.listen()
+        listener.settimeout(60)
+        browser = Browser(app, "settings")
+        asked = threading.Thread(target=_end_after, args=(listener, sent))
+        asked.start()
+        if sent:
+            with pytest.raises(IncompleteRead):
+                browser.get(BASE)
+        else:
+            assert (browser.get(BASE).status_code, "the panels have ended" in browser.get(FILE).text) == (503, True)
+        asked.join()
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def _end_after(listener: socket.socket, sent: bytes) -> None:
+    """Answer requests with a part of an answer."""
+    for _ in range(1 if sent else 2):
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(sent)
 
 
 def test_the_header_of_ones_own_workspace_cannot_be_sent(app: Service) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
 from hdbkit.errors import InputError
+from hdbkit.processes import birth_of
 from hdbkit.service import jobs as jobs_module
 from hdbkit.service.app import make_app
 from hdbkit.service.job_folder import JOBS, State
@@ -21,13 +25,13 @@ from hdbkit.service.limits import Bucket
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS
-from hdbkit.web import guard
+from hdbkit.web import endpoint, guard
 from hdbkit.web.audit import AuditLog
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import Guard
 from hdbkit.web.protocol import MAX_HEAD_BYTES
 from hdbkit.workspace import Workspace
-from tests.unit.services import Service, written_job
+from tests.unit.services import Service, running_service, written_job
 
 WRONG = [
     ("run", "{", "the body: must be JSON: expecting property name"),
@@ -204,6 +208,22 @@ def test_the_headers_of_a_request_have_a_limit(service: Service) -> None:
     with socket.create_connection(("127.0.0.1", service.clients["none"].port), timeout=60) as opened:
         opened.sendall(b"GET /health HTTP/1.1\r\nhost: a\r\nx: " + bytes([97]) * (MAX_HEAD_BYTES + 1))
         assert opened.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_page_that_is_open_when_the_service_ends_leaves_no_traceback(
+    place: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(endpoint, "_GRACE_S", 0)
+    folder, own = written_job(place, 1), os.getpid()
+    folder.note(folder.asked.model_copy(update={"pid": own, "birth": birth_of(own)}))
+    (folder.path / "outcome.json").unlink()
+    with running_service(place, tmp_path) as service:
+        client = service.clients["read"]
+        live = HTTPConnection("127.0.0.1", client.port, timeout=60)
+        live.request("GET", f"/api/jobs/{folder.path.name}/live", headers={"authorization": f"Bearer {client.token}"})
+        assert live.getresponse().readline().startswith(b"event: tick")
+    live.close()
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_token_that_asks_too_often_waits(service: Service) -> None:

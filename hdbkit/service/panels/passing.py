@@ -27,6 +27,7 @@ _RETURNED = frozenset({b"content-type", b"cache-control", b"etag", b"last-modifi
 _BLOCK = 64 * 1024
 _PROTOCOL_ERROR = 1011
 _NOT_PERMITTED = 1008
+_ENDED = "the panels have ended; restart the service"
 _POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' blob:; worker-src 'self' blob:; "
@@ -69,7 +70,8 @@ class Passing:
         try:
             reader, writer = await asyncio.open_unix_connection(self._socket)
         except OSError:
-            raise Refused(503, "the panels have ended; restart the service") from None
+            raise Refused(503, _ENDED) from None
+        answered = False
         try:
             connection = h11.Connection(h11.CLIENT)
             head = [("connection", "close"), ("content-length", str(len(body))), *_headers(scope, holder)]
@@ -77,7 +79,11 @@ class Passing:
             for event in (asked, h11.Data(data=body), h11.EndOfMessage()):
                 writer.write(connection.send(event) or b"")
             async for message in _answer(connection, reader):
+                answered = True
                 await send(message)
+        except (OSError, h11.RemoteProtocolError):  # Voila ends, as after Ctrl-C
+            if not answered:
+                raise Refused(503, _ENDED) from None
         finally:
             writer.close()
 
