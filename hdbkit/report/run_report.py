@@ -164,6 +164,11 @@ def _value_words(metric: Metric, value: float) -> str:
     return metric.text(value) if metric.measure is Measure.RATE else f"{metric.name} {metric.text(value)}"
 
 
+def _tile_value(metric: Metric, value: float) -> str:
+    """A value below the metric's name, with its unit unless that is the name."""
+    return metric.number(value) if metric.unit == metric.name else metric.text(value)
+
+
 def _verdict(manifest: Manifest) -> str:
     failed = [check.name for check in manifest.checks if check.passed is False]
     if failed:
@@ -186,7 +191,7 @@ def figures(manifest: Manifest) -> list[Figure]:
     figures = [
         Figure(
             metric.name,
-            cell(None) if value is None else metric.text(value),
+            cell(None) if value is None else _tile_value(metric, value),
             result.get("metric_unknown") or _basis(metric),
         ),
         Figure(f"{plural(manifest.noun)}/s", cell(result["operations_per_s"]), "completed, of all types"),

@@ -14,7 +14,7 @@ from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.report import run_report, sweep_report
 from hdbkit.report.card import sweep_card
-from hdbkit.report.page import templates
+from hdbkit.report.page import Figure, Page, templates, write_page
 from hdbkit.report.sweep_report import verdict_matrix
 from hdbkit.report.tables import Table, cell, heading, milliseconds
 from hdbkit.results.folder import RunFolder
@@ -95,7 +95,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.addresses += [value or "" for name, value in attrs if name in ("src", "href", "action")]
-        if tag not in ("meta", "br", "link", "img"):
+        if tag not in ("meta", "br", "wbr", "link", "img"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -133,7 +133,9 @@ def test_a_report_of_a_hundred_runs_stays_small(tmp_path: Path) -> None:
 def test_a_run_report_says_answer_table_checks_surroundings_and_command(reports: dict[str, Path]) -> None:
     text = " ".join(read(reports["run"]).text)
     manifest = Manifest.model_validate_json((reports["run"].parent / "manifest.json").read_bytes())
-    assert f"{manifest.result['metric_value']:,.0f} NOPM" in text
+    value = f"{manifest.result['metric_value']:,.0f}"
+    assert f"{value} NOPM" in text
+    assert f"<dt>NOPM</dt><dd>{value}</dd>" in reports["run"].read_text(encoding="utf-8")
     assert "1 check failed (no transaction failed)" in text
     for word in ("stock_level", "Little's law", "buffers", "256 MB", "128 MB", "nulldb 1 & more", "a <fast> one"):
         assert word in text
@@ -196,6 +198,12 @@ def test_a_damaged_run_is_skipped(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "a-run", duration_s=2).folder
     (folder.path / "manifest.json").write_text("{")
     assert "faster" in " ".join(read(write_sweep(tmp_path / "s.html", [folder])).text)
+
+
+def test_a_long_name_in_a_tile_wraps_between_its_words(tmp_path: Path) -> None:
+    tile = Figure("configurations", "2", "of synchronous_commit")
+    page = Page(kicker="k", question="q?", answer="a", notice="n", command="c", figures=[tile])
+    assert "of synchronous_<wbr>commit<" in write_page(tmp_path / "page.html", page).read_text(encoding="utf-8")
 
 
 def test_charts_cannot_end_their_script(tmp_path: Path) -> None:
