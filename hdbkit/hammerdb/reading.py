@@ -76,7 +76,7 @@ def _of_python(text: str) -> list[Given]:
 def _python_statement(node: ast.stmt) -> Given:
     call = node.value if isinstance(node, ast.Expr) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        return Given(node.lineno, type(node).__name__.lower(), ())
+        return Given(node.lineno, type(node).__name__.lower(), (ast.unparse(node),))
     if call.keywords or any(isinstance(one, ast.Starred) for one in call.args):
         return Given(node.lineno, call.func.id, None)
     return Given(node.lineno, call.func.id, tuple(map(_python_value, call.args)))

@@ -5,6 +5,7 @@ A password, and a value whose key is unknown, appears neither in the files nor i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,6 +26,8 @@ _COMPUTED = "the value is computed when the script runs; give it yourself"
 _UNKNOWN = "the key is not known; nothing of it was used"
 _IN_DICTIONARY = "dictionary key value"
 _ARGUMENTS = {"dbset": "key value", "diset": _IN_DICTIONARY, "giset": _IN_DICTIONARY, "vuset": "key value"}
+_SETTING = re.compile(rf"\b({'|'.join(_ARGUMENTS)})\b")
+_INSIDE = "settings in it are not read, since the script decides about them when it runs; give them yourself"
 _ACTION = f"only {', '.join(_ARGUMENTS)} are translated; nothing of it was read or executed"
 
 
@@ -135,8 +138,7 @@ class _Translator:
         if one.command == "root":
             return
         if one.command not in _ARGUMENTS:
-            if one.command not in {name for _, name, _ in self.left_out}:
-                self.left_out.append((one.line, one.command, _ACTION))
+            self._leave_out_command(one)
             return
         words = _ARGUMENTS[one.command]
         if one.arguments is None or len(one.arguments) != len(words.split()):
@@ -148,6 +150,13 @@ class _Translator:
             self._generic(one, *one.arguments)
         elif one.command == "diset" and self.database in table()["databases"]:
             self._dictionary(one, *one.arguments)
+
+    def _leave_out_command(self, one: Given) -> None:
+        """List a command that is no setting: once, or each time if it contains settings, as a loop does."""
+        if any(_SETTING.search(word) for word in one.arguments or () if word):
+            self.left_out.append((one.line, one.command, _INSIDE))
+        elif one.command not in {name for _, name, _ in self.left_out}:
+            self.left_out.append((one.line, one.command, _ACTION))
 
     def take_dependent(self) -> None:
         """Translate the settings that depend on others, since those may follow them."""

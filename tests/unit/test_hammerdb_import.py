@@ -150,6 +150,22 @@ def test_settings_of_the_tool_itself_and_other_commands_are_listed_and_their_key
     assert "only dbset, diset, giset, vuset are translated" in found[4]
 
 
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [
+        ("in.tcl", "if {$big} {\n  diset tpcc pg_rampup 9\n} else {\n  diset tpcc pg_rampup 1\n}"),
+        ("in.py", "if big:\n  diset('tpcc', 'pg_rampup', 9)\nelse:\n  diset('tpcc', 'pg_rampup', 1)"),
+    ],
+)
+def test_each_block_with_settings_is_listed_and_none_of_them_is_read(tmp_path: Path, name: str, block: str) -> None:
+    first = f"dbset db {DATABASE}" if name.endswith("tcl") else f"dbset('db', '{DATABASE}')"
+    (tmp_path / name).write_text("\n".join([first, block, block]))
+    done = api.import_hammerdb(tmp_path / name, tmp_path / "out")
+    assert done.left_out["setting"].tolist() == ["if", "if"]
+    assert all("settings in it are not read" in reason for reason in done.left_out["reason"])
+    assert read_params(tmp_path / "out" / "run.yaml", Load).rampup_s == Load().rampup_s
+
+
 def test_a_variant_of_a_database_is_an_engine_of_its_own_and_options_that_it_lacks_are_listed(tmp_path: Path) -> None:
     variants = [
         (database, dictionary, key, rule)
