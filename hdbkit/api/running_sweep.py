@@ -64,12 +64,24 @@ class RunningSweep:
             with suppress(ProcessLookupError):  # it has ended since
                 os.kill(pid, signal.SIGINT)
 
-    def wait(self, watch: Watcher = ignore_event, watch_run: OnPoll | None = None) -> SweepResult:
+    @property
+    def stops_after(self) -> str:
+        """What a stop waits for at present: the end of a run or of a preparation, then the server's restoration."""
+        state = self.folder.journal.state
+        run = state.open_run
+        first = f"run {run.number} to end its operations" if run else "the present step of the preparation of a run"
+        parts = [name for name, kept in (("settings", state.changed), ("data", state.data_kept)) if kept]
+        return f"{first}, and then for the server's {' and '.join(parts)} to be restored" if parts else first
+
+    def wait(
+        self, watch: Watcher = ignore_event, watch_run: OnPoll | None = None, *, only_new: bool = False
+    ) -> SweepResult:
         """Wait for the end of the sweep; an interrupt detaches, and the sweep continues.
 
         Args:
             watch: called at each step of the sweep, including those before this call.
             watch_run: called several times per second with the present run.
+            only_new: call ``watch`` only at steps after this call.
 
         Returns:
             The result, including that of a stopped sweep.
@@ -79,6 +91,8 @@ class RunningSweep:
             ServerDown: the sweep failed, and its server is down.
         """
         follower = Follower(self.folder, watch)
+        if only_new:
+            follower.skip()
         while True:
             now = self.progress()
             follower.follow()

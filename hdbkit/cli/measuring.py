@@ -262,8 +262,10 @@ def stop(
     if isinstance(running, api.RunningSweep):
         if running.status.ended:
             raise InputError(f"sweep {running.sweep_id} has ended already ({running.status.value})")
+        waits_for = running.stops_after
         running.stop()
-        return _show_end(running, running.wait(), as_json, if_stopped=Exit.DONE)
+        show.notes.print(f"stopping {running.sweep_id}: this waits for {waits_for}", markup=False, soft_wrap=True)
+        return _show_end(running, running.wait(SweepLines(), only_new=True), as_json, if_stopped=Exit.DONE)
     status = running.status
     if status is Status.ABANDONED:
         raise InputError(f"run {running.run_id} has lost its supervisor; run: hdbkit recover {running.run_id}")

@@ -251,6 +251,10 @@ class _Execution:
                 self._one(planned)
                 self._stop_if_all_failed(planned)
                 self._stop_without_slices(planned)
+        except KeyboardInterrupt:
+            if self.folder.journal.state.changed:
+                self._waits("the sweep stops; the server is restored to its state before the sweep")
+            raise
         finally:
             if note := settle(self.folder, self.control):
                 self._report(EventKind.RESTORED, note=note)

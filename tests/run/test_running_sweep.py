@@ -145,7 +145,11 @@ def test_a_sweep_reports_its_progress_excludes_others_and_puts_the_settings_back
         start_sweep(target, SHORT)
     with pytest.raises(InputError, match="is already running"):
         start_sweep(resume_id=running.sweep_id)
-    assert command("stop").code == 0
+    said = command("stop")
+    assert said.code == 0
+    waits = "this waits for run 1 to end its operations, and then for the server's settings to be restored"
+    assert f"stopping {running.sweep_id}: {waits}" in said.err
+    assert "the sweep stops; the server is restored" in said.err and "settings are restored" in said.err
     running.wait()
     assert running.status is SweepStatus.STOPPED
     assert speed(target) == "1"

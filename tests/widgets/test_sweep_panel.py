@@ -342,6 +342,7 @@ def test_a_sweep_of_another_process_is_attached_closed_killed_resumed_stopped_an
     panel.resume.click()
     until(lambda: "measuring:" in text_of(panel))
     panel.stop.click()
+    assert panel.view.stopping.startswith("stopping; this waits for")
     assert panel.wait().sweep_id == running.sweep_id
     assert "stopped: 0 of 2 runs done" in text_of(panel)
     assert panel.resume.layout.display == ""

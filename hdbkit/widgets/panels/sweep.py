@@ -256,6 +256,7 @@ class SweepPanel(Panel):
 
     def _stop(self) -> None:
         assert self._running is not None
+        self.view.stopping = f"stopping; this waits for {self._running.stops_after}"
         self._running.stop()
         self.stop.disabled = True
 

@@ -65,6 +65,8 @@ class SweepView:
         self._panel, self._live = panel, LiveLine(panel.workspace)
         self._drawing = threading.Lock()
         self._seen = -1
+        self.stopping = ""
+        """What a stop that was asked for waits for; it is shown until the sweep has ended."""
         self.bar = ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="auto", max_width="720px"))
         self.outcome, self.ranking, self.grid = (ipywidgets.HTML() for _ in range(3))
         self.charts = ChartBox(panel)
@@ -80,7 +82,7 @@ class SweepView:
             part.value = ""
         self.charts.show()
         self.report.hide()
-        self.bar.value, self.bar.bar_style, self._seen = 0, "", -1
+        self.bar.value, self.bar.bar_style, self._seen, self.stopping = 0, "", -1, ""
         self.box.layout.display = ""
 
         def look() -> bool:
@@ -104,7 +106,8 @@ class SweepView:
         self.bar.bar_style = _STYLES.get(now.status.value, "")
         live = self._live.words(now)
         at_end = State.DONE if now.status.value == "done" else State.STOPPED
-        words = progress_words(now) + (f" | {live}" if live else "")
+        stopping = "" if now.status.ended else self.stopping
+        words = " | ".join(filter(None, [progress_words(now), live, stopping]))
         self._panel.say(words, at_end if now.status.ended else State.BUSY)
         if now.status.ended:
             self.close()
