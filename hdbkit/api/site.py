@@ -209,7 +209,7 @@ def _run_entry(folder: Path, result: Result, links: Mapping[str, str]) -> Entry:
         link=page,
         state=state,
         mark=mark,
-        verdict=run_answer(manifest),
+        verdict=run_answer(manifest, below_value=result.metric_value is not None),
         about=" · ".join(map(str, filter(None, [*about, manifest.note, result.run_id]))),
         facts={
             "kind": "run", "name": result.run_id, "at": result.run_id, "state": state,

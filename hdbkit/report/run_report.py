@@ -131,8 +131,8 @@ def _question(manifest: Manifest) -> str:
     return f"What is the {title} of {server} {under}?"
 
 
-def answer(manifest: Manifest) -> str:
-    """The result in a sentence, or why there is none."""
+def answer(manifest: Manifest, *, below_value: bool = False) -> str:
+    """The result in a sentence, or why there is none; ``below_value``: without the value, which is its title."""
     result = manifest.result
     if not result:
         note = manifest.history[-1].note if manifest.history else ""
@@ -144,8 +144,9 @@ def answer(manifest: Manifest) -> str:
     has_quantiles = p95 is not None and not manifest.one_by_one
     latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95)} ms" if has_quantiles else ""
     latency += " from the scheduled start" if latency and manifest.paced else ""
-    if (per_s := result["operations_per_s"]) is not None:
-        words += f" ({all_per_s(per_s, manifest.noun)} of all types)"
+    per_s = result["operations_per_s"]
+    all_types = "" if per_s is None else f"{all_per_s(per_s, manifest.noun)} of all types"
+    words = (all_types or metric.title) if below_value else f"{words} ({all_types})" if all_types else words
     measured = (
         f"planned for {result['window_s']:,.0f} s" if manifest.measured_by else f"over {result['window_s']:.1f} s"
     )

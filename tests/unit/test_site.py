@@ -66,6 +66,9 @@ def test_a_site_of_chosen_results_replaces_an_earlier_one(
     assert {(one["kind"], one["state"]) for one in said.json["pages"]} == {("run", "done"), ("notebook", "done")}
     index = (site / "index.html").read_text()
     assert "<h1>Release &lt;2&gt;</h1>" in index
+    value = api.result("aaaaaa").manifest.metric.text(api.result("aaaaaa").metric_value or 0)
+    (entry,) = [one for one in index.split("<li ") if f">{value}</a>" in one]
+    assert entry.count(value) == 1 and "of all types, measured over" in entry, "the value is its title alone"
     assert 'href="runs/20261101-120000-nulldb-c-w1-u2-aaaaaa.html">20261101' in index, "the notebook's result"
     said = command("site", site)
     assert said.code == 0
