@@ -40,8 +40,10 @@ class ComparePanel(Panel):
         self.sweep = ipywidgets.Dropdown(
             description="Sweep", layout=ipywidgets.Layout(width="100%", max_width="560px")
         )
-        self.compare = button("Compare", self.guarded(self.start), style="primary")
-        self.refresh = button("Refresh the list", self.guarded(self.load))
+        self.compare = button(
+            "Compare", self.guarded(self.start), style="primary", hint="draw the chosen runs or sweep"
+        )
+        self.refresh = button("Refresh the list", self.guarded(self.load), hint="read the results folder again")
         self.outcome, self.charts, self.report = ipywidgets.HTML(), ChartBox(self), ReportLink(self)
         self.body.children = [
             self.mode,

@@ -63,7 +63,9 @@ class MaxRatePanel(Panel):
         self._phases = DefaultPhases(Load()) if load is None else None
         self.limit = ipywidgets.Text("p95=20ms", description="Limit", continuous_update=False)
         self.blocks = ipywidgets.BoundedIntText(DEFAULT_BLOCKS, min=2, max=100, description="Blocks")
-        self.search = button("Search", self.guarded(self.start), style="primary")
+        self.search = button(
+            "Search", self.guarded(self.start), style="primary", hint="search the highest rate within the limit"
+        )
         self.stop = button("Stop", self.guarded(self._stop), hint="stop the present run and the search")
         self.stop.disabled = True
         self.runs, self.outcome, self.charts = ipywidgets.HTML(), ipywidgets.HTML(), ChartBox(self)

@@ -44,7 +44,7 @@ class QuickstartPanel(Panel):
         self._running, self._begun_s = False, 0.0
         self.result: api.QuickstartResult | None = None
         self.about = ipywidgets.HTML().add_class("hdbkit-note")
-        self.go = button("Start", self.guarded(self.start), style="primary")
+        self.go = button("Start", self.guarded(self.start), style="primary", hint="all steps, one after the other")
         self.stop = button("Stop", self.guarded(self._stop), hint="end the step in progress; results are kept")
         self.steps, self.outcome, self.report = ipywidgets.HTML(), ipywidgets.HTML(), FileLink()
         self.body.children = [self.about, self.steps, row(self.go, self.stop, self.bell)]
@@ -86,7 +86,6 @@ class QuickstartPanel(Panel):
         planned = self._planned()
         expected = duration_text(planned.expected_s)
         self.go.description = f"Start (about {expected})"
-        self.go.tooltip = "all steps, one after the other"
         private = self._target == PRIVATE
         self.about.value = html.escape(f"From nothing to a report in about {expected}. {_STAYS if private else ''}")
         self.steps.value = steps_html(planned.steps)

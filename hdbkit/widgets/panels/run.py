@@ -64,7 +64,7 @@ class RunPanel(Panel):
         self.choice = WorkloadChoice(self.shared, self.guarded)
         self.form = LoadForm(load or Load(), self.choice.spec)
         self._phases = DefaultPhases(Load()) if load is None else None
-        self.run = button("Run", self.guarded(self.start), style="primary")
+        self.run = button("Run", self.guarded(self.start), style="primary", hint="start a run of this load")
         self.stop = button("Stop", self.guarded(self._stop), hint="close the window now and keep the result")
         self.live = LiveChart()
         self.outcome = ipywidgets.HTML().add_class("hdbkit-outcome")

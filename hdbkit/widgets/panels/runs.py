@@ -68,16 +68,16 @@ class RunsPanel(Panel):
     def _make_question(self) -> None:
         self.asked = ipywidgets.HTML()
         answers = row(
-            button("Delete", self.guarded(self._delete), style="danger"),
-            button("Keep", self.guarded(self._keep)),
+            button("Delete", self.guarded(self._delete), style="danger", hint="there is no way back"),
+            button("Keep", self.guarded(self._keep), hint="delete nothing"),
         )
         self.question = ipywidgets.VBox([self.asked, answers]).add_class("hdbkit-ask")
         self.question.layout.display = "none"
 
     def _lay_out(self) -> None:
         refresh, csv = (
-            button("Refresh", self.guarded(self.refresh)),
-            button("CSV", self.guarded(self._csv)),
+            button("Refresh", self.guarded(self.refresh), hint="read the results folder again"),
+            button("CSV", self.guarded(self._csv), hint="make a link to all rows and columns as a file"),
         )
         drawn = "parallel coordinates of the selected runs, or of all"
         self.body.children = [
@@ -93,9 +93,9 @@ class RunsPanel(Panel):
             ),
             row(
                 self.text,
-                button("Tag", self.guarded(self._tag)),
-                button("Untag", self.guarded(lambda: self._tag(remove=True))),
-                button("Note", self.guarded(self._note)),
+                button("Tag", self.guarded(self._tag), hint="add these tags to the selected runs"),
+                button("Untag", self.guarded(lambda: self._tag(remove=True)), hint="remove these tags"),
+                button("Note", self.guarded(self._note), hint="replace the note of the selected runs"),
                 button("Delete ...", self.guarded(self._ask), hint="asks for confirmation"),
             ),
             self.question,

@@ -143,8 +143,8 @@ class SchemaPanel(Panel):
         )
         self.answers.tooltip = "compare the result of each operation with that of a reference"
         self.asked = ipywidgets.HTML()
-        self.drop_it = button("Drop", self.guarded(self._drop), style="danger")
-        self.keep_it = button("Keep", self.guarded(self._keep))
+        self.drop_it = button("Drop", self.guarded(self._drop), style="danger", hint="there is no way back")
+        self.keep_it = button("Keep", self.guarded(self._keep), hint="drop nothing")
         self.question = ipywidgets.VBox([self.asked, row(self.drop_it, self.keep_it)]).add_class("hdbkit-ask")
         self.question.layout.display = "none"
 

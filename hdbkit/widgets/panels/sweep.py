@@ -92,8 +92,15 @@ class SweepPanel(Panel):
         self._use_workload()
 
     def _make_buttons(self) -> None:
-        self.read = button("Read the server's settings", self.guarded(self.read_settings))
-        self.run = button("Start the sweep", self.guarded(self.start), style="primary")
+        self.read = button(
+            "Read the server's settings", self.guarded(self.read_settings), hint="so that they can be picked below"
+        )
+        self.run = button(
+            "Start the sweep",
+            self.guarded(self.start),
+            style="primary",
+            hint="check the values, then execute all runs",
+        )
         self.stop = button("Stop", self.guarded(self._stop), style="danger", hint="stop it and restore the settings")
         self.resume = button("Resume", self.guarded(self._resume), hint="run what is missing")
 

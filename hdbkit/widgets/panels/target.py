@@ -87,7 +87,7 @@ class TargetPanel(Panel):
         self.examine = button(
             "Examine", self.guarded(self._examine), hint="read what would disturb a run; nothing is changed"
         )
-        self.start_private = button("Start a private server", self.guarded(self._start_private))
+        self.start_private = button("Start a private server", self.guarded(self._start_private), hint="")
         self.end_private = button(
             "Stop and remove its data", self.guarded(self._end_private), hint=f"otherwise {_END}"
         )

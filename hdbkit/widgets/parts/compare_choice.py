@@ -50,7 +50,7 @@ class RunsChoice:
         self.by = ipywidgets.Dropdown(description="Group by", options=list(BY.items()), style=LABELS)
         self.base = ipywidgets.Dropdown(description="Base", style=LABELS)
         self.new = ipywidgets.Dropdown(description="New", style=LABELS)
-        self.take_all = button("Select all", lambda _: self._take_all())
+        self.take_all = button("Select all", lambda _: self._take_all(), hint="select all runs of the list")
         self.count = ipywidgets.HTML().add_class("hdbkit-note")
         self.box = ipywidgets.VBox(
             [

@@ -37,10 +37,10 @@ _ICONS = {
 """The icons of ``panel.css`` by the words of buttons."""
 
 
-def button(text: str, action: Callable[..., None], *, style: str = "", hint: str = "") -> ipywidgets.Button:
-    """A button as wide as its text; ``style`` is one of ipywidgets' (primary, danger, ...)."""
+def button(text: str, action: Callable[..., None], *, style: str = "", hint: str) -> ipywidgets.Button:
+    """A button as wide as its text, and a hint on hover; ``style`` is one of ipywidgets' (primary, danger, ...)."""
     made = ipywidgets.Button(
-        description=text, button_style=style, tooltip=hint or text, layout=ipywidgets.Layout(width="auto")
+        description=text, button_style=style, tooltip=hint, layout=ipywidgets.Layout(width="auto")
     )
     made.on_click(action)
     return made.add_class(f"hdbkit-icon-{_ICONS[text]}") if text in _ICONS else made
