@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hdbkit import api
+from hdbkit.api.batch_index import write_batch_index
 from hdbkit.charts.sketch import sketch
 from hdbkit.errors import InputError
 from hdbkit.report.notebook_page import markdown, notebook_page
+from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus
 from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS, HdbkitCommand
 from tests.unit.synthetic import with_result, write_run
@@ -111,6 +114,25 @@ def test_a_notebook_becomes_text_charts_and_links(results: Path) -> None:
     assert "&lt;b&gt;plain" in read.content.body
     (chart,) = json.loads(read.content.charts)["charts"].values()
     assert "title" not in chart["figure"]["layout"]
+
+
+def test_the_index_of_a_batch_has_verdicts_thumbnails_links_and_what_failed(results: Path, tmp_path: Path) -> None:
+    folder, run_id = BatchFolder(tmp_path / "batches" / "nightly"), "20261101-120000-nulldb-c-w1-u2-aaaaaa"
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    (tmp_path / run_id).mkdir()
+    (tmp_path / run_id / "report.html").touch()
+    write_notebook(folder.executed("good"), run_id)
+    done = JobRecord(key="k", params="good.yaml", status=JobStatus.DONE, started=at, seconds=61.0)
+    broken = done.model_copy(update={"status": JobStatus.FAILED, "params": "bad.yaml", "error": "no such target"})
+    folder.note(results / "nightly.ipynb", "good", done)
+    folder.note(results / "nightly.ipynb", "bad", broken)
+    page = write_batch_index(folder, tmp_path, 3).read_text()
+    assert "2 of 3 notebooks were executed; 1 failed" in page
+    bad, good = sorted(page.split('class="thumbnail"')[1:], key=lambda one: "good.html" in one)
+    assert "no such target" in bad and 'href="good.html"' in good
+    assert "<svg" in good and "NOPM" in good and 'href="good.ipynb"' in good
+    assert f'href="../../{run_id}/report.html"' in good
+    assert (folder.path / "good.html").is_file()
 
 
 def test_markdown_keeps_no_html_and_no_link_to_a_file() -> None:

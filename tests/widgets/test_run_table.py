@@ -185,6 +185,9 @@ def test_columns_are_chosen_and_a_view_is_saved_and_taken_again(tab: Any) -> Non
     tab.get_by_label("label", exact=True).check()
     tab.get_by_label("saved views").select_option("short")
     assert table.locator("th").all_inner_texts() == ["run_id", "buffers", "metric_value"]
+    tab.get_by_role("button", name="Delete view").click()
+    assert tab.evaluate("model.state.views") == {}
+    assert not tab.get_by_role("button", name="Delete view").is_visible()
 
 
 def test_unknown_values_are_null_and_widths_follow_the_content() -> None:

@@ -63,10 +63,11 @@ function render({ model, el }) {
   const saved = make("select", { "aria-label": "saved views" });
   const name = make("input", { type: "text", "aria-label": "name of the view", placeholder: "name", size: 8 });
   const save = make("button", { type: "button", title: "save columns, order, groups and filters under this name" }, "Save view");
+  const forget = make("button", { type: "button", title: "delete the saved view of this name", hidden: "" }, "Delete view");
   const chooser = make("div", { class: "hdbkit-chooser" });
   const choose = make("details", {}, make("summary", {}, "Columns"), chooser);
   el.replaceChildren(make("div", { class: "hdbkit-runs-tools" },
-    make("label", {}, "Group by ", by), filter, chips, choose, saved, name, save, count), box);
+    make("label", {}, "Group by ", by), filter, chips, choose, saved, name, save, forget, count), box);
 
   const view = () => model.get("view");
   const value = (row, column) => columns.get(column)?.at(row) ?? null;
@@ -223,6 +224,10 @@ function render({ model, el }) {
     pinned.replaceChildren(...(base === undefined ? [] : [make("tr", {}, ...cells(base))]));
   }
 
+  function offerDelete() {
+    forget.hidden = !Object.hasOwn(model.get("views"), name.value.trim());
+  }
+
   function drawTools() {
     const { filters = [], group_by: group = "" } = view(), shown = new Set(shownColumns());
     by.replaceChildren(...["", ...groupings].map((one) => make("option", { value: one }, one || "nothing")));
@@ -243,6 +248,7 @@ function render({ model, el }) {
     const views = Object.keys(model.get("views"));
     saved.replaceChildren(make("option", { value: "" }, views.length ? "saved views" : "no saved view"), ...views.map((one) => make("option", { value: one }, one)));
     saved.disabled = !views.length;
+    offerDelete();
   }
 
   function draw() {
@@ -320,7 +326,19 @@ function render({ model, el }) {
     model.set("views", { ...model.get("views"), [called]: view() });
     model.save_changes();
   });
-  saved.addEventListener("change", () => { if (saved.value) change(model.get("views")[saved.value]); });
+  saved.addEventListener("change", () => {
+    if (!saved.value) return;
+    name.value = saved.value;  // to save or delete it under its name
+    change(model.get("views")[saved.value]);
+  });
+  name.addEventListener("input", offerDelete);
+  forget.addEventListener("click", () => {
+    const { [name.value.trim()]: gone, ...left } = model.get("views");
+    name.value = "";
+    name.focus();
+    model.set("views", left);
+    model.save_changes();
+  });
 
   function heard(message, buffers) {
     if (message.kind !== "runs") return;
