@@ -45,7 +45,7 @@ def test_an_error_of_a_button_takes_the_focus_and_one_of_a_field_does_not(
     field.value = "x"
     assert "no host was given" in panel._error.value
     assert not focused
-    button("Run", callback).click()
+    button("Run", callback, hint="start a run").click()
     assert len(focused) == 1
     assert "no host was given" in focused[0]
 
