@@ -146,7 +146,10 @@ def answer(manifest: Manifest, *, below_value: bool = False) -> str:
     latency += " from the scheduled start" if latency and manifest.paced else ""
     per_s = result["operations_per_s"]
     all_types = "" if per_s is None else f"{all_per_s(per_s, manifest.noun)} of all types"
-    words = (all_types or metric.title) if below_value else f"{words} ({all_types})" if all_types else words
+    if below_value:
+        words = all_types or metric.title
+    elif all_types:
+        words += f" ({all_types})"
     measured = (
         f"planned for {result['window_s']:,.0f} s" if manifest.measured_by else f"over {result['window_s']:.1f} s"
     )

@@ -87,7 +87,9 @@ class TargetPanel(Panel):
         self.examine = button(
             "Examine", self.guarded(self._examine), hint="read what would disturb a run; nothing is changed"
         )
-        self.start_private = button("Start a private server", self.guarded(self._start_private), hint="")
+        self.start_private = button(
+            "Start a private server", self.guarded(self._start_private), hint=f"a server that hdbkit starts; {_END}"
+        )
         self.end_private = button(
             "Stop and remove its data", self.guarded(self._end_private), hint=f"otherwise {_END}"
         )
@@ -265,7 +267,6 @@ class TargetPanel(Panel):
         kind = self._kind_to_start()
         running = {target.kind for target in api.private_targets(workspace=self.workspace)}
         self.start_private.description = f"Start a private {self._kinds['title'][kind]}"
-        self.start_private.tooltip = f"a server that hdbkit starts; {_END}"
         self.start_private.disabled = False
         self.end_private.disabled = False
         self.end_private.layout.display = "" if kind in running else "none"
