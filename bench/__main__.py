@@ -29,6 +29,7 @@ BENCHES = (
     "sessions",
     "open_loop",
     "watched",
+    "service",
     "cluster",
     "cluster_scale",
     "report_page",

@@ -1,31 +1,36 @@
 """The service: CPU time per read request, the list of 1,000 jobs, 50 viewers of one job, and what reads cost a run.
 
 The service is a process of its own, asked over connections that stay open, without TLS. Reads are those of a program
-that follows jobs: a job, the list of 20 jobs, the targets.
+that follows jobs: a job, the list of 20 jobs, the targets. Four such programs read beside the run, on the same host,
+so what the run loses includes what they need themselves.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import socket
+import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 import yaml
 
 import hdbkit
-from bench.common import blocks, quick_or, scratch, server, show, title
+from bench.common import quick_or, scratch, server, show, title
 from hdbkit.paths import results_folder
+from hdbkit.results.manifest import Status
 from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
 
 JOBS_LISTED = 1000
@@ -36,9 +41,10 @@ VIEWERS = 50
 REPEATS = quick_or(5, 30)
 ASKED = quick_or(200, 2000)
 WATCHED_S = quick_or(5, 15)
-BLOCKS = quick_or(3, 10)
+PAIRS, SETTLE_S, PHASE_S = quick_or(4, 40), 0.5, 3.0
+READERS = 4
 CLIENTS = WAREHOUSES = 2
-LOAD = hdbkit.Load(virtual_users=CLIENTS, rampup_s=1, duration_s=quick_or(4, 10))
+LOAD = hdbkit.Load(virtual_users=CLIENTS, rampup_s=1, duration_s=600)
 
 
 def received(opened: socket.socket) -> bytes:
@@ -189,26 +195,72 @@ def watched_percent(one: Service) -> float:
     return 100 * share
 
 
-def throughput(one: Service, target: hdbkit.Target, asked: bool) -> tuple[float, float]:
-    """Operations per second of a run, and the reads per second beside it."""
-    over, count = threading.Event(), 0
+def ask(one: Service, wanted: Event, over: Event, count: Any) -> None:
+    """Send this connection's part of the reads whenever they are wanted, and count them."""
+    due, number = time.monotonic(), 0
+    with one.connection() as opened:
+        while not over.is_set():
+            if not wanted.is_set():
+                one.ask(opened, "/health")  # the service closes silent connections
+                wanted.wait(1)
+                due = time.monotonic()
+                continue
+            read(one, opened, number)
+            number += 1
+            with count.get_lock():
+                count.value += 1
+            due = max(due + READERS / READS_PER_S, time.monotonic() - LATE_S)
+            time.sleep(max(due - time.monotonic(), 0))
 
-    def ask() -> None:
-        nonlocal count
-        due = time.monotonic()
-        with one.connection() as opened:
-            while not over.is_set():
-                read(one, opened, count)
-                count += 1
-                due = max(due + 1 / READS_PER_S, time.monotonic() - LATE_S)
-                time.sleep(max(due - time.monotonic(), 0))
 
-    began, thread = time.monotonic(), threading.Thread(target=ask if asked else over.wait)
-    thread.start()
-    rate = float(hdbkit.run(target, load=LOAD).summary["operations_per_s"])
-    over.set()
-    thread.join()
-    return rate, count / (time.monotonic() - began)
+@dataclass(frozen=True)
+class Beside:
+    """Phases of one run: operations per second with reads / without, by pair; reads per second and CPU with reads."""
+
+    ratios: list[float]
+    reads_per_s: list[float]
+    cpu_percent: list[float]
+
+
+def beside(one: Service, target: hdbkit.Target) -> Beside:
+    """Measure a run in which phases with and without reads alternate, in random order within each pair."""
+    context, shuffler = get_context("fork"), random.Random(1)
+    wanted, over, count = context.Event(), context.Event(), context.Value("q", 0)
+    readers = [context.Process(target=ask, args=(one, wanted, over, count)) for _ in range(READERS)]
+    phases: list[tuple[int, bool, int, float]] = []
+    running = hdbkit.start(target, load=LOAD)
+    for reader in readers:
+        reader.start()
+    try:
+        while running.status in {Status.STARTING, Status.RAMPUP}:
+            time.sleep(0.1)
+        for _ in range(PAIRS):
+            for asked in shuffler.sample((True, False), 2):
+                (wanted.set if asked else wanted.clear)()
+                time.sleep(SETTLE_S)
+                began_ns, reads, cpu_s = time.monotonic_ns(), count.value, one.cpu_s()
+                time.sleep(PHASE_S)
+                phases.append((began_ns, asked, count.value - reads, one.cpu_s() - cpu_s))
+    finally:
+        over.set()
+        wanted.set()
+        running.stop()
+        for reader in readers:
+            reader.join()
+    result, clock = running.wait(), running.manifest.clock
+    assert clock is not None
+    done = result.executions()
+    ends_s = (done["start_s"] + done["elapsed_s"]).to_numpy()
+    found: dict[bool, list[float]] = {True: [], False: []}
+    for began_ns, asked, _, _ in phases:
+        at_s = (began_ns - clock.start_monotonic_ns) / 1e9
+        found[asked].append(float(((ends_s >= at_s) & (ends_s < at_s + PHASE_S)).sum()) / PHASE_S)
+    with_reads = [phase for phase in phases if phase[1]]
+    return Beside(
+        [beside / alone for beside, alone in zip(found[True], found[False], strict=True)],
+        [reads / PHASE_S for _, _, reads, _ in with_reads],
+        [100 * cpu_s / PHASE_S for *_, cpu_s in with_reads],
+    )
 
 
 def main() -> None:
@@ -224,18 +276,15 @@ def main() -> None:
             unit="% of a core",
             at_most=5,
         )
-        throughput(one, own.target, False)  # warm up the server
-        ways = {
-            name: partial(throughput, one, own.target, asked) for name, asked in (("asked", True), ("alone", False))
-        }
-        done = blocks(ways, BLOCKS)
-        rates = [pair["asked"][1] for pair in done]
-        ratios = [pair["asked"][0] / pair["alone"][0] for pair in done]
+        found = beside(one, own.target)
+        show("CPU of the service with reads", found.cpu_percent, unit="% of a core")
+        show("reads per second", found.reads_per_s)
+        half = 2 * statistics.stdev(found.ratios) / len(found.ratios) ** 0.5
         show(
             f"run beside {READS_PER_S} reads/s / alone",
-            ratios,
+            found.ratios,
             at_least=0.98,
-            note=f"{min(rates):.0f} to {max(rates):.0f} reads/s",
+            note=f"mean {statistics.mean(found.ratios):.4f} +- {half:.4f}",
         )
 
 

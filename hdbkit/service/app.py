@@ -64,7 +64,7 @@ class TargetList(BaseModel):
 
 
 def make_app(
-    jobs: Jobs, workspace: Workspace, sign_in: SignIn | None = None, voila: FilePath | None = None
+    jobs: Jobs, workspace: Workspace, reads: Reads, sign_in: SignIn | None = None, voila: FilePath | None = None
 ) -> FastAPI:
     """Create the application; with ``sign_in`` also the pages, with ``voila``, a socket, also the panels."""
     app = FastAPI(
@@ -79,8 +79,7 @@ def make_app(
         generate_unique_id_function=lambda route: route.name,
     )
     answers.add_to(app)
-    permit, live, contents = Permissions(), Live(jobs, workspace), Contents(jobs, workspace)
-    app.add_middleware(Reads, contents=contents, permit=permit)
+    live, contents, permit = Live(jobs, workspace), reads.contents, reads.permit
     app.add_middleware(Headers, headers=SECURE)
     for verb in VERBS.values():
         _add_verb(app, verb, Starter(jobs, workspace, permit))

@@ -1,8 +1,8 @@
 """The reads that programs repeat: a job, the newest jobs, the targets. While nothing changes, content is made once.
 
 Clients poll beside a run, often on its host, so a read must cost little: ``Reads`` answers it where it arrives,
-without the application's router, validation and threads. Requests with other parameters go there, and have the same
-content.
+without the application's router, validation, tasks and threads. Requests with other parameters go there, and have the
+same content.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from hdbkit.errors import HdbkitError
-from hdbkit.service.answers import answer_to, encoded
+from hdbkit.service.answers import encoded
+from hdbkit.service.headers import SECURE, encoded_headers
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.permissions import Permissions
 from hdbkit.service.results import TargetAnswer, listed_targets
 from hdbkit.service.roles import Role
-from hdbkit.web.guard import Application, Receive, Scope, Send
+from hdbkit.web.guard import Answer, Scope
 from hdbkit.workspace import Workspace
 
 JOB_ID = r"^[A-Za-z0-9-]{1,80}$"
@@ -32,6 +32,7 @@ _JOBS, _TARGETS = "/api/jobs", "/api/targets"
 _JOB = re.compile(f"^{_JOBS}/({JOB_ID[1:-1]})$")
 K = TypeVar("K")
 V = TypeVar("V")
+_HEADERS = [(b"content-type", b"application/json"), *encoded_headers(SECURE)]
 _LIMITED = re.compile(rb"limit=([1-9][0-9]{0,3})")
 
 
@@ -85,38 +86,34 @@ def _keep(kept: OrderedDict[K, V], key: K, value: V, most: int) -> None:
 
 
 class Reads:
-    """ASGI middleware: answers the reads of ``Contents`` whose parameters are as usual; all else goes on."""
+    """Answers the reads of ``Contents`` whose parameters are as usual, and no other request."""
 
-    def __init__(self, app: Application, contents: Contents, permit: Permissions) -> None:
-        self._app, self._contents, self._permit = app, contents, permit
+    def __init__(self, jobs: Jobs, workspace: Workspace) -> None:
+        self.contents, self.permit = Contents(jobs, workspace), Permissions()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+    def __call__(self, scope: Scope) -> Callable[[], Answer] | None:
+        """What answers a request, if it is such a read."""
         made = self._making(scope)
-        if made is None:
-            return await self._app(scope, receive, send)
-        try:
-            self._permit.of(scope, Role.READ)
-            content = made()
-        except HdbkitError as error:
-            return await answer_to(error)(scope, receive, send)
-        head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
-        await send({"type": "http.response.start", "status": 200, "headers": head})
-        return await send({"type": "http.response.body", "body": content})
+        return partial(self._answer, scope, made) if made else None
+
+    def _answer(self, scope: Scope, made: Callable[[], bytes]) -> Answer:
+        content = made()
+        self.permit.of(scope, Role.READ)
+        return Answer(_HEADERS, content)
 
     def _making(self, scope: Scope) -> Callable[[], bytes] | None:
         """What makes the content of a usual read; None for any other request."""
-        if scope["type"] != "http" or scope["method"] != "GET":
+        if scope["method"] != "GET":
             return None
         path, query = scope["path"], scope["query_string"]
         if path == _JOBS:
             found = _LIMITED.fullmatch(query)
             limit = int(found[1]) if found else LIMIT
             usual = limit <= MAX_LIMIT and (found or not query)
-            return partial(self._contents.jobs, limit=limit) if usual else None
+            return partial(self.contents.jobs, limit=limit) if usual else None
         if query:
             return None
         if path == _TARGETS:
-            return self._contents.targets
+            return self.contents.targets
         job = _JOB.fullmatch(path)
-        return partial(self._contents.job, job[1]) if job else None
+        return partial(self.contents.job, job[1]) if job else None

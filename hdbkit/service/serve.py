@@ -106,6 +106,7 @@ def application(
     from hdbkit.service.jobs import Jobs
     from hdbkit.service.pages.files import STATIC
     from hdbkit.service.permissions import LOGGED
+    from hdbkit.service.reads import Reads
     from hdbkit.service.sign_in import SignIn
 
     sessions, wrong = Sessions(tokens, secure), WrongTokens()
@@ -122,5 +123,7 @@ def application(
         scope["state"][SESSION], holder = found
         return holder
 
-    app = make_app(Jobs(workspace), workspace, SignIn(sessions, wrong), voila)
-    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN)
+    jobs = Jobs(workspace)
+    reads = Reads(jobs, workspace)
+    app = make_app(jobs, workspace, reads, SignIn(sessions, wrong), voila)
+    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN, quick=reads)

@@ -21,7 +21,7 @@ from hdbkit.web.certificate import (
     own_certificate,
 )
 from hdbkit.web.gate import MAX_UNVERIFIED, Gate
-from hdbkit.web.guard import Application
+from hdbkit.web.guard import Guard
 
 if TYPE_CHECKING:
     import uvicorn
@@ -72,14 +72,14 @@ class Endpoint:
         """SHA-256 of the certificate in hexadecimal; None without TLS."""
         return self.certificate.fingerprint if self.certificate else None
 
-    def serve(self, application: Application, reserved: int, *, channels: bool = False) -> None:
+    def serve(self, application: Guard, reserved: int, *, channels: bool = False) -> None:
         """Serve until SIGINT or SIGTERM; ``reserved`` connections beyond those without a valid token yet.
 
         ``channels``: websockets, too.
         """
         self.server(application, reserved, channels=channels).run(sockets=[self.gate])
 
-    def server(self, application: Application, reserved: int, *, channels: bool = False) -> uvicorn.Server:
+    def server(self, application: Guard, reserved: int, *, channels: bool = False) -> uvicorn.Server:
         """The server, which runs until ``should_exit`` is set."""
         import uvicorn
 

@@ -7,7 +7,8 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from hdbkit.web.audit import AuditLog
 from hdbkit.web.gate import Gate
@@ -20,6 +21,17 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Who = Callable[[Scope], object | None]
 """Who sends a request; None if it has no valid token."""
+
+
+class Answer(NamedTuple):
+    """An answer with status 200."""
+
+    headers: Sequence[tuple[bytes, bytes]]
+    content: bytes
+
+
+AtOnce = Callable[[Scope], Callable[[], Answer] | None]
+"""What answers a request without the application; None if nothing does."""
 
 MAX_REQUEST_BYTES = 256 * 1024
 BODY_S = 30.0
@@ -51,6 +63,7 @@ class Guard:
         logged: the keys of a request's state that the log has, too.
         wrong: the recent wrong tokens, if the application checks tokens as well.
         sign_in: the path of a page to which a browser without a session is sent; empty if there is none.
+        quick: what answers repeated reads at once.
     """
 
     def __init__(
@@ -64,10 +77,25 @@ class Guard:
         logged: Sequence[str] = (),
         wrong: WrongTokens | None = None,
         sign_in: str = "",
+        quick: AtOnce = lambda _: None,
     ) -> None:
         self._inside, self._who, self._audit, self._gate = inside, who, audit, gate
         self._advice, self._logged, self._sign_in = advice, frozenset(logged), sign_in
-        self._wrong = wrong or WrongTokens()
+        self._wrong, self._quick = wrong or WrongTokens(), quick
+
+    def at_once(self, scope: Scope) -> Answer | None:
+        """Answer a request without a task, and log it; None if it is to be served like any other, or fails."""
+        began, made = time.monotonic(), self._quick(scope)
+        if made is None:
+            return None
+        with suppress(Exception):  # the application fails as well, and says how
+            holder = self._who(scope)
+            if holder is not None:
+                self._identified(scope, holder)
+                answer = made()
+                self._note(scope, 200, time.monotonic() - began)
+                return answer
+        return None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request or websocket."""
@@ -106,9 +134,7 @@ class Guard:
         holder = self._who(scope)
         if holder is None:
             return await self._reject(scope, send)
-        scope["state"][HOLDER] = holder
-        if holder != ANYONE and scope.get("client"):  # None once the client has disconnected
-            self._gate.known(*scope["client"])
+        self._identified(scope, holder)
         if scope["type"] == "websocket":
             return await self._inside(scope, receive, send)
         try:
@@ -120,6 +146,11 @@ class Guard:
             return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")
         scope["state"][BODY] = body
         return await self._inside(scope, _again(body, receive), send)
+
+    def _identified(self, scope: Scope, holder: object) -> None:
+        scope["state"][HOLDER] = holder
+        if holder != ANYONE and scope.get("client"):  # None once the client has disconnected
+            self._gate.known(*scope["client"])
 
     async def _reject(self, scope: Scope, send: Send) -> None:
         """Answer a wrong token; after several, its address waits. Others behind the same address are not affected."""

@@ -1,11 +1,15 @@
-"""uvicorn's HTTP/1.1 protocol on httptools, with what it lacks: a maximum size of headers, one write per answer."""
+"""uvicorn's HTTP/1.1 protocol on httptools, with what it lacks: a maximum size of headers, one write per answer,
+answers without a task.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from hdbkit.web.guard import Guard, Scope
 
 MAX_HEAD_BYTES = 64 * 1024
 """The size of a request's first line and headers; what arrives at once may exceed it."""
@@ -21,15 +25,16 @@ class Joined:
     def write(self, data: bytes) -> None:
         """Send data when the present step has ended."""
         if not self._waiting:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._waiting.append(data)
 
     def close(self) -> None:
         """Send what waits, and close the connection."""
-        self._flush()
+        self.flush()
         self._transport.close()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Send what waits."""
         if self._waiting:
             self._transport.write(b"".join(self._waiting))
             self._waiting.clear()
@@ -39,8 +44,9 @@ class Joined:
 
 
 class Protocol(HttpToolsProtocol):
-    """One connection."""
+    """One connection, which the guard answers at once where it can."""
 
+    transport: Joined  # type: ignore[assignment]
     _head_bytes: int | None = 0
     """How much of the present head has arrived; None while content does."""
 
@@ -60,6 +66,20 @@ class Protocol(HttpToolsProtocol):
         """Begin the request."""
         self._head_bytes = None
         super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Answer at once, or start a task. Earlier ones of several requests that arrive together have a task."""
+        usual = app is self.app and cycle is self.cycle and cycle.keep_alive and not self.flow.write_paused
+        answer = cast("Guard", self.config.app).at_once(cast("Scope", cycle.scope)) if usual else None
+        if answer is None:
+            return super()._start_asgi_task(cycle, app)
+        headers, content = [*self.server_state.default_headers, *answer.headers], answer.content
+        head = b"".join([b"%b: %b\r\n" % one for one in headers])
+        self.transport.write(b"HTTP/1.1 200 OK\r\n%bcontent-length: %d\r\n\r\n%b" % (head, len(content), content))
+        self.transport.flush()
+        cycle.response_complete = True
+        self.on_response_complete()
+        return None
 
     def on_message_complete(self) -> None:
         """Wait for the next request."""

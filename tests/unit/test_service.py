@@ -22,6 +22,7 @@ from hdbkit.service.app import make_app
 from hdbkit.service.job_folder import JOBS, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.limits import Bucket
+from hdbkit.service.reads import Reads
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS
@@ -204,6 +205,22 @@ def test_usual_reads_have_the_content_permission_and_log_of_all_others(service: 
     assert started in client.get("/api/jobs").text  # a list that was kept follows the jobs
 
 
+def test_requests_that_arrive_together_are_answered_in_order_and_logged(service: Service) -> None:
+    client = service.clients["read"]
+    paths = ["/api/targets", "/api/jobs?offset=0", *["/api/jobs?limit=1", "/health"] * 200, "/api/jobs/none"]
+    token = f"authorization: Bearer {client.token}"
+    sent = [f"GET {path} HTTP/1.1\r\nhost: a\r\n{token}\r\ncontent-length: 3\r\n\r\nabc" for path in paths]
+    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as opened:
+        opened.sendall("".join(sent).replace("none HTTP/1.1", "none HTTP/1.1\r\nconnection: close").encode())
+        found = b"".join(iter(lambda: opened.recv(1 << 20), b""))
+    statuses = [int(one[:3]) for one in found.split(b"HTTP/1.1 ")[1:]]
+    assert statuses == [200] * 402 + [404]
+    assert [b'"targets"' in one or b'"jobs"' in one for one in found.split(b"HTTP/1.1 ")[1:]] == [
+        path not in {"/health", "/api/jobs/none"} for path in paths
+    ]
+    assert [one["path"] for one in service.audit()][-403:] == [path.partition("?")[0] for path in paths]
+
+
 def test_the_headers_of_a_request_have_a_limit(service: Service) -> None:
     with socket.create_connection(("127.0.0.1", service.clients["none"].port), timeout=60) as opened:
         opened.sendall(b"GET /health HTTP/1.1\r\nhost: a\r\nx: " + bytes([97]) * (MAX_HEAD_BYTES + 1))
@@ -250,7 +267,8 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     monkeypatch.setattr(Bucket, "wait_s", lambda *_: 0.0)
     holder = Holder(name="tests", role=role, expires="2100-01-01T00:00:00Z", hash="")  # type: ignore[arg-type]
     audit, gate = AuditLog(place.targets.with_name("audit.ndjson")), Gate(socket.create_server(("127.0.0.1", 0)))
-    app = Guard(make_app(Jobs(place), place), lambda _: holder, audit, gate, advice="")
+    jobs = Jobs(place)
+    app = Guard(make_app(jobs, place, Reads(jobs, place)), lambda _: holder, audit, gate, advice="")
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     operations = [found.ok() for found in schema.get_all_operations()]
     assert len(operations) == len(VERBS) + 7

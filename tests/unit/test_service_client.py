@@ -12,6 +12,7 @@ from hdbkit.client import Client, RequestFailed, models
 from hdbkit.errors import InputError
 from hdbkit.service.app import make_app
 from hdbkit.service.jobs import Jobs
+from hdbkit.service.reads import Reads
 from hdbkit.workspace import Workspace
 from tests.unit.services import Service
 
@@ -21,7 +22,8 @@ AGAIN = "run: make client"
 
 @pytest.fixture
 def document(place: Workspace) -> dict[str, Any]:
-    found: dict[str, Any] = make_app(Jobs(place), place).openapi()
+    jobs = Jobs(place)
+    found: dict[str, Any] = make_app(jobs, place, Reads(jobs, place)).openapi()
     return found
 
 
