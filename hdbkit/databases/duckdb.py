@@ -2,6 +2,9 @@
 
 A file is open for writing in one process at a time, or for reading in many. So a session opens it for each
 transaction and for each question anew, and keeps it open, for reading, only once operations are prepared.
+
+DuckDB 2.0.1 reads the file's header before it locks the file. If another process commits and closes the file in
+between, what it has committed is lost. So sessions hold a lock of their own, on ``<file>-lock``, while it is open.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Capability, Schema, Scope, SessionOptions, Table, Workload
 from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
 from hdbkit.databases._dbapi_statements import Compiled
+from hdbkit.databases._file_lock import ProcessLock
 from hdbkit.databases._files import FileSchema
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, TransactionError
 from hdbkit.sql import ANSI, in_scope
@@ -102,6 +106,7 @@ class DuckdbSession(DbapiSession):
     def __init__(self, engine: DuckDB, target: Target, scope: Scope, options: SessionOptions) -> None:
         super().__init__(None, engine, scope)
         self._target, self._options, self._writes = target, options, False
+        self._lock: ProcessLock | None = None
         self._patience_s = options.lock_timeout_ms / 1000 or _LOCK_TIMEOUT_S
 
     def begin(self) -> None:
@@ -225,12 +230,16 @@ class DuckdbSession(DbapiSession):
             self._guarded(self._open, True)
 
     def _open(self, reading: bool) -> None:
-        self.connection, self._writes = self.engine.waited(self._target, reading, self._patience_s), not reading
+        self.connection, self._lock = self.engine.waited(self._target, reading, self._patience_s)
+        self._writes = not reading
 
     def _leave(self) -> None:
         opened, self.connection = self.connection, None
+        lock, self._lock = self._lock, None
         if opened is not None:
             opened.close()
+        if lock is not None:
+            lock.end()
 
 
 class DuckDB(DbapiDatabase):
@@ -287,35 +296,38 @@ class DuckDB(DbapiDatabase):
             target = target.with_(options={**target.options, "threads": str(1 + wanted.parallel_workers)})
         return DuckdbSession(self, target, scope, wanted)
 
-    def waited(self, target: Target, reading: bool, patience_s: float) -> duckdb.DuckDBPyConnection:
-        """The open file, as soon as no other process has it open in another way.
+    def waited(
+        self, target: Target, reading: bool, patience_s: float
+    ) -> tuple[duckdb.DuckDBPyConnection, ProcessLock | None]:
+        """The open file and its lock, as soon as no other process has it open in another way.
+
+        A file that does not exist is empty, and needs no lock to be read.
 
         Raises:
             TransactionError: that took longer than ``patience_s``, or the file cannot be opened.
+            InputError: it cannot be opened because of an option of the target.
         """
         import duckdb
 
         end = time.monotonic() + patience_s
-        path = Path(target.database or "")
-        config = cast("dict[str, Any]", dict(target.options))
-        while True:
+        path, config = Path(target.database or "").absolute(), cast("dict[str, Any]", dict(target.options))
+        while not reading or path.exists():
             try:
-                if reading and not path.exists():
-                    return duckdb.connect(":memory:", config=config)
-                return duckdb.connect(str(path.absolute()), read_only=reading, config=config)
-            except duckdb.ConnectionException:  # another session of this process has it open
-                if reading:
-                    return duckdb.connect(str(path.absolute()), config=config)
-                problem = "another session of this process has the file open"
-            except duckdb.IOException as error:
+                opened, problem = _opened(path, reading, config), "another session has the file open"
+                if opened is not None:
+                    return opened
+            except duckdb.ConnectionException as error:  # the user's program has it open, in this process
+                problem = str(error)
+            except duckdb.IOException as error:  # another program has it open, if it names a lock
                 problem = str(error)
                 if "lock" not in problem.lower():
                     raise TransactionError(ErrorClass.OTHER, type(error).__name__, problem) from None
-            except duckdb.Error as error:
+            except (OSError, duckdb.Error) as error:
                 raise InputError(f"{target.described} cannot be opened: {error}") from None
             if time.monotonic() >= end:
                 raise TransactionError(ErrorClass.LOCK_TIMEOUT, "IOException", problem)
             time.sleep(_LOOK_S)
+        return duckdb.connect(":memory:", config=config), None
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the driver's class of exception."""
@@ -326,6 +338,27 @@ class DuckDB(DbapiDatabase):
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's tables, in the file."""
         return FileSchema(self, target, workload)
+
+
+def _opened(
+    path: Path, reading: bool, config: dict[str, Any]
+) -> tuple[duckdb.DuckDBPyConnection, ProcessLock] | None:
+    """The open file and its lock; None if another has the lock. Raises ``OSError`` and the driver's errors."""
+    import duckdb
+
+    lock = ProcessLock.take(Path(f"{path}-lock"), writes=not reading)
+    if lock is None:
+        return None
+    try:
+        try:
+            return duckdb.connect(str(path), read_only=reading, config=config), lock
+        except duckdb.ConnectionException:  # another session of this process has it open for writing
+            if not reading:
+                raise
+            return duckdb.connect(str(path), config=config), lock
+    except BaseException:
+        lock.end()
+        raise
 
 
 def _joined(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
