@@ -1,4 +1,4 @@
-"""The panels in a browser without JupyterLab: accessible, in a workspace of one's own, until the token is removed."""
+"""The panels in browsers without JupyterLab: accessible, for two people at once, until a token is removed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hdbkit.service.panels.process import BASE
+from hdbkit.service.roles import Role
 from hdbkit.workspace import Workspace
 from tests.conftest import PATIENCE_MS
 from tests.unit.conftest import place  # noqa: F401
@@ -17,7 +18,34 @@ from tests.unit.test_service_browser import hold
 pytestmark = [pytest.mark.browser, pytest.mark.new_interpreters, pytest.mark.flaky(reruns=1)]
 
 
-def test_panels_work_in_a_workspace_of_ones_own_until_the_token_ends(
+def signed_in(chromium: Any, address: str, token: str, said: list[str]) -> Any:
+    """A browser's page with the panels of an own workspace; errors and foreign addresses go to ``said``."""
+    context = chromium.new_context(color_scheme="dark", viewport={"width": 400, "height": 800})
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "request",
+        lambda one: said.append(one.url) if one.url.startswith("http") and address not in one.url else None,
+    )
+    page.goto(address)
+    page.fill("#token", token)
+    page.click("text=Sign in")
+    page.click("nav >> text=Panels")
+    page.click("text=Own workspace")
+    page.get_by_placeholder("a name in the targets file").wait_for()
+    return page
+
+
+def try_target(page: Any, target: str, answer: str) -> None:
+    """Test the connection of a target, until the panel has answered."""
+    page.get_by_placeholder("a name in the targets file").fill(target)
+    page.get_by_role("button", name="Test connection").click()
+    page.locator(".hdbkit-state, .hdbkit-error", has_text=answer).first.wait_for()
+
+
+def test_panels_work_for_two_people_in_workspaces_of_their_own_until_a_token_ends(
     chromium: Any,
     place: Workspace,  # noqa: F811
     tmp_path: Path,
@@ -28,33 +56,23 @@ def test_panels_work_in_a_workspace_of_ones_own_until_the_token_ends(
     said: list[str] = []
     with running_panels(place) as voila, running_service(place, tmp_path, voila) as app:
         address = f"http://127.0.0.1:{app.clients['none'].port}"
-        context = chromium.new_context(color_scheme="dark", viewport={"width": 400, "height": 800})
-        context.set_default_timeout(PATIENCE_MS)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on(
-            "request",
-            lambda one: said.append(one.url) if one.url.startswith("http") and address not in one.url else None,
-        )
+        tokens = {"settings": app.clients["settings"].token, "other": app.tokens.add("other", Role.SETTINGS)}
+        pages = {name: signed_in(chromium, address, token, said) for name, token in tokens.items()}
         try:
-            page.goto(address)
-            page.fill("#token", app.clients["settings"].token)
-            page.click("text=Sign in")
-            page.click("nav >> text=Panels")
-            page.click("text=Own workspace")
-            page.get_by_placeholder("a name in the targets file").fill("lab")
-            hold(page)
-            page.get_by_role("button", name="Test connection").click()
-            page.locator(".hdbkit-state", has_text="connected").first.wait_for()
-            code = page.locator(".hdbkit-call pre").first.inner_text()
-            assert f"Workspace(results='{place.results / 'workspaces' / 'settings'}'" in code
+            hold(pages["settings"])
+            for name, page in pages.items():
+                try_target(page, "lab", "connected")
+                code = page.locator(".hdbkit-call pre").first.inner_text()
+                assert f"Workspace(results='{place.results / 'workspaces' / name}'" in code
             assert said == []
             app.tokens.remove("settings")
-            page.get_by_role("button", name="Test connection").click()
-            page.goto(f"{address}{BASE}")
-            page.locator("#token").wait_for()
+            ended = pages["settings"]
+            ended.get_by_role("button", name="Test connection").click()
+            ended.goto(f"{address}{BASE}")
+            ended.locator("#token").wait_for()
+            try_target(pages["other"], "nowhere", "nowhere")
         finally:
-            context.close()
-    (channel, *_) = [line for line in app.audit() if line["method"] == "WEBSOCKET"]
-    assert (channel["status"], channel["holder_name"]) == (101, "settings")
+            for page in pages.values():
+                page.context.close()
+    channels = [line for line in app.audit() if line["method"] == "WEBSOCKET" and line["status"] == 101]
+    assert {line["holder_name"] for line in channels} == set(tokens)
