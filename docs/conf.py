@@ -34,7 +34,11 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
-suppress_warnings = ["myst.header", "ref.python"]  # attributes of two classes have one name
+suppress_warnings = [
+    "myst.header",
+    "ref.python",  # attributes of two classes have one name
+    "mystnb.unknown_mime_type",  # a chart is an image as well as a Plotly figure
+]
 myst_heading_anchors = 4
 nitpicky = False
 
@@ -42,6 +46,7 @@ nb_execution_mode = os.environ.get("HDBKIT_DOCS_NOTEBOOKS", "off")  # "force": e
 nb_execution_timeout = 900
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # scripts of other sites; no page shows a widget
 
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True  # as written: the value of a default may have the folders of who builds the site
@@ -51,5 +56,7 @@ autodoc_typehints_format = "short"
 html_theme = "furo"
 html_title = f"hdbkit {version}"
 html_extra_path = ["site"]
+html_static_path = ["static"]
+html_css_files = ["tables.css"]
 html_copy_source = False
 html_show_sourcelink = False
