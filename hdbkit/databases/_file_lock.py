@@ -1,33 +1,36 @@
-"""Locks on files of this host. A file, if empty, is removed with its lock.
+"""Locks on files of this host. The file of a lock is removed with it if it is empty.
 
-A file that has content is somebody else's and keeps it; a symbolic link is not followed.
+A non-empty file is never removed, and a symbolic link is not followed.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NOT_WRITABLE = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-def locked(path: Path, alone: bool = True) -> int | None:
-    """Lock a file, alone or with others that share it; its descriptor, or None if another has the lock."""
+def locked(path: Path, exclusive: bool = True) -> int | None:
+    """Take an exclusive or a shared lock; its descriptor, or None if others have it. Raises ``OSError``."""
     while True:
-        descriptor = os.open(path, _FLAGS, 0o666)
+        descriptor = _opened(path)
         try:
-            fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-            if path.stat().st_ino == os.fstat(descriptor).st_ino:
+            fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+            if _is_at(path, descriptor):
                 return descriptor
         except BlockingIOError:
             os.close(descriptor)
             return None
-        except FileNotFoundError:
-            pass  # who had it has just removed it
+        except BaseException:
+            os.close(descriptor)
+            raise
         os.close(descriptor)
 
 
@@ -35,59 +38,100 @@ def unlock(path: Path, descriptor: int) -> None:
     """Release a lock, and remove its file unless others share it; never raises."""
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not os.fstat(descriptor).st_size:
+        if _is_at(path, descriptor) and not os.fstat(descriptor).st_size:
             path.unlink()
     os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    """The file's descriptor; the file is created unless another user has done so, whose file need not be writable."""
+    try:
+        return os.open(path, _FLAGS | os.O_RDWR | os.O_CREAT, 0o666)
+    except PermissionError:
+        with suppress(FileNotFoundError):
+            return os.open(path, _FLAGS | os.O_RDONLY)
+        raise
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    """Whether the previous holder of a lock has not removed its file."""
+    try:
+        return path.stat().st_ino == os.fstat(descriptor).st_ino
+    except FileNotFoundError:
+        return False
 
 
 @dataclass
 class _Held:
     descriptor: int | None
-    """None: the file cannot be created, so nobody else writes either."""
+    """None: the folder cannot be written."""
     writes: bool
     count: int = 0
 
 
-_held: dict[Path, _Held] = {}
-_changing = Lock()
+class _OfProcess:
+    """The locks of this process."""
+
+    def __init__(self) -> None:
+        self.held: dict[Path, _Held] = {}
+        self.changing = Lock()
+
+    def forget(self) -> None:
+        """In a forked process: the locks are those of its parent."""
+        for one in self.held.values():
+            if one.descriptor is not None:
+                os.close(one.descriptor)
+        self.held, self.changing = {}, Lock()
+
+
+_locks = _OfProcess()
+os.register_at_fork(after_in_child=_locks.forget)
 
 
 class ProcessLock:
-    """A lock that the sessions of this process share; shared with other processes, too, if it is for reading.
+    """A lock that the sessions of this process share; a lock for reading is shared with other processes, too.
 
-    It is for engines whose sessions share an open file, and whose own lock does not cover all of its opening. It is
-    on a file of its own: a process that closes a descriptor of the engine's file loses the engine's lock (fcntl(2)).
+    It is for engines whose sessions share an open file, and that read the file before they lock it. It is on a file
+    of its own: a process that closes any descriptor of the engine's file loses the engine's lock (fcntl(2)).
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._ended = path, False
 
     @classmethod
     def take(cls, path: Path, writes: bool) -> ProcessLock | None:
-        """Take the lock; None if another process has it, or this one has it for reading and is to write.
+        """Take the lock; None if another process has it, or if this one has it only for reading and ``writes``.
 
-        Raises ``OSError`` if the file of a lock for writing cannot be created.
+        A reader needs no lock in a folder that it cannot write and where no writer has left the file of one.
+
+        Raises ``OSError`` if the file cannot be created or locked.
         """
-        with _changing:
-            held = _held.get(path)
+        with _locks.changing:
+            held = _locks.held.get(path)
             if held is None:
                 held = _Held(None, writes)
-                with suppress(OSError) if not writes else nullcontext():
-                    held.descriptor = locked(path, alone=writes)
+                try:
+                    held.descriptor = locked(path, exclusive=writes)
                     if held.descriptor is None:
                         return None
-                _held[path] = held
+                except OSError as error:
+                    if writes or error.errno not in _NOT_WRITABLE:
+                        raise
+                _locks.held[path] = held
             if writes and not held.writes:
                 return None
             held.count += 1
         return cls(path)
 
     def end(self) -> None:
-        """Release it once; the lock ends with the last of the process."""
-        with _changing:
-            held = _held[self._path]
+        """Release it; the lock ends with the last of the process. Does nothing when repeated."""
+        with _locks.changing:
+            if self._ended:
+                return
+            self._ended = True
+            held = _locks.held[self._path]
             held.count -= 1
             if not held.count:
-                del _held[self._path]
+                del _locks.held[self._path]
                 if held.descriptor is not None:
                     unlock(self._path, held.descriptor)

@@ -235,11 +235,12 @@ class DuckdbSession(DbapiSession):
 
     def _leave(self) -> None:
         opened, self.connection = self.connection, None
-        lock, self._lock = self._lock, None
-        if opened is not None:
-            opened.close()
-        if lock is not None:
-            lock.end()
+        try:
+            if opened is not None:
+                opened.close()
+        finally:
+            if self._lock is not None:
+                self._lock.end()
 
 
 class DuckDB(DbapiDatabase):
@@ -309,13 +310,16 @@ class DuckDB(DbapiDatabase):
         """
         import duckdb
 
-        end = time.monotonic() + patience_s
-        path, config = Path(target.database or "").absolute(), cast("dict[str, Any]", dict(target.options))
-        while not reading or path.exists():
+        end, path = time.monotonic() + patience_s, Path(target.database or "").absolute()
+        config = cast("dict[str, Any]", dict(target.options))
+        while True:
             try:
-                opened, problem = _opened(path, reading, config), "another session has the file open"
+                if reading and not path.exists():
+                    return duckdb.connect(":memory:", config=config), None
+                opened = _opened(path, reading, config)
                 if opened is not None:
                     return opened
+                problem = f"another session has the file open, and the lock {_lock_file(path)}"
             except duckdb.ConnectionException as error:  # the user's program has it open, in this process
                 problem = str(error)
             except duckdb.IOException as error:  # another program has it open, if it names a lock
@@ -327,7 +331,6 @@ class DuckDB(DbapiDatabase):
             if time.monotonic() >= end:
                 raise TransactionError(ErrorClass.LOCK_TIMEOUT, "IOException", problem)
             time.sleep(_LOOK_S)
-        return duckdb.connect(":memory:", config=config), None
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the driver's class of exception."""
@@ -340,13 +343,18 @@ class DuckDB(DbapiDatabase):
         return FileSchema(self, target, workload)
 
 
+def _lock_file(path: Path) -> Path:
+    """The file of the lock of a database: the same for all paths that lead to it."""
+    return Path(f"{path.resolve()}-lock")
+
+
 def _opened(
     path: Path, reading: bool, config: dict[str, Any]
 ) -> tuple[duckdb.DuckDBPyConnection, ProcessLock] | None:
     """The open file and its lock; None if another has the lock. Raises ``OSError`` and the driver's errors."""
     import duckdb
 
-    lock = ProcessLock.take(Path(f"{path}-lock"), writes=not reading)
+    lock = ProcessLock.take(_lock_file(path), writes=not reading)
     if lock is None:
         return None
     try:

@@ -93,15 +93,15 @@ class Reads:
 
     def __call__(self, scope: Scope) -> Callable[[], Answer] | None:
         """What answers a request, if it is such a read."""
-        made = self._making(scope)
-        return partial(self._answer, scope, made) if made else None
+        content = self._content(scope)
+        return partial(self._answer, scope, content) if content else None
 
-    def _answer(self, scope: Scope, made: Callable[[], bytes]) -> Answer:
-        content = made()
+    def _answer(self, scope: Scope, make: Callable[[], bytes]) -> Answer:
+        content = make()
         self.permit.of(scope, Role.READ)
         return Answer(_HEADERS, content)
 
-    def _making(self, scope: Scope) -> Callable[[], bytes] | None:
+    def _content(self, scope: Scope) -> Callable[[], bytes] | None:
         """What makes the content of a usual read; None for any other request."""
         if scope["method"] != "GET":
             return None

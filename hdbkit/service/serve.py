@@ -126,4 +126,4 @@ def application(
     jobs = Jobs(workspace)
     reads = Reads(jobs, workspace)
     app = make_app(jobs, workspace, reads, SignIn(sessions, wrong), voila)
-    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN, quick=reads)
+    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN, find_read=reads)

@@ -30,8 +30,8 @@ class Answer(NamedTuple):
     content: bytes
 
 
-AtOnce = Callable[[Scope], Callable[[], Answer] | None]
-"""What answers a request without the application; None if nothing does."""
+FindRead = Callable[[Scope], Callable[[], Answer] | None]
+"""Finds what answers a repeated read without the application; None if the request is another one."""
 
 MAX_REQUEST_BYTES = 256 * 1024
 BODY_S = 30.0
@@ -63,7 +63,7 @@ class Guard:
         logged: the keys of a request's state that the log has, too.
         wrong: the recent wrong tokens, if the application checks tokens as well.
         sign_in: the path of a page to which a browser without a session is sent; empty if there is none.
-        quick: what answers repeated reads at once.
+        find_read: what answers repeated reads at once.
     """
 
     def __init__(
@@ -77,22 +77,22 @@ class Guard:
         logged: Sequence[str] = (),
         wrong: WrongTokens | None = None,
         sign_in: str = "",
-        quick: AtOnce = lambda _: None,
+        find_read: FindRead = lambda _: None,
     ) -> None:
         self._inside, self._who, self._audit, self._gate = inside, who, audit, gate
         self._advice, self._logged, self._sign_in = advice, frozenset(logged), sign_in
-        self._wrong, self._quick = wrong or WrongTokens(), quick
+        self._wrong, self._find_read = wrong or WrongTokens(), find_read
 
     def at_once(self, scope: Scope) -> Answer | None:
-        """Answer a request without a task, and log it; None if it is to be served like any other, or fails."""
-        began, made = time.monotonic(), self._quick(scope)
-        if made is None:
+        """Answer a repeated read, and log it; None if the application must answer, which reports errors."""
+        began, read = time.monotonic(), self._find_read(scope)
+        if read is None:
             return None
-        with suppress(Exception):  # the application fails as well, and says how
+        with suppress(Exception):  # the application repeats the request and reports the error
             holder = self._who(scope)
             if holder is not None:
                 self._identified(scope, holder)
-                answer = made()
+                answer = read()
                 self._note(scope, 200, time.monotonic() - began)
                 return answer
         return None

@@ -1,5 +1,5 @@
-"""uvicorn's HTTP/1.1 protocol on httptools, with what it lacks: a maximum size of headers, one write per answer,
-answers without a task.
+"""uvicorn's HTTP/1.1 protocol on httptools. It adds a maximum size of headers, one write per answer, and answers to
+repeated reads without a task.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class Protocol(HttpToolsProtocol):
     transport: Joined  # type: ignore[assignment]
     _head_bytes: int | None = 0
     """How much of the present head has arrived; None while content does."""
+    _may_answer = False
+    """Whether the guard may answer a request at once: one of those that arrive together, so that no client waits."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin."""
@@ -56,11 +58,17 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what has arrived, unless the head has become too long."""
+        self._may_answer = True
         if self._head_bytes is not None:
             self._head_bytes += len(data)
         super().data_received(data)
         if self._head_bytes is not None and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response(f"The headers of a request have at most {MAX_HEAD_BYTES} bytes.")
+
+    def on_message_begin(self) -> None:
+        """Begin to read a request, perhaps one that has arrived with another, which was answered at once."""
+        self._unset_keepalive_if_required()
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Begin the request."""
@@ -68,15 +76,18 @@ class Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """Answer at once, or start a task. Earlier ones of several requests that arrive together have a task."""
-        usual = app is self.app and cycle is self.cycle and cycle.keep_alive and not self.flow.write_paused
-        answer = cast("Guard", self.config.app).at_once(cast("Scope", cycle.scope)) if usual else None
+        """Answer at once, or start a task."""
+        usual = app is self.app and cycle.keep_alive and not (self.flow.write_paused or self.transport.is_closing())
+        answer = None
+        if self._may_answer and usual and not _has_content(cycle):
+            answer = cast("Guard", self.config.app).at_once(cast("Scope", cycle.scope))
         if answer is None:
             return super()._start_asgi_task(cycle, app)
         headers, content = [*self.server_state.default_headers, *answer.headers], answer.content
         head = b"".join([b"%b: %b\r\n" % one for one in headers])
         self.transport.write(b"HTTP/1.1 200 OK\r\n%bcontent-length: %d\r\n\r\n%b" % (head, len(content), content))
         self.transport.flush()
+        self._may_answer = False
         cycle.response_complete = True
         self.on_response_complete()
         return None
@@ -85,3 +96,11 @@ class Protocol(HttpToolsProtocol):
         """Wait for the next request."""
         self._head_bytes = 0
         super().on_message_complete()
+
+
+def _has_content(cycle: RequestResponseCycle) -> bool:
+    """Whether content of the request follows, or its client asks whether to send some."""
+    return cycle.waiting_for_100_continue or any(
+        name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+        for name, value in cycle.scope["headers"]
+    )

@@ -44,8 +44,13 @@ SHORTENED = (
     (r"duration_s: \d+", "duration_s: 1"),
     (r"blocks: \d+", "blocks: 2"),
     (r"kill server at 15 s", "kill client at 1 s"),
+    (r"\"db1\", workspace", '"lab", load=hdbkit.Load(rampup_s=0, duration_s=1), workspace'),
+    (r"ui\(\"lab\", load=[^)]*\)", 'ui("lab"'),
+    (r"\"/data/lab(/?)", r'"results\1'),
+    (r"results/targets.yaml", "targets.yaml"),
+    (r"(hdbkit drop (?!.*--yes).*)", r"\1 --yes"),
 )
-"""What takes minutes as it is written."""
+"""What takes minutes as it is written, asks, or names a folder of the reader."""
 NO_PHASES = re.compile(
     r"^hdbkit (run|find-max|profile|sweep lab \S*params/)(?!.*(--workload tproc_h|--resume|--json-schema))"
 )

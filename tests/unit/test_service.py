@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from hdbkit.errors import InputError
 from hdbkit.processes import birth_of
@@ -22,7 +24,7 @@ from hdbkit.service.app import make_app
 from hdbkit.service.job_folder import JOBS, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.limits import Bucket
-from hdbkit.service.reads import Reads
+from hdbkit.service.reads import Contents, Reads
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS
@@ -205,20 +207,74 @@ def test_usual_reads_have_the_content_permission_and_log_of_all_others(service: 
     assert started in client.get("/api/jobs").text  # a list that was kept follows the jobs
 
 
-def test_requests_that_arrive_together_are_answered_in_order_and_logged(service: Service) -> None:
+@pytest.fixture
+def tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths of requests for which a task was started."""
+    found: list[str] = []
+    run = RequestResponseCycle.run_asgi
+
+    async def noted(cycle: RequestResponseCycle, app: Any) -> None:
+        found.append(cycle.scope["path"])
+        await run(cycle, app)
+
+    monkeypatch.setattr(RequestResponseCycle, "run_asgi", noted)
+    return found
+
+
+def exchanged(service: Service, *pieces: str, pause_s: float = 0.3) -> list[bytes]:
+    """What a connection answers to pieces sent one after the other, split into answers; the last one closes it."""
     client = service.clients["read"]
-    paths = ["/api/targets", "/api/jobs?offset=0", *["/api/jobs?limit=1", "/health"] * 200, "/api/jobs/none"]
-    token = f"authorization: Bearer {client.token}"
-    sent = [f"GET {path} HTTP/1.1\r\nhost: a\r\n{token}\r\ncontent-length: 3\r\n\r\nabc" for path in paths]
     with socket.create_connection(("127.0.0.1", client.port), timeout=60) as opened:
-        opened.sendall("".join(sent).replace("none HTTP/1.1", "none HTTP/1.1\r\nconnection: close").encode())
+        for number, piece in enumerate(pieces):
+            time.sleep(pause_s * bool(number))
+            opened.sendall(piece.replace("\n", "\r\n").replace("TOKEN", f"Bearer {client.token}").encode())
         found = b"".join(iter(lambda: opened.recv(1 << 20), b""))
-    statuses = [int(one[:3]) for one in found.split(b"HTTP/1.1 ")[1:]]
-    assert statuses == [200] * 402 + [404]
-    assert [b'"targets"' in one or b'"jobs"' in one for one in found.split(b"HTTP/1.1 ")[1:]] == [
+    return found.split(b"HTTP/1.1 ")[1:]
+
+
+READ = "GET /api/targets HTTP/1.1\nhost: a\nauthorization: TOKEN\n\n"
+CLOSE = "GET /api/targets HTTP/1.1\nhost: a\nauthorization: TOKEN\nconnection: close\n\n"
+
+
+@pytest.mark.parametrize("content", ["", "content-length: 3"])
+def test_requests_that_arrive_together_are_answered_in_order_and_logged(
+    service: Service, tasks: list[str], content: str
+) -> None:
+    paths = ["/api/targets", "/api/jobs?offset=0", *["/api/jobs?limit=1", "/health"] * 200, "/api/jobs/none"]
+    head, body = f"host: a\nauthorization: TOKEN\n{content and content + chr(10)}\n", "abc" if content else ""
+    sent = "".join(f"GET {path} HTTP/1.1\n{head}{body}" for path in paths)
+    found = exchanged(service, sent.replace("none HTTP/1.1", "none HTTP/1.1\nconnection: close"))
+    assert [int(one[:3]) for one in found] == [200] * 402 + [404]
+    assert [b'"targets"' in one or b'"jobs"' in one for one in found] == [
         path not in {"/health", "/api/jobs/none"} for path in paths
     ]
     assert [one["path"] for one in service.audit()][-403:] == [path.partition("?")[0] for path in paths]
+    assert ("/api/targets" in tasks) == bool(content)
+
+
+def test_a_usual_read_needs_no_task_unless_its_connection_ends(service: Service, tasks: list[str]) -> None:
+    found = exchanged(service, READ, READ, CLOSE)
+    assert [one[:3] for one in found] == [b"200"] * 3
+    assert len({one.split(b"\r\n\r\n")[1] for one in found}) == 1
+    assert tasks == ["/api/targets"]
+
+
+def test_a_slow_request_that_arrives_with_a_read_is_answered(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Contents, "jobs", lambda *_: time.sleep(6) or b"slow")
+    late = CLOSE.replace("targets", "jobs?offset=0")
+    assert [one[:3] for one in exchanged(service, READ + late)] == [b"200", b"200"]
+
+
+def test_a_read_with_content_is_answered_once_the_content_is_there(service: Service, tasks: list[str]) -> None:
+    head = READ.replace("\n\n", "\ncontent-length: 3\n\n")
+    assert [one[:3] for one in exchanged(service, head, "abc", CLOSE)] == [b"200", b"200"]
+    asks = READ.replace("\n\n", "\ncontent-length: 3\nexpect: 100-continue\n\n")
+    assert [one[:3] for one in exchanged(service, asks, "abc", CLOSE)] == [b"100", b"200", b"200"]
+    chunked = READ.replace("\n\n", "\ntransfer-encoding: chunked\n\n")
+    assert [one[:3] for one in exchanged(service, f"{chunked}x\n")] == [b"400"]
+    assert len(tasks) == 5
 
 
 def test_the_headers_of_a_request_have_a_limit(service: Service) -> None:
