@@ -125,6 +125,18 @@ def test_a_wrong_input_is_reported_and_the_target_stays(
     assert panel.shared.target == null_target
 
 
+def test_no_connection_is_tested_while_the_name_is_unknown(lab: Target) -> None:
+    panel = TargetPanel()
+    panel.given.value = lab.name
+    panel.given.value = "nowhere"
+    for one in (panel.test, panel.examine):
+        one.click()
+        assert "there is no target &#x27;nowhere&#x27;" in text_of(panel)
+        assert "..." not in text_of(panel)
+    panel.given.value = lab.name
+    assert "nowhere" not in text_of(panel)
+
+
 def test_the_source_of_the_password_is_shown(panel: TargetPanel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_PASSWORD", "not-to-be-shown")
     panel.given.value = "postgresql://bench@db1/tpcc"

@@ -191,8 +191,14 @@ class TargetPanel(Panel):
 
     # -- what the buttons do ------------------------------------------------------------------------------
 
+    def _shown(self) -> Target:
+        """The target. Raises ``InputError`` if the field of names and URLs shows another, which does not exist."""
+        if self._base is not None and self.given.value.strip() != self._base.given:
+            self._named()
+        return self._required()
+
     def _test(self) -> None:
-        target = self._required()
+        target = self._shown()
         self.say(f"connecting to {target.url} ...", State.BUSY)
         self.in_background(lambda: self._connect(target))
 
@@ -205,7 +211,7 @@ class TargetPanel(Panel):
         self.say(f"connected to {connection.version}; {self._schema_there(connection)}.", State.DONE)
 
     def _examine(self) -> None:
-        target = self._required()
+        target = self._shown()
         self.say(f"examining {target.url} ...", State.BUSY)
         self.findings.value = ""
         self.in_background(lambda: self._examined(target))
