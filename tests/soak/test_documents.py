@@ -52,7 +52,7 @@ SHORTENED = (
 )
 """What takes minutes as it is written, asks, or names a folder of the reader."""
 NO_PHASES = re.compile(
-    r"^hdbkit (run|find-max|profile|sweep lab \S*params/)(?!.*(--workload tproc_h|--resume|--json-schema))"
+    r"^hdbkit (run |find-max |profile |sweep lab \S*params/)(?!.*(--workload tproc_h|--resume|--json-schema))"
 )
 PHASES = (("--rampup-s", "0"), ("--duration-s", "1"))
 ELSEWHERE = {
