@@ -125,9 +125,10 @@ def test_a_wrong_input_is_reported_and_the_target_stays(
     assert panel.shared.target == null_target
 
 
-def test_no_connection_is_tested_while_the_name_is_unknown(lab: Target) -> None:
+@pytest.mark.parametrize("before", ["", "lab"])
+def test_no_connection_is_tested_while_the_name_is_unknown(lab: Target, before: str) -> None:
     panel = TargetPanel()
-    panel.given.value = lab.name
+    panel.given.value = before
     panel.given.value = "nowhere"
     for one in (panel.test, panel.examine):
         one.click()

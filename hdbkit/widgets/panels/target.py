@@ -193,7 +193,7 @@ class TargetPanel(Panel):
 
     def _shown(self) -> Target:
         """The target. Raises ``InputError`` if the field of names and URLs shows another, which does not exist."""
-        if self._base is not None and self.given.value.strip() != self._base.given:
+        if self.given.value.strip() != (self._base.given if self._base else ""):
             self._named()
         return self._required()
 
