@@ -299,7 +299,7 @@ def write_run(
         detail_charts=list(work.detail_charts),
         lists=[(list(listed), times) for listed, times in work.listed(plan.load)],
         command=f"hdbkit run nulldb://db1/bench --users {users}",
-        software={"hdbkit": "0.1.0", "python": "3.11"},
+        software={"hdbkit": "1.0.0", "python": "3.11"},
         host={"cpu": "a <fast> one", "cores": 2},
         server={"version": "nulldb 1 & more"},
         clock=Clock(
