@@ -16,9 +16,11 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
+from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.load import Arrivals, RateOf, sessions_of, starting_s, user_of
 from hdbkit.config.steps import mean_level, pieces_of, steps_of
 from hdbkit.errors import InputError
+from hdbkit.workloads import metric_of, workload
 
 _BLOCK: Final = 1000
 _OF_ARRIVALS: Final = 0xA44
@@ -47,6 +49,16 @@ def due_us(load: Mapping[str, Any], rate_per_s: float, index: int) -> Iterator[T
         found_us = np.rint(1e6 * time_s(positions)).astype(np.int64)
         if found_us[-1] >= begin_us:
             yield found_us[found_us >= begin_us]
+
+
+def rate_of(spec: WorkloadSpec, load: Load) -> float | None:
+    """The operations per second of an open loop, with steps their mean; None in a closed loop."""
+    if not load.is_open:
+        return None
+    work = workload(spec)
+    undone = work.rollback_shares(load)
+    counted = {name: 1 - undone.get(name, 0.0) for name in metric_of(work, load).operations or work.operations}
+    return operations_per_s(dict(load), work.mix(load), counted)
 
 
 def operations_per_s(load: Mapping[str, Any], mix: Mapping[str, float], counted: Mapping[str, float]) -> float | None:

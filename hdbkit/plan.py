@@ -1,4 +1,4 @@
-"""The plan of a run: all decisions made before it starts. Pure: no clock, no server, no file.
+"""The plan of a run: all decisions made before it starts. Pure: no clock, no server, no file, no workload code.
 
 A plan fixes every virtual user and its seed; seeds derive from (run seed, index), so that any split of the users over
 processes or hosts is the same workload.
@@ -14,7 +14,6 @@ from datetime import datetime
 
 from pydantic import Field
 
-from hdbkit.arrivals import operations_per_s
 from hdbkit.config import Target
 from hdbkit.config.load import AnyLoad, Load, by_steps
 from hdbkit.config.model import ConfigModel
@@ -24,7 +23,6 @@ from hdbkit.config.workload_spec import AnyWorkload, WorkloadSpec
 from hdbkit.contracts import AHEAD, UserPlan
 from hdbkit.readings import Pooling
 from hdbkit.slices import Slices
-from hdbkit.workloads import metric_of, workload
 
 _MIN_AHEAD = 32
 """Operations that a session draws at once at least: fewer cost more time each."""
@@ -32,7 +30,7 @@ _AHEAD_OF_USER = 50_000
 """Operations that the sessions of a user have drawn at most, unless that is fewer for each: some 50 MB."""
 
 
-class SweepPlace(ConfigModel):
+class SweepPosition(ConfigModel):
     """The position of a run in a sweep, and how the server was prepared for it."""
 
     sweep_id: str
@@ -74,7 +72,7 @@ class RunPlan(ConfigModel):
     workload: AnyWorkload
     load: AnyLoad
     label: str | None = Field(default=None, description="user-defined label")
-    sweep: SweepPlace | None = None
+    sweep: SweepPosition | None = None
     limits: Limits = Limits()
     slices: Slices | None = Field(default=None, description="configurations that alternate within the run")
     pooling: Pooling | None = Field(default=None, description="how connections reach the server, as found")
@@ -87,11 +85,6 @@ class RunPlan(ConfigModel):
         return tuple(UserPlan(i, user_seed(load.seed, i), ahead=ahead) for i in range(load.sessions))
 
     @property
-    def rate_per_s(self) -> float | None:
-        """The operations per second of an open loop, with steps their mean; None in a closed loop."""
-        return rate_of(self.workload, self.load)
-
-    @property
     def command(self) -> str:
         """The command line that repeats the run; defaults are omitted."""
         words = ["hdbkit", "run", self.target.given, *self.workload.words]
@@ -100,16 +93,6 @@ class RunPlan(ConfigModel):
             if implied.get(name) != value:
                 words += option_words(name, value)
         return shlex.join([*words, *(["--label", self.label] if self.label else [])])
-
-
-def rate_of(spec: WorkloadSpec, load: Load) -> float | None:
-    """The operations per second of an open loop, with steps their mean; None in a closed loop."""
-    if not load.is_open:
-        return None
-    work = workload(spec)
-    undone = work.rollback_shares(load)
-    counted = {name: 1 - undone.get(name, 0.0) for name in metric_of(work, load).operations or work.operations}
-    return operations_per_s(dict(load), work.mix(load), counted)
 
 
 def user_seed(run_seed: int, index: int) -> int:
@@ -127,7 +110,7 @@ def reconnect_seed(user: UserPlan, connection: int) -> int:
 
 def new_run_id(at: datetime, target: Target, spec: WorkloadSpec, load: Load) -> str:
     """An id that sorts by time: time, database, workload and scale, virtual users, six random letters."""
-    return f"{at:%Y%m%d-%H%M%S}-{target.kind}-{workload(spec).slug}-u{load.virtual_users}-{random_letters()}"
+    return f"{at:%Y%m%d-%H%M%S}-{target.kind}-{spec.slug}-u{load.virtual_users}-{random_letters()}"
 
 
 def random_letters() -> str:

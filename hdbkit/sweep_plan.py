@@ -29,7 +29,7 @@ from hdbkit.config.sweep_factors import factor_values, load_factors, schema_fact
 from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import Strategy
 from hdbkit.errors import InputError
-from hdbkit.plan import Limits, RequiredRate, RunPlan, SweepPlace, new_run_id, random_letters
+from hdbkit.plan import Limits, RequiredRate, RunPlan, SweepPosition, new_run_id, random_letters
 from hdbkit.run_order import in_turn
 from hdbkit.slices import Slices
 from hdbkit.workloads import metric_of, workload
@@ -330,7 +330,7 @@ def run_plan(
         plan: the sweep.
         planned: the run.
         at: the time for its id.
-        prepared: fields of :class:`~hdbkit.plan.SweepPlace` on how the server was prepared.
+        prepared: fields of :class:`~hdbkit.plan.SweepPosition` on how the server was prepared.
         required: the rate below which it ends early.
     """
     load = plan.load_of(planned).with_(virtual_users=planned.virtual_users, seed=planned.seed)
@@ -340,7 +340,7 @@ def run_plan(
         target=plan.target,
         workload=schema,
         load=load,
-        sweep=SweepPlace(
+        sweep=SweepPosition(
             sweep_id=plan.sweep_id,
             number=planned.number,
             block=planned.block,

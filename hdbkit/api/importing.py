@@ -151,7 +151,7 @@ def _run_of(job: Job, source: str) -> Manifest:
     spec, load, kind = made.workload, made.load, workload(made.workload)
     target = made.target.model_dump(mode="json")
     mark = hashlib.sha256(job.job_id.encode()).hexdigest()[:6]
-    run_id = f"{job.started:%Y%m%d-%H%M%S}-{target['kind']}-{kind.slug}-u{load.virtual_users}-{mark}"
+    run_id = f"{job.started:%Y%m%d-%H%M%S}-{target['kind']}-{spec.slug}-u{load.virtual_users}-{mark}"
     ended = job.started + timedelta(seconds=load.rampup_s + load.duration_s)
     return Manifest(
         run_id=run_id,

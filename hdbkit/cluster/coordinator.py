@@ -23,7 +23,6 @@ from hdbkit.cluster.connection import ANSWER_S, IMPORT_S, Connection
 from hdbkit.cluster.hosts import Host, actors_of, shares
 from hdbkit.cluster.search import Search
 from hdbkit.cluster.versions import facts, require_same
-from hdbkit.config.load import client_slices
 from hdbkit.contracts import UserPlan
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.control import ClientState, Control
@@ -82,7 +81,7 @@ class ClusterLoad:
             HdbkitError: a host cannot be used, or differs from this one. No user was started then.
         """
         self._connection.open()
-        clients = len(client_slices(dict(self._plan.load)))
+        clients = len(self._plan.load.clients)
         workers = self._connection.await_workers()
         own = shares(clients, min(len(workers), clients))
         used = dict(enumerate(workers[: len(own)]))
@@ -100,7 +99,7 @@ class ClusterLoad:
         return clients
 
     def _new_host(self, number: int, worker: str, part: range, actor: Any) -> Host:
-        slices = client_slices(dict(self._plan.load))
+        slices = self._plan.load.clients
         users = sum(len(slices[client]) for client in part)
         noted = NotedHost(
             number=number,

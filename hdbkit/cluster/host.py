@@ -21,7 +21,6 @@ from typing import Any
 from pydantic import SecretStr
 
 from hdbkit.cluster.versions import facts
-from hdbkit.config.load import client_slices
 from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.failures import PATTERN as ERRORS
@@ -75,7 +74,7 @@ class LoadHost:
         content = json.loads(order)
         plan = RunPlan.model_validate(content["plan"])
         self.folder.spools.mkdir(parents=True, mode=0o700)
-        page = Control.create(self.folder.control, len(client_slices(dict(plan.load))))
+        page = Control.create(self.folder.control, len(plan.load.clients))
         page.fields[Field.HEARD_AT_NS] = time.monotonic_ns()
         page.close()
         environment = {**os.environ, **ONE_THREAD}

@@ -311,7 +311,26 @@ class Load(Extensible):
     @property
     def sessions(self) -> int:
         """The number of sessions of all virtual users, each with a connection."""
-        return sessions_of(dict(self))
+        return self.virtual_users * self.sessions_per_user
+
+    @property
+    def clients(self) -> list[range]:
+        """The sessions of each client process, by number."""
+        sessions, each = self.sessions, self.users_per_process * self.sessions_per_user
+        return [range(first, min(first + each, sessions)) for first in range(0, sessions, each)]
+
+    @property
+    def starting_s(self) -> float:
+        """Seconds from the start of the first virtual user to that of the last."""
+        return (self.virtual_users - 1) * (self.start_delay_ms or 0) / 1000
+
+    def user_of(self, session: int) -> int:
+        """The virtual user of a session; both count from 0."""
+        return session // self.sessions_per_user
+
+    def login_s(self, session: int) -> float:
+        """Seconds from the start of the clients to the login of a session."""
+        return session / self.connect_rate if self.connect_rate else 0.0
 
     @property
     def reads_replicas(self) -> bool:
@@ -353,7 +372,7 @@ class Load(Extensible):
     @property
     def max_duration_s(self) -> float:
         """The maximum duration of the users' starts, ramp-up and window together, in seconds."""
-        return starting_s(dict(self)) + max(self.rampup_s, self.rampup_max_s) + self.duration_s
+        return self.starting_s + max(self.rampup_s, self.rampup_max_s) + self.duration_s
 
 
 def by_steps(text: str | Sequence[str]) -> dict[str, Any]:
@@ -387,16 +406,6 @@ def client_slices(load: Mapping[str, Any]) -> list[range]:
     """The indices of the sessions of each client process, for the fields of a load."""
     sessions, each = sessions_of(load), load.get("users_per_process", 1) * load.get("sessions_per_user", 1)
     return [range(first, min(first + each, sessions)) for first in range(0, sessions, each)]
-
-
-def login_s(load: Mapping[str, Any], index: int) -> float:
-    """Seconds from the start of the clients to the login of a session, for the fields of a load.
-
-    Example:
-        >>> login_s({"connect_rate": 20}, index=10)
-        0.5
-    """
-    return float(index / load["connect_rate"]) if load.get("connect_rate") else 0.0
 
 
 def starting_s(load: Mapping[str, Any]) -> float:

@@ -115,6 +115,11 @@ class WorkloadSpec(Extensible):
         found = getattr(self, self.scale_field) if self.scale_field else None
         return None if found is None else float(found)
 
+    @property
+    def slug(self) -> str:
+        """A short form for run ids, with the scale."""
+        return self.kind
+
     scale_field: ClassVar[str] = ""
     """The field for the scale, if there is one; it is always written."""
 

@@ -166,8 +166,6 @@ class Workload(Protocol):
     """The term for an operation: transaction, query."""
     scale: str
     """The size of the schema: ``100 branches``; empty if the workload has no scale."""
-    slug: str
-    """A short form for run ids, with the scale: ``b-100``."""
     operations: tuple[str, ...]
     reading: frozenset[str]
     """The operations that change nothing in the database."""

@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdbkit.config.load import login_s
 from hdbkit.contracts import Capability, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
@@ -89,7 +88,7 @@ class Client:
         )
         users = [VirtualUser(shared, plan) for plan in self._own.users]
         for user in users:
-            login_ns = self._own.begun_ns + round(1e9 * login_s(dict(shared.load), user.plan.index))
+            login_ns = self._own.begun_ns + round(1e9 * shared.load.login_s(user.plan.index))
             sleep_until(login_ns, shared.fields)
             if shared.stopped:
                 return

@@ -9,8 +9,8 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
+from hdbkit.arrivals import rate_of
 from hdbkit.config.fault import Thing
-from hdbkit.config.load import client_slices
 from hdbkit.errors import InputError
 from hdbkit.execution.control import Control
 from hdbkit.execution.precheck import Ready
@@ -78,7 +78,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
     with reserve_path(folder).open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, _RESERVE_BYTES)
     replace_file(folder.settings, json.dumps(ready.settings, indent=1).encode())
-    Control.create(folder.control, len(client_slices(dict(load)))).close()
+    Control.create(folder.control, len(load.clients)).close()
     kind = workload(plan.workload)
     software = {"hdbkit": version("hdbkit"), "python": platform.python_version()}
     manifest = Manifest(
@@ -92,7 +92,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         details=arrow_types(kind.details),
         metric=metric_of(kind, load),
         paced=load.paced,
-        rate_per_s=plan.rate_per_s,
+        rate_per_s=rate_of(plan.workload, load),
         workload_title=kind.title,
         noun=kind.noun,
         scale=kind.scale,

@@ -8,7 +8,6 @@ from typing import Final, cast
 
 from hdbkit.analysis.wording import plural
 from hdbkit.config import Target
-from hdbkit.config.load import client_slices
 from hdbkit.contracts import Capability, Database, OverlappingSession, Prepared, Session, UserPlan
 from hdbkit.execution.routes import open_routes, policies_of
 from hdbkit.execution.virtual_user import session_options
@@ -25,7 +24,7 @@ def served_in_order(engine: Database, plan: RunPlan) -> str:
     Raises ``InputError`` or ``TransactionError`` if the user cannot connect or prepare its operations.
     """
     load, work = plan.load, workload(plan.workload)
-    if len(client_slices(dict(load))[0]) == 1:
+    if len(load.clients[0]) == 1:
         return ""
     whose = "sessions" if load.sessions_per_user > 1 else "virtual users"
     in_order = f"the {whose} of a client process are served in order, because "

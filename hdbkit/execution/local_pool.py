@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from hdbkit.config.load import client_slices
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
@@ -44,7 +43,7 @@ class LocalPool:
     def __init__(self, folder: RunFolder, plan: RunPlan, clients: range | None = None) -> None:
         """``clients`` are the numbers of those that this host serves; by default all of the plan."""
         self._folder, self._plan = folder, plan
-        self._slices = client_slices(dict(plan.load))
+        self._slices = plan.load.clients
         self._clients = range(len(self._slices)) if clients is None else clients
         self._page = Control(folder.control)
         self._pids: dict[int, int] = {}

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.analysis.wording import plural
+from hdbkit.arrivals import rate_of
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.cluster import parse_cluster, read_hosts, security_of
 from hdbkit.config.fault import Thing, shared_outages
-from hdbkit.config.load import Cache, client_slices
+from hdbkit.config.load import Cache
 from hdbkit.config.routing import Policy
 from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
 from hdbkit.databases import database
@@ -175,7 +176,7 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
 
 def _rare(plan: RunPlan) -> str:
     """That hardly any operation is due in the window; empty otherwise."""
-    due = (plan.rate_per_s or math.inf) * plan.load.duration_s
+    due = (rate_of(plan.workload, plan.load) or math.inf) * plan.load.duration_s
     if due >= _MIN_DUE:
         return ""
     return (
@@ -228,7 +229,7 @@ def _check_faults(plan: RunPlan, session: Session, results: Path) -> str:
     with ExitStack() as block:
         if disturbs_server and target.fallbacks:  # the session may be that of another server
             session = block.enter_context(closing(engine.connect(target.first)))
-        check(target, plan.load.faults, len(client_slices(dict(plan.load))), session, results)
+        check(target, plan.load.faults, len(plan.load.clients), session, results)
         pid = engine.server_process(session) if disturbs_server else None
     folder = working_folder(pid) if pid else None
     address = f"{host_of(target)}{target.port or 'default'}"
@@ -312,7 +313,7 @@ def _allow_open_files(engine: Database, target: Target, load: Load) -> None:
     """Raise the limit of open files of this process, and so of the run's, as far as the run needs it."""
     if load.cluster:
         return
-    slices = client_slices(dict(load))
+    slices = load.clients
     sessions = 1 + load.reads_replicas + len(target.nodes) * bool(load.routing)
     clients, each = len(slices), engine.files_per_session * sessions
     needed = max(clients, len(slices[0]) * each) + _FILES_BESIDE

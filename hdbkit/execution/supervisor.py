@@ -24,7 +24,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from hdbkit.config.load import login_s
 from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
@@ -136,7 +135,7 @@ class Supervisor:
         self._sampler.start()
         self._server_host.start()
         _finish()  # its imports take a second, while the clients connect
-        ready_s = _READY_S + login_s(dict(self._plan.load), self._plan.load.sessions)
+        ready_s = _READY_S + self._plan.load.login_s(self._plan.load.sessions)
         deadline = time.monotonic() + ready_s
         while (ready := self._generator.ready()) < clients:
             self._raise_failed()

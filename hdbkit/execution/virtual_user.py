@@ -13,9 +13,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from hdbkit.arrivals import due_us
+from hdbkit.arrivals import due_us, rate_of
 from hdbkit.config import Load, Target
-from hdbkit.config.load import starting_s, user_of
 from hdbkit.config.routing import Policy
 from hdbkit.config.steps import active_s, pieces_of, steps_of
 from hdbkit.contracts import Database, Prepared, Scope, Session, SessionOptions, User, UserPlan, Waits, Workload
@@ -127,9 +126,9 @@ class VirtualUser:
     @property
     def start_ns(self) -> int:
         """When this user starts, on the monotonic clock, once the common start is published."""
-        load = dict(self.shared.load)
-        delay_ns = (load["start_delay_ms"] or 0) * 1_000_000
-        return int(self.shared.fields[Field.START_AT_NS]) + user_of(load, self.plan.index) * delay_ns
+        load = self.shared.load
+        delay_ns = (load.start_delay_ms or 0) * 1_000_000
+        return int(self.shared.fields[Field.START_AT_NS]) + load.user_of(self.plan.index) * delay_ns
 
     def close(self) -> None:
         """Close its sessions."""
@@ -183,9 +182,7 @@ class VirtualUser:
         if not steps or steps[0].is_rate:
             return paced
         begun_ns = int(fields[Field.START_AT_NS])
-        active = active_s(
-            pieces_of(steps, starting_s(dict(load)) + load.rampup_s), user_of(dict(load), self.plan.index)
-        )
+        active = active_s(pieces_of(steps, load.starting_s + load.rampup_s), load.user_of(self.plan.index))
         active_ns = [
             (begun_ns + round(1e9 * from_s), NEVER_NS if until_s == math.inf else begun_ns + round(1e9 * until_s))
             for from_s, until_s in active
@@ -194,7 +191,7 @@ class VirtualUser:
 
     def _paced(self) -> Pacing:
         shared, load, fields = self.shared, self.shared.load, self.shared.fields
-        if (rate_per_s := shared.plan.rate_per_s) is not None:
+        if (rate_per_s := rate_of(shared.plan.workload, load)) is not None:
             arrivals = due_us(dict(load), rate_per_s, self.plan.index)
             return OpenLoop(arrivals, load.latency_limit_ms, fields, int(fields[Field.START_AT_NS]))
         waits = [shared.workload.waits.get(name, Waits()) for name in shared.workload.operations]

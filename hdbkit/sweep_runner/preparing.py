@@ -7,7 +7,6 @@ from typing import Any
 
 from hdbkit.config import Cache, Target
 from hdbkit.config.fault import Thing
-from hdbkit.config.load import sessions_of
 from hdbkit.contracts import ApplyBy, Change, ServerControl
 from hdbkit.databases import database
 from hdbkit.errors import Problem
@@ -62,7 +61,7 @@ def too_few_connections(plan: SweepPlan, control: ServerControl) -> list[str]:
     limits, found = database(plan.target).connection_settings, {}
     known = control.settings() if limits.keys() & plan.spec.settings.keys() else {}
     cases = {
-        (run.virtual_users, sessions_of({**dict(plan.load_of(run)), "virtual_users": run.virtual_users}), one)
+        (run.virtual_users, run.virtual_users * plan.load_of(run).sessions_per_user, one)
         for run in plan.runs
         for one in plan.configurations_of(run)
     }
@@ -89,7 +88,7 @@ def _shares_connections(target: Target) -> bool:
 
 
 def prepare_run(plan: SweepPlan, planned: PlannedRun, control: ServerControl) -> dict[str, Any]:
-    """Apply settings, provide data, run maintenance, restart, cool down; return the fields for ``SweepPlace``.
+    """Apply settings, provide data, run maintenance, restart, cool down; return the fields for ``SweepPosition``.
 
     Settings come first, so that a rejected one costs no copy of the data, and the state of the caches does not depend
     on whether the settings needed a restart. Maintenance reads the data, so the cache is emptied after it.

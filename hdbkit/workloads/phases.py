@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hdbkit.config import Load
-from hdbkit.config.load import starting_s
 from hdbkit.config.steps import steps_of
 from hdbkit.contracts import PlannedPhase
 
@@ -13,5 +12,5 @@ def rampup_and_window(load: Load) -> tuple[PlannedPhase, ...]:
     rampup = PlannedPhase("rampup", load.rampup_s, measured=False, max_s=load.rampup_max_s)
     steps = [PlannedPhase(one.text, one.duration_s, measured=True) for one in steps_of(dict(load))]
     phases = rampup, *(steps or [PlannedPhase("window", load.duration_s, measured=True)])
-    apart_s = starting_s(dict(load))
+    apart_s = load.starting_s
     return (PlannedPhase("starts", apart_s, measured=False), *phases) if apart_s else phases

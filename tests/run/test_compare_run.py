@@ -9,7 +9,7 @@ import pytest
 import hdbkit
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
-from hdbkit.plan import RunPlan, SweepPlace
+from hdbkit.plan import RunPlan, SweepPosition
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
 from tests.unit.synthetic import with_result, write_run
@@ -76,7 +76,7 @@ def test_the_work_of_runs_is_measured_again_and_a_target_takes_it(null_target: N
 
 
 def test_runs_of_a_sweep_are_not_measured_again_and_no_command_says_so(results: Path) -> None:
-    place = SweepPlace(sweep_id="a-sweep", number=1, block=1, configuration=0, settings={"flush": "on"})
+    place = SweepPosition(sweep_id="a-sweep", number=1, block=1, configuration=0, settings={"flush": "on"})
     for name in ("one", "two"):
         at = Target(kind="nulldb", database="x")
         plan = RunPlan(

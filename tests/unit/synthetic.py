@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.arrivals import rate_of
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.plan import RunPlan
@@ -292,7 +293,7 @@ def write_run(
         details=dict(details),
         metric=metric,
         paced=plan.load.paced,
-        rate_per_s=plan.rate_per_s,
+        rate_per_s=rate_of(plan.workload, plan.load),
         workload_title=work.title,
         noun=noun or work.noun,
         scale=work.scale,

@@ -27,7 +27,7 @@ def test_a_folder_makes_a_specification_that_needs_the_folder_no_more(tmp_path: 
     again = WorkloadSpec.model_validate_json(spec.model_dump_json())
     assert again == spec
     work = workload(again)
-    assert (work.title, work.slug, work.operations) == ("my-work", "my-work", ("look", "change"))
+    assert (work.title, work.spec.slug, work.operations) == ("my-work", "my-work", ("look", "change"))
     assert work.scope(("ansi", "any")).statements["note"].text == "INSERT INTO notes VALUES (:id)"
 
 

@@ -188,7 +188,7 @@ def test_answers_of_a_large_scale_are_refused() -> None:
 
 def test_the_options_are_those_of_the_workload() -> None:
     work = workload(WorkloadSpec(kind="tproc_h", scale_factor=0.1))
-    assert (work.scale, work.slug) == ("scale factor 0.1", "h-sf0.1")
+    assert (work.scale, work.spec.slug) == ("scale factor 0.1", "h-sf0.1")
     assert work.load(Load(queries="q06, q01")).selected == ("q06", "q01")  # type: ignore[attr-defined]
     with pytest.raises(ConfigErrors, match="there is no query 'q23'"):
         Load(queries="q23")

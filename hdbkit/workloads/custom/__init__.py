@@ -50,7 +50,6 @@ class Custom(BaseWorkload[CustomSpec]):
         self.title = definition.title or definition.name
         self.notice = definition.notice
         self.scale = definition.scale.format_map({name: f"{value:,}" for name, value in spec.parameters.items()})
-        self.slug = definition.name
         self.operations = tuple(definition.operations)
         self.reading = frozenset(name for name, one in definition.operations.items() if one.reads_only)
         self.waits: Mapping[str, Waits] = {

@@ -118,6 +118,11 @@ class CustomSpec(config.WorkloadSpec):
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
     @property
+    def slug(self) -> str:
+        """The name of the definition, for run ids."""
+        return self.definition.name
+
+    @property
     def fields(self) -> dict[str, Any]:
         """Its fields and storage options; defaults are omitted."""
         fields = super().fields

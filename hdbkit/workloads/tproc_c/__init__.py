@@ -97,7 +97,6 @@ class TprocC(BaseWorkload[TprocCSpec]):
     def __init__(self, spec: TprocCSpec) -> None:
         self.spec = spec
         self.scale = f"{spec.warehouses:,} warehouse{'' if spec.warehouses == 1 else 's'}"
-        self.slug = f"c-w{spec.warehouses}"
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
         """Its statements, in a schema of its own."""

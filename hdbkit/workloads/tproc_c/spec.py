@@ -54,6 +54,11 @@ class TprocCSpec(config.WorkloadSpec):
     )
 
     @property
+    def slug(self) -> str:
+        """A short form for run ids: ``c-w100``."""
+        return f"c-w{self.warehouses}"
+
+    @property
     def by_hammerdb(self) -> bool:
         """Whether HammerDB created the schema."""
         return self.schema_from is SchemaFrom.HAMMERDB

@@ -81,7 +81,6 @@ class TprocH(BaseWorkload[TprocHSpec]):
     def __init__(self, spec: TprocHSpec) -> None:
         self.spec = spec
         self.scale = f"scale factor {spec.scale_factor:g}"
-        self.slug = f"h-sf{spec.scale_factor:g}"
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
         """Its statements, in a schema of its own; without those of the indexes that it does not have."""

@@ -63,6 +63,11 @@ class TprocHSpec(config.WorkloadSpec):
         json_schema_extra={"after_load": True},
     )
 
+    @property
+    def slug(self) -> str:
+        """A short form for run ids: ``h-sf10``."""
+        return f"h-sf{self.scale_factor:g}"
+
 
 class TprocHLoad(config.Load):
     """The load of TPROC-H: each virtual user is a stream, which runs the queries in an order of its own.
