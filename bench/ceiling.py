@@ -31,7 +31,7 @@ from bench.common import (
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.contracts import Prepared
 from hdbkit.databases import database
-from hdbkit.databases._psycopg import PsycopgSession
+from hdbkit.databases.postgresql.session import PsycopgSession
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop

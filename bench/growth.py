@@ -13,7 +13,7 @@ import psutil
 import hdbkit
 from bench.common import quick_or, scratch, show, title
 from hdbkit.config import Target
-from hdbkit.databases._null_state import State
+from hdbkit.databases.nulldb.state import State
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.results.catalog import find_run

@@ -21,8 +21,8 @@ from bench.build import SPEC as BUILT
 from bench.common import blocks, program, quick_or, scratch, server, show, title
 from hdbkit.contracts import TableLoad
 from hdbkit.databases import database
-from hdbkit.databases._password_files import in_account_file
-from hdbkit.databases._redis_load import Loader
+from hdbkit.databases._base.password_files import in_account_file
+from hdbkit.databases.redis.load import Loader
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.spec import InputRules, TprocCSpec

@@ -34,7 +34,7 @@ from bench.common import blocks, postgres_environment, quick_or, scratch, server
 from hdbkit.build import drop
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
-from hdbkit.databases._psycopg import Bound, PsycopgSession
+from hdbkit.databases.postgresql.session import Bound, PsycopgSession
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop
 from hdbkit.execution.virtual_user import session_options

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from hdbkit.databases import database
-from hdbkit.databases._dbapi_statements import compiled
-from hdbkit.databases._sqlserver_schema import MEMORY, PARTITIONS
+from hdbkit.databases._base.dbapi_statements import compiled
+from hdbkit.databases.sqlserver.schema import MEMORY, PARTITIONS
 from hdbkit.sql import folders, place_of, statements
 
 KIND: Final = "sqlserver"

@@ -1,4 +1,8 @@
-"""The engines: a file each, and those of other packages. Only its own file imports a driver and contains its name."""
+"""The engines: a package each, named as the kind of its database, and those of other packages.
+
+A name that starts with an underscore is no engine but what engines share: ``_base`` serves all, ``_mysqlclient`` and
+the like those of one driver. Only the packages of engines and drivers import a driver or contain an engine's name.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ from typing import cast
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
-from hdbkit.databases._base import BaseDatabase
-from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._base.database import BaseDatabase
+from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
 from hdbkit.databases._external import external
 from hdbkit.errors import InputError
 

@@ -43,6 +43,12 @@ def modules(*folders: str) -> list[Path]:
     return [p for p in files() if p.suffix == ".py" and p.relative_to(ROOT).parts[0] in folders]
 
 
+def in_a_package_of_engines(path: Path) -> bool:
+    """A file of an engine or of a driver in ``databases/``, but none of what all engines build on."""
+    _, package, name, *_ = (*path.relative_to(ROOT).parts, "")
+    return package == "databases" and name not in ("__init__.py", "_external.py", "_base")
+
+
 def within(path: Path) -> str:
     """The path of a file within the project, as messages name it."""
     return path.relative_to(ROOT).as_posix()

@@ -15,15 +15,13 @@ from hdbkit.databases import built_in, database
 from hdbkit.engines import lacking
 from hdbkit.engines.gaps import asked
 from hdbkit.sql import folders, parsed, statements
-from tests.architecture.source_tree import ROOT, modules, strings, within
+from tests.architecture.source_tree import ROOT, in_a_package_of_engines, modules, strings, within
 from tests.architecture.source_tree import parsed as tree_of
 
 CALLS = {"ask": 0, "query": 0, "call": 0, "asked": 1, "in_scope": 2, "find": 2}
 """What asks an engine for an operation, and the argument that names it."""
 NO_SESSIONS = ("_sampler",)
 """Other objects with such a method."""
-SHARED = ("__init__", "_base", "_dbapi", "_dbapi_statements", "_sql_schema")
-"""Modules of ``databases/`` that are no engine's own."""
 LOADS = "load_"
 """The commands of bulk loads, which are their engine's own."""
 KNOWN = asked()
@@ -32,10 +30,9 @@ KNOWN = asked()
 def is_own(path: Path) -> bool:
     """A file that belongs to one engine or driver: its operations are its own affair."""
     package, name = path.relative_to(ROOT).parts[1], path.stem
-    drivers = {module.stem for module in (ROOT / "hdbkit" / "databases").glob("*.py")} - set(SHARED)
-    return (package == "databases" and name in drivers) or (
-        package == "servers" and (name in drivers or name.startswith("_mysqld"))
-    )
+    if package == "databases":
+        return in_a_package_of_engines(path)
+    return package == "servers" and (name in built_in() or name.startswith("_mysqld"))
 
 
 def names_asked(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -88,7 +85,7 @@ def test_what_asks_is_seen() -> None:
     )
     assert [name for _, name in names_asked(ast.parse(source))] == ["one", "two_<any>", "three", "a", "b"]
     asking = {path.stem for path in modules("hdbkit") if [*names_asked(tree_of(path))] and not is_own(path)}
-    assert asking >= {"_base", "_sql_schema", "sql_control", "private_control", "seen", "client", "consistency"}
+    assert asking >= {"database", "sql_schema", "sql_control", "private_control", "seen", "client", "consistency"}
     assert not is_declared("no_such_operation", OPERATIONS)
     assert not is_declared("no_such_<any>", OPERATIONS)
     assert is_declared("use_storage_engine", OPERATIONS)

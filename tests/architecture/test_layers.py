@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hdbkit.databases import built_in
-from tests.architecture.source_tree import ROOT, docstrings, modules, parsed, texts, within
+from tests.architecture.source_tree import ROOT, docstrings, in_a_package_of_engines, modules, parsed, texts, within
 
 OTHER_NAMES = ("postgres", "mysqldb", "oracle", "timesten", "sqlserver", "mssql", "pyodbc", "ibm_db", "db2", "redis")
 """What engines are called besides the names of their kinds and drivers, and engines that are planned."""
@@ -66,9 +66,9 @@ def test_a_package_imports_only_from_packages_below_it() -> None:
 
 
 def owns_an_engine(path: Path) -> bool:
-    """A file of ``databases/``, or one of ``servers/`` that is named after its engine."""
-    package, name = path.relative_to(ROOT).parts[1], path.stem
-    return (package == "databases" and name != "__init__") or (package == "servers" and bool(ENGINE.search(name)))
+    """A file of an engine or a driver in ``databases/``, or one of ``servers/`` that is named after its engine."""
+    of_servers = path.relative_to(ROOT).parts[1] == "servers"
+    return in_a_package_of_engines(path) or (of_servers and bool(ENGINE.search(path.stem)))
 
 
 def names(tree: ast.Module) -> Iterator[tuple[int, str]]:

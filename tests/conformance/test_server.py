@@ -12,7 +12,7 @@ import hdbkit
 from hdbkit.build import build, drop
 from hdbkit.config import ControlSpec, Target
 from hdbkit.contracts import OPERATIONS, ApplyBy, Capability, Database, ServerControl, Setting, SqlSession, declared
-from hdbkit.databases import _sql_schema
+from hdbkit.databases._base import sql_schema
 from hdbkit.engines.gaps import provided
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.servers import PrivateServer, control
@@ -35,12 +35,12 @@ def test_a_schema_is_built_or_dropped_by_one_process_at_a_time(
     if "claim_schema" not in {*statements(engine.dialects, SERVER_STATEMENTS)} | engine.answers:
         pytest.skip("this engine has no lock that reserves a schema")
     with closing(tables.schema()) as first, monkeypatch.context() as at_once:
-        at_once.setattr(_sql_schema, "_CLAIM_PATIENCE_S", 0)
+        at_once.setattr(sql_schema, "_CLAIM_PATIENCE_S", 0)
         assert first.claim()
         for verb in (build, drop):
             with pytest.raises(SchemaProblem, match=r"another process builds or drops schema .*; wait"):
                 verb(target, WORK.spec)
-    monkeypatch.setattr(_sql_schema, "_CLAIM_PATIENCE_S", 60)  # a server may notice later that a session has ended
+    monkeypatch.setattr(sql_schema, "_CLAIM_PATIENCE_S", 60)  # a server may notice later that a session has ended
     with closing(tables.schema()) as second:
         assert second.claim()
 
@@ -56,7 +56,7 @@ BRIEF = (
 def test_a_build_holds_its_schema_however_long_its_own_session_is_idle(
     target: Target, tables: Tables, engine: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_sql_schema, "_CLAIM_PATIENCE_S", 0)
+    monkeypatch.setattr(sql_schema, "_CLAIM_PATIENCE_S", 0)
     known = [target.with_(options=one) for one in BRIEF if knows(engine, target.with_(options=one))]
     if not known:
         pytest.skip("no option of a target makes the server end an idle session")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.databases._dbapi_statements import compiled
+from hdbkit.databases._base.dbapi_statements import compiled
 from hdbkit.sql import folders, statements
 
 ROOT = Path(__file__).parents[2]

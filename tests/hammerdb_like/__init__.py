@@ -13,7 +13,7 @@ from typing import Any, Final
 from hdbkit.config import Target
 from hdbkit.contracts import Row, Scope, Session
 from hdbkit.databases import database, sql_session
-from hdbkit.databases._psycopg import PsycopgSession
+from hdbkit.databases.postgresql.session import PsycopgSession
 from hdbkit.servers import PrivateServer
 from hdbkit.sql import statements
 from hdbkit.workloads.origin import LOG_TABLES

@@ -19,7 +19,7 @@ import hdbkit
 from hdbkit.api import Result
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.databases import database
-from hdbkit.databases._null_state import State
+from hdbkit.databases.nulldb.state import State
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import workload
 from hdbkit.workspace import Workspace

@@ -19,7 +19,7 @@ from hdbkit.build import Stage, build, drop, estimate
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Schema, SqlSession
 from hdbkit.databases import database, sql_session
-from hdbkit.databases._null_state import State
+from hdbkit.databases.nulldb.state import State
 from hdbkit.errors import BuildFailed, HalfBuilt, InputError, SchemaProblem
 from hdbkit.processes import is_alive
 from hdbkit.servers import private_server

@@ -15,7 +15,7 @@ import hdbkit
 from hdbkit.api import Result
 from hdbkit.config import Load, Target
 from hdbkit.config.load import Arrivals
-from hdbkit.databases._null_state import State
+from hdbkit.databases.nulldb.state import State
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.results.manifest import Status
 from tests.run.conftest import NullTarget

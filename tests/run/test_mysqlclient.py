@@ -23,8 +23,8 @@ from hdbkit.build import build
 from hdbkit.config import Isolation, Target, WorkloadSpec
 from hdbkit.contracts import Access, Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database
-from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
-from hdbkit.databases._mysqlclient_wire import Call
+from hdbkit.databases._mysqlclient.database import MysqlclientDatabase
+from hdbkit.databases._mysqlclient.wire import Call
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
 from hdbkit.readings import ServerRole
 from hdbkit.servers import PrivateServer, private_server

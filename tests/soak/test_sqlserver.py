@@ -19,7 +19,7 @@ from hdbkit.api import result as result_of
 from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.databases import database, sql_session
-from hdbkit.databases._sqlserver_connect import chosen_driver, installed_drivers, is_freetds
+from hdbkit.databases.sqlserver.connect import chosen_driver, installed_drivers, is_freetds
 from hdbkit.errors import CannotConnect
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.manifest import Status

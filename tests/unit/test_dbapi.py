@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hdbkit.contracts import Scope, Table
-from hdbkit.databases._dbapi import DbapiDatabase, DbapiSession, class_of
-from hdbkit.databases._dbapi_statements import compiled, numbered, pieces_of
+from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession, class_of
+from hdbkit.databases._base.dbapi_statements import compiled, numbered, pieces_of
 from hdbkit.errors import ErrorClass
 from hdbkit.sql import Statement
 

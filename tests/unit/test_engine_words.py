@@ -12,8 +12,9 @@ import pytest
 from hdbkit import sql
 from hdbkit.config import Target
 from hdbkit.config.fault import parse_faults
-from hdbkit.databases import _mysqlclient_connect, database
-from hdbkit.databases._psycopg_connect import _connect_error
+from hdbkit.databases import database
+from hdbkit.databases._mysqlclient import connect as mysqlclient
+from hdbkit.databases.postgresql.connect import _connect_error
 from hdbkit.errors import HalfBuilt, InputError, Rejected
 from hdbkit.faults.actions import check
 from hdbkit.workloads.present import advised
@@ -88,9 +89,9 @@ def test_only_what_a_running_server_says_is_a_rejection() -> None:
         assert not isinstance(_connect_error(target, text), Rejected)
     target = Target.parse("mysql://bench@db1/x")
     for code in (1045, 1049, 3118):
-        assert type(_mysqlclient_connect._connect_error(target, code, "")) is Rejected
+        assert type(mysqlclient._connect_error(target, code, "")) is Rejected
     for code in (1053, 2003, 2013, 2055, 9001):
-        assert not isinstance(_mysqlclient_connect._connect_error(target, code, ""), Rejected)
+        assert not isinstance(mysqlclient._connect_error(target, code, ""), Rejected)
 
 
 @pytest.mark.parametrize("claimed", [True, False])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.databases._file_claim import FileClaim
+from hdbkit.databases._base.file_lock import FileClaim
 
 
 def test_one_has_it_until_it_ends_and_no_file_remains(tmp_path: Path) -> None:

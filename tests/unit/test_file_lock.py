@@ -12,7 +12,7 @@ import pytest
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._file_lock import ProcessLock, locked
+from hdbkit.databases._base.file_lock import ProcessLock, locked
 from hdbkit.databases.duckdb import DATABASE, DuckdbSession
 from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.sql import ANSI

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hdbkit.databases._mysqlclient_grants import Grants
+from hdbkit.databases._mysqlclient.grants import Grants
 
 LINES = [
     "GRANT USAGE ON *.* TO `lim`@`%` IDENTIFIED BY PASSWORD '*8EA85D96C379566C9675EA6DCD1852E2821C4A67'",

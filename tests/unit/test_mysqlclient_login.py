@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._mysqlclient_connect import _connect_error, connected
+from hdbkit.databases._mysqlclient.connect import _connect_error, connected
 from hdbkit.errors import CannotConnect, NothingListens
 
 ENDED = "the server at 127.0.0.1, port .* closed the connection during login"

@@ -16,7 +16,7 @@ from MySQLdb import Error
 from MySQLdb.constants import FIELD_TYPE
 
 from hdbkit.contracts import PENDING
-from hdbkit.databases._mysqlclient_wire import Call, Wire, answer_of
+from hdbkit.databases._mysqlclient.wire import Call, Wire, answer_of
 
 Pair = tuple[Wire, socket.socket, socket.socket]
 CALL = Call.of(b"CALL one(@a, @b);SELECT @a, @b")

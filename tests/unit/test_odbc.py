@@ -13,8 +13,8 @@ from pydantic import SecretStr
 from hdbkit.config import Target
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
-from hdbkit.databases._odbc_source import Source, explored
 from hdbkit.databases.odbc import connection_string
+from hdbkit.databases.odbc.source import Source, explored
 from hdbkit.errors import CannotConnect, InputError
 
 pyodbc = pytest.importorskip("pyodbc", exc_type=ImportError, reason="pyodbc or unixODBC is not installed")

@@ -10,9 +10,9 @@ from MySQLdb import OperationalError
 from psycopg import pq
 
 from hdbkit.config import Target
-from hdbkit.databases._access import wants_primary
-from hdbkit.databases._mysqlclient import MysqlclientSession
-from hdbkit.databases._psycopg import PsycopgSession
+from hdbkit.databases._base.access import wants_primary
+from hdbkit.databases._mysqlclient.session import MysqlclientSession
+from hdbkit.databases.postgresql.session import PsycopgSession
 from hdbkit.errors import ErrorClass, TransactionError
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Row
-from hdbkit.databases._access import connect_timeout_s
+from hdbkit.databases._base.access import connect_timeout_s
 from hdbkit.databases.nulldb import NullDatabase, NullSession
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.sampler import Replicas, Sampler

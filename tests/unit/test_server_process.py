@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
-from hdbkit.databases import _mysqlclient_database
-from hdbkit.databases._access import ends_here
-from hdbkit.databases._mysqlclient_database import MysqlclientDatabase
+from hdbkit.databases._base.access import ends_here
+from hdbkit.databases._mysqlclient import database as mysqlclient
+from hdbkit.databases._mysqlclient.database import MysqlclientDatabase
 
 
 def test_a_connection_between_two_ends_of_this_host_is_recognized() -> None:
@@ -53,6 +53,6 @@ def test_a_server_with_another_host_name_or_address_has_no_process_here(
         return [(host, str(tmp_path), "pid") if operation == "process_file" else ("Uptime", uptime_s)]
 
     session = SimpleNamespace(ask=ask, connection=SimpleNamespace(fileno=lambda: 0))
-    monkeypatch.setattr(_mysqlclient_database, "_own", lambda session: session)
-    monkeypatch.setattr(_mysqlclient_database, "ends_here", lambda _: local)
+    monkeypatch.setattr(mysqlclient, "_own", lambda session: session)
+    monkeypatch.setattr(mysqlclient, "ends_here", lambda _: local)
     assert Engine().server_process(session) == (os.getpid() if found else None)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 from hdbkit.config import Target
 from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases import database
-from hdbkit.databases._psycopg_connect import session_settings
+from hdbkit.databases.postgresql.connect import session_settings
 from hdbkit.errors import ErrorClass, TransactionError
 from hdbkit.sql import Statement
 

@@ -1,4 +1,4 @@
--- Description of the workload for the null engine; see hdbkit/databases/_null_texts.py.
+-- Description of the workload for the null engine; see hdbkit/databases/nulldb/texts.py.
 
 -- name: count_new_orders
 -- After the build, the next order ids of a warehouse add up to 30,010.

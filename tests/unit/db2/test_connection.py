@@ -10,8 +10,8 @@ import pytest
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, SessionOptions
 from hdbkit.databases import database
-from hdbkit.databases._db2_connect import parameters
 from hdbkit.databases.db2 import DerbySession
+from hdbkit.databases.db2.connect import parameters
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from tests.db2_double import Module, failure, result
 from tests.unit.db2.sessions import ENGINE, TARGET, connected

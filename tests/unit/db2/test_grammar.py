@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.databases._dbapi_statements import compiled
+from hdbkit.databases._base.dbapi_statements import compiled
 from hdbkit.paths import cache_folder
 from hdbkit.sql import ANSI, folders, statements
 

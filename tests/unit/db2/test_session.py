@@ -14,9 +14,9 @@ import pytest
 from hdbkit.config import Target
 from hdbkit.contracts import OPERATIONS, Operation, SessionOptions, Table
 from hdbkit.databases import database
-from hdbkit.databases._db2_cli import error_of
-from hdbkit.databases._db2_connect import _REFUSED, _STATES, _UNREACHED, _WAITED, NO_PRIVILEGE
 from hdbkit.databases.db2 import Db2Session
+from hdbkit.databases.db2.cli import error_of
+from hdbkit.databases.db2.connect import _REFUSED, _STATES, _UNREACHED, _WAITED, NO_PRIVILEGE
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.execution.query_plans import explained
 from hdbkit.sql import SERVER_STATEMENTS, statements

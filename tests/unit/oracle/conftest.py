@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from hdbkit.databases._oracle_session import OracleSession
+from hdbkit.databases._oracledb.session import OracleSession
 from tests.oracle_double import Module
 from tests.unit.oracle.sessions import connected
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases import database
-from hdbkit.databases._oracle_session import OracleSession
+from hdbkit.databases._oracledb.session import OracleSession
 from hdbkit.workloads import workload
 
 TARGET = Target.parse("oracle://bench@db1/FREEPDB1")

@@ -9,7 +9,7 @@ import pytest
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._oracle_connect import parameters
+from hdbkit.databases._oracledb.connect import parameters
 from hdbkit.errors import (
     CannotConnect,
     InputError,

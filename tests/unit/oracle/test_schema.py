@@ -10,7 +10,7 @@ import pytest
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Table
-from hdbkit.databases._oracle_session import OracleSession
+from hdbkit.databases._oracledb.session import OracleSession
 from hdbkit.errors import (
     ErrorClass,
     InputError,

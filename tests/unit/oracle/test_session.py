@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hdbkit.contracts import OPERATIONS, Operation, SessionOptions
-from hdbkit.databases._oracle_connect import _REFUSED, CLASS_OF
-from hdbkit.databases._oracle_session import OracleSession
+from hdbkit.databases._oracledb.connect import _REFUSED, CLASS_OF
+from hdbkit.databases._oracledb.session import OracleSession
 from hdbkit.errors import (
     ErrorClass,
     RolledBackByDesign,

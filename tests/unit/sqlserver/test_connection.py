@@ -11,10 +11,10 @@ import pytest
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SERVER, Capability, Table
 from hdbkit.databases import database
-from hdbkit.databases._dbapi_statements import Piece
-from hdbkit.databases._procedure_answer import ProcedureAnswer
-from hdbkit.databases._sqlserver_connect import chosen_driver, connection_string
+from hdbkit.databases._base.dbapi_statements import Piece
+from hdbkit.databases._base.procedure_answer import ProcedureAnswer
 from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _level
+from hdbkit.databases.sqlserver.connect import chosen_driver, connection_string
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, Rejected
 from hdbkit.sql import statements
 from tests.sqlserver_double import Module, failure

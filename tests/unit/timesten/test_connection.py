@@ -9,7 +9,7 @@ import pytest
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._timesten_connect import parameters
+from hdbkit.databases.timesten.connect import parameters
 from hdbkit.errors import CannotConnect, InputError, NoneFree, NotReady, Rejected
 from tests.oracle_double import Answer, Module, failure
 from tests.unit.timesten.sessions import ENGINE, TARGET, connected

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hdbkit.contracts import OPERATIONS, Operation
-from hdbkit.databases._timesten_connect import CLASS_OF
 from hdbkit.databases.timesten import TimesTenSession
+from hdbkit.databases.timesten.connect import CLASS_OF
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, folders, statements
 from hdbkit.workloads.tproc_c import client

@@ -1,0 +1,201 @@
+"""What engines answer alike: each question to a server is a named statement, and one that is missing is not answered.
+
+An engine that follows :class:`hdbkit.contracts.Database` inherits from :class:`BaseDatabase` and overrides what it
+knows better. ``hdbkit engine check`` lists the statements that an engine does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from signal import Signals
+from types import MappingProxyType
+from typing import Any
+
+from hdbkit.config import Target
+from hdbkit.contracts import (
+    SERVER,
+    Access,
+    ApplyBy,
+    Capability,
+    Database,
+    Row,
+    Schema,
+    SchemaOptions,
+    Scope,
+    Session,
+    SessionOptions,
+    Workload,
+)
+from hdbkit.databases._base.access import check_options
+from hdbkit.errors import InputError
+from hdbkit.readings import (
+    Disturbance,
+    Encryption,
+    Footprint,
+    MissingGrant,
+    Pooling,
+    PoolMode,
+    ServerRole,
+    Timeout,
+    WriteCycle,
+)
+from hdbkit.sql import ANSI, SERVER_STATEMENTS, statements
+
+
+class BaseDatabase:
+    """Contract: :class:`hdbkit.contracts.Database`, except ``connect``, ``schema`` and ``driver_version``."""
+
+    kind: str
+    title: str
+    dialects: tuple[str, ...] = (ANSI,)
+    capabilities: frozenset[Capability] = frozenset()
+    extra = ""
+    answers: frozenset[str] = frozenset()
+    gauges: frozenset[str] = frozenset()
+    schema_options: type[SchemaOptions] = SchemaOptions
+    files_per_session = 1
+    connection_settings: Mapping[str, int] = MappingProxyType({})
+    protected_settings: Mapping[str, str] = MappingProxyType({})
+    reload_signal: Signals | None = None
+    default_port: int | None = None
+    preload: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    """The names of a target's options."""
+    option_values: Mapping[str, Collection[str]] = MappingProxyType({})
+    """The known values of options that have few."""
+
+    def at(self, target: Target) -> Database:
+        """The same everywhere."""
+        return self
+
+    def files(self, target: Target) -> tuple[Path, ...]:
+        """None."""
+        return ()
+
+    def driver_version(self) -> str:
+        """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
+        raise NotImplementedError
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
+        """A session."""
+        raise NotImplementedError
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema in the target."""
+        raise NotImplementedError
+
+    def check_options(self, target: Target) -> None:
+        """Check the names of the options, and the values of those that have few."""
+        check_options(target, self.options, self.option_values)
+
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """The target with the address of the proxy."""
+        return target.with_(host="127.0.0.1", port=port)
+
+    def asked(self, session: Session, operation: str, /, **arguments: Any) -> list[Row]:
+        """The answer to a question of the server; no row if the engine has no such statement."""
+        return session.ask(operation, **arguments) if operation in self._known() else []
+
+    def _known(self) -> Mapping[str, Any]:
+        return statements(self.dialects, SERVER_STATEMENTS)
+
+    def version(self, session: Session) -> str:
+        """By the statement ``server_version``."""
+        rows = self.asked(session, "server_version")
+        return f"{self.title} {rows[0][0]}" if rows else self.title
+
+    def role(self, session: Session) -> ServerRole:
+        """By the statement ``role``; else a primary. Raises ``InputError`` for another answer."""
+        rows = self.asked(session, "role")
+        given = rows[0][0] if rows else ServerRole.PRIMARY
+        if given not in {*ServerRole}:
+            known = ", ".join(ServerRole)
+            raise InputError(f"the statement role of {self.title} must return one of {known}, not {given!r}")
+        return ServerRole(given)
+
+    def is_replica(self, session: Session) -> bool:
+        """By its role."""
+        return self.role(session) is not ServerRole.PRIMARY
+
+    def pooling(self, session: Session, target: Target) -> Pooling:
+        """No pooler is known."""
+        return Pooling(PoolMode.DIRECT)
+
+    def encryption(self, session: Session, target: Target) -> Encryption | None:
+        """Unknown."""
+        return None
+
+    def free_connections(self, session: Session) -> int | None:
+        """By the statement ``free_connections``: the smallest of its columns, of which null is no limit."""
+        rows = self.asked(session, "free_connections")
+        limits = [int(limit) for row in rows for limit in row if limit is not None]
+        return max(0, min(limits)) if limits else None
+
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """By the statement ``timeouts``: what ends, after how many milliseconds, and who sets that."""
+        return [Timeout(ends, float(ms) / 1000, setter) for ends, ms, setter in self.asked(session, "timeouts")]
+
+    def disturbances(self, session: Session) -> list[Disturbance]:
+        """By the statement ``disturbing_settings``: name, value, effect."""
+        return [Disturbance(*map(str, row)) for row in self.asked(session, "disturbing_settings")]
+
+    def write_cycle(self, session: Session) -> WriteCycle | None:
+        """By the statement ``write_cycle``: setting, value, seconds."""
+        rows = self.asked(session, "write_cycle")
+        return WriteCycle(str(rows[0][0]), str(rows[0][1]), float(rows[0][2])) if rows else None
+
+    def clock_s(self, session: Session) -> float | None:
+        """By the statement ``clock``: seconds since 1970."""
+        rows = self.asked(session, "clock")
+        return float(rows[0][0]) if rows else None
+
+    def counters(self, session: Session) -> dict[str, float]:
+        """By the statement ``counters``: a row for each, name and value."""
+        return {str(name): float(value or 0) for name, value in self.asked(session, "counters")}
+
+    def snapshot_notice(self, target: Target) -> str:
+        """No snapshots."""
+        return ""
+
+    def footprint(self, session: Session) -> Footprint | None:
+        """By the statement ``footprint``: size of the data, the setting of the cache's size, and that size."""
+        rows = self.asked(session, "footprint")
+        return Footprint(int(rows[0][0]), str(rows[0][1]), int(rows[0][2])) if rows else None
+
+    def server_process(self, session: Session) -> int | None:
+        """Unknown."""
+        return None
+
+    def advised_grants(self, session: Session) -> list[MissingGrant]:
+        """By the statement ``advised_grants``: the command, and what is missing without it."""
+        return [MissingGrant(*map(str, row)) for row in self.asked(session, "advised_grants")]
+
+    def grants_for(self, session: Session, access: Access) -> list[str]:
+        """Unknown."""
+        return []
+
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """By the statement ``grants_to_set``: what lets this account change settings, whichever they are."""
+        return [str(command) for (command,) in self.asked(session, "grants_to_set")] if kept or applied else []
+
+    def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
+        """By the statement ``read_settings``: name, value, unit, default, whether it was changed."""
+        return {
+            str(name): {"value": value, "unit": unit, "default": default, "changed": bool(changed)}
+            for name, value, unit, default, changed in self.asked(session, "read_settings")
+        }
+
+    def slow_load(self, session: Session) -> str | None:
+        """No faster load is known."""
+        return None
+
+    def password_place(self, target: Target) -> str | None:
+        """The driver finds no password itself."""
+        return None
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Creates nothing."""
+        return []

@@ -1,0 +1,314 @@
+"""A workload's schema on SQL engines: one implementation, with named statements.
+
+A workload's own statements create its tables: ``create_<table>``, ``create_routine_<routine>`` and
+``drop_routine_<routine>``, and ``index_<index>`` for each index that is created after the load. The
+engine's folder ``server`` has the common statements: ``list_tables``, ``analyze``, ``drop_table``, the build record.
+
+Storage options are statements too. With ``partitions``, ``create_<table>_partitioned`` replaces ``create_<table>`` if
+it exists, followed by ``create_<table>_partition`` for each partition. ``history_key`` runs ``key_<table>``. Other
+options are set in each transaction that creates something, by the engine's statement ``use_<option>``, or change each
+new table, by its statement ``make_<option>``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Protocol
+
+from pydantic import Field
+
+from hdbkit.config import Target
+from hdbkit.contracts import (
+    SERVER,
+    Access,
+    BuildLog,
+    Capability,
+    Database,
+    PartLoad,
+    SchemaOptions,
+    Scope,
+    SessionOptions,
+    SqlSession,
+    StatementLoad,
+    Workload,
+)
+from hdbkit.databases._base.schema_options import options_of
+from hdbkit.errors import BuildFailed, InputError, TransactionError
+from hdbkit.sql import SERVER_STATEMENTS, statements
+
+_RECORD = frozenset({"build_spec", "build_part"})
+"""The tables of the build record."""
+_OPTIONS = SessionOptions(application="hdbkit build")
+_CLAIM_PATIENCE_S = 1.0
+"""The server may not have noticed yet that the session of a killed build has ended."""
+_INDEX = "index_"
+_ANALYZE = "analyze"
+
+
+class SqlSchemaOptions(SchemaOptions):
+    """The storage options of all SQL engines."""
+
+    partitions: int = Field(
+        default=0, ge=0, le=1000, description="number of partitions of the largest tables; 0: none"
+    )
+    history_key: bool = Field(
+        default=False, description="add a primary key to tables that the specification defines without one"
+    )
+
+
+class SqlDatabase(Database, Protocol):
+    """An SQL engine."""
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> SqlSession:
+        """An SQL session."""
+        ...
+
+
+class SqlSchema:
+    """Contract: :class:`hdbkit.contracts.Schema`."""
+
+    session: SqlSession
+
+    def __init__(self, engine: SqlDatabase, target: Target, workload: Workload) -> None:
+        options = dict(options_of(engine, workload.spec.storage))
+        self._options, self._workload, self.target = options, workload, target
+        self._scope = self._scope_of(engine.dialects)
+        self._capabilities = engine.capabilities
+        self._known = statements(engine.dialects, SERVER_STATEMENTS)
+        given = {name: value for name, value in options.items() if value is not None}
+        self._used = {name: value for name, value in given.items() if f"use_{name}" in self._known}
+        self._engine = engine
+        self._claim: SqlSession | None = None
+        self.session = engine.connect(target, self._scope, _OPTIONS)
+        try:
+            self._use_options()
+        except BaseException:
+            self.session.close()
+            raise
+
+    def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
+        """The statements of the workload; an engine may take others for some storage options."""
+        return self._workload.scope(dialects)
+
+    def _use_options(self) -> None:
+        for name, value in self._used.items():
+            try:
+                self.session.query(f"use_{name}", **{name: value})
+            except TransactionError as error:
+                raise InputError(f"{name} '{value}' cannot be used: {error.text}") from error
+
+    def log(self) -> BuildLog:
+        """The current state of the build; the tables of the record itself are not listed."""
+        if Capability.SCHEMAS in self._capabilities and not self.session.query("schema_exists")[0][0]:
+            return BuildLog(exists=False)
+        found = self._listed("tables")
+        if not found and Capability.SCHEMAS not in self._capabilities:
+            return BuildLog(exists=bool(self._routines()))
+        if not found >= _RECORD:
+            return BuildLog(exists=True, tables=found)
+        spec, finished, parts = (self.session.query(f"select_build_{name}") for name in ("spec", "finished", "parts"))
+        tables = found - _RECORD
+        if not spec:
+            return BuildLog(exists=True, tables=tables)
+        return BuildLog(True, tables, str(spec[0][0]), bool(finished[0][0]), {key: int(rows) for key, rows in parts})
+
+    def claim(self) -> bool:
+        """By a lock in a transaction of a session of its own, which a pooler gives no other client meanwhile.
+
+        The transaction is idle during the build, so the server's timeouts are lifted for it. An engine without a
+        statement for it lets two processes build at once.
+        """
+        if "claim_schema" not in self._known:
+            return True
+        if self._claim is None:
+            self._claim = self._engine.connect(self.target, self._scope, _OPTIONS)
+            self._claim.begin()
+            if "lift_timeouts" in self._known:
+                self._claim.query("lift_timeouts")
+        end = time.monotonic() + _CLAIM_PATIENCE_S
+        while not (claimed := bool(self._claim.query("claim_schema")[0][0])) and time.monotonic() < end:
+            time.sleep(0.1)
+        return claimed
+
+    def create(self, spec: str) -> None:
+        """Create what is missing: schema, build record and tables; replace a record of another ``spec``."""
+        log = self.log()
+        if not log.exists and Capability.SCHEMAS in self._capabilities:
+            self._create_schema()
+        if not self._listed("tables") >= _RECORD:
+            self.session.query("create_build")
+        if log.spec is None:
+            self.session.query("insert_build_spec", spec=spec)
+        elif log.spec != spec:
+            self.session.query("update_build_spec", spec=spec)
+        for table in self._workload.tables:
+            if table not in log.tables:
+                self._create_table(table)
+
+    def _create_schema(self) -> None:
+        try:
+            self.session.query("create_schema", schema=self._scope.schema)
+        except TransactionError as error:
+            raise InputError(
+                f"schema {self._scope.schema} cannot be created in {self.target.url}: {error.text}; "
+                "use an account that may create schemas there"
+            ) from error
+
+    def _create_table(self, table: str) -> None:
+        try:
+            with self._transaction():
+                self._use_options()
+                self._run_create_table(table)
+        except TransactionError as error:
+            raise BuildFailed(f"create_{table}", str(error)) from error
+
+    def _run_create_table(self, table: str) -> None:
+        known, partitions = self._scope.statements, self._options.get("partitions", 0)
+        partitioned = partitions and f"create_{table}_partitioned" in known
+        self.session.query(f"create_{table}_partitioned" if partitioned else f"create_{table}", partitions=partitions)
+        if partitioned and f"create_{table}_partition" in known:
+            for number in range(partitions):
+                self.session.query(f"create_{table}_partition", number=number, partitions=partitions)
+        if self._options.get("history_key") and f"key_{table}" in known:
+            self.session.query(f"key_{table}")
+        for name in filter(self._options.get, self._options):
+            if f"make_{name}" in self._known:
+                self.session.query(f"make_{name}", table=table)
+
+    def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
+        """Load a part and record it, in one transaction."""
+        with self._transaction():
+            rows = sum(self._rows_of(load, sent) for load in loads)
+            self.session.query("insert_build_part", part=part, rows=rows)
+
+    def _rows_of(self, load: PartLoad, sent: Callable[[int, int], None]) -> int:
+        """Load it; the rows that were sent."""
+        if isinstance(load, StatementLoad):
+            self.session.query(load.operation)
+            return 0
+        return self.session.load(load.table, reported(load.chunks, sent))
+
+    def after_load(self) -> list[str]:
+        """The missing indexes."""
+        there = self._listed("indexes")
+        names = (name for name in self._scope.statements if name.startswith(_INDEX))
+        return [name for name in names if name.removeprefix(_INDEX) not in there]
+
+    def routines(self) -> None:
+        """Create the missing stored routines."""
+        if Capability.STORED_ROUTINES not in self._capabilities:
+            return
+        there = self._routines()
+        for routine in self._workload.routines:
+            if routine not in there:
+                self.session.query(f"create_routine_{routine}")
+
+    def _routines(self) -> frozenset[str]:
+        """The stored routines in the schema; none on an engine without them."""
+        return self._listed("routines") if Capability.STORED_ROUTINES in self._capabilities else frozenset()
+
+    def statistics(self) -> list[str]:
+        """One step per table."""
+        return [f"{_ANALYZE} {table}" for table in self._workload.tables] if _ANALYZE in self._known else []
+
+    def missing_grants(self, access: Access) -> list[str]:
+        """As the server has them; the record is read where hdbkit builds the tables."""
+        record = {"SELECT": access.tables.get("SELECT", frozenset()) | _RECORD} if self._workload.tables else {}
+        return self._engine.grants_for(self.session, replace(access, tables={**access.tables, **record}))
+
+    def unanalyzed(self) -> list[str]:
+        """The tables of the schema that the server lists; none if the account may not ask."""
+        return [f"{table} {reason}" for table, reason in self._unanalyzed()]
+
+    def _unanalyzed(self) -> list[tuple[str, str]]:
+        if "list_unanalyzed" not in self._known:
+            return []
+        try:
+            rows = self.session.query("list_unanalyzed")
+        except TransactionError:
+            return []
+        own = self._workload.tables
+        return [(table, reason) for table, reason in rows if not own or table in own]
+
+    def analyze(self) -> None:
+        """Each table of the workload; where it names none, each that lacks statistics."""
+        tables = list(self._workload.tables) or [table for table, _ in self._unanalyzed()]
+        if "update_statistics" not in self._known:
+            raise InputError(f"the statistics of {self._engine.title} are updated by itself; omit --analyze")
+        if refused := self._not_analyzable(tables):
+            raise InputError(
+                f"{self.target.account} may not analyze {', '.join(refused)} in {self.target.described}; "
+                "omit --analyze, or use the account that owns the tables"
+            )
+        for table in tables:
+            self.session.query("update_statistics", table=table)
+
+    def _not_analyzable(self, tables: list[str]) -> list[str]:
+        """Those of the tables that this account may not analyze, where the server does not refuse that itself."""
+        known = "list_not_analyzable" in self._known
+        return (
+            [str(one) for (one,) in self.session.query("list_not_analyzable", tables=",".join(tables))]
+            if known
+            else []
+        )
+
+    def do(self, name: str) -> None:
+        """Run a step: the statement of an index, or ``analyze`` with its table."""
+        statement, _, table = name.partition(" ")
+        if table or not self._used:  # not everything may be part of a transaction
+            self.session.query(statement, table=table)
+            return
+        with self._transaction():
+            self._use_options()
+            self.session.query(statement)
+
+    def finish(self) -> None:
+        """Record that the schema is complete."""
+        self.session.query("finish_build")
+
+    def drop(self) -> list[str]:
+        """Drop routines and tables of the workload, then the build record, then the schema if it is empty."""
+        work, tables, routines = self._workload, self._listed("tables"), self._routines()
+        dropped = []
+        for routine in filter(routines.__contains__, work.routines):
+            self.session.query(f"drop_routine_{routine}")
+            dropped.append(f"routine {routine}")
+        for table in filter(tables.__contains__, work.tables):
+            self.session.query("drop_table", table=table)
+            dropped.append(f"table {table}")
+        if tables >= _RECORD:
+            self.session.query("drop_build")
+        if Capability.SCHEMAS in self._capabilities and tables <= {*work.tables, *_RECORD}:
+            with suppress(TransactionError):
+                self.session.query("drop_schema", schema=self._scope.schema)
+                dropped.append(f"schema {self._scope.schema}")
+        return dropped
+
+    def close(self) -> None:
+        """Close the connections; never raises."""
+        self.session.close()
+        if self._claim is not None:
+            self._claim.close()
+
+    def _listed(self, what: str) -> frozenset[str]:
+        return frozenset(row[0] for row in self.session.query(f"list_{what}"))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.session.begin()
+        try:
+            yield
+            self.session.commit()
+        except BaseException:
+            self.session.rollback()
+            raise
+
+
+def reported(chunks: Iterable[bytes], sent: Callable[[int, int], None]) -> Iterator[bytes]:
+    """Yield the chunks unchanged; call ``sent(rows, size_bytes)`` after each."""
+    for chunk in chunks:
+        yield chunk
+        sent(chunk.count(b"\n"), len(chunk))

@@ -1,0 +1,1 @@
+"""The base of MariaDB and MySQL, on mysqlclient."""

@@ -1,0 +1,223 @@
+"""Connect with mysqlclient; connection errors as readable messages."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from hdbkit.config import Target
+from hdbkit.config.target import ATTRIBUTES
+from hdbkit.contracts import SessionOptions
+from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, tls_failure
+from hdbkit.databases._base.password_files import in_option_file
+from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
+from hdbkit.files import is_utf8
+
+_TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
+_SSL_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
+_PASSED_ON = ("auth_plugin", "server_public_key_path", "init_command", "read_default_group")
+_SWITCHES = {"compress": None, "local_infile": 0}
+"""Switches, and the driver's value for off; None omits the option, since any value turns compression on."""
+OPTIONS = ("socket", *_TLS, "ssl_mode", *_PASSED_ON, *_SWITCHES, "prepared", CONNECT_TIMEOUT, ATTRIBUTES)
+"""The options of a target: the socket's path, TLS (``ssl_mode`` is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or
+VERIFY_IDENTITY) with the certificates of the authority and, for mutual TLS, of the client; some of the driver's own;
+``prepared``: whether the server prepares calls of routines; the timeout of a connection in seconds;
+and which of several servers is wanted: any, read-write or read-only."""
+
+VALUES = {
+    "ssl_mode": (*_SSL_MODES, *map(str.lower, _SSL_MODES)),
+    ATTRIBUTES: ("any", "read-write", "read-only"),
+}
+"""The values of the options that have few."""
+_ANOTHER = "create it, name another, or build with an administrator's account"
+_FEWER = "use fewer virtual users or raise the server's limit"
+_TLS_ADVICE = "check the options ssl_mode, ssl_ca, ssl_cert and ssl_key of the target"
+_RUNS = ("nothing listens on {place}", "check host and port, and that the server runs")
+_ENDED = ("the server at {place} closed the connection during login", "see the server's log")
+_LATE = ("no answer came from {place} in time", "check host, port and firewall")
+_ERRORS: dict[int, tuple[str, str]] = {
+    # error number of the server or the driver: meaning, advice
+    1040: ("no more connections are allowed", _FEWER),
+    1044: (
+        "there is no database '{database}' that user '{user}' may use",
+        "create it, name another, or {grant}; doctor then names the rest",
+    ),
+    1045: ("wrong user '{user}' or password", "check the user and set HDBKIT_PASSWORD to the right password"),
+    1049: ("there is no database '{database}'", _ANOTHER),
+    1053: ("the server is shutting down", "start it again"),
+    1129: ("the server blocks this host after many failed connections", "run FLUSH HOSTS there"),
+    1130: ("the server does not allow connections from this host", "create the account for this host"),
+    1203: ("user '{user}' has reached its maximum number of connections", _FEWER),
+    1226: ("user '{user}' has reached its maximum number of connections", _FEWER),
+    1698: (
+        "user '{user}' was not accepted",
+        "the account belongs to an operating system user; use an account with a password",
+    ),
+    1820: ("the password of user '{user}' has expired", "set a new one"),
+    1862: ("the password of user '{user}' has expired", "set a new one"),
+    2002: _RUNS,
+    2003: _RUNS,
+    2005: ("there is no host '{host}'", "check the name of the host"),
+    2013: _ENDED,
+    2026: ("TLS negotiation failed", _TLS_ADVICE),
+    2059: (
+        "the driver does not support the account's authentication method",
+        "check the option auth_plugin of the target",
+    ),
+    3118: ("user '{user}' is locked", "unlock it or use another account"),
+    3159: ("the server requires TLS", "set the option ssl_mode=REQUIRED of the target"),
+    4151: ("user '{user}' is locked", "unlock it or use another account"),
+}
+_REJECTIONS = (1044, 1045, 1049, 1129, 1130, 1226, 1698, 1820, 1862, 3118, 3159, 4151)
+"""What only a running server says."""
+_KINDS = {1040: NoneFree, 1053: NotReady, 1203: NoneFree, **dict.fromkeys(_REJECTIONS, Rejected)}
+_NO_PASSWORD = ("a password is required, but none was given", "set HDBKIT_PASSWORD or name a password file")
+_REFUSED = (1045, 1130, 1698)
+_FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")
+"""Where the server's refusal names the host that it sees."""
+_TLS_FAILED = 2026
+_ACCOUNT = re.compile(r"'[^']*'@'[^']*'")
+_TIMED_OUT = "(110)"
+_WITHIN_TIMEOUT = 0.9
+"""The driver reports a connection that was closed during login as it reports a timeout, only earlier."""
+
+
+def connected(target: Target, options: SessionOptions) -> Any:
+    """Open a low-level connection.
+
+    Raises:
+        CannotConnect: with reason and advice, never with a password.
+        MissingDriver: mysqlclient is not installed.
+    """
+    try:
+        from MySQLdb import Error, _mysql
+    except ImportError:
+        raise MissingDriver(target.kind, "mysqlclient", "mysql") from None
+    began = time.monotonic()
+    try:
+        return _mysql.connect(**_arguments(target, options))
+    except Error as error:
+        code, text = (*error.args, "", "")[:2]
+        timeout_s = connect_timeout_s(target, options.connect_timeout_s)
+        late = time.monotonic() - began > _WITHIN_TIMEOUT * timeout_s
+        raise _connect_error(target, int(code or 0), str(text), late) from None
+
+
+def refused_from(target: Target) -> str | None:
+    """The name of this host as the server knows it, if it refuses the login; None if the login works.
+
+    Raises:
+        CannotConnect: the server refuses for another reason than account or password.
+    """
+    from MySQLdb import Error, _mysql
+
+    try:
+        _mysql.connect(**_arguments(target, SessionOptions())).close()
+    except Error as error:
+        code, text = (*error.args, "", "")[:2]
+        found = _FROM.search(str(text))
+        if int(code or 0) not in _REFUSED or not found:
+            raise _connect_error(target, int(code or 0), str(text)) from None
+        return found[1] or found[2]
+    return None
+
+
+def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
+    from MySQLdb.constants import CLIENT
+
+    from hdbkit.databases._mysqlclient.values import CONVERTERS
+
+    given = target.options
+    arguments: dict[str, Any] = {
+        **_place(target),
+        "user": target.user,
+        "password": _password(target),
+        "database": target.database,
+        CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
+        "charset": "utf8mb4",
+        "conv": CONVERTERS,
+        "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS,
+        "local_infile": 1,
+        **{name: given[name] for name in _PASSED_ON if name in given},
+        **_ssl_mode(target),
+        **{name: 1 if is_on(target, name) else off for name, off in _SWITCHES.items() if name in given},
+    }
+    if not target.secret() and (options_file := password_file(target)):
+        arguments |= {"read_default_file": str(options_file), "read_default_group": option_group(target)}
+    certificates = {name: given[option] for option, name in _TLS.items() if option in given}
+    if certificates:
+        arguments["ssl"] = certificates
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _password(target: Target) -> str | None:
+    secret = target.secret() or None
+    if secret and not is_utf8(secret):
+        raise CannotConnect(target.url, "the password is not valid UTF-8", "check the encoding of HDBKIT_PASSWORD")
+    return secret
+
+
+def _ssl_mode(target: Target) -> dict[str, str]:
+    """The option ``ssl_mode``, if given, in either case."""
+    given = target.options.get("ssl_mode")
+    return {} if given is None else {"ssl_mode": given.upper()}
+
+
+def is_on(target: Target, option: str, default: bool = False) -> bool:
+    """Whether an option of the target is on; 0, off and false mean off."""
+    return target.options[option] not in ("0", "off", "false") if option in target.options else default
+
+
+def password_file(target: Target) -> Path | None:
+    """The option file with the password: the target's own, else ``~/.my.cnf`` if it has a password."""
+    usual = Path.home() / ".my.cnf"
+    return target.password_file or (usual if has_password(usual, target) else None)
+
+
+def has_password(path: Path, target: Target) -> bool:
+    """Whether an option file has a password for the target's account."""
+    return in_option_file(path, option_group(target)) or in_option_file(path, "client")
+
+
+def option_group(target: Target) -> str:
+    """The group of an option file with an account's password; ``[client]`` applies to every account."""
+    return f"client_{target.user}"
+
+
+def _place(target: Target) -> dict[str, Any]:
+    """Host and port, or the socket: a host that starts with ``/`` is the socket or its folder."""
+    socket = target.options.get("socket")
+    if target.host and target.host.startswith("/"):
+        path = Path(target.host)
+        found = sorted(path.glob("*.sock")) if path.is_dir() else []
+        socket = str(found[0] if found else path)
+    if socket:
+        return {"unix_socket": socket}
+    host = "127.0.0.1" if target.host == "localhost" and target.port else target.host
+    return {"host": host, "port": target.port}
+
+
+def _connect_error(target: Target, code: int, text: str, late: bool = False) -> CannotConnect:
+    host = target.host or "the local socket"
+    words = {
+        "user": target.user or "(none given)",
+        "database": target.database or "(none given)",
+        "host": host,
+        "place": f"{host}, port {target.port or 'not given'}",
+    }
+    account = _ACCOUNT.search(text)
+    words["grant"] = f"run: GRANT SELECT ON `{words['database']}`.* TO {account[0]}" if account else "grant it SELECT"
+    if code == _TLS_FAILED and (failure := tls_failure(target, text, "ssl_ca")):
+        return failure
+    if code == 1045 and "using password: NO" in text:
+        reason, advice = _NO_PASSWORD
+    elif code in (2002, 2003, 2013) and (late or _TIMED_OUT in text):
+        reason, advice = _LATE
+    else:
+        reason, advice = _ERRORS.get(code, (text.strip() or "no reason given", "check the target"))
+    kind = NothingListens if (reason, advice) == _RUNS else _KINDS.get(code, CannotConnect)
+    if code in _ERRORS:
+        reason, advice = reason.format(**words), advice.format(**words)
+    return kind(target.url, reason, advice)

@@ -1,0 +1,357 @@
+"""The common part of the engines that use mysqlclient; differences are in their SQL and their own files.
+
+The target's database is the schema: it contains the workload's tables directly.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from signal import Signals
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from pydantic import Field
+
+from hdbkit.config import Target
+from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.config.target import ATTRIBUTES
+from hdbkit.contracts import (
+    SERVER,
+    Access,
+    ApplyBy,
+    Capability,
+    Schema,
+    SchemaOptions,
+    Scope,
+    Session,
+    SessionOptions,
+    Workload,
+)
+from hdbkit.databases._base.access import LOOPBACK, check_options, ends_here, first_usable, wants_primary
+from hdbkit.databases._base.database import BaseDatabase
+from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
+from hdbkit.databases._mysqlclient.connect import (
+    OPTIONS,
+    VALUES,
+    connected,
+    has_password,
+    is_on,
+    password_file,
+    refused_from,
+)
+from hdbkit.databases._mysqlclient.grants import advised_grants, granted, grants_for, place_of
+from hdbkit.errors import CannotConnect, InputError, MissingDriver, Rejected, TransactionError
+from hdbkit.processes import runs_as_long
+from hdbkit.readings import (
+    LAG,
+    UPTIME,
+    Disturbance,
+    Encryption,
+    MissingGrant,
+    Pooling,
+    PoolMode,
+    ServerRole,
+    Timeout,
+)
+
+_CERTIFICATE_END = "%b %d %H:%M:%S %Y GMT"
+"""How the server writes the end of its certificate."""
+
+if TYPE_CHECKING:
+    from hdbkit.databases._mysqlclient.session import MysqlclientSession
+
+
+_COUNTERS = {
+    "Com_commit": "commits",
+    "Com_rollback": "rollbacks",
+    "Innodb_deadlocks": "deadlocks",
+    "Innodb_history_list_length": "history_list_length",
+    "Innodb_buffer_pool_pages_dirty": "dirty_pages",
+    "Innodb_buffer_pool_pages_flushed": "pages_flushed",
+    "Innodb_buffer_pool_read_requests": "page_requests",
+    "Innodb_buffer_pool_reads": "pages_read",
+    "Innodb_data_fsyncs": "file_fsyncs",
+    "Innodb_row_lock_current_waits": "waiting_locks",
+    "Innodb_row_lock_waits": "row_lock_waits",
+    "Innodb_row_lock_time": "row_lock_time_ms",
+    "Innodb_os_log_written": "log_bytes",
+    "Uptime": UPTIME,
+    "Handler_read_rnd_next": "scanned_rows",
+}
+"""Our names for status variables of the server; not every server has all."""
+_SECONDS_BEHIND = 32
+"""The column of a replica's status with its lag in seconds; null while it does not replicate."""
+
+_EXEMPT = ("SUPER", "CONNECTION_ADMIN", "READ ONLY ADMIN", "READ_ONLY ADMIN")
+"""The privileges that exempt from read_only."""
+_PRIVILEGES = re.compile(r"you need \(at least one of\) the (.+) privilege\(s\)")
+"""How the server names privileges that it misses, the narrowest last."""
+_ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
+_OWN_SESSIONS = "its own sessions set it"
+_PROTECTED = MappingProxyType(
+    {
+        **dict.fromkeys(("port", "socket", "bind_address", "skip_networking", "require_secure_transport"), _ADDRESS),
+        **dict.fromkeys(("extra_port", "admin_address", "admin_port"), _ADDRESS),
+        **dict.fromkeys(("mysqlx_port", "mysqlx_socket", "mysqlx_bind_address"), _ADDRESS),
+        **dict.fromkeys(("datadir", "basedir", "plugin_dir", "pid_file", "innodb_data_home_dir"), _FILES),
+        **dict.fromkeys(("innodb_data_file_path", "innodb_log_group_home_dir", "innodb_undo_directory"), _FILES),
+        **dict.fromkeys(
+            ("innodb_page_size", "lower_case_table_names"), "the data were created with its present value"
+        ),
+        "skip_name_resolve": "accounts that are defined by a host name would be locked out",
+        "persisted_globals_load": "the settings could not be restored",
+        **dict.fromkeys(("autocommit", "sql_mode", "character_set_client", "character_set_results"), _OWN_SESSIONS),
+    }
+)
+
+
+class MysqlclientSchemaOptions(SqlSchemaOptions):
+    """The storage options of these engines."""
+
+    storage_engine: str | None = Field(
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="storage engine of the tables, such as InnoDB"
+    )
+
+
+class MysqlclientDatabase(BaseDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`, completed by the engine's own class."""
+
+    processes: ClassVar[tuple[str, ...]]
+    """Possible names of the server process."""
+    capabilities = frozenset(Capability) - {
+        Capability.OPTIMISTIC,
+        Capability.SCHEMAS,
+        Capability.SNAPSHOT_CONFLICTS,
+        Capability.PARALLEL_WORKERS,
+    }
+    extra = "mysql"
+    gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})
+    schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
+    files_per_session = 2
+    connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})
+    protected_settings: Mapping[str, str] = _PROTECTED
+    reload_signal: Signals | None = None
+    default_port: int | None = 3306
+    preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient.session")
+
+    def driver_version(self) -> str:
+        """Mysqlclient and its client library."""
+        try:
+            from MySQLdb import _mysql, release
+        except ImportError:
+            raise MissingDriver(self.kind, "mysqlclient", self.extra) from None
+        return f"mysqlclient {release.__version__} (client library {_mysql.get_client_info()})"
+
+    def check_options(self, target: Target) -> None:
+        """Check the names of the options, and the values of those that have few."""
+        check_options(target, OPTIONS, VALUES)
+
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """The address replaces the host: the driver verifies no other name than that which it connects to."""
+        if "socket" in target.options:
+            raise InputError("connections would bypass the proxy; remove the option socket of the target")
+        verifies = target.options.get("ssl_mode", "").upper() == "VERIFY_IDENTITY"
+        if verifies and target.host not in (LOOPBACK, "localhost"):
+            raise InputError(
+                f"the driver verifies the name of the proxy instead of {target.host}; set the option ssl_mode of the "
+                "target to VERIFY_CA"
+            )
+        return target.with_(host=LOOPBACK, port=port)
+
+    def connect(
+        self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
+    ) -> MysqlclientSession:
+        """A session on the target's database, at the first usable address; the scope's schema is ignored."""
+        self.check_options(target)
+        return first_usable(target, lambda one: self._connect(one, scope, options or SessionOptions()))
+
+    def _connect(self, target: Target, scope: Scope, wanted: SessionOptions) -> MysqlclientSession:
+        connection = connected(target, wanted)
+        from hdbkit.databases._mysqlclient.session import MysqlclientSession
+
+        try:
+            session = MysqlclientSession(connection, self.dialects, scope)
+        except TransactionError as error:
+            raise CannotConnect(target.url, error.text, "check the server and the account") from None
+        self._require_role(session, target)
+        if not is_on(target, "local_infile", default=True):
+            session.local_infile = False
+        session.prepares_calls = is_on(target, "prepared")
+        session.needs_primary = wants_primary(target)
+        if wanted.isolation:
+            session.query("set_isolation", level=wanted.isolation.replace("_", "-").upper())
+        if wanted.lock_timeout_ms:
+            session.query("set_lock_timeout", seconds=-(-wanted.lock_timeout_ms // 1000))
+        if wanted.statement_timeout_ms:
+            session.query("set_statement_timeout", milliseconds=wanted.statement_timeout_ms)
+        return session
+
+    def _require_role(self, session: MysqlclientSession, target: Target) -> None:
+        """Close the session of a server that the target does not want. Raises ``CannotConnect``."""
+        wanted = target.options.get(ATTRIBUTES, "any")
+        if wanted != "any" and (self.role(session) is ServerRole.READ_ONLY) is not (wanted == "read-only"):
+            session.close()
+            words = "accepts no changes" if wanted == "read-write" else "accepts changes"
+            advice = "name another address, or change that option of the target"
+            raise Rejected(target.url, f"the server {words}, but {ATTRIBUTES} is {wanted}", advice)
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema, which is the target's database."""
+        return SqlSchema(self, target, workload)
+
+    def version(self, session: Session) -> str:
+        """For example ``MariaDB 10.11.19``."""
+        return f"{self.title} {session.ask('server_version')[0][0].partition('-')[0]}"
+
+    def role(self, session: Session) -> ServerRole:
+        """By read_only, from which some accounts are exempt; a replica that accepts changes is a primary."""
+        if not self.is_replica(session) or any(map(granted(session).everywhere, _EXEMPT)):
+            return ServerRole.PRIMARY
+        return ServerRole.READ_ONLY
+
+    def is_replica(self, session: Session) -> bool:
+        """By read_only."""
+        return bool(session.ask("read_only")[0][0])
+
+    def pooling(self, session: Session, target: Target) -> Pooling:
+        """By the number of this connection on both sides; a proxy that answers for the server is not noticed."""
+        ((number,),) = session.ask("backend")
+        return Pooling(PoolMode.DIRECT if number == _own(session).connection.thread_id() else PoolMode.SESSION)
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """By the session's own status."""
+        status = {name.lower(): value for name, value in session.ask("encryption")}
+        end = status.get("ssl_server_not_after")
+        expires = datetime.strptime(end, _CERTIFICATE_END).replace(tzinfo=UTC) if end else None
+        return Encryption(status.get("ssl_version", ""), expires)
+
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """Those of the session; one that is not the server's was set by hdbkit, or comes with the account."""
+        return [Timeout(ends, float(seconds), setter) for ends, seconds, setter in session.ask("timeouts")]
+
+    def disturbances(self, session: Session) -> list[Disturbance]:
+        """Settings that make commits unsafe, the redo log short, or the log long."""
+        return [*super().disturbances(session), *(Disturbance(*map(str, row)) for row in session.ask("redo_log"))]
+
+    def counters(self, session: Session) -> dict[str, float]:
+        """Totals of the whole server, and its gauges."""
+        status = {name: value for name, value in session.ask("status") if name in _COUNTERS}
+        counters = {_COUNTERS[name]: float(value) for name, value in status.items()}
+        with suppress(TransactionError):  # not every account may ask
+            for replica in session.ask("replica_status"):
+                if replica[_SECONDS_BEHIND] is not None:
+                    counters[LAG] = float(replica[_SECONDS_BEHIND])
+        return counters
+
+    def server_process(self, session: Session) -> int | None:
+        """The server process, if it runs on this host and its pid file is readable there.
+
+        A server elsewhere may name the same file, also one behind a proxy or a tunnel on this host.
+        """
+        host, folder, file = session.ask("process_file")[0]
+        if host.lower() != platform.node().lower() or not ends_here(_own(session).connection.fileno()):
+            return None
+        try:
+            process = int(Path(os.path.join(folder, file)).read_text(encoding="ascii"))  # noqa: PTH118  may be absolute
+            name = Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            return None
+        ((_, uptime_s),) = session.ask("uptime")
+        return process if name in self.processes and runs_as_long(process, float(uptime_s)) else None
+
+    def advised_grants(self, session: Session) -> list[MissingGrant]:
+        """To build in the target's database, and to see deadlocks, statistics and replication."""
+        return advised_grants(session)
+
+    def grants_for(self, session: Session, access: Access) -> list[str]:
+        """By SHOW GRANTS, on whole databases; FOR UPDATE is not checked, since the engines differ in it."""
+        return grants_for(session, access)
+
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """What the server names when it refuses a setting's present value, and what persisting requires."""
+        account = session.ask("granted_to", routines="")[0][0]
+        wanted = [str(name) for (name,) in session.ask("privileges_to_persist")] if kept else []
+        wanted = [name for name in wanted if not granted(session).everywhere(name)]
+        for name, by in changes.items():
+            if by is not ApplyBy.RESTART and (kept or applied):
+                wanted += _refused_privilege(session, name)
+        return [f"GRANT {privilege} ON *.* TO {account}" for privilege in dict.fromkeys(wanted)]
+
+    def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
+        """Every setting of the server; ``changed`` if its value was set explicitly."""
+        return {
+            name: {"value": value, "unit": None, "default": default, "changed": bool(changed)}
+            for name, value, default, changed in session.ask("read_settings")
+        }
+
+    def slow_load(self, session: Session) -> str | None:
+        """Why the load uses INSERT instead of LOAD DATA LOCAL; None if it does not."""
+        if _own(session).local_infile:
+            return None
+        return "local_infile is off: rows were loaded by INSERT, which is slower; set local_infile=ON on the server"
+
+    def password_place(self, target: Target) -> str | None:
+        """The option file, if it has a password for this account."""
+        path = password_file(target)
+        return str(path) if path and has_password(path, target) else None
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account and its database if missing, and grant all privileges on the database.
+
+        The account may connect from this host alone, under the name by which the server knows it.
+        """
+        role = target.user or target.database or ""
+        database = target.database or role
+        own = target.with_(user=role, database=None)
+        created = []
+        with closing(self.connect(admin)) as session:
+            host = refused_from(own)
+            if host is not None:
+                exists, there = session.query("account", role=role, host=host, database=database)[0]
+                if exists:
+                    raise InputError(
+                        f"the account '{role}'@'{host}' exists, but it does not have the password that is given; set "
+                        f"{PASSWORD_VARIABLE} to its password"
+                    )
+                session.query("create_role", role=role, host=host, **self._identified_by(target.new_password()))
+                created.append(f"account '{role}'@'{host}', which may connect from this host alone")
+                usable = False
+            else:
+                with closing(self.connect(own)) as first:
+                    host, usable = first.query("own_account", database=database)[0]
+                there = session.query("account", role=role, host=host, database=database)[0][1]
+            if not there:
+                session.query("create_database", database=database)
+                created.append(f"database {database}")
+            if not usable:
+                session.query("grant_database", place=place_of(session, database), role=role, host=host)
+                with suppress(TransactionError):  # not every administrator may grant it
+                    session.query("grant_sight", role=role, host=host)
+                created.append(f"all privileges of '{role}'@'{host}' on {database}")
+        return created
+
+    def _identified_by(self, password: str) -> dict[str, Any]:
+        """The arguments of the statement ``create_role`` for a password."""
+        raise NotImplementedError
+
+
+def _refused_privilege(session: Session, name: str) -> list[str]:
+    """The narrowest privilege that would allow to set a setting; empty if the account may set it."""
+    try:
+        session.ask("try_setting", name=name)
+    except TransactionError as refused:
+        if found := _PRIVILEGES.search(refused.text):
+            return [re.split(", | or ", found[1])[-1]]
+    return []
+
+
+def _own(session: Session) -> MysqlclientSession:
+    return cast("MysqlclientSession", session)

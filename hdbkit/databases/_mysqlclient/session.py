@@ -1,0 +1,385 @@
+"""A session with mysqlclient's low-level interface; results are converted only on request.
+
+A measured call is one packet of prepared bytes; calls of routines bypass the driver if the connection allows it
+(:mod:`hdbkit.databases._mysqlclient.wire`). ``begin`` is sent together with the next statement, and a ``batch`` is
+one packet of several statements. Every answer is read completely before the next request; if that is interrupted, the
+connection is closed, so that requests and answers always match.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn
+
+from MySQLdb import Error
+
+from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
+from hdbkit.databases._mysqlclient.load import insertions, piped
+from hdbkit.databases._mysqlclient.values import ENCODERS, plain, result_of
+from hdbkit.databases._mysqlclient.wire import Call, Wire, answer_of, wire
+from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_scope, statements
+
+BY_DESIGN = 30001
+"""The error number with which a routine reports a rollback by design."""
+
+_LOST = frozenset({0, 1053, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2006, 2013, 2014, 2027, 2055, 4031})
+_READ_ONLY = frozenset({1290, 1836})
+"""The server does not execute changes; 1290 also stands for other options, which its text names."""
+_CLASSES = {
+    ErrorClass.DEADLOCK: {1213},
+    ErrorClass.SERIALIZATION: {1020},
+    ErrorClass.LOCK_TIMEOUT: {1205},
+    ErrorClass.STATEMENT_TIMEOUT: {1969, 3024},
+    ErrorClass.CONSTRAINT: {1022, 1048, 1062, 1169, 1216, 1217, 1263, 1364, 1451, 1452, 1557, 1586, 1761, 3819, 4025},
+    ErrorClass.RESOURCES: {
+        *{200, 201},  # MariaDB's limits of temporary space
+        *{1021, 1037, 1038, 1040, 1041, 1114, 1118, 1153, 1203, 1206, 1226, 1461, 1637, 2008, 2020},
+    },
+}
+_CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for code in codes}
+_NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error) 28\b", re.IGNORECASE)
+"""How errors of files name a full disk or an exhausted quota; their codes stand for every failure of a file."""
+_TOO_LARGE = 1153
+
+
+class Template(NamedTuple):
+    """A statement with a ``%b`` for each value, and the parameter index of each; empty if trivial."""
+
+    text: bytes
+    places: tuple[int, ...]
+    answers_last: bool = False
+    """Whether it is a CALL without a result set, followed by a SELECT of one row."""
+
+
+class MysqlclientSession:
+    """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.SqlSession`."""
+
+    returns_changed = takes_arrays = False
+
+    def __init__(self, connection: Any, dialects: tuple[str, ...], scope: Scope) -> None:
+        self._driver, self._wire = connection, wire(connection)
+        self._dialects, self._own = dialects, scope.statements
+        self._templates: dict[str, Template] = {}
+        self._begun = False
+        self._sent_begin = False
+        self._max_bytes = 1 << 30
+        self._takes_values = "execute_with_values" in statements(dialects, SERVER_STATEMENTS)
+        self._awaited: Wire | None = None
+        """What has the answer to the call that was sent; None: the driver."""
+        self.prepares_calls = False
+        """Whether the server prepares calls of routines, too."""
+        self.needs_primary = False
+        """Whether a server that has become read-only counts as lost."""
+        packet_bytes, infile = self.query("open_session")[0]
+        self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
+
+    @property
+    def connection(self) -> Any:
+        """The driver's connection, with the socket options that the driver expects."""
+        if self._wire:
+            self._wire.leave()
+        return self._driver
+
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """Calls of routines use hdbkit's own code on the driver's socket if the connection allows it."""
+        calls = Capability.STORED_ROUTINES in needs and not self.prepares_calls
+        return "hdbkit wire code" if self._wire and calls else "mysqlclient"
+
+    def query(self, statement: str, /, **arguments: Any) -> list[Row]:
+        """The rows of a named statement (its first result set); ``{word}`` and ``:word`` take arguments."""
+        found = self._find(statement).filled(arguments)
+        text = _rendered(_template(found), [arguments[name] for name in found.parameters])
+        results = [result for result in self._answered(text) if not isinstance(result, int)]
+        rows = self.rows(results[0]) if results else []
+        return self._run(rows) if found.makes_commands else rows
+
+    ask = query
+
+    def _run(self, commands: list[Row]) -> list[Row]:
+        for (text,) in commands:
+            self.execute(text)
+        return []
+
+    def execute(self, text: str) -> None:
+        """Run a command as text, for example one that a named statement generated."""
+        self._answered(text.encode())
+
+    def begin(self) -> None:
+        """Start a transaction; sent together with the first statement."""
+        assert not self._begun, "begin inside a transaction"
+        self._begun, self._sent_begin = True, False
+
+    def commit(self) -> None:
+        """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
+        assert self._begun, "commit outside a transaction"
+        sent, self._begun, self._sent_begin = self._sent_begin, False, False
+        if sent:
+            self._exchanged(b"COMMIT")
+
+    def rollback(self) -> None:
+        """Roll back; does nothing outside a transaction or on a lost connection."""
+        sent, self._begun, self._sent_begin = self._sent_begin, False, False
+        if sent:
+            self._undo()
+
+    def parameters(self, statement: str) -> tuple[str, ...]:
+        """The names of its parameters, in the order of ``bind``."""
+        return self._find(statement).parameters
+
+    def prepare(self, statements: Iterable[str]) -> None:
+        """Prepare named statements, each once.
+
+        The server prepares a statement if the dialect can execute it with values. Calls of routines are already
+        short, so the server prepares them only on request; several statements in one packet are never prepared.
+        """
+        for name in statements:
+            if name not in self._templates:
+                self._templates[name] = self._prepared_or_literal(self._find(name))
+
+    def bind(self, statement: str, arguments: Arguments) -> bytes:
+        """A call as bytes."""
+        template = self._templates[statement]
+        text = _rendered(template, arguments)
+        return Call.of(text) if self._wire and template.answers_last else text
+
+    def perform(self, bound: bytes) -> Any:
+        """Perform one whole transaction, committed when it returns; return its last result set."""
+        try:
+            if type(bound) is Call and self._wire:
+                return self._wire.asked(bound)
+            connection = self.connection
+            connection.query(bound)
+            result = connection.store_result()
+            while connection.next_result() == 0:
+                if connection.field_count():
+                    later = connection.store_result()
+                    result = later if result is None else result
+        except Error as error:
+            self._raise_error(error)
+        except BaseException:
+            self.close()  # answers may be unread
+            raise
+        return result
+
+    def fileno(self) -> int:
+        """The connection's socket."""
+        return int(self._driver.fileno())
+
+    def sender(self, perform: Callable[[Any], Any]) -> Callable[[Any], None] | None:
+        """What sends an operation of ``perform``."""
+        return self._send if perform == self.perform else None
+
+    def _send(self, bound: bytes) -> None:
+        self._awaited = self._wire if isinstance(bound, Call) else None
+        try:
+            if self._awaited and isinstance(bound, Call):
+                self._awaited.send(bound)
+            else:
+                self.connection.send_query(bound)
+        except Error as error:
+            self._raise_error(error)
+
+    def receive(self) -> Any:
+        """What has arrived: the last result set if the answer is complete.
+
+        The driver reads an answer as a whole; so several result sets of one statement are waited for.
+        """
+        try:
+            if self._awaited:
+                return self._awaited.received()
+            self._driver.read_query_result()
+            return self._last_result()
+        except Error as error:
+            self._raise_error(error)
+        except BaseException:
+            self.close()  # answers may be unread
+            raise
+
+    def _last_result(self) -> Any:
+        connection = self._driver
+        result = connection.store_result()
+        while connection.next_result() == 0:
+            if connection.field_count():
+                later = connection.store_result()
+                result = later if result is None else result
+        return result
+
+    def rows(self, raw: Any) -> list[Row]:
+        """Convert a raw result to plain values; arrays become tuples."""
+        return plain(*(answer_of(raw) if isinstance(raw, bytes) else result_of(raw)))
+
+    def row_count(self, raw: Any) -> int:
+        """The number of rows of a raw result."""
+        return len(answer_of(raw)[1]) if isinstance(raw, bytes) else int(raw.num_rows())
+
+    def call(self, statement: str, *arguments: Any) -> list[Row]:
+        """Run a prepared statement inside a transaction."""
+        return self.batch([(statement, arguments)])[0]
+
+    def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
+        """Run several prepared statements in one round trip, in order."""
+        assert self._begun, "a call outside a transaction"
+        self.prepare(name for name, _ in calls)
+        results = self._answered(b";".join([_rendered(self._templates[name], given) for name, given in calls]))
+        return [[] if isinstance(result, int) else list(result.fetch_row(0)) for result in results]
+
+    def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[bytes]:
+        """Several calls as bytes."""
+        return [_rendered(self._templates[name], given) for name, given in calls]
+
+    def perform_all(self, bound: Sequence[bytes]) -> list[Any]:
+        """Perform a whole transaction of several calls in one packet."""
+        return self._exchanged(b";".join([b"START TRANSACTION", *bound, b"COMMIT"]))
+
+    def perform_each(self, bound: Sequence[bytes]) -> list[Any]:
+        """The same with one packet per statement."""
+        send = self._exchanged
+        send(b"START TRANSACTION")
+        results = [send(text) for text in bound]
+        send(b"COMMIT")
+        return results
+
+    def load(self, table: Table, chunks: Iterable[bytes]) -> int:
+        """Bulk-load tab-separated text, with LOAD DATA LOCAL if the server allows it; return the number of rows."""
+        assert self._begun, "a load outside a transaction"
+        words = {"table": table.name, "columns": table.columns}
+        try:
+            if self.local_infile:
+                with piped(chunks) as path:
+                    text = _template(self._find("load_from_client").filled(words)).text
+                    answers = self._answered(text % ENCODERS[str](path))
+                    if code := self.connection.errno():  # after another statement the driver reports no error
+                        self._raise_error(Error(code, self.connection.error()))
+                    self._raise_warnings()
+                    return int(answers[0])
+            head = _template(self._find("load_by_insert").filled(words)).text
+            return sum(self._answered(text)[0] for text in insertions(head, chunks, self._max_bytes))
+        except BaseException:
+            self.rollback()
+            raise
+
+    def close(self) -> None:
+        """Close the connection; never raises."""
+        self._begun = self._sent_begin = False
+        if self._wire:
+            self._wire.close()
+        with suppress(Error):
+            self._driver.close()
+
+    def _prepared_or_literal(self, statement: Statement) -> Template:
+        """See ``prepare``; of a CALL followed by a SELECT, the server prepares only the CALL."""
+        first, _, rest = statement.text.partition(";")
+        if not first.startswith("CALL"):
+            return self._prepared(statement) if self._takes_values and not rest else _template(statement)
+        if not self.prepares_calls:
+            return _template(statement)._replace(answers_last=bool(rest))
+        call = self._prepared(replace(statement, text=first))
+        return call._replace(text=b";".join([call.text, rest.encode()])) if rest else call
+
+    def _prepared(self, statement: Statement) -> Template:
+        """The EXECUTE of a statement that the server prepared, with values or with variables set before."""
+        text, places = _marked(statement, "?")
+        name = f"s_{statement.name}"  # the name alone may be an SQL keyword
+        self.query("prepare", name=name, text=text)
+        kind, marks, ahead = "values" if self._takes_values else "variables", ["%b"] * len(places), ""
+        if marks and not self._takes_values:
+            marks = [f"@hdbkit_{number}" for number in range(len(places))]
+            ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
+        execute = find(self._dialects, SERVER_STATEMENTS, f"execute_with_{kind}").text
+        using = f" USING {','.join(marks)}" if marks else ""
+        return Template(f"{ahead}{execute} {name}{using}".encode(), places)
+
+    def _find(self, name: str) -> Statement:
+        return in_scope(self._own, self._dialects, name)
+
+    def _answered(self, text: bytes) -> list[Any]:
+        """The answers to one packet, sent together with a pending START TRANSACTION."""
+        if self._begun and not self._sent_begin:
+            self._sent_begin = True
+            return self._exchanged(b"START TRANSACTION;" + text)[1:]
+        return self._exchanged(text)
+
+    def _exchanged(self, text: bytes) -> list[Any]:
+        """Send one packet and read all its answers: result sets or numbers of changed rows."""
+        connection = self.connection
+        if len(text) > self._max_bytes:
+            self._raise_too_large(len(text))
+        try:
+            connection.query(text)
+            results = [connection.store_result() if connection.field_count() else connection.affected_rows()]
+            while connection.next_result() == 0:
+                results.append(connection.store_result() if connection.field_count() else connection.affected_rows())
+        except Error as error:
+            self._raise_error(error)
+        except BaseException:
+            self.close()  # answers may be unread
+            raise
+        return results
+
+    def _raise_warnings(self) -> None:
+        """Raise warnings as errors: with LOCAL, the server only warns about skipped rows and truncated values."""
+        if self.connection.warning_count():
+            for level, code, text in self.query("warnings"):
+                if level != "Note":
+                    self.rollback()
+                    raise TransactionError(_class_of(code, text), str(code), text)
+
+    def _raise_error(self, error: Exception) -> NoReturn:
+        """Raise the error of a failed call, after rolling back the transaction."""
+        code, words = (*error.args, "")[:2] if error.args else (0, "")
+        if code in _LOST or (self.needs_primary and code in _READ_ONLY and "read-only" in words.lower()):
+            self._lose(code, words)
+        self._undo()
+        if code == BY_DESIGN:
+            raise RolledBackByDesign(words) from None
+        raise TransactionError(_class_of(code, words), str(code), words) from None
+
+    def _raise_too_large(self, size_bytes: int) -> NoReturn:
+        self.rollback()
+        words = (
+            f"a packet of {size_bytes} bytes is larger than the server's max_allowed_packet "
+            f"({self._max_bytes + 1}); raise that setting"
+        )
+        raise TransactionError(ErrorClass.RESOURCES, str(_TOO_LARGE), words)
+
+    def _undo(self) -> None:
+        self._begun = self._sent_begin = False
+        try:
+            self.connection.query(b"ROLLBACK")
+        except Error as error:
+            self._lose(*(*error.args, "")[:2])
+
+    def _lose(self, code: int = 0, words: str = "") -> NoReturn:
+        self.close()
+        raise TransactionError(ErrorClass.CONNECTION_LOST, str(code), words or "the connection was lost") from None
+
+
+def _class_of(code: int, words: str) -> ErrorClass:
+    return ErrorClass.RESOURCES if _NO_SPACE.search(words) else _CLASS_OF.get(code, ErrorClass.OTHER)
+
+
+def _template(statement: Statement) -> Template:
+    """A statement that is sent with literals."""
+    text, places = _marked(replace(statement, text=statement.text.replace("%", "%%")), "%b")
+    return Template(text.encode(), () if places == tuple(range(len(places))) else places)
+
+
+def _marked(statement: Statement, mark: str) -> tuple[str, tuple[int, ...]]:
+    """The text with ``mark`` for each value, and the parameter index of each mark."""
+    numbers: list[int] = []
+
+    def place(_: str, index: int) -> str:
+        numbers.append(index - 1)
+        return mark
+
+    return statement.rendered(place), tuple(numbers)
+
+
+def _rendered(template: Template, values: Sequence[Any]) -> bytes:
+    text, places, _ = template
+    literals = [ENCODERS[type(value)](value) for value in values]
+    return text % tuple([literals[place] for place in places] if places else literals)

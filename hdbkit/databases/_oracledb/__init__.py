@@ -1,0 +1,1 @@
+"""The base of Oracle Database and TimesTen, on python-oracledb."""

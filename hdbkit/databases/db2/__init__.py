@@ -1,0 +1,444 @@
+"""Db2 for Linux, UNIX and Windows 11.1 and later, through IBM's driver ``ibm_db``, which has its client library.
+
+The workload's tables are in the session's current schema. A probe over a connection of its own finds what answers:
+Apache Derby speaks Db2's wire protocol, too, and has statements of its own, no SQL PL, and no arrays of rows. There
+was no Db2 to try this on: docs/engines.md states what was verified, and how.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, cast
+
+from pydantic import Field
+
+from hdbkit.config import Isolation, Target
+from hdbkit.contracts import (
+    SERVER,
+    Capability,
+    Database,
+    Row,
+    Schema,
+    SchemaOptions,
+    Scope,
+    Session,
+    SessionOptions,
+    Table,
+    Workload,
+)
+from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession
+from hdbkit.databases._base.dbapi_statements import Piece
+from hdbkit.databases._base.procedure_answer import ProcedureAnswer, plain_rows
+from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
+from hdbkit.databases.db2.cli import KIND, CliError, driver
+from hdbkit.databases.db2.connect import (
+    NO_PRIVILEGE,
+    OPTIONS,
+    PORT,
+    SCHEMA,
+    SECURITY,
+    SUMMARY,
+    VALUES,
+    class_and_code,
+    connected,
+    password,
+)
+from hdbkit.errors import ErrorClass, InputError, TransactionError
+from hdbkit.readings import Encryption, Timeout
+from hdbkit.sql import ANSI, Statement
+
+LUW, DERBY = f"{KIND}_luw", f"{KIND}_derby"
+"""The folders of what only Db2 has, and of what Apache Derby has in another form."""
+_LINE: Final = "LINE"
+"""The first column of a result that has a row for each element of arrays."""
+_ELEMENT: Final = 10
+"""The number of characters of an element of an array, which is given as a text."""
+_IDENTIFIER: Final = r"[A-Za-z_][A-Za-z0-9_]*"
+_CREATES: Final = re.compile(r"create_(\w+?)(?:_partitioned)?")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
+_SCALED, _EACH = "scaled_", "each_"
+_DBM: Final = "dbm."
+_PROTECTED: Final = MappingProxyType(
+    {
+        **dict.fromkeys((f"{_DBM}svcename", f"{_DBM}ssl_svcename", f"{_DBM}authentication"), "clients would lose it"),
+        **dict.fromkeys(("newlogpath", "mirrorlogpath", "overflowlogpath"), "the server would move its log"),
+        **dict.fromkeys(("logarchmeth1", "logarchmeth2"), "the database could not be used before a backup"),
+    }
+)
+
+
+_PERCENTAGES: Final = tuple(
+    f"{name}_percent"
+    for name in ("wait", "io_wait", "lock_wait", "network_wait", "sql_time", "commit_time", "buffer_pool_hits")
+)
+"""The names of what the option ``summary`` adds to the counters."""
+_CHANGED: Final = frozenset({"42704", "42X05", "42Y55", "42X65", "42710", "X0Y32"})
+"""The SQLSTATEs of a table that is not there, or there already: those of Db2, and of Apache Derby."""
+
+_MAY_NOT: Final = "425"
+"""The start of the SQLSTATEs of a missing privilege."""
+
+
+class Found(NamedTuple):
+    """What the probe of a server found."""
+
+    dialect: str
+    """The folder of statements that only the product has."""
+    reads_never_wait: bool
+    """Whether who reads a row that an open transaction changed sees the version before."""
+
+
+class Db2Session(DbapiSession):
+    """A connection, whose transactions the driver begins."""
+
+    returns_changed = True
+
+    def __init__(self, connection: Any, engine: DbapiDatabase, scope: Scope) -> None:
+        super().__init__(connection, engine, scope)
+        self.summary = False
+        """Whether its counters have the percentages of the view MON_DB_SUMMARY."""
+        self._has_lines: dict[tuple[str, int], bool] = {}
+        """By statement and number of a result, whether it has lines."""
+
+    def encoded(self, value: Any) -> Any:
+        """An array as text."""
+        return "".join(f"{one:{_ELEMENT}d}" for one in value) if isinstance(value, tuple) else value
+
+    def rows(self, raw: Any) -> list[Row]:
+        """The rows as tuples of plain values."""
+        return plain_rows(raw)
+
+    def _sent(self, bound: Bound) -> Any:
+        """Send the commands of a call; return the rows of the last result, or the answer of a procedure."""
+        rows: Any = []
+        for text, values in bound.calls:
+            bound.cursor.execute(text, values)
+            if results := self._results(bound.statement.name, bound.cursor):
+                rows = results[-1][2]
+                if len(results) > 1 or results[0][0]:
+                    answers = all(has_lines or found for has_lines, _, found in results)
+                    rows = [ProcedureAnswer(tuple(results))] if answers else []
+        return rows
+
+    def _results(self, statement: str, cursor: Any) -> list[tuple[bool, int, Any]]:
+        found: list[tuple[bool, int, Any]] = []
+        while cursor.width:
+            key = statement, len(found)
+            if key not in self._has_lines:
+                self._has_lines[key] = cursor.description[0] == _LINE
+            found.append((self._has_lines[key], cursor.width, cursor.fetchall()))
+            if not cursor.nextset():
+                break
+        return found
+
+    def _insert_each(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
+        """By an array of the values of all rows."""
+        cursor.executemany(f"{head} ({one.text})", list(self._values(table, rows)))
+
+
+class DerbySession(Db2Session):
+    """A connection to Apache Derby, which cannot take arrays of rows."""
+
+    returns_changed = False
+    values_per_insert = 2000
+
+    def encoded(self, value: Any) -> Any:
+        """Also a time that is given as text, which it cannot convert from what the driver makes of it."""
+        if isinstance(value, str) and _TIME.fullmatch(value):
+            return datetime.fromisoformat(value)
+        return super().encoded(value)
+
+
+class Db2SchemaOptions(SqlSchemaOptions):
+    """The storage options of Db2."""
+
+    tablespace: str | None = Field(
+        default=None, pattern=f"^{_IDENTIFIER}$", description="table space of the tables; none: the account's default"
+    )
+    table_tablespaces: str | None = Field(
+        default=None,
+        pattern=f"^{_IDENTIFIER}={_IDENTIFIER}(,{_IDENTIFIER}={_IDENTIFIER})*$",
+        description="table spaces of single tables, as table=space,table=space",
+    )
+    index_tablespace: str | None = Field(
+        default=None, pattern=f"^{_IDENTIFIER}$", description="table space of the indexes; needs tablespace"
+    )
+
+
+_CLAIM_OPTIONS: Final = SessionOptions(application="hdbkit build", lock_timeout_ms=1000)
+_CLAIM_TRIALS: Final = 3
+_STEP_REPEATS: Final = 20
+_WAITED: Final = frozenset({ErrorClass.LOCK_TIMEOUT, ErrorClass.DEADLOCK})
+
+
+class Db2Schema(SqlSchema):
+    """A schema in the session's current one."""
+
+    _claims = False
+    """Whether the transaction of the claim has its lock."""
+
+    def claim(self) -> bool:
+        """By an exclusive lock on a table of its own, in the transaction of a session of its own.
+
+        It waits for another process for a second. An account without the privilege for that is not refused.
+        """
+        for _ in range(_CLAIM_TRIALS):
+            try:
+                self._lock_claim()
+            except TransactionError as error:
+                self._claims = False
+                if error.error_class in _WAITED:
+                    return False
+                if error.code.startswith(_MAY_NOT):
+                    return True
+                if error.code not in _CHANGED:
+                    raise
+            else:
+                return True
+        return False  # another process makes or drops the table again and again
+
+    def _lock_claim(self) -> None:
+        if self._claim is None:
+            self._claim = self._engine.connect(self.target, self._scope, _CLAIM_OPTIONS)
+        if not self.session.query("claim_exists")[0][0]:
+            self.session.query("create_claim")
+        if not self._claims:
+            self._claim.begin()
+        self._claims = bool(self._claim.query("claim_schema")[0][0])
+
+    def do(self, name: str) -> None:
+        """Run a step; after a deadlock or lock timeout again, since steps lock their table and the catalog."""
+        for _ in range(_STEP_REPEATS):
+            try:
+                return super().do(name)
+            except TransactionError as error:
+                if error.error_class not in _WAITED:
+                    raise
+        return super().do(name)
+
+    def drop(self) -> list[str]:
+        """Drop what a build created, also the table of the claim, whose lock this process has."""
+        dropped = super().drop()
+        if self._claim is not None and self._claims:
+            self._claim.query("drop_claim")
+            self._claim.commit()
+            self._claims = False
+        return dropped
+
+    def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
+        """With table spaces, and ranges of partitions that are sized for the scale of the build."""
+        options = self._options
+        parted = (*dialects, f"{KIND}_partitions") if options["partitions"] else dialects
+        plain = self._workload.scope(parted)
+        index_space, spaces = options["index_tablespace"], dict(_spaces(options["table_tablespaces"]))
+        if unknown := sorted({*spaces} - {*self._workload.tables}):
+            raise InputError(f"table_tablespaces names {', '.join(unknown)}, which the workload does not have")
+        if index_space and not options["tablespace"]:
+            raise InputError("index_tablespace needs tablespace, too: Db2 names both where a table is created")
+        variant = f"{KIND}_{'index_' if index_space else ''}tablespace"
+        spaced = self._workload.scope((*parted, variant)).statements
+        found = {}
+        for name, one in plain.statements.items():
+            table = _CREATES.fullmatch(name)
+            space = spaces.get(table[1], options["tablespace"]) if table else None
+            chosen = spaced[name] if space else one
+            words = {"tablespace": space, "index_tablespace": index_space} if space else {}
+            found[name] = chosen.partly_filled(words | self._sized(chosen))
+        return replace(plain, statements=found)
+
+    def _sized(self, statement: Statement) -> dict[str, int]:
+        scale, partitions = float(self._workload.spec.size or 1), max(1, self._options["partitions"])
+        sized = {}
+        for word in statement.words:
+            if word.startswith((_SCALED, _EACH)):
+                whole = max(1, round(scale * int(word.rpartition("_")[2])))
+                sized[word] = whole if word.startswith(_SCALED) else -(-whole // partitions)
+        return sized
+
+
+def _spaces(given: str | None) -> list[tuple[str, str]]:
+    """The tables with a table space of their own."""
+    pairs = (one.partition("=") for one in given.split(",")) if given else ()
+    return [(table, space) for table, _, space in pairs]
+
+
+class Db2(DbapiDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`. Without a target it is Db2 in general."""
+
+    kind = KIND
+    title = "Db2"
+    extra = KIND
+    driver = "ibm_db"
+    gauges = frozenset({"waiting_locks", *_PERCENTAGES})
+    schema_options: type[SchemaOptions] = Db2SchemaOptions
+    connection_settings: Mapping[str, int] = MappingProxyType({"maxappls": 1})
+    protected_settings: Mapping[str, str] = _PROTECTED
+    default_port: int | None = PORT
+    options = OPTIONS
+    option_values = VALUES
+    no_answer = NO_PRIVILEGE
+    preload: tuple[str, ...] = ("ibm_db", "hdbkit.databases.db2")
+
+    def __init__(self, target: Target | None = None) -> None:
+        self._target = target
+
+    def at(self, target: Target) -> Database:
+        """The engine of this server, one in a process."""
+        return _at(target)
+
+    @cached_property
+    def found(self) -> Found:
+        """What the target's server is. Raises the errors of ``connect``."""
+        assert self._target is not None, "the engine of no target"
+        engine = _Unprobed(self._target)
+        with closing(engine.connect(self._target)) as session:
+            name, _ = session.connection.product
+            if not name:
+                return Found(DERBY, False)
+            answer = engine.asked(session, "reads_never_wait")
+        return Found(LUW, not answer or bool(answer[0][0]))
+
+    @property
+    def is_derby(self) -> bool:
+        """Whether Apache Derby answers."""
+        return self._target is not None and self.found.dialect == DERBY
+
+    @property
+    def dialects(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The folders of statements, with those of the product that answers."""
+        return (ANSI, KIND, self.found.dialect if self._target else LUW)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
+        """Those of Apache Derby, or those of Db2, whose readers wait if the database is configured so."""
+        if self.is_derby:
+            return _OF_DERBY
+        waits = self._target is not None and not self.found.reads_never_wait
+        return _CAPABILITIES - ({Capability.READS_NEVER_WAIT} if waits else frozenset())
+
+    @property
+    def session_type(self) -> type[DbapiSession]:  # type: ignore[override]
+        """With or without arrays of rows and data-change tables."""
+        return DerbySession if self.is_derby else Db2Session
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """That of the layer on the driver, whose own errors have no class."""
+        return (CliError,)
+
+    def driver_version(self) -> str:
+        """The driver."""
+        return f"ibm_db {driver().__version__}"
+
+    def opened(self, target: Target, options: SessionOptions) -> Any:
+        """A connection to the only address of ``target``."""
+        return connected(target, options)
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DbapiSession:
+        """A session of the target's own engine."""
+        return (
+            super().connect(target, scope, options) if self._target else _at(target).connect(target, scope, options)
+        )
+
+    def counters(self, session: Session) -> dict[str, float]:
+        """With the percentages of the view MON_DB_SUMMARY, if the target asks for them."""
+        found = super().counters(session)
+        if isinstance(session, Db2Session) and session.summary:
+            found |= {str(name): float(value or 0) for name, value in self.asked(session, "summary")}
+        return found
+
+    def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
+        """Schema, isolation, workers and timeouts; that of statements is kept by the driver, in whole seconds."""
+        if SCHEMA in target.options:
+            session.query("set_schema", schema=target.options[SCHEMA])
+        if options.isolation is not None:
+            session.query(f"set_isolation_{Isolation(options.isolation).value}")
+        if self.is_derby:
+            return
+        cast(Db2Session, session).summary = target.options.get(SUMMARY) == "on"
+        if options.lock_timeout_ms:
+            session.query("set_lock_timeout", seconds=_seconds(options.lock_timeout_ms))
+        if options.parallel_workers is not None:
+            session.query("set_parallel_workers", degree=max(1, options.parallel_workers))
+        session.connection.statement_timeout_s = _seconds(options.statement_timeout_ms)
+
+    def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
+        """By SQLSTATE, and by the reason of a rolled back wait."""
+        assert isinstance(error, CliError)
+        return *class_and_code(error), error.text
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """By the option of the target, without which the driver does not encrypt."""
+        return Encryption("TLS") if target.options.get(SECURITY) == "ssl" else Encryption()
+
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """Those of locks, and that of statements, which the driver keeps."""
+        seconds = session.connection.statement_timeout_s if isinstance(session, Db2Session) else 0
+        own = [Timeout("statements", float(seconds), "hdbkit")] if seconds else []
+        return [*own, *super().timeouts(session)]
+
+    def slow_load(self, session: Session) -> str | None:
+        """Arrays are sent: LOAD commits by itself, so that an interrupted build could not continue."""
+        return None
+
+    def password_place(self, target: Target) -> str | None:
+        """The target's password file."""
+        return str(target.password_file) if password(target) and target.password_file else None
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's tables, in the current schema."""
+        return Db2Schema(_at(target), target, workload)
+
+
+def _seconds(milliseconds: int) -> int:
+    """Whole seconds, rounded up."""
+    return -(-milliseconds // 1000)
+
+
+_OF_DERBY: Final = frozenset(
+    {
+        Capability.SQL,
+        Capability.TABLES,
+        Capability.DECIMALS,
+        Capability.CLIENT_ROUTINES,
+        Capability.ACROSS_SHARDS,
+        Capability.SERVER,
+        Capability.ISOLATION,
+        Capability.ROW_LOCKS,
+        Capability.WRITERS_WAIT,
+        Capability.LOCK_ERRORS,
+    }
+)
+_CAPABILITIES: Final = _OF_DERBY | {
+    Capability.STORED_ROUTINES,
+    Capability.READS_NEVER_WAIT,
+    Capability.LOCK_TIMEOUT,
+    Capability.STATEMENT_TIMEOUT,
+    Capability.CHANGE_TIMEOUT,
+    Capability.PARALLEL_WORKERS,
+    Capability.COUNTS_COMMITS,
+    Capability.COUNTS_ROLLBACKS,
+    Capability.COUNTS_WAITS,
+    Capability.SETTINGS,
+    Capability.PLANS,
+}
+
+
+@lru_cache(maxsize=64)
+def _at(target: Target) -> Db2:
+    return Db2(target)
+
+
+class _Unprobed(Db2):
+    """The engine of a server about whose product nothing is known yet."""
+
+    found = Found(LUW, True)
+
+
+DATABASE = Db2()

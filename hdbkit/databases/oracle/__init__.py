@@ -1,0 +1,240 @@
+"""Oracle Database 19c and later, through python-oracledb: thin by default, with Oracle's client library on demand.
+
+The workload's tables are in the account's own schema. There was no server to try it on: docs/engines.md states what
+was verified, and how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, cast
+
+from pydantic import Field
+
+from hdbkit.config import Isolation, Target
+from hdbkit.contracts import Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
+from hdbkit.databases._base.access import LOOPBACK
+from hdbkit.databases._base.dbapi import DbapiSession
+from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
+from hdbkit.databases._oracledb.connect import (
+    AWR,
+    CLASS_OF,
+    DIRECT,
+    KIND,
+    LOAD,
+    OPTIONS,
+    PORT,
+    THICK,
+    THIN,
+    VALUES,
+    code_and_text,
+    connected,
+    driver,
+)
+from hdbkit.databases._oracledb.database import OracledbDatabase
+from hdbkit.databases._oracledb.session import PLSQL, OracleSession
+from hdbkit.errors import ErrorClass, InputError
+from hdbkit.readings import Encryption, Timeout
+from hdbkit.sql import ANSI, Statement
+
+_ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
+_DATA, _OWN_SESSIONS = "the data were created with its present value", "its own sessions set it"
+_PROTECTED = MappingProxyType(
+    {
+        **dict.fromkeys(("local_listener", "remote_listener", "listener_networks", "forward_listener"), _ADDRESS),
+        **dict.fromkeys(("service_names", "dispatchers", "instance_name", "instance_number"), _ADDRESS),
+        **dict.fromkeys(("db_name", "db_unique_name", "db_domain", "cluster_database"), _ADDRESS),
+        **dict.fromkeys(("enable_pluggable_database", "remote_login_passwordfile"), _ADDRESS),
+        **dict.fromkeys(
+            ("control_files", "spfile", "db_create_file_dest", "diagnostic_dest", "undo_tablespace"), _FILES
+        ),
+        **dict.fromkeys(("db_block_size", "compatible", "max_string_size"), _DATA),
+        **dict.fromkeys(("nls_date_format", "nls_numeric_characters"), _OWN_SESSIONS),
+    }
+)
+
+
+_IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_$]*$"
+_VARIANTS = ("partitions", "hash_clusters", "tablespace", "index_tablespace")
+"""Schema options with a folder of statements that replace others: ``oracle_<option>``."""
+_SCALED = "scaled_"
+_LICENCE = "AWR needs a licence of the Diagnostics Pack"
+
+
+class OracleSchemaOptions(SqlSchemaOptions):
+    """The storage options of Oracle Database."""
+
+    tablespace: str | None = Field(default=None, pattern=_IDENTIFIER, description="tablespace of the tables")
+    index_tablespace: str | None = Field(default=None, pattern=_IDENTIFIER, description="tablespace of the indexes")
+    hash_clusters: bool = Field(
+        default=False, description="tables that do not grow are in hash clusters, sized for the scale of the build"
+    )
+    checkpoint: bool = Field(
+        default=False, description="after a build, write all changed blocks and switch the redo log"
+    )
+
+
+class OracleSchema(SqlSchema):
+    """A schema in the account's own schema."""
+
+    def __init__(self, engine: Oracle, target: Target, workload: Workload) -> None:
+        self._database = engine
+        super().__init__(engine, target, workload)
+
+    def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
+        """With the statements of the storage options; ``{scaled_10}`` in them is ten times the scale."""
+        chosen = [name for name in _VARIANTS if self._options[name]]
+        scope = self._workload.scope((*dialects, *(f"{KIND}_{name}" for name in chosen)))
+        given = {name: self._options[name] for name in chosen if isinstance(self._options[name], str)}
+        known = scope.statements.items()
+        return replace(scope, statements={name: one.partly_filled(given | self._scaled(one)) for name, one in known})
+
+    def _scaled(self, statement: Statement) -> dict[str, int]:
+        scale = int(self._workload.spec.size or 1)
+        words = (word for word in statement.words if word.startswith(_SCALED))
+        return {word: scale * int(word.removeprefix(_SCALED)) for word in words}
+
+    def finish(self) -> None:
+        """Record that the schema is complete; then a checkpoint and a new redo log file, if they are wanted."""
+        super().finish()
+        if not self._options["checkpoint"]:
+            return
+        self.session.query("checkpoint")
+        if self.session.query("pluggable_database")[0][0] is None:
+            self.session.query("switch_log")
+
+    def create(self, spec: str) -> None:
+        """Create what is missing. Raises ``InputError`` before, if this account may not do what follows the build."""
+        missing = (
+            [command for (command,) in self.session.query("grants_to_set")] if self._options["checkpoint"] else []
+        )
+        if missing:
+            raise InputError(
+                f"checkpoint needs a privilege; run as an administrator: {missing[0]}; or omit checkpoint"
+            )
+        if self._options["partitions"] and self._database.asked(self.session, "lacks_partitions"):
+            raise InputError("this server lacks the option Partitioning of Enterprise Edition; omit partitions")
+        self._drop_clusters()
+        super().create(spec)
+
+    def drop(self) -> list[str]:
+        """Drop what a build created, also its clusters."""
+        return [*super().drop(), *self._drop_clusters()]
+
+    def _drop_clusters(self) -> list[str]:
+        """Drop the clusters of this workload that have no table: a build was killed, or its tables are dropped."""
+        own = {f"{table}_cluster" for table in self._workload.tables}
+        found = [str(name) for (name,) in self.session.query("list_clusters") if name in own]
+        for name in found:
+            self.session.query("drop_cluster", cluster=name)
+        return [f"cluster {name}" for name in found]
+
+
+class Oracle(OracledbDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`."""
+
+    kind = KIND
+    title = "Oracle Database"
+    extra = KIND
+    dialects: tuple[str, ...] = (ANSI, PLSQL, KIND)
+    capabilities = frozenset(Capability) - {
+        Capability.OPTIMISTIC,
+        Capability.SCHEMAS,
+        Capability.LOCK_TIMEOUT,
+        Capability.OVERLAPS,
+    }
+    gauges = frozenset({"waiting_locks", "instances"})
+    schema_options: type[SchemaOptions] = OracleSchemaOptions
+    connection_settings: Mapping[str, int] = MappingProxyType({"processes": 1})
+    protected_settings: Mapping[str, str] = _PROTECTED
+    default_port: int | None = PORT
+    preload: tuple[str, ...] = ("oracledb", "hdbkit.databases._oracledb.session")
+    options = OPTIONS
+    option_values = VALUES
+    session_type = OracleSession
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Those of the driver; a connection that breaks may raise one of the operating system."""
+        return (driver().Error, OSError)
+
+    def mode(self) -> str:
+        """Whether this process uses the driver alone (thin), or Oracle's client library (thick)."""
+        return THIN if driver().is_thin_mode() else THICK
+
+    def driver_version(self) -> str:
+        """The driver, its mode, and the client library in thick mode."""
+        module = driver()
+        library = ""
+        if not module.is_thin_mode():
+            library = f", client library {'.'.join(map(str, module.clientversion()))}"
+        return f"python-oracledb {module.__version__} ({self.mode()}{library})"
+
+    def opened(self, target: Target, options: SessionOptions) -> Any:
+        """A connection to the only address of ``target``."""
+        return connected(target, options)
+
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """The address replaces the host; the name of a server behind tcps is then not its own."""
+        if not target.host:
+            raise InputError("connections would bypass the proxy; name host and port in the target, not a name")
+        if target.options.get("protocol") == "tcps" and target.options.get("server_dn_match") != "off":
+            raise InputError(
+                f"the driver verifies the name of the proxy instead of {target.host}; set the option server_dn_match "
+                "of the target to off"
+            )
+        return target.with_(host=LOOPBACK, port=port)
+
+    def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
+        """Formats, isolation, workers and the timeout of calls, which the driver keeps."""
+        own = cast(OracleSession, session)
+        own.path = self.mode()
+        own.query("set_formats")
+        if options.isolation is not None:
+            own.query(f"set_isolation_{Isolation(options.isolation).value}")
+        if options.parallel_workers is not None:
+            if options.parallel_workers:
+                own.query("set_parallel_workers", degree=options.parallel_workers)
+            else:
+                own.query("set_no_parallel_workers")
+        own.connection.call_timeout = options.statement_timeout_ms
+        if target.options.get(LOAD) == DIRECT:
+            own.load_directly()
+
+    def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
+        """By the code of the server or the driver; an error of the operating system is a lost connection."""
+        code, text = code_and_text(error)
+        if isinstance(error, OSError):
+            return ErrorClass.CONNECTION_LOST, code, text
+        return CLASS_OF.get(code, ErrorClass.OTHER), code, text
+
+    def version(self, session: Session) -> str:
+        """With the pluggable database."""
+        text, rows = super().version(session), self.asked(session, "pluggable_database")
+        return f"{text} (PDB {rows[0][0]})" if rows and rows[0][0] else text
+
+    def snapshot_notice(self, target: Target) -> str:
+        """The licence, where the target asks for snapshots of the workload repository."""
+        return _LICENCE if target.options.get(AWR) else ""
+
+    def encryption(self, session: Session, target: Target) -> Encryption | None:
+        """TLS by the protocol of the connection; what native encryption does is not known."""
+        rows = self.asked(session, "network_protocol")
+        if rows and str(rows[0][0]).lower() == "tcps":
+            return Encryption("TLS")
+        return Encryption() if self.mode() == THIN else None
+
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """Those of the account's profile, and that of calls, which the driver keeps."""
+        calls_ms = cast(OracleSession, session).connection.call_timeout
+        own = [Timeout("statements", calls_ms / 1000, "hdbkit")] if calls_ms else []
+        return [*own, *super().timeouts(session)]
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema."""
+        return OracleSchema(self, target, workload)
+
+
+DATABASE = Oracle()

@@ -1,0 +1,264 @@
+"""PostgreSQL 15 and later, through psycopg 3's libpq interface."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from signal import Signals
+from types import MappingProxyType
+from typing import TYPE_CHECKING, cast
+
+from pydantic import Field
+
+from hdbkit.config import Target
+from hdbkit.config.hosts import is_local
+from hdbkit.config.target import ATTRIBUTES
+from hdbkit.contracts import (
+    SERVER,
+    Access,
+    ApplyBy,
+    Capability,
+    Schema,
+    SchemaOptions,
+    Scope,
+    Session,
+    SessionOptions,
+    Workload,
+)
+from hdbkit.databases._base.access import LOOPBACK, check_options, first_usable, wants_primary
+from hdbkit.databases._base.database import BaseDatabase
+from hdbkit.databases._base.password_files import in_colon_file
+from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
+from hdbkit.databases.postgresql.connect import VALUES, known_options, reached, stated_pooling
+from hdbkit.errors import CannotConnect, InputError, MissingDriver
+from hdbkit.processes import runs_as_long
+from hdbkit.readings import (
+    LAG,
+    Encryption,
+    Pooling,
+    PoolMode,
+    ServerRole,
+)
+from hdbkit.sql import ANSI
+
+if TYPE_CHECKING:
+    from hdbkit.databases.postgresql.session import PsycopgSession
+
+_KIND = "postgresql"
+_PREFER_STANDBY = "prefer-standby"
+_OTHER_PLACES = frozenset({"hostaddr", "service", "servicefile"})
+"""Options of libpq that name another place to connect to."""
+_CONNECTIONS = MappingProxyType(
+    {"max_connections": 1, "superuser_reserved_connections": -1, "reserved_connections": -1}
+)
+_ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
+_OWN_SESSIONS = "its own sessions set it"
+_PROTECTED = MappingProxyType(
+    {
+        **dict.fromkeys(("port", "listen_addresses", "ssl"), _ADDRESS),
+        **dict.fromkeys(("unix_socket_directories", "unix_socket_group", "unix_socket_permissions"), _ADDRESS),
+        **dict.fromkeys(("data_directory", "config_file", "hba_file", "ident_file", "external_pid_file"), _FILES),
+        "allow_alter_system": "the settings could not be restored",
+        **dict.fromkeys(("search_path", "role", "session_authorization", "client_encoding"), _OWN_SESSIONS),
+    }
+)
+
+
+class PostgreSQLSchemaOptions(SqlSchemaOptions):
+    """The storage options of PostgreSQL."""
+
+    tablespace: str | None = Field(
+        default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_$]*$", description="tablespace of tables and indexes"
+    )
+    unlogged: bool = Field(
+        default=False, description="leave the tables out of the write-ahead log; a crash of the server empties them"
+    )
+
+
+class PostgreSQL(BaseDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`."""
+
+    kind = _KIND
+    title = "PostgreSQL"
+    capabilities = frozenset(Capability) - {Capability.OPTIMISTIC}
+    extra = "postgresql"
+    dialects: tuple[str, ...] = (ANSI, _KIND)
+    gauges = frozenset({"waiting_locks", LAG})
+    schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
+    connection_settings: Mapping[str, int] = _CONNECTIONS
+    protected_settings: Mapping[str, str] = _PROTECTED
+    reload_signal: Signals | None = Signals.SIGHUP
+    default_port: int | None = 5432
+    preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases.postgresql.session")
+
+    def driver_version(self) -> str:
+        """Psycopg, its implementation, and the version of libpq."""
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingDriver(_KIND, "psycopg", self.extra) from None
+        libpq = psycopg.pq.version()
+        return f"psycopg {psycopg.__version__} ({psycopg.pq.__impl__}, libpq {libpq // 10000}.{libpq % 10000})"
+
+    def check_options(self, target: Target) -> None:
+        """Check the options against those of libpq, and the values of those that have few."""
+        check_options(target, known_options(), VALUES)
+
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """``hostaddr`` is where libpq connects to; ``host`` stays the name that it verifies."""
+        if found := sorted(_OTHER_PLACES & target.options.keys()):
+            raise InputError(f"connections would bypass the proxy; remove the option {found[0]} of the target")
+        if "," in (target.host or ""):
+            raise InputError("a proxy needs a target with one address; remove the others from the target")
+        return target.with_(port=port, options={**target.options, "hostaddr": LOOPBACK})
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> PsycopgSession:
+        """A session whose search path is the scope's schema, or the account's own; at the first usable address."""
+        self.check_options(target)
+        wanted = options or SessionOptions()
+        if target.options.get(ATTRIBUTES) == _PREFER_STANDBY and target.fallbacks:
+            with suppress(CannotConnect):
+                standby = target.with_(options={**target.options, ATTRIBUTES: "standby"})
+                return first_usable(standby, lambda one: self._connect(one, scope, wanted))
+        return first_usable(target, lambda one: self._connect(one, scope, wanted))
+
+    def _connect(self, target: Target, scope: Scope, options: SessionOptions) -> PsycopgSession:
+        connection, pooling = reached(target, scope.schema, options)
+        from hdbkit.databases.postgresql.pooled import fitting_session
+        from hdbkit.databases.postgresql.session import PsycopgSession
+
+        plain = PsycopgSession(connection, self.dialects, scope, prepares=options.reuses_plans)
+        session = fitting_session(plain, target, pooling, options)
+        session.needs_primary = wants_primary(target)
+        return session
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's schema, in its own schema of the database."""
+        return SqlSchema(self, target, workload)
+
+    def is_replica(self, session: Session) -> bool:
+        """By recovery."""
+        return self.role(session) is ServerRole.STANDBY
+
+    def pooling(self, session: Session, target: Target) -> Pooling:
+        """By the server's processes that serve this session and two others; the target's options take precedence."""
+        from hdbkit.databases.postgresql.pooled import found_pooling, is_pooled
+
+        if stated := stated_pooling(target):
+            return stated
+        if not is_pooled(_own(session)):
+            return Pooling(PoolMode.DIRECT)
+        asking = SessionOptions(pooling=Pooling(PoolMode.TRANSACTION))
+        return found_pooling(target, lambda: self.connect(target, SERVER, asking))
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """By the server; the certificate's end by a handshake of its own.
+
+        Behind a pooler the server reports its connection to the pooler, so the driver is asked first.
+        """
+        from hdbkit.databases.postgresql.connect import server_certificate_end
+
+        if not _own(session).connection.ssl_in_use:
+            return Encryption()
+        ((protocol,),) = session.ask("encryption")
+        return Encryption(protocol, server_certificate_end(target)) if protocol else Encryption()
+
+    def counters(self, session: Session) -> dict[str, float]:
+        """Totals over all databases; a backend reports its own at most once per second."""
+        major = _major(session)
+        rows = session.ask("counters") + (session.ask("file_operations") if major >= 16 else [])
+        totals = {name: float(value or 0) for name, value in rows}
+        before = "" if major >= 17 else "_before_17"
+        ((lag_s,),) = session.ask("replication_lag")
+        lag = {} if lag_s is None else {LAG: float(lag_s)}
+        return {**totals, **lag, "checkpoints": float(session.ask(f"checkpoints{before}")[0][0])}
+
+    def server_process(self, session: Session) -> int | None:
+        """The postmaster, if it runs on this host; behind a pooler or a tunnel it may be elsewhere."""
+        if not is_local(_own(session).connection.host.decode()):
+            return None
+        ((backend, uptime_s),) = session.ask("backend")
+        process = _parent_of(backend)
+        return process if process and runs_as_long(process, float(uptime_s)) else None
+
+    def grants_for(self, session: Session, access: Access) -> list[str]:
+        """By the server's catalog, of what is there; FOR UPDATE requires UPDATE."""
+        asked = {
+            "tables": {privilege: sorted(names) for privilege, names in access.tables.items()},
+            "in_routines": {privilege: sorted(names) for privilege, names in access.in_routines.items()},
+            "routines": sorted(access.routines | access.functions),
+        }
+        return [str(command) for (command,) in session.ask("grants_for", access=json.dumps(asked))]
+
+    def missing_grants(
+        self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
+    ) -> list[str]:
+        """What ALTER SYSTEM, reading its file and a reload require; functions are granted in each database."""
+        asked = [session.ask("grants_to_keep", name=name) for name in changes] if kept else []
+        asked += [session.ask("grants_to_read_file")] if kept else []
+        asked += [session.ask("grants_to_reload")] if applied else []
+        return [str(command) for rows in asked for (command,) in rows]
+
+    def password_place(self, target: Target) -> str | None:
+        """``PGPASSWORD``, or the password file of libpq if it has a line for this account."""
+        if "PGPASSWORD" in os.environ:
+            return "PGPASSWORD"
+        named = target.password_file or target.options.get("passfile") or os.environ.get("PGPASSFILE")
+        path = Path(named) if named else Path.home() / ".pgpass"
+        user = target.user or os.environ.get("PGUSER") or getpass.getuser()
+        host = target.host or "localhost"
+        if in_colon_file(path, host, target.port or 5432, target.database or user, user):
+            return str(named or "~/.pgpass")
+        return None
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account and its database if missing. The client computes the verifier; no password is sent."""
+        role = target.user or target.database or ""
+        database = target.database or role
+        session = self.connect(admin)
+        try:
+            superuser, roles, databases = session.query("account", role=role, database=database)[0]
+            created = []
+            if not roles:
+                _create_role(session, role, target.new_password())
+                created.append(f"role {role}")
+            if not databases:
+                if not superuser:  # only a member of the role may make it an owner
+                    session.query("grant_role", role=role)
+                session.query("create_database", database=database, role=role)
+                created.append(f"database {database}")
+            return created
+        finally:
+            session.close()
+
+
+def _create_role(session: PsycopgSession, role: str, password: str) -> None:
+    verifier = session.connection.encrypt_password(password.encode(), role.encode(), None).decode()
+    session.query("create_role", role=role, verifier=verifier)
+
+
+def _major(session: Session) -> int:
+    return _own(session).connection.server_version // 10000
+
+
+def _own(session: Session) -> PsycopgSession:
+    return cast("PsycopgSession", session)
+
+
+def _parent_of(backend: int) -> int | None:
+    """The parent of a server process on this host; None if the id belongs to another program."""
+    process = Path(f"/proc/{backend}")
+    try:
+        if not process.joinpath("cmdline").read_bytes().startswith(b"postgres"):
+            return None
+        after_name = process.joinpath("stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return int(after_name[1])
+
+
+DATABASE = PostgreSQL()

@@ -1,0 +1,279 @@
+"""Connect with psycopg's libpq interface; connection errors as readable messages."""
+
+from __future__ import annotations
+
+import select
+import struct
+import time
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hdbkit.config import Target
+from hdbkit.config.target import ATTRIBUTES
+from hdbkit.contracts import SessionOptions
+from hdbkit.databases._base.access import (
+    CONNECT_TIMEOUT,
+    certificate_end,
+    connect_timeout_s,
+    handshake_problem,
+    tls_failure,
+)
+from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
+from hdbkit.readings import Pooling, PoolMode
+
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGconn
+
+_UNTRUSTED = "certificate verify failed"
+_SSL_REQUEST = struct.pack("!ii", 8, 80877103)
+OWN_OPTIONS = ("pooling", "prepared")
+"""Options of a target that libpq does not have: what a pooler does, if it is not to be found out."""
+_PREPARED = {"true": True, "false": False}
+VALUES: Mapping[str, Collection[str]] = {
+    "pooling": [mode.value for mode in PoolMode],
+    "prepared": _PREPARED,
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    ATTRIBUTES: ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
+}
+"""The values of the options that have few."""
+
+_ANOTHER = "create it, name another, or build with an administrator's account"
+_FEWER = "use fewer virtual users or raise the server's limit"
+_FEWER_OR_LARGER_POOL = "use fewer virtual users or a larger pool"
+_RUNS = "check host and port, and that the server runs"
+_STARTING = ("is starting up", "is in recovery mode", "not yet accepting connections")
+_ROLE = "name another address, or change that option of the target"
+_POOLER_ALONE = "pgbouncer cannot connect"
+_NO_SETTINGS = "unsupported startup parameter"
+_NO_TLS = "set the option sslmode of the target to prefer, or enable TLS on the server"
+_UNENCRYPTED = ("no encryption", "SSL off")
+"""What a server adds to its refusal of a connection without TLS, and those before PostgreSQL 14."""
+_WITH_TLS = "set the option sslmode of the target to prefer or require"
+_ERRORS = (
+    # text of libpq or the server, meaning, advice
+    (
+        "no password supplied",
+        "a password is required, but none was given",
+        "set HDBKIT_PASSWORD or name a password file",
+    ),
+    *(
+        (sign, "wrong user '{user}' or password", "check the user and set HDBKIT_PASSWORD to the right password")
+        for sign in ("password authentication failed", "SASL authentication failed")  # the latter by PgBouncer
+    ),
+    ("authentication failed", "user '{user}' was not accepted", "check the user name and the server's pg_hba.conf"),
+    (
+        "no pg_hba.conf entry",
+        "the server does not allow this connection",
+        "add user, database and address to pg_hba.conf",
+    ),
+    ("could not translate host name", "there is no host '{host}'", "check the name of the host"),
+    ("too many clients", "no more connections are allowed", _FEWER),
+    ("too many", "no more connections are allowed", _FEWER),
+    ("connection slots are reserved", "all connections are in use", _FEWER),
+    ("permission denied for database", "user '{user}' may not use database '{database}'", "grant it CONNECT on it"),
+    ("not permitted to log in", "user '{user}' may not log in", "use another account or give it LOGIN"),
+    *((sign, "the server is starting up", "try again in a moment") for sign in _STARTING),
+    ("is shutting down", "the server is shutting down", "start it again"),
+    ("timeout expired", "no answer came from {place} in time", "check host, port and firewall"),
+    ("Connection refused", "nothing listens on {place}", _RUNS),
+    ("No such file or directory", "nothing listens on {place}", _RUNS),
+    ("does not support SSL", "the server does not support TLS, but sslmode is '{sslmode}'", _NO_TLS),
+    ("SSL error", "TLS negotiation failed", "check the options sslmode and sslrootcert of the target"),
+    (
+        "certificate",
+        "the server's certificate was rejected",
+        "check the options sslmode and sslrootcert of the target",
+    ),
+    (
+        "not currently accepting connections",
+        "database '{database}' does not accept connections",
+        "use another database, or allow connections",
+    ),
+    (
+        _NO_SETTINGS,
+        "a pooler is in front of the server, which refuses settings at startup",
+        "remove the option 'options' of the target",
+    ),
+    ("session is read-only", "the server accepts no changes, but target_session_attrs requires it", _ROLE),
+    ("session is not read-only", "the server accepts changes, but target_session_attrs excludes it", _ROLE),
+    ("server is in hot standby mode", "the server is a standby, but target_session_attrs requires another", _ROLE),
+    ("server is not in hot standby mode", "the server is no standby, but target_session_attrs requires one", _ROLE),
+    ("query_wait_timeout", "the pooler had no free connection of the server in time", _FEWER_OR_LARGER_POOL),
+    (_POOLER_ALONE, "the pooler cannot connect to its server", "check that the server runs"),
+    ("no such database", "the pooler has no database '{database}'", "add it to the pooler's configuration"),
+    ('database "', "there is no database '{database}'", _ANOTHER),
+    ('role "', "there is no user '{user}'", _ANOTHER),
+)
+
+
+_REJECTIONS = (
+    "no password supplied",
+    "password authentication failed",
+    "SASL authentication failed",
+    "authentication failed",
+    "no pg_hba.conf entry",
+    "too many",
+    "permission denied for database",
+    "not permitted to log in",
+    "not currently accepting connections",
+    "session is read-only",
+    "session is not read-only",
+    "server is in hot standby mode",
+    "server is not in hot standby mode",
+    'database "',
+    'role "',
+)
+"""What only a running server says."""
+
+
+class _TakesNoSettings(CannotConnect):
+    """A pooler refuses settings at startup."""
+
+
+_KINDS: Mapping[str, type[CannotConnect]] = {
+    _NO_SETTINGS: _TakesNoSettings,
+    **dict.fromkeys(("Connection refused", "No such file or directory", _POOLER_ALONE), NothingListens),
+    **dict.fromkeys(("too many clients", "connection slots are reserved"), NoneFree),
+    **dict.fromkeys((*_STARTING, "is shutting down"), NotReady),
+    **dict.fromkeys(_REJECTIONS, Rejected),
+}
+
+
+def reached(target: Target, schema: str, options: SessionOptions) -> tuple[PGconn, Pooling | None]:
+    """A libpq connection with its settings, and what is known of a pooler.
+
+    A connection that passes a pooler has no settings yet; None: it may pass one.
+
+    Raises:
+        CannotConnect: with reason and advice, never with a password.
+        MissingDriver: psycopg is not installed.
+    """
+    pooling = stated_pooling(target) or options.pooling
+    if pooling is None or pooling.mode is PoolMode.DIRECT:
+        level = {"default_transaction_isolation": options.isolation.replace("_", r"\ ")} if options.isolation else {}
+        settings = {**session_settings(schema, options), "datestyle": "ISO", **level}
+        try:
+            return _connected(target, settings, options), pooling
+        except _TakesNoSettings:
+            pooling = Pooling(PoolMode.TRANSACTION, prepared=False)  # which is right for each kind of pooler
+    return _connected(target, {}, options), pooling
+
+
+def session_settings(schema: str, options: SessionOptions) -> dict[str, Any]:
+    """The settings of a session that are words of SQL; an empty ``schema`` is the account's own search path."""
+    settings = {
+        "search_path": schema or None,
+        "statement_timeout": options.statement_timeout_ms or None,
+        "lock_timeout": options.lock_timeout_ms or None,
+        "max_parallel_workers_per_gather": options.parallel_workers,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def stated_pooling(target: Target) -> Pooling | None:
+    """What the options ``pooling`` and ``prepared`` of the target state about a pooler; None: nothing."""
+    mode, prepared = target.options.get("pooling"), target.options.get("prepared")
+    if mode is None and prepared is None:
+        return None
+    found = PoolMode(mode or PoolMode.TRANSACTION)
+    return Pooling(found, found is not PoolMode.TRANSACTION if prepared is None else _PREPARED[prepared])
+
+
+@cache
+def known_options() -> Collection[str] | None:
+    """The options that a target may have: libpq's and our own; None without the driver."""
+    try:
+        from psycopg.pq import Conninfo
+    except ImportError:
+        return None
+    return [*OWN_OPTIONS, *(option.keyword.decode() for option in Conninfo.get_defaults())]
+
+
+def _connected(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> PGconn:
+    try:
+        from psycopg import pq
+    except ImportError:
+        raise MissingDriver(target.kind, "psycopg", target.kind) from None
+    connection = pq.PGconn.connect_start(_connection_string(target, settings, options))
+    in_time = _awaited(connection, connect_timeout_s(target, options.connect_timeout_s))
+    if connection.status != pq.ConnStatus.OK:
+        text = connection.error_message.decode("utf-8", "replace").strip() if in_time else "timeout expired"
+        connection.finish()
+        raise _connect_error(target, text)
+    return connection
+
+
+def _awaited(connection: PGconn, timeout_s: float) -> bool:
+    """Wait for the connection or its failure; False on timeout. libpq's own wait would hold the GIL."""
+    from psycopg.pq import ConnStatus, PollingStatus
+
+    deadline, state = time.monotonic() + timeout_s, PollingStatus.WRITING
+    while connection.status != ConnStatus.BAD and state in (PollingStatus.READING, PollingStatus.WRITING):
+        ready = select.poll()
+        ready.register(connection.socket, select.POLLIN if state == PollingStatus.READING else select.POLLOUT)
+        left_ms = 1000 * (deadline - time.monotonic())
+        if left_ms <= 0 or not ready.poll(left_ms):
+            return False
+        state = PollingStatus(connection.connect_poll())
+    return True
+
+
+def server_certificate_end(target: Target) -> datetime | None:
+    """The end of the server's certificate, by a handshake without a login; None if it cannot be read."""
+    return certificate_end(target, target.port or 5432, _SSL_REQUEST, b"S")
+
+
+def _connection_string(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> bytes:
+    own = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    fields = {
+        **{name: value for name, value in target.options.items() if name not in OWN_OPTIONS},
+        "host": target.host,
+        "port": target.port,
+        "dbname": target.database,
+        "user": target.user,
+        "password": target.secret(),
+        "passfile": target.password_file,
+        CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
+        "application_name": options.application,
+        "client_encoding": "UTF8",
+        "options": " ".join(filter(None, [target.options.get("options"), own])) or None,
+    }
+    given = {name: str(value) for name, value in fields.items() if value is not None}
+    return " ".join(f"{name}={_quoted(value)}" for name, value in given.items()).encode(errors="surrogateescape")
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _certificate_problem(target: Target, text: str) -> str:
+    """What libpq said; of a certificate that it does not trust, the reason, which it keeps to itself."""
+    if _UNTRUSTED not in text or not target.host or target.host.startswith("/"):
+        return text
+    named = target.options.get("sslrootcert") or str(Path.home() / ".postgresql" / "root.crt")
+    authorities = None if named == "system" else named
+    return handshake_problem(target, target.port or 5432, _SSL_REQUEST, b"S", authorities)
+
+
+def _connect_error(target: Target, text: str) -> CannotConnect:
+    host = target.host or "the local socket"
+    words = {
+        "user": target.user or "(none given)",
+        "database": target.database or target.user or "(none given)",
+        "host": host,
+        "sslmode": target.options.get("sslmode", "prefer"),
+        "place": f"{host}, port {target.port or 'not given'}",
+    }
+    if failure := tls_failure(target, _certificate_problem(target, text), "sslrootcert"):
+        return failure
+    if words["sslmode"] == "disable" and "pg_hba.conf" in text and any(sign in text for sign in _UNENCRYPTED):
+        return Rejected(target.url, "the server does not allow this connection without TLS", _WITH_TLS)
+    for sign, reason, advice in _ERRORS:
+        if sign in text:
+            return _KINDS.get(sign, CannotConnect)(target.url, reason.format(**words), advice)
+    last = text.splitlines()[-1] if text else "no reason given"
+    return CannotConnect(target.url, last.removeprefix("FATAL:").strip(), "check the target")

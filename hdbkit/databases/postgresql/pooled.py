@@ -1,0 +1,150 @@
+"""Sessions through a connection pooler, and how the pooler is found.
+
+A pooler such as PgBouncer accepts no settings at startup. With transaction pooling, each transaction may be on
+another connection of the server: :class:`PooledSession` leaves nothing behind a transaction, where others would find
+it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from functools import partial
+from select import POLLIN, poll
+from typing import Any
+
+from hdbkit.config import Isolation, Target
+from hdbkit.contracts import Capability, Row, SessionOptions
+from hdbkit.databases.postgresql.connect import session_settings
+from hdbkit.databases.postgresql.session import Bound, PsycopgSession
+from hdbkit.errors import CannotConnect, RolledBackByDesign, TransactionError
+from hdbkit.readings import Pooling, PoolMode
+from hdbkit.sql import SERVER_STATEMENTS, Statement, find
+
+_TRIES = 3
+_ANSWER_S = 5.0
+"""How long the pooler may take to find a connection of the server."""
+
+
+class PooledSession(PsycopgSession):
+    """A session without state outside transactions: the settings are part of each transaction."""
+
+    def __init__(
+        self,
+        session: PsycopgSession,
+        settings: Mapping[str, Any],
+        isolation: Isolation | None,
+        prepared: bool,
+    ) -> None:
+        super().__init__(session.connection, session.dialects, session.scope, prepares=prepared)
+        begin = f"BEGIN ISOLATION LEVEL {isolation.replace('_', ' ')}" if isolation else "BEGIN"
+        self._opening = (begin.encode(), *map(self._set_local, settings.items()))
+
+    def _set_local(self, setting: tuple[str, Any]) -> bytes:
+        name, value = setting
+        return self._find("set_local").filled({"name": name, "value": value}).text.encode()
+
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """The driver's, with what is sent besides each operation."""
+        return f"psycopg, transaction pooling{'' if self._prepares else ', nothing prepared'}"
+
+    def _rows_for(self, statement: Statement, arguments: dict[str, Any]) -> list[Row]:
+        """Outside ``begin``, settings require a transaction of the statement's own."""
+        if self._begun or len(self._opening) == 1:
+            return super()._rows_for(statement, arguments)
+        self.begin()
+        rows = super()._rows_for(statement, arguments)
+        self.commit()
+        return rows
+
+    def perform(self, bound: Bound) -> Any:
+        """Perform one whole transaction: its begin, settings and commit are in the same round trip."""
+        result = self.perform_all([bound])[0]
+        if not result.ntuples and bound[0] in self._attempts:
+            raise RolledBackByDesign
+        return result
+
+    def _send_one(self, bound: Bound) -> None:
+        self._send_all([bound])
+        self._finished = partial(self._one_behind, bound, self._finished)
+
+    def _one_behind(self, bound: Bound, results: Callable[[Any], Any], received: Any) -> Any:
+        return self._one_of(bound, results(received)[:1])
+
+
+def fitting_session(
+    session: PsycopgSession, target: Target, pooling: Pooling | None, options: SessionOptions
+) -> PsycopgSession:
+    """The session for a kind of pooler, with its settings; None: it is not known yet whether there is one.
+
+    Raises:
+        CannotConnect: the pooler has no connection of the server for it.
+    """
+    try:
+        if pooling is None and is_pooled(session):
+            pooling = Pooling(PoolMode.TRANSACTION, prepared=False)
+        if pooling is None or pooling.mode is PoolMode.DIRECT:
+            return session
+        settings = session_settings(session.scope.schema, options)
+        if pooling.mode is PoolMode.TRANSACTION or not pooling.prepared:
+            return PooledSession(session, settings, options.isolation, pooling.prepared and options.reuses_plans)
+        _use_settings(session, settings, options.isolation)
+    except TransactionError as error:
+        session.close()
+        raise CannotConnect(target.url, error.text, "check the pooler's log and its limits") from None
+    return session
+
+
+def _use_settings(session: PsycopgSession, settings: Mapping[str, Any], isolation: Isolation | None) -> None:
+    """Make settings those of a session that keeps its connection of the server."""
+    level = {"default_transaction_isolation": isolation.replace("_", " ")} if isolation else {}
+    for name, value in {**settings, **level}.items():
+        session.query("set_session", name=name, value=value)
+
+
+def is_pooled(session: PsycopgSession) -> bool:
+    """Whether the process that serves the session is another than the one that accepted the connection."""
+    return bool(session.ask("backend")[0][0] != session.connection.backend_pid)
+
+
+def found_pooling(target: Target, connect: Callable[[], PsycopgSession]) -> Pooling:
+    """How a pooler assigns connections, by what two sessions see of the server's processes.
+
+    With session pooling, one process serves a session to its end. Otherwise a transaction of another session gets the
+    process that the first one has just used, as poolers use the latest connection first. A prepared statement that is
+    still known when that process is busy is prepared by the pooler in each of its connections.
+
+    Raises:
+        CannotConnect: the pooler has no connection of the server for one of them.
+    """
+    name = f"hdbkit_{secrets.token_hex(8)}".encode()
+    with closing(connect()) as one, closing(connect()) as two:
+        text = find(one.dialects, SERVER_STATEMENTS, "backend").text.encode()
+        if not all(_answers(session, session.connection.send_query_params, text) for session in (one, two)):
+            reason = f"the pooler gave a session no connection of the server within {_ANSWER_S:g} s"
+            raise CannotConnect(target.url, reason, "use a larger pool")
+        seen = {one.ask("backend")[0][0] for _ in range(_TRIES)}
+        one.connection.prepare(name, text)
+        two.begin()
+        try:
+            taken = two.ask("backend")[0][0]
+            if taken not in seen and len(seen) == 1:
+                return Pooling(PoolMode.SESSION)
+            known = taken in seen and _answers(one, one.connection.send_query_prepared, name)
+        finally:
+            with suppress(TransactionError):
+                two.query("forget_prepared", name=name.decode())
+            two.rollback()
+        return Pooling(PoolMode.TRANSACTION, known)
+
+
+def _answers(session: PsycopgSession, send: Callable[..., None], text: bytes) -> bool:
+    """Whether a statement succeeds within ``_ANSWER_S``."""
+    send(text, None)
+    readable = poll()
+    readable.register(session.connection.socket, POLLIN)
+    if not readable.poll(1000 * _ANSWER_S):
+        return False
+    results = list(iter(session.connection.get_result, None))
+    return not any(result.error_message for result in results)

@@ -1,0 +1,155 @@
+"""A workload's schema in Redis: keys that begin with its name, its functions, and the build record.
+
+``<schema>:build`` has the specification and whether the build is complete, ``<schema>:parts`` the rows of each part,
+and ``<schema>:tables`` the tables. Nothing is undone, so a part is recorded when all of it is loaded; a build that
+resumes loads an unrecorded part again, which sets the same keys.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from hdbkit.config import Target
+from hdbkit.contracts import (
+    SERVER,
+    Access,
+    BuildLog,
+    Database,
+    PartLoad,
+    Scope,
+    SessionOptions,
+    StatementLoad,
+    Workload,
+)
+from hdbkit.databases._base.schema_options import options_of
+from hdbkit.databases._base.sql_schema import reported
+from hdbkit.databases.redis.cluster import RedisClusterSession
+from hdbkit.databases.redis.session import RedisSession
+from hdbkit.errors import InputError
+
+_OPTIONS = SessionOptions(application="hdbkit build")
+
+
+class RedisDatabase(Database, Protocol):
+    """The engine."""
+
+    def connect(
+        self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
+    ) -> RedisSession | RedisClusterSession:
+        """A session."""
+        ...
+
+
+class RedisSchema:
+    """Contract: :class:`hdbkit.contracts.Schema`."""
+
+    session: RedisSession | RedisClusterSession
+
+    def __init__(self, engine: RedisDatabase, target: Target, workload: Workload) -> None:
+        options_of(engine, workload.spec.storage)
+        scope = workload.scope(engine.dialects)
+        self._workload, self.target = workload, target
+        if missing := [table for table in workload.tables if f"load_{table}" not in scope.statements]:
+            raise InputError(f"{workload.title} cannot be built in {engine.title}: it has no keys for {missing[0]}")
+        self.session = engine.connect(target, scope, _OPTIONS)
+        self._claimed = ""
+
+    def _key(self, name: str) -> str:
+        return f"{self.session.common}{name}"
+
+    def log(self) -> BuildLog:
+        """The build record."""
+        ask = self.session.command
+        tables = frozenset(name.decode() for name in ask("SMEMBERS", self._key("tables")))
+        spec, finished = ask("HMGET", self._key("build"), "spec", "finished")
+        if spec is None:
+            return BuildLog(exists=bool(tables), tables=tables)
+        found = ask("HGETALL", self._key("parts"))
+        parts = {key.decode(): int(rows) for key, rows in zip(found[::2], found[1::2], strict=True)}
+        return BuildLog(True, tables, spec.decode(), finished == b"1", parts)
+
+    def claim(self) -> bool:
+        """By a key that names this connection; that of a connection which has ended does not count."""
+        ask, key = self.session.command, self._key("claim")
+        name = self._claimed or f"{self.session.library}-{secrets.token_hex(8)}"
+        ask("CLIENT", "SETNAME", name)
+        self._claimed = name
+        ask("WATCH", key)
+        holder = (ask("GET", key) or b"").decode()
+        if holder and holder != name and f" name={holder} ".encode() in ask("CLIENT", "LIST"):
+            ask("UNWATCH")
+            return False
+        ask("MULTI")
+        ask("SET", key, name)
+        return ask("EXEC") is not None
+
+    def create(self, spec: str) -> None:
+        """Create the record; replace that of another ``spec``."""
+        log = self.log()
+        if log.spec != spec:
+            self.session.command("HSET", self._key("build"), "spec", spec, "finished", "0")
+        if missing := [table for table in self._workload.tables if table not in log.tables]:
+            self.session.command("SADD", self._key("tables"), *missing)
+
+    def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
+        """Load a part, then record it."""
+        rows = 0
+        for load in loads:
+            if isinstance(load, StatementLoad):
+                self.session.ask(load.operation)
+            else:
+                rows += self.session.load(load.table, reported(load.chunks, sent))
+        self.session.command("HSET", self._key("parts"), part, rows)
+
+    def after_load(self) -> list[str]:
+        """No steps: indexes are keys, which the load sets."""
+        return []
+
+    def routines(self) -> None:
+        """Load the functions, unless all are there."""
+        if not {*self._workload.routines} <= {*self.session.functions()}:
+            self.session.load_functions(self._workload.routines, self._workload.reading)
+
+    def statistics(self) -> list[str]:
+        """No steps: there is no optimizer."""
+        return []
+
+    def missing_grants(self, access: Access) -> list[str]:
+        """Unknown."""
+        return []
+
+    def unanalyzed(self) -> list[str]:
+        """None: there are no statistics."""
+        return []
+
+    def analyze(self) -> None:
+        """There are no statistics. Raises ``InputError``."""
+        raise InputError("Redis has no statistics of tables; omit --analyze")
+
+    def do(self, name: str) -> None:
+        """There are no steps."""
+        raise AssertionError(name)
+
+    def finish(self) -> None:
+        """Record that the schema is complete."""
+        self.session.command("HSET", self._key("build"), "finished", "1")
+
+    def drop(self) -> list[str]:
+        """Remove the functions and every key of the schema, the record last."""
+        log, session = self.log(), self.session
+        functions = session.functions()
+        for node in session.nodes:
+            if node.functions():
+                node.command("FUNCTION", "DELETE", node.library)
+            cursor = "0"
+            while (cursor := node.ask("remove_keys", cursor=cursor)[0][0]) != "0":
+                pass
+        session.command("UNLINK", *(self._key(name) for name in ("tables", "parts", "build", "claim")))
+        tables = [f"table {table}" for table in self._workload.tables if table in log.tables]
+        return [*(f"function {name}" for name in functions), *tables]
+
+    def close(self) -> None:
+        """Close the connection, which ends the reservation; never raises."""
+        self.session.close()

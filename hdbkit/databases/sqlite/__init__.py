@@ -1,0 +1,145 @@
+"""SQLite 3.35 and later, through Python's standard library: a file, no server, one writer at a time.
+
+It is always there, so it serves to teach and to test. A transaction takes the database's only write lock at its
+beginning, so that it never fails for what another one changed; throughput does not grow with the number of users.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote
+
+from hdbkit.config import Target
+from hdbkit.contracts import Capability, Schema, SessionOptions, Workload
+from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._base.file_schema import FileSchema
+from hdbkit.errors import CannotConnect, ErrorClass
+from hdbkit.sql import ANSI, SERVER_STATEMENTS, find
+
+_LOCK_TIMEOUT_MS = 60_000
+_JOURNALS = ("wal", "delete", "truncate", "persist", "memory", "off")
+_SYNCHRONOUS = ("off", "normal", "full", "extra")
+_CLASSES = {
+    sqlite3.SQLITE_BUSY: ErrorClass.LOCK_TIMEOUT,
+    sqlite3.SQLITE_LOCKED: ErrorClass.LOCK_TIMEOUT,
+    sqlite3.SQLITE_CONSTRAINT: ErrorClass.CONSTRAINT,
+    sqlite3.SQLITE_FULL: ErrorClass.RESOURCES,
+    sqlite3.SQLITE_NOMEM: ErrorClass.RESOURCES,
+    sqlite3.SQLITE_INTERRUPT: ErrorClass.STATEMENT_TIMEOUT,
+}
+_PRIMARY = 0xFF
+"""The part of an extended error code that is the error's own."""
+
+sqlite3.register_converter("DECIMAL_2", lambda text: Decimal(f"{float(text):.2f}"))
+sqlite3.register_converter("DECIMAL_4", lambda text: Decimal(f"{float(text):.4f}"))
+sqlite3.register_converter("TIMESTAMP_TEXT", lambda text: datetime.fromisoformat(text.decode()))
+
+
+_BEGIN = find(("sqlite",), SERVER_STATEMENTS, "begin_to_write")
+
+
+class SqliteSession(DbapiSession):
+    """A connection to the file."""
+
+    autocommits = True
+
+    def encoded(self, value: Any) -> Any:
+        """Decimals as floating-point numbers, which are exact to the cent up to 10^13, and times as text."""
+        if isinstance(value, Decimal):
+            return float(value)
+        return value.isoformat(" ") if isinstance(value, datetime) else value
+
+    def _begin(self) -> None:
+        self.connection.execute(_BEGIN.text)
+
+
+class SqliteSchema(FileSchema):
+    """A schema in a file, which is created with it."""
+
+    def create(self, spec: str) -> None:
+        """Create the file first if there is none."""
+        path = Path(self.target.database or "")
+        if not path.exists():
+            path.touch()
+            self.session.close()
+            self.session = self._engine.connect(self.target, self._scope)
+        super().create(spec)
+
+
+class Sqlite(DbapiDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`."""
+
+    kind = "sqlite"
+    title = "SQLite"
+    dialects: tuple[str, ...] = (ANSI, kind)
+    driver = "sqlite3"
+    capabilities = frozenset(
+        {
+            Capability.SQL,
+            Capability.TABLES,
+            Capability.ACROSS_SHARDS,
+            Capability.DECIMALS,
+            Capability.CLIENT_ROUTINES,
+            Capability.WRITERS_WAIT,
+            Capability.READS_NEVER_WAIT,
+            Capability.LOCK_TIMEOUT,
+        }
+    )
+    answers = frozenset({"claim_schema"})
+    options = ("journal_mode", "synchronous", "cache_size_kib")
+    option_values = MappingProxyType({"journal_mode": _JOURNALS, "synchronous": _SYNCHRONOUS})
+    preload: tuple[str, ...] = ("sqlite3", "hdbkit.databases.sqlite")
+    session_type = SqliteSession
+    errors = (sqlite3.Error,)
+
+    def driver_version(self) -> str:
+        """The standard library's module, and the library."""
+        return f"sqlite3 (SQLite {sqlite3.sqlite_version})"
+
+    def files(self, target: Target) -> tuple[Path, ...]:
+        """The database, its write-ahead log, and the index of that."""
+        return tuple(Path(f"{target.database}{suffix}") for suffix in ("", "-wal", "-shm"))
+
+    def opened(self, target: Target, options: SessionOptions) -> sqlite3.Connection:
+        """A connection; without a file to an empty database in memory, so that asking creates no file."""
+        path = Path(target.database or "")
+        if target.host or not target.database:
+            raise CannotConnect(target.url, "SQLite has no host", "write sqlite:///file, or sqlite:////folder/file")
+        if not path.parent.is_dir():
+            raise CannotConnect(target.url, f"there is no folder {path.parent}", "create it, or correct the path")
+        try:
+            return sqlite3.connect(
+                f"file:{quote(os.fspath(path.absolute()))}" if path.exists() else ":memory:",
+                timeout=(options.lock_timeout_ms or _LOCK_TIMEOUT_MS) / 1000,
+                detect_types=sqlite3.PARSE_DECLTYPES | sqlite3.PARSE_COLNAMES,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
+            )
+        except sqlite3.Error as error:
+            raise CannotConnect(target.url, str(error), "check the path and its permissions") from None
+
+    def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
+        """The options of the target."""
+        for name, mode in {"journal_mode": "wal", **target.options}.items():
+            session.query(f"set_{name}", mode=mode)
+
+    def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
+        """By SQLite's error code; a closed connection is a lost one."""
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:
+            return ErrorClass.CONNECTION_LOST if "closed" in str(error) else ErrorClass.OTHER, "", str(error)
+        return _CLASSES.get(code & _PRIMARY, ErrorClass.OTHER), error.sqlite_errorname, str(error)  # type: ignore[attr-defined]
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's tables, in the file."""
+        return SqliteSchema(self, target, workload)
+
+
+DATABASE = Sqlite()

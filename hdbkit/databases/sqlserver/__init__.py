@@ -1,0 +1,422 @@
+"""SQL Server and Azure SQL, through pyodbc with Microsoft's ODBC driver or FreeTDS.
+
+The dialect and some capabilities depend on the server. A probe over a connection of its own finds them when something
+first depends on them: whether Babelfish answers, which has statements of its own, and whether the database keeps
+versions for its readers. Transactions are begun and ended by statements, since drivers differ in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, NoReturn
+
+from hdbkit.config import Isolation, Target
+from hdbkit.contracts import (
+    SERVER,
+    Capability,
+    Database,
+    Row,
+    Schema,
+    SchemaOptions,
+    Scope,
+    Session,
+    SessionOptions,
+    Table,
+    Workload,
+)
+from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s
+from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, class_of, fields_of
+from hdbkit.databases._base.dbapi_statements import Compiled, Piece, piece, with_literals
+from hdbkit.databases._base.procedure_answer import ProcedureAnswer, plain_rows
+from hdbkit.databases._pyodbc import DRIVER, error_parts, module
+from hdbkit.databases.sqlserver.connect import (
+    OF_SESSION,
+    PORT,
+    REPEATABLE_READ,
+    SNAPSHOT,
+    VALUES,
+    chosen_driver,
+    connection_string,
+    installed_drivers,
+    password,
+    refusal,
+)
+from hdbkit.databases.sqlserver.schema import SqlServerSchema, SqlServerSchemaOptions
+from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.readings import Encryption, Timeout
+from hdbkit.sql import ANSI, SERVER_STATEMENTS, Statement, find, fragments
+
+KIND: Final = "sqlserver"
+_ENDS: Final = ("begin", "commit", "roll_back")
+_LINE: Final = "line"
+"""The first column of a result that has a row for each element of arrays."""
+_LEVELS: Final[Mapping[Isolation, str]] = {
+    Isolation.READ_COMMITTED: "READ COMMITTED",
+    Isolation.REPEATABLE_READ: "REPEATABLE READ",
+    Isolation.SERIALIZABLE: "SERIALIZABLE",
+}
+ERRORS: Final[Mapping[int, ErrorClass]] = {
+    **dict.fromkeys((515, 547, 2601, 2627), ErrorClass.CONSTRAINT),
+    1205: ErrorClass.DEADLOCK,
+    1222: ErrorClass.LOCK_TIMEOUT,
+    **dict.fromkeys((3960, 41301, 41302, 41305, 41325, 41839), ErrorClass.SERIALIZATION),
+    **dict.fromkeys((701, 802, 1105, 8645, 9002, 41823, 41840), ErrorClass.RESOURCES),
+    **dict.fromkeys((64, 233, 596, 10053, 10054, 10060), ErrorClass.CONNECTION_LOST),
+}
+"""Numbers of errors (Microsoft's list of Database Engine events and errors)."""
+_PROTECTED: Final = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("remote access", "user connections", "contained database authentication"), "clients would lose it"
+        ),
+        "database.RECOVERY": "backups of the log could no longer be restored",
+    }
+)
+_EXPLAINS: Final = re.compile(r"SET \w*SHOWPLAN_\w+ ON")
+"""What has the server only explain the commands after it."""
+_QUERY: Final = re.compile(r"(SELECT|WITH)\b")
+_LOST_STATE: Final = "IMC06"
+"""Microsoft's driver: the connection is broken and cannot be recovered."""
+_ELEMENT: Final = 10
+"""The number of characters of an element of an array."""
+_BY_DESIGN: Final = 50001
+"""The error with which a natively compiled procedure rolls back by design."""
+_NO_LOCK: Final = "sp_getapplock: "
+_APPLICATION_LOCK: Final = {"-1": ErrorClass.LOCK_TIMEOUT, "-3": ErrorClass.DEADLOCK}
+"""What sp_getapplock returns instead of an error; routines raise it with this number."""
+_TEXTS: Final[Mapping[str, ErrorClass]] = {
+    "due to lock timeout": ErrorClass.LOCK_TIMEOUT,
+    "due to statement timeout": ErrorClass.STATEMENT_TIMEOUT,
+    "could not serialize access": ErrorClass.SERIALIZATION,
+    "terminating connection": ErrorClass.CONNECTION_LOST,
+    "violates not-null constraint": ErrorClass.CONSTRAINT,
+    "[FreeTDS][SQL Server]Unknown error (0)": ErrorClass.CONNECTION_LOST,
+}
+"""Parts of the texts of errors without a number of their own: Babelfish has 33557097, and FreeTDS 0, for many."""
+MICROSOFT, BABELFISH = f"{KIND}_microsoft", f"{KIND}_babelfish"
+"""The folders of what only SQL Server has, and of what Babelfish has in another form."""
+
+
+class Found(NamedTuple):
+    """What the probe of a server found."""
+
+    dialect: str
+    """The folder of statements that only the product has."""
+    capabilities: frozenset[Capability]
+    """What the product and the database have besides what every server has."""
+
+
+class SqlServerSession(DbapiSession):
+    """A connection, which commits each statement outside of a transaction."""
+
+    autocommits = True
+    returns_changed = True
+    rows_per_call = 5000
+    statement_timeout_s = 0
+    engine: SqlServer
+
+    def __init__(self, connection: Any, engine: SqlServer, scope: Scope) -> None:
+        super().__init__(connection, engine, scope)
+        texts = (find(engine.dialects, SERVER_STATEMENTS, f"{name}_transaction").text for name in _ENDS)
+        self._begin_text, self._commit_text, self._rollback_text = texts
+        self._hint = ""
+
+    def client_path(self, needs: frozenset[Capability]) -> str:
+        """Driver and ODBC driver."""
+        return f"{self.engine.driver}, {self.engine.odbc_driver}"
+
+    def encoded(self, value: Any) -> Any:
+        """An array as JSON text, whose elements have equal widths: natively compiled procedures have no parser."""
+        return f"[{','.join(f'{one:>{_ELEMENT}}' for one in value)}]" if isinstance(value, tuple) else value
+
+    def rows(self, raw: Any) -> list[Row]:
+        """The rows as tuples of plain values."""
+        return plain_rows(raw)
+
+    def limit_workers(self, degree: int) -> None:
+        """Give each query a degree of parallelism; the language has none for a session."""
+        form = find(self.engine.dialects, SERVER_STATEMENTS, "parallel_hint")
+        self._hint = form.filled({"degree": degree}).text
+
+    def _compiled(self, statement: Statement) -> Compiled:
+        found = super()._compiled(statement)
+        if not self._hint:
+            return found
+        pieces = (
+            one._replace(text=f"{one.text}\n{self._hint}") if _QUERY.match(one.text) else one for one in found.pieces
+        )
+        return replace(found, pieces=tuple(pieces))
+
+    def _run(self, statement: Compiled, arguments: Mapping[str, Any]) -> Any:
+        """Commands that are only explained have their values in their texts, since only batches are explained."""
+        if any(_EXPLAINS.match(one.text) for one in statement.pieces):
+            calls = statement.calls([self.encoded(arguments[name]) for name in statement.parameters])
+            pieces = tuple(Piece(with_literals(text, values), (), False) for text, values in calls)
+            statement = replace(statement, parameters=(), pieces=pieces)
+        return super()._run(statement, arguments)
+
+    def _sent(self, bound: Bound) -> Any:
+        """Send the commands of a call; return the rows of the last result, or the answer of a procedure."""
+        cursor, results = bound.cursor, []
+        for text, values in bound.calls:
+            cursor.execute(text, values)
+            while True:
+                if cursor.description is not None:
+                    results.append((cursor.description[0][0] == _LINE, len(cursor.description), cursor.fetchall()))
+                if not cursor.nextset():
+                    break
+        if not results:
+            return []
+        has_lines, _, rows = results[-1]
+        if not has_lines:
+            return rows
+        return [ProcedureAnswer(tuple(results))] if all(one[0] or one[2] for one in results) else []
+
+    def _insert_each(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
+        """In one command, as a JSON text: drivers send many parameters slowly, or ask the server for their types."""
+        text = self._load_text(table.name, tuple(table.columns))
+        cursor.execute(text, json.dumps(list(fields_of(rows)), ensure_ascii=False))
+        while cursor.nextset():  # an error may follow the first result
+            pass
+
+    def _load_text(self, table: str, columns: tuple[str, ...]) -> str:
+        dialects = self.engine.dialects
+        form, known = find(dialects, SERVER_STATEMENTS, "load_rows"), fragments(dialects)
+        value, field = known["loaded_value"], known["loaded_field"]
+        text = form.partly_filled({"table": table, "columns": columns}).text
+        text = text.replace("{values}", ", ".join(map(value.filled, columns)))
+        text = text.replace("{fields}", ", ".join(field.filled(f"{one}, {at}") for at, one in enumerate(columns)))
+        return piece(replace(form, text=text), self.engine.paramstyle).text
+
+    def _raise_error(self, error: Exception) -> NoReturn:
+        _, number, text = error_parts(error)
+        if number == _BY_DESIGN:
+            self._undo()
+            raise RolledBackByDesign(text) from None
+        super()._raise_error(error)
+
+    def _begin(self) -> None:
+        self.connection.execute(self._begin_text)
+
+    def _commit(self) -> None:
+        self.connection.execute(self._commit_text)
+
+    def _rollback(self) -> None:
+        self.connection.execute(self._rollback_text)
+
+
+class SqlServer(DbapiDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`. Without a target it is SQL Server in general."""
+
+    kind = KIND
+    title = "SQL Server"
+    extra = KIND
+    driver = "pyodbc"
+    default_port: int | None = PORT
+    options = (DRIVER, *VALUES, *OF_SESSION, CONNECT_TIMEOUT)
+    option_values: Mapping[str, Collection[str]] = MappingProxyType({**VALUES, **OF_SESSION})
+    schema_options: type[SchemaOptions] = SqlServerSchemaOptions
+    protected_settings: Mapping[str, str] = _PROTECTED
+    preload: tuple[str, ...] = ("pyodbc", "hdbkit.databases.sqlserver")
+    session_type = SqlServerSession
+
+    def __init__(self, target: Target | None = None) -> None:
+        self._target = target
+
+    def at(self, target: Target) -> Database:
+        """The engine of this server, one in a process."""
+        return _at(target)
+
+    @cached_property
+    def found(self) -> Found:
+        """What the target's server is. Raises the errors of ``connect``."""
+        assert self._target is not None, "the engine of no target"
+        with closing(_Unprobed(self._target).connect(self._target)) as session:
+            version, versions = session.query("server_product")[0]
+        capabilities = {
+            Capability.READS_NEVER_WAIT: versions,
+            Capability.SNAPSHOT_CONFLICTS: version or self._target.options.get(REPEATABLE_READ) == SNAPSHOT,
+            Capability.ADMIN: not version,  # Babelfish changes quotation marks in the names of logins
+            Capability.SETTINGS: not version,
+        }
+        return Found(BABELFISH if version else MICROSOFT, frozenset(one for one, has in capabilities.items() if has))
+
+    @cached_property
+    def odbc_driver(self) -> str:
+        """The ODBC driver of the target: its installed name, or its file."""
+        assert self._target is not None, "the engine of no target"
+        return chosen_driver(self._target, installed_drivers(_pyodbc()))
+
+    @property
+    def dialects(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The folders of statements, with those of the product that answers."""
+        return (ANSI, KIND, self.found.dialect if self._target else MICROSOFT)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
+        """Those of every server, and that of a database which keeps versions for its readers."""
+        return _CAPABILITIES | (self.found.capabilities if self._target else _OF_MICROSOFT)
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Those of pyodbc."""
+        return (_pyodbc().Error,)
+
+    def driver_version(self) -> str:
+        """Pyodbc; the ODBC driver is part of the server's version."""
+        return f"pyodbc {_pyodbc().version}"
+
+    def opened(self, target: Target, options: SessionOptions) -> Any:
+        """A connection that commits each command by itself."""
+        driver, secret = chosen_driver(target, installed_drivers(_pyodbc())), password(target)
+        text = connection_string(target, driver, secret, options.application)
+        try:
+            return _pyodbc().connect(
+                text, autocommit=True, timeout=connect_timeout_s(target, options.connect_timeout_s)
+            )
+        except self.errors as error:
+            raise refusal(target, driver, secret, error) from None
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DbapiSession:
+        """A session of the target's own engine."""
+        return (
+            super().connect(target, scope, options) if self._target else _at(target).connect(target, scope, options)
+        )
+
+    def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
+        """How errors end transactions, isolation level and lock timeout."""
+        session.query("open_session")
+        if options.isolation is not None:
+            session.query("set_isolation", level=_level(target, options.isolation))
+        if options.lock_timeout_ms:
+            session.query("set_lock_timeout", milliseconds=options.lock_timeout_ms)
+        assert isinstance(session, SqlServerSession)
+        if options.statement_timeout_ms:
+            self._limit_statements(session, options.statement_timeout_ms)
+        if options.parallel_workers is not None:
+            session.limit_workers(max(1, options.parallel_workers))
+
+    def _limit_statements(self, session: SqlServerSession, timeout_ms: int) -> None:
+        """In whole seconds, by the driver; by the server where it has a statement for it."""
+        session.statement_timeout_s = seconds = -(-timeout_ms // 1000)
+        if "set_statement_timeout" in self._known():
+            session.query("set_statement_timeout", seconds=seconds)
+        else:
+            session.connection.timeout = seconds
+
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """Those of locks, and that of statements, which the session keeps."""
+        seconds = session.statement_timeout_s if isinstance(session, SqlServerSession) else 0
+        own = [Timeout("statements", float(seconds), "hdbkit")] if seconds else []
+        return [*own, *super().timeouts(session)]
+
+    def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
+        """By the server's number of the error, else by the product's text, else by the SQLSTATE."""
+        state, number, text = error_parts(error)
+        known = ERRORS.get(number) or self._by_text(text)
+        if state == _LOST_STATE:
+            known = ErrorClass.CONNECTION_LOST
+        return known or class_of(state), str(number or state), text
+
+    def _by_text(self, text: str) -> ErrorClass | None:
+        """The class of an error without a number of its own."""
+        if _NO_LOCK in text:
+            return _APPLICATION_LOCK.get(text.partition(_NO_LOCK)[2].partition(")")[0])
+        return next((found for sign, found in _TEXTS.items() if sign in text), None)
+
+    def version(self, session: Session) -> str:
+        """Product, version and edition, and the ODBC driver."""
+        return f"{super().version(session)} ({self.odbc_driver})" if self._target else super().version(session)
+
+    def encryption(self, session: Session, target: Target) -> Encryption:
+        """By the view of connections."""
+        rows = self.asked(session, "encryption")
+        return Encryption("TLS") if rows and rows[0][0] == "TRUE" else Encryption()
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the login and its database, if missing."""
+        role = target.user or target.database or ""
+        database = target.database or role
+        created = []
+        with closing(self.connect(admin)) as session:
+            exists, there = session.query("account", role=role, database=database)[0]
+            if not exists:
+                session.query("create_role", role=role, password=target.new_password())
+                created.append(f"login {role}")
+            if not there:
+                session.query("create_database", database=database)
+                session.query("own_database", database=database, role=role)
+                created += [f"database {database}", f"ownership of {database} for {role}"]
+            if not exists:
+                with suppress(TransactionError):  # not every administrator may grant it
+                    session.query("grant_sight", role=role)
+        return created
+
+    def slow_load(self, session: Session) -> str | None:
+        """The form of the load, which no driver can do by the server's own bulk copy."""
+        return (
+            "rows were loaded as JSON text, which OPENJSON reads: bulk copy is in no function of ODBC, and the "
+            "server's own bulk load reads files of its host"
+        )
+
+    def password_place(self, target: Target) -> str | None:
+        """The target's password file."""
+        return str(target.password_file) if password(target) and target.password_file else None
+
+    def schema(self, target: Target, workload: Workload) -> Schema:
+        """The workload's tables, in the database of the target."""
+        return SqlServerSchema(_at(target), target, workload)
+
+
+_CAPABILITIES: Final = frozenset(
+    {
+        Capability.SQL,
+        Capability.TABLES,
+        Capability.DECIMALS,
+        Capability.STORED_ROUTINES,
+        Capability.CLIENT_ROUTINES,
+        Capability.ACROSS_SHARDS,
+        Capability.SERVER,
+        Capability.ISOLATION,
+        Capability.ROW_LOCKS,
+        Capability.WRITERS_WAIT,
+        Capability.LOCK_TIMEOUT,
+        Capability.LOCK_ERRORS,
+        Capability.STATEMENT_TIMEOUT,
+        Capability.CHANGE_TIMEOUT,
+        Capability.PARALLEL_WORKERS,
+        Capability.PLANS,
+    }
+)
+_OF_MICROSOFT: Final = frozenset({Capability.ADMIN, Capability.SETTINGS})
+"""What SQL Server has in general, and Babelfish does not."""
+
+
+def _level(target: Target, isolation: Isolation) -> str:
+    """The isolation level in T-SQL; a snapshot keeps what was read without locks."""
+    snapshots = target.options.get(REPEATABLE_READ) == SNAPSHOT
+    return "SNAPSHOT" if snapshots and isolation is Isolation.REPEATABLE_READ else _LEVELS[isolation]
+
+
+@lru_cache(maxsize=64)
+def _at(target: Target) -> SqlServer:
+    return SqlServer(target)
+
+
+class _Unprobed(SqlServer):
+    """The engine of a server about whose product nothing is known yet."""
+
+    found = Found(MICROSOFT, frozenset())
+
+
+def _pyodbc() -> Any:
+    return module(SqlServer.title, KIND)
+
+
+DATABASE = SqlServer()
