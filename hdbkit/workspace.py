@@ -10,7 +10,9 @@ from pathlib import Path
 from threading import Lock
 
 from hdbkit.config import Target
+from hdbkit.config.served import option_problem
 from hdbkit.databases import database
+from hdbkit.errors import InputError
 from hdbkit.paths import results_folder, targets_file
 from hdbkit.servers import PrivateServer, private_server, startable_kinds
 from hdbkit.servers.kept import is_server_folder
@@ -63,6 +65,8 @@ class Workspace:
             target = PrivateServer.attach(given).target.model_copy(update={"name": given})
         else:
             target = Target.parse(given, self.targets)
+            if target.name is None and (problem := option_problem(target.options)):
+                raise InputError(problem)
         database(target).check_options(target)
         return target
 

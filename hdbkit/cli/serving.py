@@ -11,6 +11,7 @@ import typer
 from hdbkit.cli import show
 from hdbkit.cli.exits import stopped_like_ctrl_c
 from hdbkit.cli.schema import AsJson
+from hdbkit.config.cluster import FORMS
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import DEFAULT_DAYS, Tokens
 from hdbkit.web.certificate import make_state_folder
@@ -61,6 +62,9 @@ def _serving(*, panels: bool) -> Callable[..., None]:
         tls: Annotated[bool, typer.Option("--tls/--no-tls", help="without TLS: on this host only")] = True,
         state: State = None,
         audit_log: Annotated[Path | None, typer.Option(help="log of requests [default: in the state folder]")] = None,
+        cluster: Annotated[
+            list[str] | None, typer.Option(help=f"a cluster that requests may use: {FORMS}; repeat for several")
+        ] = None,
         as_json: AsJson = False,
     ) -> None:
         from hdbkit.service.serve import SERVICE_PORT, ServiceOptions, serve
@@ -74,6 +78,7 @@ def _serving(*, panels: bool) -> Callable[..., None]:
             state=state,
             audit_log=audit_log,
             panels=panels,
+            clusters=tuple(cluster or ()),
         )
         with stopped_like_ctrl_c():  # so that the panels end with the service
             serve(options, DEFAULT, lambda started: _say(started, as_json))

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 from hdbkit.config.cluster import parse_cluster, read_hosts, security_of
+from hdbkit.config.served import cluster_problem, served_clusters
 from hdbkit.errors import HdbkitError, MissingDriver
 
 CONNECT_S: Final = 20.0
@@ -42,6 +43,8 @@ class Connection:
     def __init__(self, text: str, threads: int | None = 1) -> None:
         self._threads = threads
         self._cluster = parse_cluster(text)
+        if problem := cluster_problem(text, served_clusters()):
+            raise HdbkitError(problem)
         self._text = text
         if importlib.util.find_spec("distributed") is None:
             raise MissingDriver("a cluster", "distributed", "cluster")

@@ -7,13 +7,14 @@ import secrets
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from hdbkit.config import served
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.target import target_names
 from hdbkit.errors import DamagedResult, HdbkitError, InputError
@@ -38,10 +39,13 @@ class NoJob(HdbkitError):
 
 
 class Jobs:
-    """All jobs of a results folder. Jobs that have ended are kept in memory, so that a long list is quick to read."""
+    """All jobs of a results folder. Jobs that have ended are kept in memory, so that a long list is quick to read.
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    Jobs may use ``clusters``, and no others.
+    """
+
+    def __init__(self, workspace: Workspace, clusters: Collection[str] = ()) -> None:
+        self._workspace, self.clusters = workspace, frozenset(clusters)
         self._root = make_folder(workspace.results / JOBS, exist_ok=True)
         self._starting, self._lock = threading.Lock(), threading.Lock()  # the second is held for moments only
         self._launcher = ThreadPoolExecutor(1, "launcher")  # jobs inherit its priority, not that of the event loop
@@ -159,7 +163,7 @@ class Jobs:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
-                    env={**os.environ, **self._workspace.environment},
+                    env={**os.environ, **self._workspace.environment, **served.environment(self.clusters)},
                     start_new_session=True,
                 )
         finally:

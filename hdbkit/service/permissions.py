@@ -12,6 +12,7 @@ from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import Job
 from hdbkit.service.jobs import Jobs, require_target
 from hdbkit.service.limits import Bucket
+from hdbkit.service.permitted import require_permitted
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import Verb
@@ -61,6 +62,7 @@ class Starter:
         """Start the job ``wanted``, sent as ``given``. Raises ``Refused``, ``Busy`` and ``ConfigErrors``."""
         holder = self._permit(request, Role.READ if verb.role is Role.READ else Role.RUN)
         require(holder, verb.needs(wanted))
+        require_permitted(wanted, self._jobs.clusters)
         for field in ("target", *verb.occupies):
             if name := getattr(wanted, field, None):
                 try:

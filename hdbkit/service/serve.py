@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hdbkit.config.cluster import parse_cluster
+from hdbkit.errors import InputError
 from hdbkit.service.roles import Role
 from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
 from hdbkit.service.tokens import Tokens
@@ -34,10 +36,14 @@ _RESERVED = 256
 
 @dataclass(frozen=True)
 class ServiceOptions(EndpointOptions):
-    """Options of a service. The folder ``state`` also contains the hashes of the tokens; ``panels``: with Voila."""
+    """Options of a service. The folder ``state`` also contains the hashes of the tokens; ``panels``: with Voila.
+
+    ``clusters``: those that requests may name.
+    """
 
     listen: str = f"127.0.0.1:{SERVICE_PORT}"
     panels: bool = False
+    clusters: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,11 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
     require_web("the service", SERVICE)
     from hdbkit.service.jobs import Jobs
 
+    for one in options.clusters:
+        try:
+            parse_cluster(one)
+        except ValueError as error:
+            raise InputError(f"--cluster: {error}") from None
     with Jobs.alone(workspace), listening(options, SERVICE) as endpoint:
         tokens = Tokens(endpoint.state)
         made = None
@@ -67,7 +78,9 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
             made = tokens.add(FIRST, Role.SETTINGS, FIRST_DAYS)
         secure = endpoint.certificate is not None
         with _panels(options, workspace) as voila:
-            guard = application(workspace, tokens, endpoint.audit, endpoint.gate, secure=secure, voila=voila)
+            guard = application(
+                workspace, tokens, endpoint.audit, endpoint.gate, options.clusters, secure=secure, voila=voila
+            )
             os.nice(_NICE)
             say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
             endpoint.serve(guard, _RESERVED, channels=options.panels)
@@ -81,7 +94,7 @@ def _panels(options: ServiceOptions, workspace: Workspace) -> Iterator[Path | No
         return
     from hdbkit.service.panels.process import running_panels
 
-    with running_panels(workspace) as socket:
+    with running_panels(workspace, options.clusters) as socket:
         yield socket
 
 
@@ -90,6 +103,7 @@ def application(
     tokens: Tokens,
     audit: AuditLog,
     gate: Gate,
+    clusters: Collection[str] = (),
     *,
     secure: bool = False,
     voila: Path | None = None,
@@ -99,6 +113,7 @@ def application(
     Args:
         workspace: what the jobs work in.
         tokens, audit, gate: who may send requests, the log, and the socket.
+        clusters: those that requests may name.
         secure: whether they are reached by TLS only.
         voila: the socket of Voila, for the panels.
     """
@@ -123,7 +138,7 @@ def application(
         scope["state"][SESSION], holder = found
         return holder
 
-    jobs = Jobs(workspace)
+    jobs = Jobs(workspace, clusters)
     reads = Reads(jobs, workspace)
     app = make_app(jobs, workspace, reads, SignIn(sessions, wrong), voila)
     return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN, find_read=reads)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
+from hdbkit.config.served import served_clusters, setting_problem
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.errors import (
     AgentLost,
@@ -163,6 +164,9 @@ def _check(plan: SweepPlan, control: ServerControl) -> None:
     """Report all errors before anything is changed."""
     settings = plan.spec.settings if plan.changes_server else {}
     problems = [Problem("settings", one) for one in control.problems(settings)] if settings else []
+    if served_clusters() is not None:
+        refused = [setting_problem(*one) for one in settings.items()]
+        problems += [Problem("settings", one) for one in refused if one]
     problems += unprepared(plan, control)
     if settings and not problems:
         rejected = control.refused([plan.settings_in(one) for one in range(len(plan.configurations))])

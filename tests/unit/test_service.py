@@ -17,7 +17,9 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from hdbkit.errors import InputError
+from hdbkit.cluster.connection import Connection
+from hdbkit.config import served
+from hdbkit.errors import HdbkitError, InputError
 from hdbkit.processes import birth_of
 from hdbkit.service import jobs as jobs_module
 from hdbkit.service.app import make_app
@@ -86,6 +88,52 @@ def test_unknown_verbs_jobs_and_kinds_of_content_are_answered_by_a_sentence(serv
     assert client.get("/api/jobs/20261124").json()["error"] == "there is no job '20261124'"
     form = client.post("/api/jobs/run", "target=lab", "application/x-www-form-urlencoded")
     assert form.json()["error"] == "the body: must be JSON, with the header Content-Type: application/json"
+
+
+def test_a_request_names_no_cluster_that_the_operator_has_not_named_and_nothing_connects(service: Service) -> None:
+    load = {"virtual_users": 1, "rampup_s": 0, "duration_s": 1}
+    with socket.create_server(("127.0.0.1", 0)) as attacker:  # another user of the host, as a dask scheduler
+        text = f"tls://127.0.0.1:{attacker.getsockname()[1]}"
+        at_load = {"target": "lab", "load": {**load, "cluster": text}}
+        of_file = {"target": "lab", "load": {**load, "cluster": "ssh:/etc/passwd"}}
+        grid = {"factors": {"cluster": ["none", text]}, "blocks": 2}
+        for verb, body, key in (
+            ("run", at_load, "load.cluster"),
+            ("run", of_file, "load.cluster"),
+            ("find-max", {**at_load, "limit": "p95=20ms"}, "load.cluster"),
+            ("profile", {**at_load, "name": "nightly"}, "load.cluster"),
+            ("measure-in-turn", {"base": "lab", "new": "other", "load": at_load["load"]}, "load.cluster"),
+            ("build", {"target": "lab", "cluster": text}, "cluster"),
+            ("sweep", {"target": "lab", "sweep": {**grid, "load": load}}, "sweep.factors.cluster"),
+            ("plan", {"target": "lab", "sweep": {**grid, "load": load}}, "sweep.factors.cluster"),
+        ):
+            answer = service.post(verb, body)
+            assert (answer.status_code, answer.json()["problems"][0]["where"]) == (422, key), answer.text
+            assert "is not a cluster of this service (its operator named: none)" in answer.json()["error"]
+        attacker.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            attacker.accept()
+    assert not list((service.folder / "results" / JOBS).iterdir())
+
+
+def test_a_sweep_of_a_request_changes_no_setting_that_executes_a_program_or_names_a_file(service: Service) -> None:
+    for name, value in (("archive_command", "id"), ("jit_provider", "x"), ("dir", "data"), ("TimeZone", "/tmp/x")):
+        answer = service.post("sweep", {"target": "lab", "sweep": {"settings": {name: ["a", value]}}})
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["problems"][0]["where"] == f"sweep.settings.{name}"
+
+
+def test_what_works_for_a_service_uses_its_clusters_and_no_files_of_typed_urls(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in served.environment(["local:1"]).items():
+        monkeypatch.setenv(name, value)
+    Connection("local:1")
+    with pytest.raises(HdbkitError, match="not a cluster of this service"):
+        Connection("local:2")
+    for url in ("odbc://?driver=/tmp/x.so", "postgresql://u@db1/x?sslkey=k", "postgresql://u@db1/x?service=lab"):
+        with pytest.raises(InputError, match="names a file"):
+            Workspace(results=tmp_path).target(url)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from hdbkit.config import served
 from hdbkit.errors import InputError, MissingDriver
 from hdbkit.processes import command_of
 from hdbkit.workspace import Workspace
@@ -25,8 +26,10 @@ _LOOK_S = 0.1
 
 
 @contextmanager
-def running_panels(workspace: Workspace) -> Iterator[Path]:
+def running_panels(workspace: Workspace, clusters: Collection[str] = ()) -> Iterator[Path]:
     """Run Voila for a block; the socket that it listens on. Its kernels end with it, and runs continue.
+
+    Panels may use ``clusters``, and no others.
 
     Raises:
         InputError: it has not started.
@@ -44,7 +47,12 @@ def running_panels(workspace: Workspace) -> Iterator[Path]:
                 stdout=log,
                 stderr=log,
                 cwd=folder,
-                env={**os.environ, **workspace.environment, "JUPYTER_PATH": os.pathsep.join(paths)},
+                env={
+                    **os.environ,
+                    **workspace.environment,
+                    **served.environment(clusters),
+                    "JUPYTER_PATH": os.pathsep.join(paths),
+                },
             )
         try:
             _await(socket, process, errors)
