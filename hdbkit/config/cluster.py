@@ -11,6 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hdbkit.config.hosts import is_loopback
+from hdbkit.errors import InputError
+from hdbkit.files import read_text
 
 FORMS = "tls://HOST:8786 or tcp://127.0.0.1:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N"
 MAX_LOCAL = 256
@@ -96,9 +98,9 @@ def read_hosts(file: Path) -> list[str]:
         ValueError: the file cannot be read, or lists no host.
     """
     try:
-        lines = [line.partition("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"the file of load hosts {file} cannot be read: {error}") from None
+        lines = [line.partition("#")[0].strip() for line in read_text(file).splitlines()]
+    except (InputError, ValueError) as error:
+        raise ValueError(f"the file of load hosts cannot be read: {error}") from None
     hosts = [line for line in lines if line]
     wrong = next((one for one in hosts if not re.fullmatch(r"[A-Za-z0-9._:@-]+", one) or one.startswith("-")), None)
     if wrong is not None:

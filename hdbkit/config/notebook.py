@@ -21,6 +21,7 @@ from hdbkit.config.files import Lines, read_yaml
 from hdbkit.config.problems import SECRET, did_you_mean, place, problems_of
 from hdbkit.config.target import Target
 from hdbkit.errors import ConfigErrors, InputError, Problem
+from hdbkit.trust import trusted
 
 PRIVATE = "private"
 """The target name that means a private server."""
@@ -98,7 +99,7 @@ def read_notebook(path: Path, targets: Path | None = None) -> NotebookInputs:
         InputError: it is not a notebook, has no cell tagged ``parameters``, or that cell has other content.
     """
     try:
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells = json.loads(trusted(path).read_text(encoding="utf-8"))["cells"]
         sources = [_text(cell["source"]) for cell in cells if TAG in cell.get("metadata", {}).get("tags", ())]
     except FileNotFoundError:
         raise InputError(f"there is no notebook {path}") from None

@@ -28,6 +28,7 @@ from pydantic import SecretStr
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.files import replace_file
 from hdbkit.servers._guard import NOTE, USERS, read_note
+from hdbkit.trust import trusted
 
 SERVER_UID = 65534
 """The unprivileged account that a server runs as when its owner is root."""
@@ -93,8 +94,8 @@ class Place:
 
     @classmethod
     def read(cls, folder: Path) -> Place:
-        """Read the place from a folder's ``server.json``. Raises ``InputError`` if there is none."""
-        note = read_note(str(folder))
+        """Read the place from a folder's ``server.json``. Raises ``InputError``: none can be trusted."""
+        note = read_note(str(trusted(folder / NOTE).parent))
         names = [field.name for field in dataclasses.fields(cls)]
         if not set(names) <= set(note):
             raise InputError(f"{folder} is not the folder of a private server (it has no {NOTE})")
