@@ -1,7 +1,6 @@
-"""A workspace: the results folder, the targets file and the private servers that verbs work with.
+"""A workspace without its verbs: the results folder, the targets file and the private servers that verbs work with.
 
-Nothing else in hdbkit holds these, so that several workspaces coexist in one process. A process has one that is meant
-where none is given, with the places that the environment names.
+Nothing else in hdbkit holds these, so that several workspaces coexist in one process.
 """
 
 from __future__ import annotations
@@ -18,17 +17,10 @@ from hdbkit.servers import PrivateServer, private_server, startable_kinds
 from hdbkit.servers.kept import is_server_folder
 
 
-class Workspace:
+class BareWorkspace:
     """Where runs are kept, where named targets are looked up, and the private servers that were started.
 
-    Args:
-        results: the folder of all results; by default ``$HDBKIT_RESULTS``, else ``results`` of the checkout, else
-            ``./results``.
-        targets: the file with named targets; by default ``$HDBKIT_TARGETS``, else ``params/targets.yaml``.
-
-    Example:
-        >>> lab = hdbkit.Workspace(results="/data/lab", targets="/data/lab/targets.yaml")  # doctest: +SKIP
-        >>> hdbkit.run("db1", workspace=lab)  # doctest: +SKIP
+    The verbs of a topic are a class on this one; :class:`hdbkit.Workspace` has all of them.
     """
 
     def __init__(self, *, results: Path | str | None = None, targets: Path | str | None = None) -> None:
@@ -100,12 +92,8 @@ class Workspace:
             server.close()
 
     def __repr__(self) -> str:
-        return f"Workspace(results='{self.results}', targets='{self.targets}')"
+        return f"{type(self).__name__}(results='{self.results}', targets='{self.targets}')"
 
 
 def _absolute(path: Path | str | None) -> Path | None:
     return None if path is None else Path(path).expanduser().resolve()
-
-
-DEFAULT = Workspace()
-"""The workspace of this process, meant where a verb is given none."""

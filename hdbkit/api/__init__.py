@@ -1,118 +1,94 @@
-"""The public functions of hdbkit, which the command line and the notebook panels call without logic of their own.
+"""All names of hdbkit, each listed once: what verbs return, the verbs of the default workspace, and functions.
 
 ``connect`` returns a connection (build, check, drop, settings). ``run`` waits and returns a result; ``start`` and
 ``attach`` return a handle. ``sweep`` waits and returns verdicts; ``start_sweep`` and ``attach_sweep`` return a
 handle. ``compare`` and ``runs`` read stored results. Tables are DataFrames with units in their column names.
 """
 
-from hdbkit.analysis.comparison.sides import Gate
-from hdbkit.api.agent import serve_agent
-from hdbkit.api.batch import BatchResult, batch
-from hdbkit.api.compare import Comparison, compare, overlay
-from hdbkit.api.connection import Connection, DropResult, connect
-from hdbkit.api.data_files import datagen
-from hdbkit.api.demo_engines import demo_engines
-from hdbkit.api.diagnosis import doctor
-from hdbkit.api.discovery import databases, password_place
-from hdbkit.api.engines import check_engine, engines, new_engine, operations
-from hdbkit.api.first_result import Quickstart, QuickstartResult, QuickStep, StepState, quickstart
-from hdbkit.api.first_steps import DemoResult, demo, end_private, open_target, private, private_targets, ready
-from hdbkit.api.importing import Imported, ImportedJobs, import_hammerdb, import_hammerdb_jobs
-from hdbkit.api.kept import remove_server, servers, start_server, stop_server
-from hdbkit.api.max_rate import MaxRate, MaxRateRun, find_max
-from hdbkit.api.planned_hosts import PlannedHosts, planned_hosts
-from hdbkit.api.planned_power import PlannedPower, planned_power
-from hdbkit.api.profiles import Profile, history, profile, profiles
-from hdbkit.api.releases import Release, Releases, Search, releases
-from hdbkit.api.result import Result, result, runs
-from hdbkit.api.running import Running, attach, default_load, run, running_runs, start
-from hdbkit.api.running_sweep import RunningSweep, attach_sweep, running_sweeps, start_sweep
-from hdbkit.api.site import Site, site
-from hdbkit.api.sweeping import SweepResult, plan, sweep, sweep_result
-from hdbkit.build import Estimate, estimate
-from hdbkit.execution.live import LiveView, Tick
-from hdbkit.sweep_runner import SweepProgress, SweepStatus
-from hdbkit.workspace import Workspace
+from hdbkit.analysis.comparison.sides import Gate as Gate
+from hdbkit.api.batch import BatchResult as BatchResult
+from hdbkit.api.compare import Comparison as Comparison
+from hdbkit.api.connection import Connection as Connection
+from hdbkit.api.connection import DropResult as DropResult
+from hdbkit.api.data_files import datagen as datagen
+from hdbkit.api.discovery import list_databases as list_databases
+from hdbkit.api.engines import list_engines as list_engines
+from hdbkit.api.engines import new_engine as new_engine
+from hdbkit.api.engines import operations as operations
+from hdbkit.api.first_result import Quickstart as Quickstart
+from hdbkit.api.first_result import QuickstartResult as QuickstartResult
+from hdbkit.api.first_result import QuickStep as QuickStep
+from hdbkit.api.first_result import StepState as StepState
+from hdbkit.api.first_steps import DemoResult as DemoResult
+from hdbkit.api.importing import Imported as Imported
+from hdbkit.api.importing import ImportedJobs as ImportedJobs
+from hdbkit.api.importing import import_hammerdb as import_hammerdb
+from hdbkit.api.kept import list_servers as list_servers
+from hdbkit.api.kept import remove_server as remove_server
+from hdbkit.api.kept import start_server as start_server
+from hdbkit.api.kept import stop_server as stop_server
+from hdbkit.api.max_rate import MaxRate as MaxRate
+from hdbkit.api.max_rate import MaxRateRun as MaxRateRun
+from hdbkit.api.planned_hosts import PlannedHosts as PlannedHosts
+from hdbkit.api.planned_power import PlannedPower as PlannedPower
+from hdbkit.api.profiles import Profile as Profile
+from hdbkit.api.releases import Release as Release
+from hdbkit.api.releases import Releases as Releases
+from hdbkit.api.releases import Search as Search
+from hdbkit.api.result import Result as Result
+from hdbkit.api.running import Running as Running
+from hdbkit.api.running import default_load as default_load
+from hdbkit.api.running_sweep import RunningSweep as RunningSweep
+from hdbkit.api.site import Site as Site
+from hdbkit.api.sweeping import SweepResult as SweepResult
+from hdbkit.api.workspace import DEFAULT as DEFAULT
+from hdbkit.api.workspace import Workspace as Workspace
+from hdbkit.build import Estimate as Estimate
+from hdbkit.build import estimate as estimate
+from hdbkit.config import Load as Load
+from hdbkit.config import SweepSpec as SweepSpec
+from hdbkit.config import Target as Target
+from hdbkit.config import WorkloadSpec as WorkloadSpec
+from hdbkit.execution.live import LiveView as LiveView
+from hdbkit.execution.live import Tick as Tick
+from hdbkit.servers import private_server as private_server
+from hdbkit.sweep_runner import SweepProgress as SweepProgress
+from hdbkit.sweep_runner import SweepStatus as SweepStatus
 
-__all__ = [
-    "BatchResult",
-    "Comparison",
-    "Connection",
-    "DemoResult",
-    "DropResult",
-    "Estimate",
-    "Gate",
-    "Imported",
-    "ImportedJobs",
-    "LiveView",
-    "MaxRate",
-    "MaxRateRun",
-    "PlannedHosts",
-    "PlannedPower",
-    "Profile",
-    "QuickStep",
-    "Quickstart",
-    "QuickstartResult",
-    "Release",
-    "Releases",
-    "Result",
-    "Running",
-    "RunningSweep",
-    "Search",
-    "Site",
-    "StepState",
-    "SweepProgress",
-    "SweepResult",
-    "SweepStatus",
-    "Tick",
-    "Workspace",
-    "attach",
-    "attach_sweep",
-    "batch",
-    "check_engine",
-    "compare",
-    "connect",
-    "databases",
-    "datagen",
-    "default_load",
-    "demo",
-    "demo_engines",
-    "doctor",
-    "end_private",
-    "engines",
-    "estimate",
-    "find_max",
-    "history",
-    "import_hammerdb",
-    "import_hammerdb_jobs",
-    "new_engine",
-    "open_target",
-    "operations",
-    "overlay",
-    "password_place",
-    "plan",
-    "planned_hosts",
-    "planned_power",
-    "private",
-    "private_targets",
-    "profile",
-    "profiles",
-    "quickstart",
-    "ready",
-    "releases",
-    "remove_server",
-    "result",
-    "run",
-    "running_runs",
-    "running_sweeps",
-    "runs",
-    "serve_agent",
-    "servers",
-    "site",
-    "start",
-    "start_server",
-    "start_sweep",
-    "stop_server",
-    "sweep",
-    "sweep_result",
-]
+attach = DEFAULT.attach
+attach_sweep = DEFAULT.attach_sweep
+batch = DEFAULT.batch
+check_engine = DEFAULT.check_engine
+compare = DEFAULT.compare
+connect = DEFAULT.connect
+demo = DEFAULT.demo
+demo_engines = DEFAULT.demo_engines
+doctor = DEFAULT.doctor
+end_private = DEFAULT.end_private
+find_max = DEFAULT.find_max
+history = DEFAULT.history
+import_hammerdb_jobs = DEFAULT.import_hammerdb_jobs
+open_target = DEFAULT.open_target
+overlay = DEFAULT.overlay
+password_place = DEFAULT.password_place
+plan_sweep = DEFAULT.plan_sweep
+planned_hosts = DEFAULT.planned_hosts
+planned_power = DEFAULT.planned_power
+private = DEFAULT.private
+private_targets = DEFAULT.private_targets
+profile = DEFAULT.profile
+profiles = DEFAULT.profiles
+quickstart = DEFAULT.quickstart
+ready = DEFAULT.ready
+releases = DEFAULT.releases
+result = DEFAULT.result
+run = DEFAULT.run
+running_runs = DEFAULT.running_runs
+running_sweeps = DEFAULT.running_sweeps
+runs = DEFAULT.runs
+serve_agent = DEFAULT.serve_agent
+site = DEFAULT.site
+start = DEFAULT.start
+start_sweep = DEFAULT.start_sweep
+sweep = DEFAULT.sweep
+sweep_result = DEFAULT.sweep_result

@@ -20,7 +20,7 @@ from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sessions import times_of
 from hdbkit.api.result import Result
-from hdbkit.api.running import OnTick, Running, run, start
+from hdbkit.api.running import OnTick, Running, RunVerbs
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.plan import RunPlan, random_letters
@@ -29,7 +29,6 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.run_order import in_turn
 from hdbkit.workloads import specification
-from hdbkit.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ def measure_in_turn(
     label: str,
     watch: OnTurn,
     watch_run: OnTick | None,
-    place: Workspace,
+    lab: RunVerbs,
     together: bool = False,
 ) -> dict[str, list[Result]]:
     """Measure both sides; the results of each in their order.
@@ -132,7 +131,7 @@ def measure_in_turn(
         label: of the runs, with the side appended. Runs that have it already are kept.
         watch: called after each run.
         watch_run: called several times per second with the present run.
-        place: the workspace for the runs.
+        lab: the workspace for the runs.
         together: both run at the same time; a run is kept only beside the one that ran with it.
 
     Raises:
@@ -147,7 +146,7 @@ def measure_in_turn(
     settled = _settled(works, workload, load)
     if together and len({one.target.url for one in settled.values()}) < len(settled):
         raise InputError("both sides are the same target: its runs can be measured in turn, but not together")
-    kept = {side: _kept(f"{label}-{side}", settled[side], place) for side in works}
+    kept = {side: _kept(f"{label}-{side}", settled[side], lab) for side in works}
     if together:
         kept = _kept_together(kept)
     done: dict[str, list[Result]] = {side: [] for side in works}
@@ -156,9 +155,9 @@ def measure_in_turn(
         waiting = {side: one for side in order for one in kept[side][::-1] if one.virtual_users == users}
         missing = [side for side in order if side not in waiting]
         works_of = {side: (settled[side], f"{label}-{side}") for side in missing}
-        measured = _together(works_of, users, watch_run, place) if together and missing else {}
+        measured = _together(works_of, users, watch_run, lab) if together and missing else {}
         for side in order:
-            result = waiting.get(side) or measured.get(side) or _run(*works_of[side], users, watch_run, place)
+            result = waiting.get(side) or measured.get(side) or _run(*works_of[side], users, watch_run, lab)
             if side in waiting:
                 kept[side].remove(result)
             done[side].append(result)
@@ -203,25 +202,25 @@ def _turns(
     """Block, user count and order of the sides; the same for the same label."""
     seed = zlib.crc32(label.encode())
     for block in range(1, blocks + 1):
-        place = dict(zip(sides, in_turn(len(sides), seed, block), strict=True))
+        position = dict(zip(sides, in_turn(len(sides), seed, block), strict=True))
         for users in random.Random(f"{label}/{block}").sample(list(counts), len(counts)):
-            yield block, users, sorted(place, key=place.__getitem__)
+            yield block, users, sorted(position, key=position.__getitem__)
 
 
-def _run(work: Settled, label: str, users: int, watch: OnTick | None, place: Workspace) -> Result:
+def _run(work: Settled, label: str, users: int, watch: OnTick | None, lab: RunVerbs) -> Result:
     load = work.load.with_(virtual_users=users)
-    return _done(run(work.target, work.workload, load, label=label, watch=watch, workspace=place))
+    return _done(lab.run(work.target, work.workload, load, label=label, watch=watch))
 
 
 def _together(
-    works: Mapping[str, tuple[Settled, str]], users: int, watch: OnTick | None, place: Workspace
+    works: Mapping[str, tuple[Settled, str]], users: int, watch: OnTick | None, lab: RunVerbs
 ) -> dict[str, Result]:
     """The results of simultaneous runs, one of each side with its label; ``watch`` is called with the first."""
     running: dict[str, Running] = {}
     try:
         for side, (work, label) in works.items():
             load = work.load.with_(virtual_users=users)
-            running[side] = start(work.target, work.workload, load, label=label, workspace=place)
+            running[side] = lab.start(work.target, work.workload, load, label=label)
         return {side: _done(one.wait(watch)) for side, one in running.items()}
     except BaseException:
         for one in running.values():
@@ -258,11 +257,9 @@ def _overlap(one: Manifest, other: Manifest) -> bool:
     return bool(same and begun < other_ended and other_begun < ended)
 
 
-def _kept(label: str, work: Settled, place: Workspace) -> list[Result]:
+def _kept(label: str, work: Settled, lab: RunVerbs) -> list[Result]:
     """The complete runs of a label, oldest first. Raises ``InputError`` if one of them measured something else."""
-    found = [
-        Result(RunFolder(place.results / run_id), place) for run_id in reversed(runs_under(place.results, label))
-    ]
+    found = [Result(RunFolder(lab.results / run_id), lab) for run_id in reversed(runs_under(lab.results, label))]
     for one in found:
         if not work.measured_by(RunPlan.model_validate(one.manifest.plan)):
             raise InputError(

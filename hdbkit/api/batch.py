@@ -18,7 +18,7 @@ from hdbkit.api.batch_index import write_batch_index
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus, batch_folder, job_key, usual_id
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 COLUMNS = ("job", "status", "skipped", "seconds", "error", "notebook")
 
@@ -67,60 +67,62 @@ class _Job:
     key: str
 
 
-def batch(
-    notebook: Path | str,
-    params: Sequence[Path | str],
-    *,
-    batch_id: str | None = None,
-    watch: OnStep = lambda _: None,
-    workspace: Workspace | None = None,
-) -> BatchResult:
-    """Execute a notebook once per parameter file; skip files that were already executed with the same values.
+class BatchVerbs(BareWorkspace):
+    """Verbs that execute notebooks."""
 
-    ``index.html`` of its folder is written after each: a line for every notebook that has ended, and a page with it.
+    def batch(
+        self,
+        notebook: Path | str,
+        params: Sequence[Path | str],
+        *,
+        batch_id: str | None = None,
+        watch: OnStep = lambda _: None,
+    ) -> BatchResult:
+        """Execute a notebook once per parameter file; skip files that were already executed with the same values.
 
-    Args:
-        notebook: a notebook with a typed cell tagged ``parameters``; see :mod:`hdbkit.config.notebook`.
-        params: YAML files with values for some of its parameters; the name of a file is the name of its job.
-        batch_id: the folder in ``results/batches``; by default derived from the notebook and the files.
-        watch: called at the start and end of each job, and at each of its cells.
-        workspace: the results folder and targets, also for the notebooks; by default that of this process.
+        ``index.html`` of its folder is written after each: a line for every notebook that has ended, and a page with
+        it.
 
-    Raises:
-        InputError: the notebook or any of the files has errors; nothing was executed.
+        Args:
+            notebook: a notebook with a typed cell tagged ``parameters``; see :mod:`hdbkit.config.notebook`.
+            params: YAML files with values for some of its parameters; the name of a file is the name of its job.
+            batch_id: the folder in ``results/batches``; by default derived from the notebook and the files.
+            watch: called at the start and end of each job, and at each of its cells.
 
-    Example:
-        >>> api.batch("notebooks/02_run.ipynb", ["params/notebook-02-small.yaml"]).failed  # doctest: +SKIP
-        0
-    """
-    notebook, files = Path(notebook), [Path(one) for one in params]
-    place = workspace or DEFAULT
-    jobs = _jobs(notebook, files, place)
-    papermill = _papermill()
-    folder = batch_folder(place.results, batch_id or usual_id(notebook, files))
-    rows = []
-    with folder.held():
-        done = folder.records()
-        for number, job in enumerate(jobs, 1):
-            step = BatchStep(job.name, number, len(jobs))
-            record = done.get(job.name)
-            skipped = record is not None and record.status is JobStatus.DONE and record.key == job.key
-            if record is None or not skipped:
-                watch(step)
-                record = _execute(papermill, notebook, job, folder, step, watch, place)
-                folder.note(notebook, job.name, record)
-                write_batch_index(folder, place.results, len(jobs))
-            watch(BatchStep(job.name, number, len(jobs), record=record, skipped=skipped))
-            rows.append(
-                (job.name, str(record.status), skipped, record.seconds, record.error, folder.executed(job.name))
-            )
-        write_batch_index(folder, place.results, len(jobs))
-    return BatchResult(folder, pd.DataFrame(rows, columns=list(COLUMNS)))
+        Raises:
+            InputError: the notebook or any of the files has errors; nothing was executed.
+
+        Example:
+            >>> api.batch("notebooks/02_run.ipynb", ["params/notebook-02-small.yaml"]).failed  # doctest: +SKIP
+            0
+        """
+        notebook, files = Path(notebook), [Path(one) for one in params]
+        jobs = _jobs(notebook, files, self)
+        papermill = _papermill()
+        folder = batch_folder(self.results, batch_id or usual_id(notebook, files))
+        rows = []
+        with folder.held():
+            done = folder.records()
+            for number, job in enumerate(jobs, 1):
+                step = BatchStep(job.name, number, len(jobs))
+                record = done.get(job.name)
+                skipped = record is not None and record.status is JobStatus.DONE and record.key == job.key
+                if record is None or not skipped:
+                    watch(step)
+                    record = _execute(papermill, notebook, job, folder, step, watch, self)
+                    folder.note(notebook, job.name, record)
+                    write_batch_index(folder, self.results, len(jobs))
+                watch(BatchStep(job.name, number, len(jobs), record=record, skipped=skipped))
+                rows.append(
+                    (job.name, str(record.status), skipped, record.seconds, record.error, folder.executed(job.name))
+                )
+            write_batch_index(folder, self.results, len(jobs))
+        return BatchResult(folder, pd.DataFrame(rows, columns=list(COLUMNS)))
 
 
-def _jobs(notebook: Path, files: Sequence[Path], place: Workspace) -> list[_Job]:
+def _jobs(notebook: Path, files: Sequence[Path], workspace: BareWorkspace) -> list[_Job]:
     """The jobs; all errors in all files are reported together."""
-    inputs, content = read_notebook(notebook, place.targets), notebook.read_bytes()
+    inputs, content = read_notebook(notebook, workspace.targets), notebook.read_bytes()
     if not files:
         raise InputError("give at least one parameter file, such as params/notebook-02-small.yaml")
     jobs: dict[str, _Job] = {}
@@ -154,7 +156,7 @@ def _execute(
     folder: BatchFolder,
     step: BatchStep,
     watch: OnStep,
-    place: Workspace,
+    workspace: BareWorkspace,
 ) -> JobRecord:
     """Execute one notebook up to its last cell or the first that fails."""
     from traitlets.config import Config
@@ -175,7 +177,7 @@ def _execute(
             on_cell_start=at_cell,
             extra_arguments=[
                 "--IPKernelApp.log_level=50",  # the notebook's messages are in its outputs
-                f"--IPKernelApp.exec_lines=__import__('os').environ.update({place.environment!r})",
+                f"--IPKernelApp.exec_lines=__import__('os').environ.update({workspace.environment!r})",
             ],
             kernel_manager_class=_kernel_manager(),
             config=Config(KernelManager={"transport": "ipc"}),  # sockets of this account, not ports open to others

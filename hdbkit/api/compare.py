@@ -32,7 +32,7 @@ from hdbkit.analysis.comparison.sides import (
 )
 from hdbkit.api.alternating import OnTurn, Work, measure_in_turn, new_label, work_of
 from hdbkit.api.result import Result
-from hdbkit.api.running import OnTick
+from hdbkit.api.running import OnTick, RunVerbs
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config import Load, Target, WorkloadSpec
@@ -45,7 +45,7 @@ from hdbkit.results.catalog import find_run, runs_of_profile, runs_under
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.servers.kept import is_server_folder
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 Side = str | Sequence[str]
 
@@ -62,7 +62,7 @@ class Comparison:
     new: list[Result]
     compared: Compared
     names: tuple[str, str]
-    workspace: Workspace
+    workspace: BareWorkspace
     """The workspace for its report."""
     by_operation: pd.DataFrame = field(default_factory=pd.DataFrame)
     """One row per operation where the metric is a mean over operations: ``operation``, ``base`` and ``new`` (s),
@@ -226,71 +226,89 @@ class Comparison:
         return gate(ratios, self.metric, below, self.compared.advice)
 
 
-def compare(
-    base: Side | Target,
-    new: Side | Target,
-    *,
-    run: bool = False,
-    together: bool = False,
-    blocks: int = DEFAULT_BLOCKS,
-    workload: WorkloadSpec | Path | str | None = None,
-    load: Load | None = None,
-    virtual_users: Sequence[int] = (),
-    label: str | None = None,
-    watch: OnTurn = lambda _: None,
-    watch_run: OnTick | None = None,
-    smallest_effect: float = 0.02,
-    workspace: Workspace | None = None,
-) -> Comparison:
-    """Compare runs, or measure both sides in turn in one session and compare that.
+class ComparisonVerbs(RunVerbs):
+    """Verbs that compare runs."""
 
-    Args:
-        base: a run id, a unique part of one, several of them in a list or separated by commas, or a label or profile,
-            which selects all its runs. With ``run`` their target, workload and load are measured again, and a target
-            is accepted too (a URL, a name, or a :class:`~hdbkit.Target`); runs come first where a name is both.
-        new: as ``base``.
-        run: measure both sides in turn. All other arguments but ``smallest_effect`` and ``workspace`` need it.
-        together: measure both sides at the same time instead, on two servers. On a busy host this needs far fewer
-            blocks; each side is measured under the load of the other.
-        blocks: the number of runs of each side at each user count.
-        workload: replaces that of both sides; a target takes the other side's, else the default workload.
-        load: its given fields replace those of both sides; a target takes the other side's load, else the default.
-        virtual_users: the user counts; by default those that the runs of both sides have.
-        label: a word; the runs are labelled ``LABEL-base`` and ``LABEL-new``. Runs that have these labels already are
-            kept, so the same call continues after an interruption. By default made of the time.
-        watch: called after each run.
-        watch_run: called several times per second with the present run.
-        smallest_effect: the smallest relevant relative difference.
-        workspace: the workspace with the runs; by default that of this process.
+    def compare(
+        self,
+        base: Side | Target,
+        new: Side | Target,
+        *,
+        run: bool = False,
+        together: bool = False,
+        blocks: int = DEFAULT_BLOCKS,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+        virtual_users: Sequence[int] = (),
+        label: str | None = None,
+        watch: OnTurn = lambda _: None,
+        watch_run: OnTick | None = None,
+        smallest_effect: float = 0.02,
+    ) -> Comparison:
+        """Compare runs, or measure both sides in turn in one session and compare that.
 
-    Raises:
-        InputError: a run does not exist or has no measured window, the metrics of the runs differ in more than the
-            operations of a mean, no operation was completed by all runs, or a side cannot be measured.
-        RunFailed: a run failed; finished runs are kept.
-        KeyboardInterrupt: stopped; finished runs are kept.
+        Args:
+            base: a run id, a unique part of one, several of them in a list or separated by commas, or a label or
+                profile, which selects all its runs. With ``run`` their target, workload and load are measured again,
+                and a target is accepted too (a URL, a name, or a :class:`~hdbkit.Target`); runs come first where a
+                name is both.
+            new: as ``base``.
+            run: measure both sides in turn. All other arguments but ``smallest_effect`` need it.
+            together: measure both sides at the same time instead, on two servers. On a busy host this needs far fewer
+                blocks; each side is measured under the load of the other.
+            blocks: the number of runs of each side at each user count.
+            workload: replaces that of both sides; a target takes the other side's, else the default workload.
+            load: its given fields replace those of both sides; a target takes the other side's load, else the
+                default.
+            virtual_users: the user counts; by default those that the runs of both sides have.
+            label: a word; the runs are labelled ``LABEL-base`` and ``LABEL-new``. Runs that have these labels already
+                are kept, so the same call continues after an interruption. By default made of the time.
+            watch: called after each run.
+            watch_run: called several times per second with the present run.
+            smallest_effect: the smallest relevant relative difference.
 
-    Example:
-        >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
-        >>> hdbkit.compare("server-17", "server-18", run=True, blocks=8).gate(-0.02).verdict  # doctest: +SKIP
-    """
-    place = workspace or DEFAULT
-    if run:
-        works = {side: _work(given, place) for side, given in ((BASE, base), (NEW, new))}
-        label = label or new_label()
-        sides = measure_in_turn(
-            works, blocks, workload=workload, load=load, virtual_users=virtual_users, label=label, watch=watch,
-            watch_run=watch_run, place=place, together=together,
-        )  # fmt: skip
-    else:
-        sides = {BASE: _results(base, place), NEW: _results(new, place)}
-    again = (f"{label}-{BASE}", f"{label}-{NEW}") if run else (_words(base), _words(new))
-    return of_sides(sides, _names(base, new), place, smallest_effect, command=_command(again, sides))
+        Raises:
+            InputError: a run does not exist or has no measured window, the metrics of the runs differ in more than
+                the operations of a mean, no operation was completed by all runs, or a side cannot be measured.
+            RunFailed: a run failed; finished runs are kept.
+            KeyboardInterrupt: stopped; finished runs are kept.
+
+        Example:
+            >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
+            >>> hdbkit.compare("server-17", "server-18", run=True, blocks=8).gate(-0.02).verdict  # doctest: +SKIP
+        """
+        if run:
+            works = {side: _work(given, self) for side, given in ((BASE, base), (NEW, new))}
+            label = label or new_label()
+            sides = measure_in_turn(
+                works, blocks, workload=workload, load=load, virtual_users=virtual_users, label=label, watch=watch,
+                watch_run=watch_run, lab=self, together=together,
+            )  # fmt: skip
+        else:
+            sides = {BASE: _results(base, self), NEW: _results(new, self)}
+        again = (f"{label}-{BASE}", f"{label}-{NEW}") if run else (_words(base), _words(new))
+        return of_sides(sides, _names(base, new), self, smallest_effect, command=_command(again, sides))
+
+    def overlay(self, groups: Mapping[str, Side]) -> dict[str, Chart]:
+        """Chart any number of groups of runs together; ``groups`` maps a name to runs, given as for ``compare``.
+
+        The charts are users (the metric over virtual users, with intervals), throughput (over time) and latency.
+
+        Raises:
+            InputError: a run does not exist.
+
+        Example:
+            >>> hdbkit.overlay({"on": "durable", "off": ["1120-2104", "1120-2107"]})["users"]  # doctest: +SKIP
+        """
+        shared, _ = _of_shared_operations({name: _results(side, self) for name, side in groups.items()})
+        finished = _finished(shared)
+        return {chart.key: chart for chart in compare_charts(finished)}
 
 
 def of_sides(
     sides: Mapping[str, list[Result]],
     names: tuple[str, str],
-    place: Workspace,
+    workspace: BareWorkspace,
     smallest_effect: float = 0.02,
     *,
     command: str = "",
@@ -308,24 +326,7 @@ def of_sides(
     runs = runs_of(manifests)
     found = compared(runs, metric, smallest_effect, confidence, command=command)
     each = compared_by_operation(runs, timed, metric, found, confidence)
-    return Comparison(shared[BASE], shared[NEW], found, names, place, each, left_out)
-
-
-def overlay(groups: Mapping[str, Side], *, workspace: Workspace | None = None) -> dict[str, Chart]:
-    """Chart any number of groups of runs together; ``groups`` maps a name to runs, given as for ``compare``.
-
-    The charts are users (the metric over virtual users, with intervals), throughput (over time) and latency.
-
-    Raises:
-        InputError: a run does not exist.
-
-    Example:
-        >>> hdbkit.overlay({"on": "durable", "off": ["20261120-2104", "20261120-2107"]})["users"]  # doctest: +SKIP
-    """
-    place = workspace or DEFAULT
-    shared, _ = _of_shared_operations({name: _results(side, place) for name, side in groups.items()})
-    finished = _finished(shared)
-    return {chart.key: chart for chart in compare_charts(finished)}
+    return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out)
 
 
 def _finished(sides: Mapping[str, list[Result]]) -> dict[str, list[tuple[RunFolder, Manifest]]]:
@@ -363,33 +364,33 @@ def _command(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> str:
     return shlex.join(["hdbkit", "compare", *words, "--run"])
 
 
-def _results(side: Side | Target, place: Workspace) -> list[Result]:
+def _results(side: Side | Target, workspace: BareWorkspace) -> list[Result]:
     if isinstance(side, Target):
         raise InputError(f"target {side.given} is no run; to measure it now, give run=True")
     words = side.split(",") if isinstance(side, str) else list(side)
-    found = [one for word in words for one in _named(word.strip(), place)]
+    found = [one for word in words for one in _named(word.strip(), workspace)]
     if not found:
         raise InputError("give at least one run for each side; see: hdbkit runs list")
     return found
 
 
-def _work(side: Side | Target, place: Workspace) -> Work:
+def _work(side: Side | Target, workspace: BareWorkspace) -> Work:
     """What a side measures: that of its runs, or a target."""
     if isinstance(side, Target) or (isinstance(side, str) and "://" in side):
-        return Work(place.target(side))
+        return Work(workspace.target(side))
     try:
-        runs = _results(side, place)
+        runs = _results(side, workspace)
     except InputError as error:
-        if isinstance(side, str) and (side in target_names(place.targets) or is_server_folder(Path(side))):
-            return Work(place.target(side))
+        if isinstance(side, str) and (side in target_names(workspace.targets) or is_server_folder(Path(side))):
+            return Work(workspace.target(side))
         raise InputError(f"{error}; nor is there a target of this name") from None
     return work_of(runs)
 
 
-def _named(word: str, place: Workspace) -> list[Result]:
-    root = place.results
+def _named(word: str, workspace: BareWorkspace) -> list[Result]:
+    root = workspace.results
     labelled = runs_of_profile(root, word) or runs_under(root, word)
-    return [Result(find_run(root, run_id), place) for run_id in labelled or [word]]
+    return [Result(find_run(root, run_id), workspace) for run_id in labelled or [word]]
 
 
 def _with_value(one: Result) -> Result:

@@ -31,14 +31,14 @@ from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.checking import Started, run_checks
 from hdbkit.workloads.present import present_schema, schema_in
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 
 @dataclass(frozen=True)
 class DropResult:
     """The dropped objects of a schema, such as ``table stock``."""
 
-    place: str
+    location: str
     """The URL of the target."""
     dropped: tuple[str, ...]
 
@@ -51,7 +51,7 @@ class DropResult:
         return f"<p>{html.escape(str(self))}</p>{self.objects.to_html(index=False)}"
 
     def __str__(self) -> str:
-        return f"dropped {len(self.dropped)} objects in {self.place}"
+        return f"dropped {len(self.dropped)} objects in {self.location}"
 
 
 class Connection:
@@ -80,7 +80,7 @@ class Connection:
                 most one per thread of its worker.
             progress: called with the build's stage, rows and bytes.
             stop: set this event from another thread to stop the build; a later build continues it.
-            from_files: a folder of :func:`hdbkit.api.datagen` that has the rows; without a workload and fields, the
+            from_files: a folder of :func:`hdbkit.datagen` that has the rows; without a workload and fields, the
                 schema is that of the files.
             cluster: load hosts that load the rows, as in :class:`hdbkit.config.Load`; each reads ``from_files`` at
                 the same path.
@@ -210,33 +210,32 @@ class Connection:
         ]
 
 
-def connect(
-    target: Target | str, *, admin: Target | str | None = None, workspace: Workspace | None = None
-) -> Connection:
-    """Connect to verify that a target works, and return the verified connection.
+class ConnectionVerbs(BareWorkspace):
+    """Verbs that connect to a target."""
 
-    Args:
-        target: a target, a URL without password, or a name in ``params/targets.yaml``.
-        admin: an administrator's account; it creates the target's account and database if they are missing. Its
-            password comes from ``HDBKIT_ADMIN_PASSWORD`` or from the driver.
-        workspace: where names of targets are looked up; by default that of this process.
+    def connect(self, target: Target | str, *, admin: Target | str | None = None) -> Connection:
+        """Connect to verify that a target works, and return the verified connection.
 
-    Raises:
-        InputError: the connection failed; the message states what to do.
+        Args:
+            target: a target, a URL without password, or a name in ``params/targets.yaml``.
+            admin: an administrator's account; it creates the target's account and database if they are missing. Its
+                password comes from ``HDBKIT_ADMIN_PASSWORD`` or from the driver.
 
-    Example:
-        >>> hdbkit.connect("postgresql://bench@db1/lab").settings()  # doctest: +SKIP
-    """
-    place = workspace or DEFAULT
-    target = place.target(target)
-    engine = database(target)
-    engine.driver_version()
-    created = _provision(engine, _admin(place.target(admin)), target) if admin is not None else []
-    session = engine.connect(target)
-    try:
-        return Connection(target, engine.version(session), created)
-    finally:
-        session.close()
+        Raises:
+            InputError: the connection failed; the message states what to do.
+
+        Example:
+            >>> hdbkit.connect("postgresql://bench@db1/lab").settings()  # doctest: +SKIP
+        """
+        target = self.target(target)
+        engine = database(target)
+        engine.driver_version()
+        created = _provision(engine, _admin(self.target(admin)), target) if admin is not None else []
+        session = engine.connect(target)
+        try:
+            return Connection(target, engine.version(session), created)
+        finally:
+            session.close()
 
 
 def _provision(engine: Database, admin: Target, target: Target) -> list[str]:

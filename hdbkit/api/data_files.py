@@ -41,7 +41,7 @@ def datagen(
         InputError: the folder has other files, there are fewer parts than chunks, or a file cannot be written.
 
     Example:
-        >>> hdbkit.api.datagen("my-workload/", "data", format="parquet").rows  # doctest: +SKIP
+        >>> hdbkit.datagen("my-workload/", "data", format="parquet").rows  # doctest: +SKIP
     """
     if format not in {one.value for one in Format}:
         raise InputError(f"there is no format '{format}' (known: {', '.join(Format)})")

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import psutil
 
-from hdbkit.api.discovery import drivers, host_facts, password_place
+from hdbkit.api.discovery import DiscoveryVerbs, drivers, host_facts
 from hdbkit.api.left_settings import advised, left_settings, resume_command, unknown_settings
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.hosts import is_local
@@ -39,7 +39,6 @@ from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.commands import analyze_command
 from hdbkit.workloads.present import schema_in
-from hdbkit.workspace import DEFAULT, Workspace
 
 ROUND_TRIPS = 20
 FEW_DAYS = 30
@@ -84,38 +83,40 @@ class _Connected:
     took_ms: float
 
 
-def doctor(
-    target: Target | str | None = None,
-    *,
-    workload: WorkloadSpec | Path | str | None = None,
-    workspace: Workspace | None = None,
-    **fields: Any,
-) -> pd.DataFrame:
-    """Examine a target; without one, list the drivers and servers that are usable on this host.
+class DiagnosisVerbs(DiscoveryVerbs):
+    """Verbs that examine a target."""
 
-    Args:
-        target: the database.
-        workload: the workload whose schema is examined: a name, a folder, or a specification.
-        workspace: where targets are looked up.
-        fields: fields of the specification, such as ``schema_from="hammerdb"``.
+    def doctor(
+        self,
+        target: Target | str | None = None,
+        *,
+        workload: WorkloadSpec | Path | str | None = None,
+        **fields: Any,
+    ) -> pd.DataFrame:
+        """Examine a target; without one, list the drivers and servers that are usable on this host.
 
-    Returns:
-        With a target one row per finding: subject, state (ok, warning, problem), detail, advice. It connects and
-        reads, and changes nothing; what this account may not read is a warning. Without a target one row per driver
-        and server: what, name, usable, detail.
+        Args:
+            target: the database.
+            workload: the workload whose schema is examined: a name, a folder, or a specification.
+            fields: fields of the specification, such as ``schema_from="hammerdb"``.
 
-    Example:
-        >>> hdbkit.doctor("lab").query("state != 'ok'")  # doctest: +SKIP
-    """
-    if target is None:
-        return drivers()
-    space = workspace or DEFAULT
-    asked = workload_of(specification(workload, **fields))
-    found = list(_reached(space.target(target), space, asked))
-    return pd.DataFrame([vars(one) for one in found], columns=["subject", "state", "detail", "advice"])
+        Returns:
+            With a target one row per finding: subject, state (ok, warning, problem), detail, advice. It connects and
+            reads, and changes nothing; what this account may not read is a warning. Without a target one row per
+            driver
+            and server: what, name, usable, detail.
+
+        Example:
+            >>> hdbkit.doctor("lab").query("state != 'ok'")  # doctest: +SKIP
+        """
+        if target is None:
+            return drivers()
+        asked = workload_of(specification(workload, **fields))
+        found = list(_reached(self.target(target), self, asked))
+        return pd.DataFrame([vars(one) for one in found], columns=["subject", "state", "detail", "advice"])
 
 
-def _reached(target: Target, workspace: Workspace, asked: Workload) -> Findings:
+def _reached(target: Target, workspace: DiscoveryVerbs, asked: Workload) -> Findings:
     """The driver and the connection, then all that a connection can tell."""
     engine = database(target)
     try:
@@ -123,7 +124,7 @@ def _reached(target: Target, workspace: Workspace, asked: Workload) -> Findings:
     except MissingDriver as error:
         yield Finding("driver", State.PROBLEM, str(error))
         return
-    yield Finding("password", State.OK, password_place(target, workspace=workspace) or "none was found")
+    yield Finding("password", State.OK, workspace.password_place(target) or "none was found")
     for left in left_settings(workspace.results, target):
         text = f"{left} ended and left its settings on this server"
         yield Finding("settings of a sweep", State.WARNING, text, resume_command(left))

@@ -15,7 +15,7 @@ from hdbkit.errors import CannotConnect, MissingDriver
 from hdbkit.execution import host
 from hdbkit.servers import find_binaries, startable_kinds
 from hdbkit.servers.agent_client import AgentAway, AgentClient
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 
 def drivers() -> pd.DataFrame:
@@ -32,14 +32,14 @@ def drivers() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what", "name", "usable", "detail"])
 
 
-def databases() -> pd.DataFrame:
+def list_databases() -> pd.DataFrame:
     """List the kinds of databases; one row each: kind, title, driver (or ""), problem (a sentence or ""), private.
 
     Kinds that hdbkit can start come first, in order of preference. ``private`` states whether hdbkit can start a
     server of this kind if its binaries are installed (``doctor`` finds them).
 
     Example:
-        >>> hdbkit.api.databases().query("private")["kind"].tolist()  # doctest: +SKIP
+        >>> hdbkit.list_databases().query("private")["kind"].tolist()  # doctest: +SKIP
     """
     startable = startable_kinds()
     ordered = [*startable, *(kind for kind in kinds() if kind not in startable)]
@@ -47,18 +47,21 @@ def databases() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["kind", "title", "driver", "problem", "private"])
 
 
-def password_place(target: Target | str, *, workspace: Workspace | None = None) -> str | None:
-    """The source of the password for ``target``, as text; None if there is none. Never reveals the password.
+class DiscoveryVerbs(BareWorkspace):
+    """Verbs that look at what a target needs."""
 
-    Searched in this order: memory, ``HDBKIT_PASSWORD``, the keyring, then the driver's own sources.
+    def password_place(self, target: Target | str) -> str | None:
+        """The source of the password for ``target``, as text; None if there is none. Never reveals the password.
 
-    Example:
-        >>> hdbkit.api.password_place("postgresql://bench@db1/tpcc")  # doctest: +SKIP
-        '~/.pgpass'
-    """
-    target = (workspace or DEFAULT).target(target)
-    found = target.found_password()
-    return found.place if found else database(target).password_place(target)
+        Searched in this order: memory, ``HDBKIT_PASSWORD``, the keyring, then the driver's own sources.
+
+        Example:
+            >>> hdbkit.password_place("postgresql://bench@db1/tpcc")  # doctest: +SKIP
+            '~/.pgpass'
+        """
+        target = self.target(target)
+        found = target.found_password()
+        return found.place if found else database(target).password_place(target)
 
 
 def host_facts(target: Target) -> dict[str, str]:

@@ -14,48 +14,51 @@ from hdbkit.engines import ask_server, asked, lacking, provided, try_rules, writ
 from hdbkit.errors import InputError
 from hdbkit.workloads import rules as rules_of
 from hdbkit.workloads import specification, workload
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 FAILED = ("missing", "wrong", "broken")
 """The states of what an engine must have or do."""
 _KEPT = {True: "kept", False: "broken", None: "not applicable"}
 
 
-def check_engine(
-    target: Target | str,
-    *,
-    rules: bool = True,
-    progress: Callable[[str], None] = lambda _: None,
-    workspace: Workspace | None = None,
-) -> pd.DataFrame:
-    """Compare the engine of a target with what hdbkit asks of engines, and try the rules that every engine must keep.
+class EngineVerbs(BareWorkspace):
+    """Verbs that examine the engine of a target."""
 
-    The rules are tried in tables that are created for it and dropped again: in the schema ``hdbkit_check``, or in an
-    empty database on an engine without schemas. Nothing else in the target is touched.
+    def check_engine(
+        self,
+        target: Target | str,
+        *,
+        rules: bool = True,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> pd.DataFrame:
+        """Compare the engine of a target with what hdbkit asks of engines, and try the rules that every engine must
+        keep.
 
-    Args:
-        target: the target; its account must be allowed to create tables.
-        rules: whether rules are tried; without them nothing is connected to.
-        progress: called with the name of each rule before it is tried.
-        workspace: where targets are looked up.
+        The rules are tried in tables that are created for it and dropped again: in the schema ``hdbkit_check``, or in
+        an empty database on an engine without schemas. Nothing else in the target is touched.
 
-    Returns:
-        One row per capability that the engine lacks (state ``absent``), operation that it lacks (``missing`` if it is
-        required, else ``optional``), question to the server (``answered``, ``wrong``) and rule (``kept``, ``broken``,
-        ``not applicable``): part, name, state, detail.
+        Args:
+            target: the target; its account must be allowed to create tables.
+            rules: whether rules are tried; without them nothing is connected to.
+            progress: called with the name of each rule before it is tried.
 
-    Raises:
-        InputError: there is something in the schema or database that hdbkit did not create for a check.
-        CannotConnect: the server rejects the connection.
+        Returns:
+            One row per capability that the engine lacks (state ``absent``), operation that it lacks (``missing`` if
+            it is required, else ``optional``), question to the server (``answered``, ``wrong``) and rule (``kept``,
+            ``broken``, ``not applicable``): part, name, state, detail.
 
-    Example:
-        >>> found = hdbkit.api.check_engine("sqlite:///new.db")  # doctest: +SKIP
-        >>> found[found["state"].isin(["missing", "broken"])]  # doctest: +SKIP
-    """
-    at = (workspace or DEFAULT).target(target)
-    engine = database(at)
-    rows = [*_gaps(engine), *(_tried(at, progress) if rules else ())]
-    return pd.DataFrame(rows, columns=["part", "name", "state", "detail"])
+        Raises:
+            InputError: there is something in the schema or database that hdbkit did not create for a check.
+            CannotConnect: the server rejects the connection.
+
+        Example:
+            >>> found = hdbkit.check_engine("sqlite:///new.db")  # doctest: +SKIP
+            >>> found[found["state"].isin(["missing", "broken"])]  # doctest: +SKIP
+        """
+        at = self.target(target)
+        engine = database(at)
+        rows = [*_gaps(engine), *(_tried(at, progress) if rules else ())]
+        return pd.DataFrame(rows, columns=["part", "name", "state", "detail"])
 
 
 def _gaps(engine: Database) -> Iterator[tuple[str, str, str, str]]:
@@ -76,14 +79,14 @@ def _tried(target: Target, progress: Callable[[str], None]) -> Iterator[tuple[st
         yield "server", name, "wrong" if problem else "answered", problem
 
 
-def engines() -> pd.DataFrame:
+def list_engines() -> pd.DataFrame:
     """Compare all engines: one row per capability and per optional operation, one column per kind of database.
 
     Columns: part, name, meaning (of a capability, or what is missing without the operation), and for each kind
     ``yes``, ``no``, or an empty text where an operation belongs to a capability that the engine lacks.
 
     Example:
-        >>> hdbkit.api.engines().query("part == 'capability'")  # doctest: +SKIP
+        >>> hdbkit.list_engines().query("part == 'capability'")  # doctest: +SKIP
     """
     known = {kind: database(kind) for kind in kinds()}
     rows = [
@@ -120,7 +123,7 @@ def operations(folder: str | None = None) -> pd.DataFrame:
         InputError: no operation belongs to the folder.
 
     Example:
-        >>> hdbkit.api.operations("server")["name"].tolist()  # doctest: +SKIP
+        >>> hdbkit.operations("server")["name"].tolist()  # doctest: +SKIP
     """
     known = asked()
     if folder is not None and folder not in known:
@@ -154,6 +157,6 @@ def new_engine(name: str, *, folder: Path | str | None = None) -> list[Path]:
         InputError: the name is taken or invalid, or the folder is not empty.
 
     Example:
-        >>> hdbkit.api.new_engine("mydb")  # doctest: +SKIP
+        >>> hdbkit.new_engine("mydb")  # doctest: +SKIP
     """
     return write_skeleton(name, Path(folder) if folder is not None else Path(f"hdbkit-{name}"))

@@ -16,12 +16,11 @@ from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
-from hdbkit.api.connection import connect
-from hdbkit.api.first_steps import require_sound, sweep_of
+from hdbkit.api.first_steps import FirstStepVerbs, require_sound, sweep_of
 from hdbkit.api.result import Result
-from hdbkit.api.running import Running, default_load, start
-from hdbkit.api.running_sweep import start_sweep
-from hdbkit.api.sweeping import SweepResult, plan
+from hdbkit.api.running import Running, RunVerbs, default_load
+from hdbkit.api.running_sweep import RunningSweepVerbs
+from hdbkit.api.sweeping import SweepResult
 from hdbkit.build import Stage, estimate
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
@@ -34,7 +33,6 @@ from hdbkit.sweep_runner import SweepStatus
 from hdbkit.sweep_runner.events import EventKind, SweepEvent
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.present import present_schema
-from hdbkit.workspace import DEFAULT, Workspace
 
 _CONNECT_S, _SERVER_S, _CHECKS_S, _FILES_S, _REPORT_S = 1.0, 5.0, 5.0, 4.0, 5.0
 """Estimated seconds of what is not computed from a plan: the files and checks of a run among them."""
@@ -96,11 +94,11 @@ class Quickstart:
     """The steps of one quickstart; ``run`` does them, ``stop`` ends them from another thread.
 
     Args:
+        workspace: the workspace for runs and server.
         target: a private server that stays until this process ends (``private``), or a target of your own, whose
             settings may be changed.
         load: the load of the run; by default four virtual users, for seconds on a private server, else for minutes.
         spec: the sweep; by default two values of one setting.
-        workspace: the workspace for runs and server; by default that of this process.
 
     Raises:
         InputError: there is no such target, no private server can be started, or there is no sweep for this engine.
@@ -108,13 +106,13 @@ class Quickstart:
 
     def __init__(
         self,
+        workspace: QuickstartVerbs,
         target: Target | str = PRIVATE,
         *,
         load: Load | None = None,
         spec: SweepSpec | Path | str | None = None,
-        workspace: Workspace | None = None,
     ) -> None:
-        self._workspace = workspace or DEFAULT
+        self._workspace = workspace
         self._given = None if target == PRIVATE else self._workspace.target(target)
         example = self._given or Target(kind=_kind_to_start(), server_folder=Path())
         self._kind, default = example.kind, default_load(example)
@@ -162,7 +160,7 @@ class Quickstart:
 
     def _planned(self, example: Target) -> list[QuickStep]:
         spec, title = self._workload, database(example).title
-        built, planned = workload(spec), plan(example, self._spec, workspace=self._workspace)
+        built, planned = workload(spec), self._workspace.plan_sweep(example, self._spec)
         users = f"{self._load.virtual_users} virtual users"
         steps = [
             (f"Connect to {example.described}", _CONNECT_S)
@@ -186,7 +184,7 @@ class Quickstart:
         return self._spec.workload or specification()
 
     def _open(self) -> Target:
-        connection = connect(self._given or self._workspace.private(self._kind), workspace=self._workspace)
+        connection = self._workspace.connect(self._given or self._workspace.private(self._kind))
         self._tell(connection.version)
         self.target = connection.target
         return connection.target
@@ -198,13 +196,13 @@ class Quickstart:
             self._spec = self._spec.with_(workload=found)
             self._tell(f"{workload(found).scale or 'it'} is already there")
         except SchemaProblem:
-            connection = connect(target, workspace=self._workspace)
+            connection = self._workspace.connect(target)
             built = connection.build(self._workload, progress=_BuildWords(self._tell), stop=self._stop)
             require_sound(built)
             self._tell(f"{built.rows:,} rows, {len(built.checks)} checks passed")
 
     def _measure(self, target: Target) -> Result:
-        running = start(target, self._workload.identity, self._load, label="quickstart", workspace=self._workspace)
+        running = self._workspace.start(target, self._workload.identity, self._load, label="quickstart")
         try:
             with closing(running.live()) as view:
                 result = running.wait(lambda _: self._watched(running, view))
@@ -223,7 +221,7 @@ class Quickstart:
             self._tell(f"{tick.status.value}, {tick.metric.text(tick.metric_value)}")
 
     def _compare(self, target: Target) -> SweepResult:
-        running = start_sweep(target, self._spec, workspace=self._workspace)
+        running = self._workspace.start_sweep(target, self._spec)
 
         def hear(event: SweepEvent) -> None:
             if event.kind is EventKind.STARTED and event.planned is not None:
@@ -273,34 +271,37 @@ class Quickstart:
         self._watch(self.steps[index])
 
 
-def quickstart(
-    target: Target | str = PRIVATE,
-    *,
-    load: Load | None = None,
-    spec: SweepSpec | Path | str | None = None,
-    watch: OnStep | None = None,
-    workspace: Workspace | None = None,
-) -> QuickstartResult:
-    """A first result: start a private server, build a schema, run for 20 s, sweep two values, write the report.
+class QuickstartVerbs(FirstStepVerbs, RunVerbs, RunningSweepVerbs):
+    """Verbs for a first result."""
 
-    It prints the expected time first and then each step, unless ``watch`` is given. The server stays until this
-    process ends, as that of ``ready("private")``, which is the same one.
+    def quickstart(
+        self,
+        target: Target | str = PRIVATE,
+        *,
+        load: Load | None = None,
+        spec: SweepSpec | Path | str | None = None,
+        watch: OnStep | None = None,
+    ) -> QuickstartResult:
+        """A first result: start a private server, build a schema, run for 20 s, sweep two values, write the report.
 
-    Args:
-        target, load, spec, workspace: as for :class:`Quickstart`.
-        watch: called whenever the state or the detail of a step changes.
+        It prints the expected time first and then each step, unless ``watch`` is given. The server stays until this
+        process ends, as that of ``ready("private")``, which is the same one.
 
-    Raises:
-        HdbkitError: a step failed; the steps before it are kept.
+        Args:
+            target, load, spec: as for :class:`Quickstart`.
+            watch: called whenever the state or the detail of a step changes.
 
-    Example:
-        >>> done = hdbkit.quickstart()  # doctest: +SKIP
-        >>> hdbkit.run(done.target, load=hdbkit.Load(virtual_users=8, rampup_s=2, duration_s=20))  # doctest: +SKIP
-    """
-    planned = Quickstart(target, load=load, spec=spec, workspace=workspace)
-    if watch is None:
-        _say(f"{len(planned.steps)} steps, about {duration_text(planned.expected_s)}")
-    return planned.run(watch or _print)
+        Raises:
+            HdbkitError: a step failed; the steps before it are kept.
+
+        Example:
+            >>> done = hdbkit.quickstart()  # doctest: +SKIP
+            >>> hdbkit.run(done.target, load=hdbkit.Load(virtual_users=8, duration_s=20))  # doctest: +SKIP
+        """
+        planned = Quickstart(self, target, load=load, spec=spec)
+        if watch is None:
+            _say(f"{len(planned.steps)} steps, about {duration_text(planned.expected_s)}")
+        return planned.run(watch or _print)
 
 
 def _print(step: QuickStep) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hdbkit.api.connection import Connection, connect
-from hdbkit.api.sweeping import SweepResult, sweep
+from hdbkit.api.connection import Connection, ConnectionVerbs
+from hdbkit.api.sweeping import SweepResult, SweepVerbs
 from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
@@ -26,7 +26,6 @@ from hdbkit.sweep_runner import Watcher
 from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import present_schema
-from hdbkit.workspace import DEFAULT, Workspace
 
 
 @dataclass(frozen=True)
@@ -43,132 +42,102 @@ class DemoResult:
         return f"{self.sweep.answer}\nReport: {self.report}"
 
 
-def private(kind: str | None = None, *, workspace: Workspace | None = None) -> Target:
-    """The private server of a kind, started by the first call; it is removed at the end of this process.
+class FirstStepVerbs(ConnectionVerbs, SweepVerbs):
+    """Verbs for the first steps."""
 
-    Runs and sweeps in progress on it are finished first.
+    def open_target(self, target: Target | str) -> Connection:
+        """Connect to a target; ``private`` means a private server that is removed when this process ends.
 
-    Args:
-        kind: the engine; by default the first that hdbkit can start.
-        workspace: the workspace that owns the server; by default that of this process.
+        Raises:
+            InputError: the connection failed, or there are no binaries for a private server.
+            ServerFailed: the private server did not start.
+        """
+        return self.connect(self.private() if target == PRIVATE else self.target(target))
 
-    Raises:
-        InputError: there are no binaries for it.
-        ServerFailed: it did not start; the message contains the last lines of its log.
+    def ready(
+        self,
+        target: Target | str = PRIVATE,
+        *,
+        workload: WorkloadSpec | Path | str | None = None,
+        loaders: int | None = None,
+        build: bool = False,
+        **fields: Any,
+    ) -> Target:
+        """A target with a schema, ready for ``run`` and ``sweep``.
 
-    Example:
-        >>> hdbkit.connect(hdbkit.api.private("postgresql")).build("my-workload/").passed  # doctest: +SKIP
-    """
-    return (workspace or DEFAULT).private(kind)
+        Args:
+            target: a target, a URL without password, a name in ``params/targets.yaml``, or ``private``: a private
+                server that the first call starts and that is removed when this process ends.
+            workload: the required workload: a specification, a name, or a folder that defines one.
+            loaders: the number of loading processes; by default one per core.
+            build: build a missing schema on any server; by default only on a private one.
+            fields: fields of the specification, such as ``partitions=4``.
 
+        Raises:
+            InputError: the connection failed, or the server has no schema; the message states what to do.
 
-def private_targets(*, workspace: Workspace | None = None) -> list[Target]:
-    """The running private servers of a workspace."""
-    return (workspace or DEFAULT).private_targets()
+        Example:
+            >>> hdbkit.run(hdbkit.ready("private"), load=hdbkit.Load(virtual_users=2))  # doctest: +SKIP
+        """
+        spec = specification(workload, **fields)
+        connection = self.open_target(target)
+        try:
+            present_schema(connection.target, spec)
+        except SchemaProblem:
+            if not build and connection.target.server_folder is None:
+                raise
+            connection.build(spec, loaders=loaders)
+        return connection.target
 
+    def demo(
+        self,
+        *,
+        quick: bool = False,
+        spec: SweepSpec | None = None,
+        blocks: int | None = None,
+        database: str | None = None,
+        keep: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+        build_progress: BuildProgress | None = None,
+        watch: Watcher = ignore_event,
+        watch_run: OnPoll | None = None,
+    ) -> DemoResult:
+        """Start a private server, build and check a schema, sweep the server's settings, and write the report.
 
-def end_private(kind: str, *, workspace: Workspace | None = None) -> None:
-    """Stop the private server of a kind and remove its data; does nothing if there is none."""
-    (workspace or DEFAULT).end_private(kind)
+        Args:
+            quick: run the small sweep.
+            spec: another sweep specification.
+            blocks: passes over all configurations; by default those of the specification.
+            database: the kind of private server; by default the first that hdbkit can start.
+            keep: leave the server running and report its folder.
+            say: called with a line for each step.
+            build_progress: called with the build's stage, rows and bytes.
+            watch: called at each step of the sweep.
+            watch_run: called several times per second with the present run.
 
-
-def open_target(target: Target | str, *, workspace: Workspace | None = None) -> Connection:
-    """Connect to a target; ``private`` means a private server that is removed when this process ends.
-
-    Raises:
-        InputError: the connection failed, or there are no binaries for a private server.
-        ServerFailed: the private server did not start.
-    """
-    place = workspace or DEFAULT
-    return connect(place.private() if target == PRIVATE else place.target(target))
-
-
-def ready(
-    target: Target | str = PRIVATE,
-    *,
-    workload: WorkloadSpec | Path | str | None = None,
-    loaders: int | None = None,
-    build: bool = False,
-    workspace: Workspace | None = None,
-    **fields: Any,
-) -> Target:
-    """A target with a schema, ready for ``run`` and ``sweep``.
-
-    Args:
-        target: a target, a URL without password, a name in ``params/targets.yaml``, or ``private``: a private server
-            that the first call starts and that is removed when this process ends.
-        workload: the required workload: a specification, a name, or a folder that defines one.
-        loaders: the number of loading processes; by default one per core.
-        build: build a missing schema on any server; by default only on a private one.
-        workspace: where names and private servers are looked up; by default that of this process.
-        fields: fields of the specification, such as ``partitions=4``.
-
-    Raises:
-        InputError: the connection failed, or the server has no schema; the message states what to do.
-
-    Example:
-        >>> hdbkit.run(hdbkit.ready("private"), load=hdbkit.Load(virtual_users=2))  # doctest: +SKIP
-    """
-    spec = specification(workload, **fields)
-    connection = open_target(target, workspace=workspace)
-    try:
-        present_schema(connection.target, spec)
-    except SchemaProblem:
-        if not build and connection.target.server_folder is None:
-            raise
-        connection.build(spec, loaders=loaders)
-    return connection.target
-
-
-def demo(
-    *,
-    quick: bool = False,
-    spec: SweepSpec | None = None,
-    blocks: int | None = None,
-    database: str | None = None,
-    keep: bool = False,
-    say: Callable[[str], None] = lambda _: None,
-    build_progress: BuildProgress | None = None,
-    watch: Watcher = ignore_event,
-    watch_run: OnPoll | None = None,
-    workspace: Workspace | None = None,
-) -> DemoResult:
-    """Start a private server, build and check a schema, sweep the server's settings, and write the report.
-
-    Args:
-        quick: run the small sweep.
-        spec: another sweep specification.
-        blocks: passes over all configurations; by default those of the specification.
-        database: the kind of private server; by default the first that hdbkit can start.
-        keep: leave the server running and report its folder.
-        say: called with a line for each step.
-        build_progress: called with the build's stage, rows and bytes.
-        watch: called at each step of the sweep.
-        watch_run: called several times per second with the present run.
-        workspace: the workspace for the sweep; by default that of this process.
-
-    Raises:
-        HdbkitError: the built schema failed a check; no run was started.
-    """
-    with private_server(database, keep=keep) as server:
-        spec = spec or sweep_of(server.target.kind, "sweep-quick" if quick else "sweep-demo")
-        connection = connect(server.target)
-        say(f"{connection.version}, private server on {server.target.url}")
-        if keep:
-            say(f"the server is kept; its folder is a target: hdbkit run {server.folder}")
-            say(f"to remove it, run: hdbkit server remove {server.folder}")
-        require_sound(connection.build(workload=spec.workload, progress=build_progress))
-        command = " ".join(["hdbkit demo", *(["--quick"] * quick), *([f"--database {database}"] if database else [])])
-        done = sweep(
-            server.target,
-            spec,
-            blocks=blocks,
-            watch=watch,
-            watch_run=watch_run,
-            command=command,
-            workspace=workspace,
-        )
-    return DemoResult(done, done.report())
+        Raises:
+            HdbkitError: the built schema failed a check; no run was started.
+        """
+        with private_server(database, keep=keep) as server:
+            spec = spec or sweep_of(server.target.kind, "sweep-quick" if quick else "sweep-demo")
+            connection = self.connect(server.target)
+            say(f"{connection.version}, private server on {server.target.url}")
+            if keep:
+                say(f"the server is kept; its folder is a target: hdbkit run {server.folder}")
+                say(f"to remove it, run: hdbkit server remove {server.folder}")
+            require_sound(connection.build(workload=spec.workload, progress=build_progress))
+            command = " ".join(
+                ["hdbkit demo", *(["--quick"] * quick), *([f"--database {database}"] if database else [])]
+            )
+            done = self.sweep(
+                server.target,
+                spec,
+                blocks=blocks,
+                watch=watch,
+                watch_run=watch_run,
+                command=command,
+            )
+        return DemoResult(done, done.report())
 
 
 def sweep_of(kind: str, name: str) -> SweepSpec:

@@ -22,7 +22,7 @@ from hdbkit.results.catalog import profile_tag
 from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Event, Manifest, Status
 from hdbkit.workloads import metric_of, workload
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 _NAME = "hammerdb"
 _TOOL = "HammerDB"
@@ -63,26 +63,26 @@ def import_hammerdb(
         ConfigErrors: with all errors of the file; nothing was written.
 
     Example:
-        >>> hdbkit.api.import_hammerdb("pg.tcl", "imported").left_out  # doctest: +SKIP
+        >>> hdbkit.import_hammerdb("pg.tcl", "imported").left_out  # doctest: +SKIP
     """
     if is_job_file(Path(file)):
         raise InputError(f"{file} is a database of jobs, which has results; import them with import_hammerdb_jobs")
     made = translate(read_settings(Path(file)), str(file), benchmark)
-    place = Path(folder)
+    written = Path(folder)
     contents = _contents(made)
     for name in contents:
-        if (place / name).exists():
-            raise InputError(f"{place / name} exists; give another folder, or remove the file; nothing was written")
-    place.mkdir(parents=True, exist_ok=True)
+        if (written / name).exists():
+            raise InputError(f"{written / name} exists; give another folder, or remove the file; nothing was written")
+    written.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        replace_file(place / name, yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode())
+        replace_file(written / name, yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode())
     loaders = ["--loaders", str(made.loaders)] if made.loaders else []
     build = ["hdbkit", "build", _NAME, *made.workload.build_words, *loaders]
-    run = ["hdbkit", "run", _NAME, *made.workload.words, "--params", str(place / "run.yaml")]
-    where = f"HDBKIT_TARGETS={shlex.quote(str(place / 'targets.yaml'))} "
+    run = ["hdbkit", "run", _NAME, *made.workload.words, "--params", str(written / "run.yaml")]
+    where = f"HDBKIT_TARGETS={shlex.quote(str(written / 'targets.yaml'))} "
     left_out = pd.DataFrame(list(made.left_out), columns=["line", "setting", "reason"])
     return Imported(
-        tuple(place / name for name in contents), where + shlex.join(build), where + shlex.join(run), left_out
+        tuple(written / name for name in contents), where + shlex.join(build), where + shlex.join(run), left_out
     )
 
 
@@ -104,35 +104,38 @@ class ImportedJobs:
     """A row per job that is no new run: job, reason."""
 
 
-def import_hammerdb_jobs(file: Path | str, *, workspace: Workspace | None = None) -> ImportedJobs:
-    """Import the timed jobs of HammerDB's SQLite file (``hammer.DB``) as runs, which lists and comparisons show.
+class ImportVerbs(BareWorkspace):
+    """Verbs that import results."""
 
-    A run has the job's metric and engine TPM, and the latencies of its time profile if there is one. It is marked as
-    measured by HammerDB, with a warning of what that means. Runs of one profile id have a profile: ``hammerdb-1000``.
-    The file is not changed; a job that was imported before is left out.
+    def import_hammerdb_jobs(self, file: Path | str) -> ImportedJobs:
+        """Import the timed jobs of HammerDB's SQLite file (``hammer.DB``) as runs, which lists and comparisons show.
 
-    Raises:
-        InputError: the file cannot be read, or is no database of jobs, or the results folder cannot be written.
+        A run has the job's metric and engine TPM, and the latencies of its time profile if there is one. It is marked
+        as measured by HammerDB, with a warning of what that means. Runs of one profile id have a profile:
+        ``hammerdb-1000``. The file is not changed; a job that was imported before is left out.
 
-    Example:
-        >>> hdbkit.api.import_hammerdb_jobs("/tmp/hammer.DB").run_ids  # doctest: +SKIP
-    """
-    if not is_job_file(Path(file)):
-        raise InputError(f"{file} is not a database of jobs")
-    root, found = (workspace or DEFAULT).results, read_jobs(Path(file))
-    run_ids, left_out = [], list(found.left_out)
-    for job in found.timed:
-        try:
-            manifest = _run_of(job, str(file))
-        except ConfigErrors as error:
-            left_out.append((job.job_id, f"its settings are not valid: {error.problems[0]}"))
-            continue
-        if is_run(root, manifest.run_id):
-            left_out.append((job.job_id, f"it was imported before as {manifest.run_id}"))
-            continue
-        _write_run(RunFolder(root / manifest.run_id), manifest)
-        run_ids.append(manifest.run_id)
-    return ImportedJobs(tuple(run_ids), pd.DataFrame(left_out, columns=["job", "reason"]))
+        Raises:
+            InputError: the file cannot be read, or is no database of jobs, or the results folder cannot be written.
+
+        Example:
+            >>> hdbkit.import_hammerdb_jobs("/tmp/hammer.DB").run_ids  # doctest: +SKIP
+        """
+        if not is_job_file(Path(file)):
+            raise InputError(f"{file} is not a database of jobs")
+        root, found = self.results, read_jobs(Path(file))
+        run_ids, left_out = [], list(found.left_out)
+        for job in found.timed:
+            try:
+                manifest = _run_of(job, str(file))
+            except ConfigErrors as error:
+                left_out.append((job.job_id, f"its settings are not valid: {error.problems[0]}"))
+                continue
+            if is_run(root, manifest.run_id):
+                left_out.append((job.job_id, f"it was imported before as {manifest.run_id}"))
+                continue
+            _write_run(RunFolder(root / manifest.run_id), manifest)
+            run_ids.append(manifest.run_id)
+        return ImportedJobs(tuple(run_ids), pd.DataFrame(left_out, columns=["job", "reason"]))
 
 
 def _write_run(folder: RunFolder, manifest: Manifest) -> None:

@@ -11,7 +11,7 @@ from hdbkit.servers import private_server
 from hdbkit.servers.kept import kept_server, kept_servers
 
 
-def servers() -> pd.DataFrame:
+def list_servers() -> pd.DataFrame:
     """List the private servers that were kept on this machine; one row each: folder, database, version, running, url.
 
     Servers in folders that their user chose are not listed, and servers of running processes are not kept.
@@ -30,7 +30,7 @@ def start_server(folder: Path | str) -> Target:
         ServerFailed: it did not start; the message contains the last lines of its log.
 
     Example:
-        >>> hdbkit.api.start_server("/var/tmp/hdbkit-k2v9")  # doctest: +SKIP
+        >>> hdbkit.start_server("/var/tmp/hdbkit-k2v9")  # doctest: +SKIP
     """
     return private_server(folder=kept_server(folder).folder, keep=True).start().target
 

@@ -22,7 +22,7 @@ from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, LimitN
 from hdbkit.analysis.wording import many, plural
 from hdbkit.api.alternating import Settled, new_label, require_word
 from hdbkit.api.result import Result
-from hdbkit.api.running import OnTick, default_load, run, running_runs
+from hdbkit.api.running import OnTick, RunVerbs, default_load
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.max_rate_chart import max_rate_chart
 from hdbkit.config import Load, Target, WorkloadSpec
@@ -38,7 +38,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 DEFAULT_BLOCKS = 5
 _MAX_RATE = 1e7
@@ -79,7 +79,7 @@ class MaxRate:
     made: list[MaxRateRun]
     load: Load
     """The load without the rates and seeds of the runs."""
-    workspace: Workspace
+    workspace: BareWorkspace
 
     @property
     def rate(self) -> float:
@@ -164,70 +164,72 @@ class MaxRate:
         return self.made[-1].result.manifest
 
 
-def find_max(
-    target: Target | str,
-    limit: str,
-    workload: WorkloadSpec | Path | str | None = None,
-    load: Load | None = None,
-    *,
-    blocks: int = DEFAULT_BLOCKS,
-    label: str | None = None,
-    watch: OnMaxRateRun = lambda _: None,
-    watch_run: OnTick | None = None,
-    workspace: Workspace | None = None,
-) -> MaxRate:
-    """Find the highest rate of an open loop at which a limit on the response time holds.
+class MaxRateVerbs(RunVerbs):
+    """Verbs that search for the highest rate."""
 
-    Runs at doubled or halved rates bracket the limit and bisect the bracket, from half of what a first run in a
-    closed loop reaches. Then each block has a run at each of four rates around that place, in random order; the
-    result and its interval come from the blocks alone (``analysis.statistics.limit_search`` states the method).
+    def find_max(
+        self,
+        target: Target | str,
+        limit: str,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+        *,
+        blocks: int = DEFAULT_BLOCKS,
+        label: str | None = None,
+        watch: OnMaxRateRun = lambda _: None,
+        watch_run: OnTick | None = None,
+    ) -> MaxRate:
+        """Find the highest rate of an open loop at which a limit on the response time holds.
 
-    Args:
-        target, workload, load: as for :func:`run`. Each run has a schedule of its own: its seed is that of the load
-            plus its number. With a ``rate`` the search begins there, without the run in a closed loop.
-        limit: the maximum of a quantile of the response time of the headline's operation, such as ``p95=20ms``.
-        blocks: the number of runs at each rate, at least 2.
-        label: a word, the label of the runs. Runs that have it already and measured the same are kept, so the same
-            call continues after an interruption. By default made of the time.
-        watch: called after each run.
-        watch_run: called several times per second with the present run.
-        workspace: the workspace for the runs; by default that of this process.
+        Runs at doubled or halved rates bracket the limit and bisect the bracket, from half of what a first run in a
+        closed loop reaches. Then each block has a run at each of four rates around that place, in random order; the
+        result and its interval come from the blocks alone (``analysis.statistics.limit_search`` states the method).
 
-    Raises:
-        InputError: the limit, the load or a run is not possible.
-        RunFailed: a run failed; finished runs are kept.
-        SearchFailed: the limit holds at every rate, or at none.
-        KeyboardInterrupt: stopped; finished runs are kept.
+        Args:
+            target, workload, load: as for :func:`run`. Each run has a schedule of its own: its seed is that of the
+                load plus its number. With a ``rate`` the search begins there, without the run in a closed loop.
+            limit: the maximum of a quantile of the response time of the headline's operation, such as ``p95=20ms``.
+            blocks: the number of runs at each rate, at least 2.
+            label: a word, the label of the runs. Runs that have it already and measured the same are kept, so the
+                same call continues after an interruption. By default made of the time.
+            watch: called after each run.
+            watch_run: called several times per second with the present run.
 
-    Example:
-        >>> found = hdbkit.find_max("lab", "p95=20ms", load=hdbkit.Load(virtual_users=50))  # doctest: +SKIP
-        >>> found.rate, found.low, found.high  # doctest: +SKIP
-    """
-    place, wanted, label = workspace or DEFAULT, Limit.parse(limit), label or new_label("find-max")
-    require_word(label)
-    if blocks < MIN_BLOCKS:
-        raise InputError(f"give {MIN_BLOCKS} blocks or more, not {blocks}")
-    at, spec = place.target(target), specification(workload)
-    base = workload_of(spec).load(load or default_load(at))
-    if workload_of(spec).listed(base):
-        raise InputError(f"users of {workload_of(spec).title} execute a list, at no rate; use another workload")
-    for option in ("steps", "keying_and_thinking"):
-        if getattr(base, option):
-            raise InputError(f"find-max sets the rate of each run itself; omit {option}")
-    workload_of(spec).load(base.with_(rate=base.rate or 1.0))  # a load without a rate of its own is an error now
-    if base.iterations or base.latency_limit_ms:
-        raise InputError("find-max needs whole windows and all operations; omit iterations and latency_limit_ms")
-    made = _Made(Settled(at, None if workload is None else spec, base), wanted, label, watch, watch_run, place)
-    bounds = (wanted.min_operations / base.duration_s, _MAX_RATE)
-    trials = search(base.rate or made.capacity() / 2, blocks, zlib.crc32(label.encode()), bounds)
-    try:
-        trial = next(trials)
-        while True:
-            trial = trials.send(made.excess(trial))
-    except LimitNotFound as error:
-        raise SearchFailed(_not_found(wanted, error)) from None
-    except StopIteration as end:
-        return MaxRate(wanted, estimate(end.value), made.runs, base, place)
+        Raises:
+            InputError: the limit, the load or a run is not possible.
+            RunFailed: a run failed; finished runs are kept.
+            SearchFailed: the limit holds at every rate, or at none.
+            KeyboardInterrupt: stopped; finished runs are kept.
+
+        Example:
+            >>> found = hdbkit.find_max("lab", "p95=20ms", load=hdbkit.Load(virtual_users=50))  # doctest: +SKIP
+            >>> found.rate, found.low, found.high  # doctest: +SKIP
+        """
+        wanted, label = Limit.parse(limit), label or new_label("find-max")
+        require_word(label)
+        if blocks < MIN_BLOCKS:
+            raise InputError(f"give {MIN_BLOCKS} blocks or more, not {blocks}")
+        at, spec = self.target(target), specification(workload)
+        base = workload_of(spec).load(load or default_load(at))
+        if workload_of(spec).listed(base):
+            raise InputError(f"users of {workload_of(spec).title} execute a list, at no rate; use another workload")
+        for option in ("steps", "keying_and_thinking"):
+            if getattr(base, option):
+                raise InputError(f"find-max sets the rate of each run itself; omit {option}")
+        workload_of(spec).load(base.with_(rate=base.rate or 1.0))  # a load without a rate of its own is an error now
+        if base.iterations or base.latency_limit_ms:
+            raise InputError("find-max needs whole windows and all operations; omit iterations and latency_limit_ms")
+        made = _Made(Settled(at, None if workload is None else spec, base), wanted, label, watch, watch_run, self)
+        bounds = (wanted.min_operations / base.duration_s, _MAX_RATE)
+        trials = search(base.rate or made.capacity() / 2, blocks, zlib.crc32(label.encode()), bounds)
+        try:
+            trial = next(trials)
+            while True:
+                trial = trials.send(made.excess(trial))
+        except LimitNotFound as error:
+            raise SearchFailed(_not_found(wanted, error)) from None
+        except StopIteration as end:
+            return MaxRate(wanted, estimate(end.value), made.runs, base, self)
 
 
 def _not_found(limit: Limit, error: LimitNotFound) -> str:
@@ -243,16 +245,16 @@ class _Made:
     """The runs of a search: those that are kept from before, then new ones."""
 
     def __init__(
-        self, work: Settled, limit: Limit, label: str, watch: OnMaxRateRun, watch_run: OnTick | None, place: Workspace
+        self, work: Settled, limit: Limit, label: str, watch: OnMaxRateRun, watch_run: OnTick | None, lab: RunVerbs
     ) -> None:
         self.runs: list[MaxRateRun] = []
-        self._work, self._limit, self._label, self._place = work, limit, label, place
+        self._work, self._limit, self._label, self._lab = work, limit, label, lab
         self._watch, self._watch_run = watch, watch_run
-        for one in running_runs(workspace=place):
+        for one in lab.running_runs():
             if one.manifest.plan.get("label") == label:  # its search was killed
                 with suppress(RunFailed):
                     one.wait(watch_run)
-        found = [Result(RunFolder(place.results / run_id), place) for run_id in runs_under(place.results, label)]
+        found = [Result(RunFolder(lab.results / run_id), lab) for run_id in runs_under(lab.results, label)]
         self._kept = [one for one in reversed(found) if one.manifest.status is Status.DONE]
 
     def capacity(self) -> float:
@@ -274,8 +276,7 @@ class _Made:
         result = next((one for one in self._kept if work.measured_by(_plan(one), load.virtual_users)), None)
         measured = result is None
         if result is None:
-            result = run(work.target, work.workload, load, label=self._label, watch=self._watch_run,
-                         workspace=self._place)  # fmt: skip
+            result = self._lab.run(work.target, work.workload, load, label=self._label, watch=self._watch_run)
         else:
             self._kept.remove(result)
         if result.manifest.status is Status.STOPPED:

@@ -16,7 +16,7 @@ from hdbkit.results.folder import run_folders
 from hdbkit.results.manifest import Manifest
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.workloads import specification
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 USED: Final = 0.7
 """The share of a host's cores that clients may use: with more, operations wait for a core, and latencies grow."""
@@ -76,28 +76,30 @@ class PlannedHosts:
         )
 
 
-def planned_hosts(planned: SweepPlan, *, workspace: Workspace | None = None) -> PlannedHosts | None:
-    """The load hosts that the largest number of users of a sweep needs; accesses no server.
+class PlannedHostsVerbs(BareWorkspace):
+    """Verbs that plan load hosts."""
 
-    It follows from a stored run of the same target, workload and load, with as many users if there is one, else with
-    the most. None if there is no such run.
+    def planned_hosts(self, planned: SweepPlan) -> PlannedHosts | None:
+        """The load hosts that the largest number of users of a sweep needs; accesses no server.
 
-    Args:
-        planned: the sweep, as :func:`hdbkit.api.plan` gives it.
-        workspace: the workspace whose results are read; by default that of this process.
-    """
-    users = max(planned.spec.virtual_users)
-    stored = readable(list(islice(run_folders((workspace or DEFAULT).results), _READ)))
-    runs = [one for _, one in stored if _cpu_us(one) and alike(planned, one.plan, except_for=_OTHER)]
-    if not runs:
-        return None
-    enough = [one for one in runs if _users(one) >= users]
-    run = min(enough, key=_users) if enough else max(runs, key=_users)
-    rate = rate_of(planned.spec.workload or specification(), planned.spec.load)
-    if rate is None:
-        rate = run.result["operations_per_s"] * max(1.0, users / _users(run))
-    cores = [one.cores for one in run.load_hosts] or [run.host["cores"]]
-    return PlannedHosts(users, _cpu_us(run) or 0.0, rate, int(median(cores)), run.run_id, _users(run))
+        It follows from a stored run of the same target, workload and load, with as many users if there is one, else
+        with the most. None if there is no such run.
+
+        Args:
+            planned: the sweep, as :func:`hdbkit.plan_sweep` gives it.
+        """
+        users = max(planned.spec.virtual_users)
+        stored = readable(list(islice(run_folders(self.results), _READ)))
+        runs = [one for _, one in stored if _cpu_us(one) and alike(planned, one.plan, except_for=_OTHER)]
+        if not runs:
+            return None
+        enough = [one for one in runs if _users(one) >= users]
+        run = min(enough, key=_users) if enough else max(runs, key=_users)
+        rate = rate_of(planned.spec.workload or specification(), planned.spec.load)
+        if rate is None:
+            rate = run.result["operations_per_s"] * max(1.0, users / _users(run))
+        cores = [one.cores for one in run.load_hosts] or [run.host["cores"]]
+        return PlannedHosts(users, _cpu_us(run) or 0.0, rate, int(median(cores)), run.run_id, _users(run))
 
 
 def _users(run: Manifest) -> int:

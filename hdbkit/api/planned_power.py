@@ -25,7 +25,7 @@ from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import run_folders
 from hdbkit.results.sweep_folder import runs_frame, sweep_folders
 from hdbkit.sweep_plan import SweepPlan
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 ASSUMED = (0.01, 0.03, 0.1)
 """The noise of a run for which a plan is judged where none is known."""
@@ -47,7 +47,7 @@ class PlannedPower:
     Example:
         >>> import hdbkit
         >>> spec = hdbkit.SweepSpec(settings={"flush": ["on", "off"]}, blocks=5)
-        >>> hdbkit.api.planned_power(hdbkit.api.plan("nulldb:///lab", spec)).blocks
+        >>> hdbkit.planned_power(hdbkit.plan_sweep("nulldb:///lab", spec)).blocks
         5
     """
 
@@ -131,32 +131,34 @@ class PlannedPower:
         return Design(self.comparisons, self.counts, looks[-1], level)
 
 
-def planned_power(planned: SweepPlan, *, workspace: Workspace | None = None) -> PlannedPower | None:
-    """What a planned sweep can find with its blocks, from the noise of recent results; accesses no server.
+class PlannedPowerVerbs(BareWorkspace):
+    """Verbs that plan what a sweep can find."""
 
-    Recent are the newest five sweeps of the same target, workload and load, and without any the newest runs, of which
-    neighbours with the same number of virtual users are compared.
+    def planned_power(self, planned: SweepPlan) -> PlannedPower | None:
+        """What a planned sweep can find with its blocks, from the noise of recent results; accesses no server.
 
-    Args:
-        planned: the sweep, as :func:`hdbkit.api.plan` gives it.
-        workspace: the workspace whose results are read; by default that of this process.
+        Recent are the newest five sweeps of the same target, workload and load, and without any the newest runs, of
+        which neighbours with the same number of virtual users are compared.
 
-    Returns:
-        None for a search, and for a sweep without a configuration besides the baseline or whose configurations
-        alternate within runs.
-    """
-    spec, comparisons = planned.spec, len(planned.configurations) - 1
-    if spec.strategy is not Strategy.GRID or spec.compare_by is CompareBy.SLICES or not comparisons:
-        return None
-    root = (workspace or DEFAULT).results
-    noises, source = list(islice(_of_sweeps(root, planned), _SWEEPS)), "recent sweep"
-    count = len(noises)
-    if not noises:
-        noises, count = _of_runs(root, planned)
-        source = "recent run"
-    noise = pooled_noise(*zip(*noises, strict=True)) if noises else None
-    looks = spec.looks or (spec.blocks,)
-    return PlannedPower(comparisons, len(spec.virtual_users), looks, noise, many(count, source) if noise else "")
+        Args:
+            planned: the sweep, as :func:`hdbkit.plan_sweep` gives it.
+
+        Returns:
+            None for a search, and for a sweep without a configuration besides the baseline or whose configurations
+            alternate within runs.
+        """
+        spec, comparisons = planned.spec, len(planned.configurations) - 1
+        if spec.strategy is not Strategy.GRID or spec.compare_by is CompareBy.SLICES or not comparisons:
+            return None
+        root = self.results
+        noises, source = list(islice(_of_sweeps(root, planned), _SWEEPS)), "recent sweep"
+        count = len(noises)
+        if not noises:
+            noises, count = _of_runs(root, planned)
+            source = "recent run"
+        noise = pooled_noise(*zip(*noises, strict=True)) if noises else None
+        looks = spec.looks or (spec.blocks,)
+        return PlannedPower(comparisons, len(spec.virtual_users), looks, noise, many(count, source) if noise else "")
 
 
 def _of_sweeps(root: Path, planned: SweepPlan) -> Iterator[tuple[float, float]]:

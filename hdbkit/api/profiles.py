@@ -14,7 +14,7 @@ from hdbkit.analysis.comparison.groups import common_metric, values_by_users
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
-from hdbkit.api.running import OnTick, run
+from hdbkit.api.running import OnTick, RunVerbs
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.history_chart import history_chart
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
@@ -26,7 +26,7 @@ from hdbkit.report.environment import read_settings
 from hdbkit.results.catalog import list_runs, profile_tag, profiles_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 _COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value", "operations_per_s"]
 
@@ -34,14 +34,13 @@ _COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value", "oper
 class Profile:
     """The runs of one profile that have a result, in order of time; their tag is ``profile:NAME``."""
 
-    def __init__(self, name: str, workspace: Workspace | None = None) -> None:
-        self.workspace = workspace or DEFAULT
+    def __init__(self, name: str, workspace: BareWorkspace) -> None:
+        self.name, self.workspace = name, workspace
         found = profiles_of(list_runs(self.workspace.results).runs)
         mine = found[found["profile"] == name].sort_values(["started", "run_id"])
         if mine.empty:
             known = ", ".join(sorted(found["profile"].unique())) or "none"
             raise InputError(f"there is no profile '{name}' (known: {known}); see: hdbkit profile --help")
-        self.name = name
         self.runs: pd.DataFrame = mine.assign(block=mine.groupby("virtual_users").cumcount() + 1)[_COLUMNS]
         """A row per run: run_id, started, virtual_users, block (n: the n-th run at its count), metric_value,
         operations_per_s (of all types)."""
@@ -113,79 +112,85 @@ class Profile:
         return f"<Profile {self.name}: {len(self.runs)} runs>"
 
 
-def profile(
-    name: str,
-    target: Target | str,
-    workload: WorkloadSpec | None = None,
-    load: Load | None = None,
-    *,
-    virtual_users: Sequence[int] = (1, 2, 4, 8),
-    blocks: int = 1,
-    watch: OnTick | None = None,
-    workspace: Workspace | None = None,
-) -> Profile:
-    """Run a profile: in each block one run per user count, in random order.
+class ProfileVerbs(RunVerbs):
+    """Verbs about profiles."""
 
-    Repeat it under the same name, for example every night or for each release; ``history`` reports when it changed.
+    def profile(
+        self,
+        name: str,
+        target: Target | str,
+        workload: WorkloadSpec | None = None,
+        load: Load | None = None,
+        *,
+        virtual_users: Sequence[int] = (1, 2, 4, 8),
+        blocks: int = 1,
+        watch: OnTick | None = None,
+    ) -> Profile:
+        """Run a profile: in each block one run per user count, in random order.
 
-    Args:
-        name: a word; the runs carry it as the tag ``profile:NAME`` and as their label.
-        target, workload, load: as for :func:`run`.
-        virtual_users: the user counts.
-        blocks: the number of runs at each count.
-        watch: called several times per second with the present run.
-        workspace: the workspace for the runs; by default that of this process.
+        Repeat it under the same name, for example every night or for each release; ``history`` reports when it
+        changed.
 
-    Returns:
-        The profile with all its runs, including earlier ones.
+        Args:
+            name: a word; the runs carry it as the tag ``profile:NAME`` and as their label.
+            target, workload, load: as for :func:`run`.
+            virtual_users: the user counts.
+            blocks: the number of runs at each count.
+            watch: called several times per second with the present run.
 
-    Raises:
-        InputError: a run cannot be started, or the name is not a single word.
-        KeyboardInterrupt: stopped; the finished runs are kept and belong to the profile.
+        Returns:
+            The profile with all its runs, including earlier ones.
 
-    Example:
-        >>> hdbkit.profile("nightly", "lab", virtual_users=[1, 2, 4, 8, 16], blocks=3).scaling  # doctest: +SKIP
-    """
-    if not re.fullmatch(r"[\w.:+-]+", name):
-        raise InputError(f"a profile's name is one word of letters, digits and . : + - _, not '{name}'")
-    if blocks < 1 or not virtual_users or min(virtual_users) < 1:
-        raise InputError(f"give counts of virtual users and blocks of 1 or more, not {list(virtual_users)}, {blocks}")
-    place = workspace or DEFAULT
-    at, load = place.target(target), load or Load()
-    draw = random.Random(f"{name}/{len(list_runs(place.results).runs)}")
-    for users in _order(draw, virtual_users, blocks):
-        done = run(
-            at, workload, load.model_copy(update={"virtual_users": users}), label=name, watch=watch, workspace=place
-        )
-        if done.manifest.status is Status.STOPPED:
-            raise KeyboardInterrupt(f"{done.run_id} was stopped, which also stops the profile")
-        done.tag(profile_tag(name))
-    return Profile(name, place)
+        Raises:
+            InputError: a run cannot be started, or the name is not a single word.
+            KeyboardInterrupt: stopped; the finished runs are kept and belong to the profile.
+
+        Example:
+            >>> hdbkit.profile("nightly", "lab", virtual_users=[1, 2, 4, 8, 16], blocks=3).scaling  # doctest: +SKIP
+        """
+        if not re.fullmatch(r"[\w.:+-]+", name):
+            raise InputError(f"a profile's name is one word of letters, digits and . : + - _, not '{name}'")
+        if blocks < 1 or not virtual_users or min(virtual_users) < 1:
+            raise InputError(
+                f"give counts of virtual users and blocks of 1 or more, not {list(virtual_users)}, {blocks}"
+            )
+        at, load = self.target(target), load or Load()
+        draw = random.Random(f"{name}/{len(list_runs(self.results).runs)}")
+        for users in _order(draw, virtual_users, blocks):
+            done = self.run(
+                at,
+                workload,
+                load.model_copy(update={"virtual_users": users}),
+                label=name,
+                watch=watch,
+            )
+            if done.manifest.status is Status.STOPPED:
+                raise KeyboardInterrupt(f"{done.run_id} was stopped, which also stops the profile")
+            done.tag(profile_tag(name))
+        return Profile(name, self)
+
+    def history(self, name: str) -> Profile:
+        """Load a profile with all its runs: change points over time, scaling law, report.
+
+        Raises:
+            InputError: there is no such profile.
+
+        Example:
+            >>> hdbkit.history("nightly").changes  # doctest: +SKIP
+        """
+        return Profile(name, self)
+
+    def profiles(self) -> pd.DataFrame:
+        """List all profiles; one row each: runs, user counts, start of the first and the last run."""
+        found = profiles_of(list_runs(self.results).runs)
+        grouped = found.groupby("profile")
+        counts = grouped["virtual_users"].agg(lambda users: ", ".join(str(one) for one in sorted(set(users))))
+        frame = pd.DataFrame({"runs": grouped.size(), "virtual_users": counts, "first": grouped["started"].min(),
+                              "last": grouped["started"].max()})  # fmt: skip
+        return frame.rename_axis("profile").reset_index()
 
 
 def _order(draw: random.Random, virtual_users: Sequence[int], blocks: int) -> Iterator[int]:
     """The user counts of each block in random order, so that a drift over time does not appear as scaling."""
     for _ in range(blocks):
         yield from draw.sample(list(virtual_users), len(virtual_users))
-
-
-def history(name: str, *, workspace: Workspace | None = None) -> Profile:
-    """Load a profile with all its runs: change points over time, scaling law, report.
-
-    Raises:
-        InputError: there is no such profile.
-
-    Example:
-        >>> hdbkit.history("nightly").changes  # doctest: +SKIP
-    """
-    return Profile(name, workspace)
-
-
-def profiles(*, workspace: Workspace | None = None) -> pd.DataFrame:
-    """List all profiles; one row each: runs, user counts, start of the first and the last run."""
-    found = profiles_of(list_runs((workspace or DEFAULT).results).runs)
-    grouped = found.groupby("profile")
-    counts = grouped["virtual_users"].agg(lambda users: ", ".join(str(one) for one in sorted(set(users))))
-    frame = pd.DataFrame({"runs": grouped.size(), "virtual_users": counts, "first": grouped["started"].min(),
-                          "last": grouped["started"].max()})  # fmt: skip
-    return frame.rename_axis("profile").reset_index()

@@ -18,16 +18,15 @@ from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.api.alternating import OnTurn, Work, measure_in_turn, new_label
 from hdbkit.api.compare import Comparison, of_sides
-from hdbkit.api.connection import connect
+from hdbkit.api.connection import ConnectionVerbs
 from hdbkit.api.first_steps import require_sound
 from hdbkit.api.result import Result
-from hdbkit.api.running import OnTick
+from hdbkit.api.running import OnTick, RunVerbs
 from hdbkit.build import BuildProgress
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.servers import launcher, private_server, startable_kinds
 from hdbkit.servers.source_builds import built, commit_of, commits_between, short, subject_of
-from hdbkit.workspace import DEFAULT, Workspace
 
 CONFIDENCE = 0.95
 """The probability that all intervals of a comparison of commits hold."""
@@ -102,75 +101,77 @@ class Search:
         return f"most of the slowdown came with one of {count} commits; more blocks may narrow them down: {named}"
 
 
-def releases(
-    checkout: Path | str,
-    refs: Sequence[str],
-    *,
-    database: str | None = None,
-    configure: Sequence[str] = (),
-    bisect: bool = False,
-    blocks: int = DEFAULT_BLOCKS,
-    max_blocks: int | None = None,
-    workload: WorkloadSpec | Path | str | None = None,
-    load: Load | None = None,
-    virtual_users: Sequence[int] = (),
-    settings: Mapping[str, object] | None = None,
-    smallest_effect: float = 0.02,
-    say: Callable[[str], None] = lambda _: None,
-    build_progress: BuildProgress | None = None,
-    watch: OnTurn = lambda _: None,
-    watch_run: OnTick | None = None,
-    workspace: Workspace | None = None,
-) -> Releases:
-    """Build commits of a server from a git checkout, run each in turn on a private server, and compare them.
+class ReleaseVerbs(ConnectionVerbs, RunVerbs):
+    """Verbs that compare versions of a server."""
 
-    Builds are kept in the cache, so a commit is built once. The checkout is not changed.
+    def releases(
+        self,
+        checkout: Path | str,
+        refs: Sequence[str],
+        *,
+        database: str | None = None,
+        configure: Sequence[str] = (),
+        bisect: bool = False,
+        blocks: int = DEFAULT_BLOCKS,
+        max_blocks: int | None = None,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+        virtual_users: Sequence[int] = (),
+        settings: Mapping[str, object] | None = None,
+        smallest_effect: float = 0.02,
+        say: Callable[[str], None] = lambda _: None,
+        build_progress: BuildProgress | None = None,
+        watch: OnTurn = lambda _: None,
+        watch_run: OnTick | None = None,
+    ) -> Releases:
+        """Build commits of a server from a git checkout, run each in turn on a private server, and compare them.
 
-    Args:
-        checkout: the folder of a git checkout with the source of the server.
-        refs: tags, branches or commits; the first is the base. With ``bisect`` two, an earlier and a later one.
-        database: the kind of the server; by default the first that hdbkit can start.
-        configure: further arguments of the command that configures a build: of a configure script, or of CMake.
-        bisect: search for the commit with which most of a slowdown came.
-        blocks: the number of runs of each commit at each user count.
-        max_blocks: of a search, up to this many where fewer do not decide; by default four times ``blocks``.
-        workload: the workload, whose schema is built on each server.
-        load: the load of each run.
-        virtual_users: the user counts.
-        settings: settings of all servers.
-        smallest_effect: the smallest relevant relative difference.
-        say: called with a line for each step.
-        build_progress: called with the stage, rows and bytes of the build of a schema.
-        watch: called after each run.
-        watch_run: called several times per second with the present run.
-        workspace: the workspace for the runs; by default that of this process.
+        Builds are kept in the cache, so a commit is built once. The checkout is not changed.
 
-    Raises:
-        InputError: there is no such commit, or hdbkit cannot build this kind of server.
-        ServerFailed: a build failed, or a server did not start; the text names the log of the build.
-        HdbkitError: a schema failed a check, or a run failed.
+        Args:
+            checkout: the folder of a git checkout with the source of the server.
+            refs: tags, branches or commits; the first is the base. With ``bisect`` two, an earlier and a later one.
+            database: the kind of the server; by default the first that hdbkit can start.
+            configure: further arguments of the command that configures a build: of a configure script, or of CMake.
+            bisect: search for the commit with which most of a slowdown came.
+            blocks: the number of runs of each commit at each user count.
+            max_blocks: of a search, up to this many where fewer do not decide; by default four times ``blocks``.
+            workload: the workload, whose schema is built on each server.
+            load: the load of each run.
+            virtual_users: the user counts.
+            settings: settings of all servers.
+            smallest_effect: the smallest relevant relative difference.
+            say: called with a line for each step.
+            build_progress: called with the stage, rows and bytes of the build of a schema.
+            watch: called after each run.
+            watch_run: called several times per second with the present run.
 
-    Example:
-        >>> hdbkit.api.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).table  # doctest: +SKIP
-        >>> hdbkit.api.releases("source", ["REL_17_0", "master"], bisect=True).search.sentence  # doctest: +SKIP
-    """
-    source = Path(checkout).expanduser().resolve()
-    asked = [Release(ref, commit_of(source, ref), "") for ref in refs]
-    if len({one.commit for one in asked}) < max(2, len(asked)):
-        raise InputError(f"give two or more different commits, not {', '.join(refs) or 'none'}")
-    if bisect and len(asked) != 2:
-        raise InputError(f"a search needs two commits, an earlier and a later one, not {len(asked)}")
-    between = commits_between(source, asked[0].commit, asked[1].commit) if bisect else []
-    with ExitStack() as opened:
-        bench = _Bench(
-            source, database or startable_kinds()[0], tuple(configure), workload, load, tuple(virtual_users),
-            settings or {}, smallest_effect, say, build_progress, watch, watch_run, workspace or DEFAULT,
-        )  # fmt: skip
-        base = bench.started(asked[0], opened)
-        if not bisect:
-            others = [bench.started(one, opened) for one in asked[1:]]
-            return bench.measured(base, others, blocks, new_label("releases"))
-        return _search(bench, base, asked[1], between, blocks, max_blocks or 4 * blocks)
+        Raises:
+            InputError: there is no such commit, or hdbkit cannot build this kind of server.
+            ServerFailed: a build failed, or a server did not start; the text names the log of the build.
+            HdbkitError: a schema failed a check, or a run failed.
+
+        Example:
+            >>> hdbkit.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).table  # doctest: +SKIP
+            >>> hdbkit.releases("source", ["REL_17_0", "master"], bisect=True).search.sentence  # doctest: +SKIP
+        """
+        source = Path(checkout).expanduser().resolve()
+        asked = [Release(ref, commit_of(source, ref), "") for ref in refs]
+        if len({one.commit for one in asked}) < max(2, len(asked)):
+            raise InputError(f"give two or more different commits, not {', '.join(refs) or 'none'}")
+        if bisect and len(asked) != 2:
+            raise InputError(f"a search needs two commits, an earlier and a later one, not {len(asked)}")
+        between = commits_between(source, asked[0].commit, asked[1].commit) if bisect else []
+        with ExitStack() as opened:
+            bench = _Bench(
+                source, database or startable_kinds()[0], tuple(configure), workload, load, tuple(virtual_users),
+                settings or {}, smallest_effect, say, build_progress, watch, watch_run, self,
+            )  # fmt: skip
+            base = bench.started(asked[0], opened)
+            if not bisect:
+                others = [bench.started(one, opened) for one in asked[1:]]
+                return bench.measured(base, others, blocks, new_label("releases"))
+            return _search(bench, base, asked[1], between, blocks, max_blocks or 4 * blocks)
 
 
 @dataclass(frozen=True)
@@ -189,14 +190,14 @@ class _Bench:
     build_progress: BuildProgress | None
     watch: OnTurn
     watch_run: OnTick | None
-    place: Workspace
+    lab: ReleaseVerbs
 
     def started(self, asked: Release, opened: ExitStack) -> tuple[Release, Target]:
         """A commit's server with the schema."""
         self.say(f"building {asked}")
         programs = built(launcher(self.kind), self.source, asked.commit, self.configure)
         server = opened.enter_context(private_server(self.kind, source=str(programs), settings=self.settings))
-        connection = connect(server.target)
+        connection = self.lab.connect(server.target)
         self.say(f"{connection.version} on {server.target.url}")
         require_sound(connection.build(workload=self.workload, progress=self.build_progress))
         return Release(asked.ref, asked.commit, connection.version), server.target
@@ -208,14 +209,14 @@ class _Bench:
         works = {short(one.commit): Work(target) for one, target in (base, *others)}
         done = measure_in_turn(
             works, blocks, workload=self.workload, load=self.load, virtual_users=self.virtual_users, label=label,
-            watch=self.watch, watch_run=self.watch_run, place=self.place,
+            watch=self.watch, watch_run=self.watch_run, lab=self.lab,
         )  # fmt: skip
         confidence = 1 - (1 - CONFIDENCE) / len(others)
         names = [str(one) for one, _ in (base, *others)]
         first, *rest = done.values()
         comparisons = (
             of_sides(
-                {BASE: first, NEW: runs}, (f"{names[0]} (base)", f"{name} (new)"), self.place, self.smallest_effect,
+                {BASE: first, NEW: runs}, (f"{names[0]} (base)", f"{name} (new)"), self.lab, self.smallest_effect,
                 confidence=confidence,
             )
             for name, runs in zip(names[1:], rest, strict=True)

@@ -26,13 +26,13 @@ from hdbkit.results.differences import configurations, differing
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.query_plans import QueryPlan, read_plans
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 
 class Result:
     """The result of one run, read from its folder without driver or server."""
 
-    def __init__(self, folder: RunFolder, workspace: Workspace = DEFAULT) -> None:
+    def __init__(self, folder: RunFolder, workspace: BareWorkspace) -> None:
         self.folder, self._workspace = folder, workspace
         self.manifest: Manifest = RunHandle(folder).manifest()
 
@@ -219,55 +219,58 @@ class Result:
         return f"<Result {self.run_id}: {self.manifest.status.value}, {value}>"
 
 
-def result(run_id: str = "last", *, workspace: Workspace | None = None) -> Result:
-    """Read the result of a run, given by its id, a unique part of the id, a folder, or ``last``."""
-    found = workspace or DEFAULT
-    return Result(find_run(found.results, run_id), found)
+class ResultVerbs(BareWorkspace):
+    """Verbs that read stored runs."""
 
+    def result(self, run_id: str = "last") -> Result:
+        """Read the result of a run, given by its id, a unique part of the id, a folder, or ``last``."""
+        found = self
+        return Result(find_run(found.results, run_id), found)
 
-def runs(
-    where: str | None = None,
-    *,
-    wide: bool = False,
-    within_s: float | None = None,
-    workspace: Workspace | None = None,
-) -> pd.DataFrame:
-    """List all runs, newest first; ``where`` filters by columns, such as ``virtual_users = 8``.
+    def runs(
+        self,
+        where: str | None = None,
+        *,
+        wide: bool = False,
+        within_s: float | None = None,
+    ) -> pd.DataFrame:
+        """List all runs, newest first; ``where`` filters by columns, such as ``virtual_users = 8``.
 
-    With ``wide``, each option of schema or load and each setting of the server in which the listed runs differ is a
-    further column (names in ``.attrs["differing"]``); ``configuration`` has all of these as a text, ``profile`` the
-    profile of the run. Settings that nobody changed in any run are left out, and so are the port and paths.
+        With ``wide``, each option of schema or load and each setting of the server in which the listed runs differ is
+        a further column (names in ``.attrs["differing"]``); ``configuration`` has all of these as a text, ``profile``
+        the profile of the run. Settings that nobody changed in any run are left out, and so are the port and paths.
 
-    Unreadable folders are omitted; ``.attrs["damaged"]`` contains one sentence for each.
+        Unreadable folders are omitted; ``.attrs["damaged"]`` contains one sentence for each.
 
-    Folders that are new or changed since the last call are read first, the newest ones before others. With
-    ``within_s``, this ends after that time, and ``.attrs["unread"]`` is the number of older folders that are left.
+        Folders that are new or changed since the last call are read first, the newest ones before others. With
+        ``within_s``, this ends after that time, and ``.attrs["unread"]`` is the number of older folders that are
+        left.
 
-    The status is the present one: a run whose supervisor has died is ``abandoned``.
+        The status is the present one: a run whose supervisor has died is ``abandoned``.
 
-    Raises:
-        InputError: ``where`` is not a valid filter, or names an unknown column.
+        Raises:
+            InputError: ``where`` is not a valid filter, or names an unknown column.
 
-    Example:
-        >>> hdbkit.runs("label = 'nightly'")[["run_id", "metric_value"]]  # doctest: +SKIP
-        >>> hdbkit.runs(wide=True).groupby("configuration")["metric_value"].median()  # doctest: +SKIP
-    """
-    root = (workspace or DEFAULT).results
-    listing = list_runs(root, where, within_s=within_s)
-    open_ones = listing.runs[~listing.runs["status"].isin([one.value for one in Status if one.ended])]
-    for row, run_id, status in zip(open_ones.index, open_ones["run_id"], open_ones["status"], strict=True):
-        listing.runs.loc[row, "status"] = _status_now(RunFolder(root / run_id), status)
-    about = {"damaged": listing.damaged, "unread": listing.unread}
-    if not wide:
-        listing.runs.attrs |= about
-        return listing.runs
-    found = differing(listing.runs, listing.details)
-    profiles = profiles_of(listing.runs, finished=False).groupby("run_id")["profile"].first()
-    more = listing.runs.join(found).assign(
-        configuration=configurations(found), profile=listing.runs["run_id"].map(profiles)
-    )
-    more.attrs |= {**about, "differing": list(found.columns)}
-    return more
+        Example:
+            >>> hdbkit.runs("label = 'nightly'")[["run_id", "metric_value"]]  # doctest: +SKIP
+            >>> hdbkit.runs(wide=True).groupby("configuration")["metric_value"].median()  # doctest: +SKIP
+        """
+        root = self.results
+        listing = list_runs(root, where, within_s=within_s)
+        open_ones = listing.runs[~listing.runs["status"].isin([one.value for one in Status if one.ended])]
+        for row, run_id, status in zip(open_ones.index, open_ones["run_id"], open_ones["status"], strict=True):
+            listing.runs.loc[row, "status"] = _status_now(RunFolder(root / run_id), status)
+        about = {"damaged": listing.damaged, "unread": listing.unread}
+        if not wide:
+            listing.runs.attrs |= about
+            return listing.runs
+        found = differing(listing.runs, listing.details)
+        profiles = profiles_of(listing.runs, finished=False).groupby("run_id")["profile"].first()
+        more = listing.runs.join(found).assign(
+            configuration=configurations(found), profile=listing.runs["run_id"].map(profiles)
+        )
+        more.attrs |= {**about, "differing": list(found.columns)}
+        return more
 
 
 def _status_now(folder: RunFolder, noted: str) -> str:

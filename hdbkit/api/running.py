@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hdbkit.api.left_settings import advised, settings_warnings
-from hdbkit.api.result import Result
+from hdbkit.api.result import Result, ResultVerbs
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import DamagedResult
 from hdbkit.execution.handle import RunHandle, require_done, stopping
@@ -19,7 +19,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 OnTick = Callable[["Running"], None]
 
@@ -27,7 +27,7 @@ OnTick = Callable[["Running"], None]
 class Running:
     """A handle on a run. The run does not depend on this object: ``attach`` returns another handle."""
 
-    def __init__(self, handle: RunHandle, workspace: Workspace = DEFAULT) -> None:
+    def __init__(self, handle: RunHandle, workspace: BareWorkspace) -> None:
         self._handle, self._workspace = handle, workspace
 
     @property
@@ -80,108 +80,104 @@ def default_load(target: Target) -> Load:
     return Load() if target.server_folder is None else Load(rampup_s=2, duration_s=20)
 
 
-def start(
-    target: Target | str,
-    workload: WorkloadSpec | Path | str | None = None,
-    load: Load | None = None,
-    *,
-    label: str | None = None,
-    workspace: Workspace | None = None,
-) -> Running:
-    """Start a run in separate processes and return immediately.
+class RunVerbs(ResultVerbs):
+    """Verbs that start runs and attach to them."""
 
-    Args:
-        target: a :class:`~hdbkit.Target`, a URL without password, or a name in ``params/targets.yaml``.
-        workload: the workload in the database: a specification, the name of a workload, or a folder that defines one;
-            by default the default workload at the scale of the schema. With ``schema_from="hammerdb"`` it runs
-            the routines of a schema that HammerDB created, with HammerDB's input rules.
-        load: users, phases and pacing; by default one virtual user, with 2 minutes of ramp-up and 5 of measured
-            window, on a private server with 2 s and 20 s.
-        label: a name of your choice, to find the run.
-        workspace: the workspace for the run and for names of targets; by default that of this process.
+    def start(
+        self,
+        target: Target | str,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+        *,
+        label: str | None = None,
+    ) -> Running:
+        """Start a run in separate processes and return immediately.
 
-    Raises:
-        InputError: the run is not possible; nothing was started.
+        Args:
+            target: a :class:`~hdbkit.Target`, a URL without password, or a name in ``params/targets.yaml``.
+            workload: the workload in the database: a specification, the name of a workload, or a folder that defines
+                one; by default the default workload at the scale of the schema. With ``schema_from="hammerdb"`` it
+                runs the routines of a schema that HammerDB created, with HammerDB's input rules.
+            load: users, phases and pacing; by default one virtual user, with 2 minutes of ramp-up and 5 of measured
+                window, on a private server with 2 s and 20 s.
+            label: a name of your choice, to find the run.
 
-    Example:
-        >>> running = hdbkit.start("lab", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
-        >>> running.status, running.live().tick().metric_value  # doctest: +SKIP
-        >>> running.wait().metric_value  # doctest: +SKIP
-    """
-    place = workspace or DEFAULT
-    target = place.target(target)
+        Raises:
+            InputError: the run is not possible; nothing was started.
 
-    def planned(spec: WorkloadSpec) -> RunPlan:
-        driven = workload_of(spec).load(load or default_load(target))
-        run_id = new_run_id(datetime.now(UTC), target, spec, driven)
-        return RunPlan(run_id=run_id, target=target, workload=spec, load=driven, label=label)
+        Example:
+            >>> running = hdbkit.start("lab", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
+            >>> running.status, running.live().tick().metric_value  # doctest: +SKIP
+            >>> running.wait().metric_value  # doctest: +SKIP
+        """
+        target = self.target(target)
 
-    with advised(place.results, target):
-        warnings = settings_warnings(place.results, target)
-        begun: list[RunHandle] = []
-        with stopping(begun):
-            start_run(target, specification(workload), planned, place.results, begun.append, warnings)
-            return Running(begun[0], place)
+        def planned(spec: WorkloadSpec) -> RunPlan:
+            driven = workload_of(spec).load(load or default_load(target))
+            run_id = new_run_id(datetime.now(UTC), target, spec, driven)
+            return RunPlan(run_id=run_id, target=target, workload=spec, load=driven, label=label)
 
+        with advised(self.results, target):
+            warnings = settings_warnings(self.results, target)
+            begun: list[RunHandle] = []
+            with stopping(begun):
+                start_run(target, specification(workload), planned, self.results, begun.append, warnings)
+                return Running(begun[0], self)
 
-def run(
-    target: Target | str,
-    workload: WorkloadSpec | Path | str | None = None,
-    load: Load | None = None,
-    *,
-    label: str | None = None,
-    watch: OnTick | None = None,
-    workspace: Workspace | None = None,
-) -> Result:
-    """Run and wait for the result; Ctrl-C stops the run and returns what it measured.
+    def run(
+        self,
+        target: Target | str,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+        *,
+        label: str | None = None,
+        watch: OnTick | None = None,
+    ) -> Result:
+        """Run and wait for the result; Ctrl-C stops the run and returns what it measured.
 
-    The arguments are those of :func:`start`; ``watch`` is called several times per second with the present run.
+        The arguments are those of :func:`start`; ``watch`` is called several times per second with the present run.
 
-    Raises:
-        InputError: the run is not possible; nothing was started.
-        RunFailed: the run started and failed; finished measurements are kept.
+        Raises:
+            InputError: the run is not possible; nothing was started.
+            RunFailed: the run started and failed; finished measurements are kept.
 
-    Example:
-        >>> import hdbkit
-        >>> load = hdbkit.Load(virtual_users=4, rampup_s=10, duration_s=60)
-        >>> hdbkit.run("postgresql://bench@db1/lab", load=load).latencies  # doctest: +SKIP
-    """
-    running = start(target, workload, load, label=label, workspace=workspace)
-    try:
-        return running.wait(watch)
-    except KeyboardInterrupt:
-        running.stop()
-    try:
-        return running.wait()
-    except KeyboardInterrupt:
-        running.stop(at_once=True)
-        return running.wait()
+        Example:
+            >>> import hdbkit
+            >>> load = hdbkit.Load(virtual_users=4, rampup_s=10, duration_s=60)
+            >>> hdbkit.run("postgresql://bench@db1/lab", load=load).latencies  # doctest: +SKIP
+        """
+        running = self.start(target, workload, load, label=label)
+        try:
+            return running.wait(watch)
+        except KeyboardInterrupt:
+            running.stop()
+        try:
+            return running.wait()
+        except KeyboardInterrupt:
+            running.stop(at_once=True)
+            return running.wait()
 
+    def attach(self, run_id: str = "last") -> Running:
+        """Return a handle on a run of any process, given by its id, a unique part of the id, or ``last``.
 
-def attach(run_id: str = "last", *, workspace: Workspace | None = None) -> Running:
-    """Return a handle on a run of any process, given by its id, a unique part of the id, or ``last``.
+        Raises:
+            InputError: there is no such run.
 
-    Raises:
-        InputError: there is no such run.
+        Example:
+            >>> hdbkit.attach("last").stop()  # doctest: +SKIP
+        """
+        return Running(RunHandle(find_run(self.results, run_id)), self)
 
-    Example:
-        >>> hdbkit.attach("last").stop()  # doctest: +SKIP
-    """
-    place = workspace or DEFAULT
-    return Running(RunHandle(find_run(place.results, run_id)), place)
+    def running_runs(self) -> list[Running]:
+        """List the running runs of all processes, newest first.
 
-
-def running_runs(*, workspace: Workspace | None = None) -> list[Running]:
-    """List the running runs of all processes, newest first.
-
-    Example:
-        >>> [run.run_id for run in hdbkit.api.running_runs()]  # doctest: +SKIP
-    """
-    place = workspace or DEFAULT
-    noted = ", ".join(f"'{status.value}'" for status in Status if not status.ended)
-    listed = list_runs(place.results, f"status IN ({noted})").runs["run_id"]
-    handles = (RunHandle(RunFolder(place.results / run_id)) for run_id in listed)
-    return [one for one in (Running(handle, place) for handle in handles) if _is_running(one)]
+        Example:
+            >>> [run.run_id for run in hdbkit.running_runs()]  # doctest: +SKIP
+        """
+        noted = ", ".join(f"'{status.value}'" for status in Status if not status.ended)
+        listed = list_runs(self.results, f"status IN ({noted})").runs["run_id"]
+        handles = (RunHandle(RunFolder(self.results / run_id)) for run_id in listed)
+        return [one for one in (Running(handle, self) for handle in handles) if _is_running(one)]
 
 
 def _is_running(one: Running) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.api.sweep_process import launch
-from hdbkit.api.sweeping import SweepResult, plan_checked, resumed_target
+from hdbkit.api.sweeping import SweepResult, SweepVerbs, plan_checked, resumed_target
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult, InputError, ServerDown, SweepFailed
 from hdbkit.execution.handle import OnPoll, RunHandle
@@ -22,7 +22,6 @@ from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.sweep_runner import Follower, SweepProgress, SweepStatus, Watcher, prepare, sweep_progress, take_over
 from hdbkit.sweep_runner.events import ignore_event
-from hdbkit.workspace import DEFAULT, Workspace
 
 _POLL_S = 0.2
 
@@ -122,63 +121,68 @@ class RunningSweep:
         return f"<RunningSweep {self.sweep_id}: {now.status.value}, {now.ended_runs} of {now.total} runs>"
 
 
-def start_sweep(
-    target: Target | str | None = None,
-    spec: SweepSpec | Path | str | None = None,
-    *,
-    resume_id: str | None = None,
-    blocks: int | None = None,
-    accept: bool = False,
-    command: str = "",
-    workspace: Workspace | None = None,
-) -> RunningSweep:
-    """Start a sweep in a separate process and return immediately; closing a notebook or terminal does not stop it.
+class RunningSweepVerbs(SweepVerbs):
+    """Verbs about sweeps in processes of their own."""
 
-    The arguments are those of :func:`sweep`.
+    def start_sweep(
+        self,
+        target: Target | str | None = None,
+        spec: SweepSpec | Path | str | None = None,
+        *,
+        resume_id: str | None = None,
+        blocks: int | None = None,
+        accept: bool = False,
+        command: str = "",
+    ) -> RunningSweep:
+        """Start a sweep in a separate process and return immediately; closing a notebook or terminal does not stop
+        it.
 
-    Raises:
-        InputError: the sweep is not possible; all errors are reported together; nothing was started or changed.
+        The arguments are those of :func:`sweep`.
 
-    Example:
-        >>> running = hdbkit.start_sweep("lab", "params/sweep-demo.yaml")  # doctest: +SKIP
-        >>> running.progress().left_s  # doctest: +SKIP
-        >>> running.wait().answer  # doctest: +SKIP
-    """
-    place = workspace or DEFAULT
-    if resume_id is None:
-        planned = plan_checked(target, spec, blocks, command, place)
-        folder = prepare(planned, place.results, control(planned.target))
-        return RunningSweep(folder, launch(folder, planned.target))
-    folder = find_sweep(place.results, resume_id)
-    with folder.starting():
-        if sweep_progress(folder).status is SweepStatus.RUNNING:
-            raise InputError(f"{folder.sweep_id} is already running; watch it with: hdbkit attach {folder.sweep_id}")
-        at = resumed_target(folder, target, accept, place)
-        if _dumped(at) != _dumped(folder.read_plan(SweepPlan).target):  # its process takes the target from the plan
-            take_over(folder, at, control(at))
-        return RunningSweep(folder, launch(folder, at, blocks))
+        Raises:
+            InputError: the sweep is not possible; all errors are reported together; nothing was started or changed.
+
+        Example:
+            >>> running = hdbkit.start_sweep("lab", "params/sweep-demo.yaml")  # doctest: +SKIP
+            >>> running.progress().left_s  # doctest: +SKIP
+            >>> running.wait().answer  # doctest: +SKIP
+        """
+        if resume_id is None:
+            planned = plan_checked(target, spec, blocks, command, self)
+            folder = prepare(planned, self.results, control(planned.target))
+            return RunningSweep(folder, launch(folder, planned.target))
+        folder = find_sweep(self.results, resume_id)
+        with folder.starting():
+            if sweep_progress(folder).status is SweepStatus.RUNNING:
+                raise InputError(
+                    f"{folder.sweep_id} is already running; watch it with: hdbkit attach {folder.sweep_id}"
+                )
+            at = resumed_target(folder, target, accept, self)
+            if _dumped(at) != _dumped(
+                folder.read_plan(SweepPlan).target
+            ):  # its process takes the target from the plan
+                take_over(folder, at, control(at))
+            return RunningSweep(folder, launch(folder, at, blocks))
+
+    def attach_sweep(self, sweep_id: str = "last") -> RunningSweep:
+        """Return a handle on a sweep of any process, given by its id, a unique part of the id, or ``last``.
+
+        Raises:
+            InputError: there is no such sweep.
+
+        Example:
+            >>> hdbkit.attach_sweep("last").stop()  # doctest: +SKIP
+        """
+        return RunningSweep(find_sweep(self.results, sweep_id))
+
+    def running_sweeps(self) -> list[RunningSweep]:
+        """List the running sweeps of all processes, newest first; those whose journal cannot be read are omitted."""
+        running = []
+        for folder in sweep_folders(self.results):
+            with suppress(DamagedResult):
+                running += [RunningSweep(folder)] if folder.journal.state.executed_by else []
+        return running
 
 
 def _dumped(target: Target) -> dict[str, Any]:
     return target.model_dump(exclude={"name"})
-
-
-def attach_sweep(sweep_id: str = "last", *, workspace: Workspace | None = None) -> RunningSweep:
-    """Return a handle on a sweep of any process, given by its id, a unique part of the id, or ``last``.
-
-    Raises:
-        InputError: there is no such sweep.
-
-    Example:
-        >>> hdbkit.attach_sweep("last").stop()  # doctest: +SKIP
-    """
-    return RunningSweep(find_sweep((workspace or DEFAULT).results, sweep_id))
-
-
-def running_sweeps(*, workspace: Workspace | None = None) -> list[RunningSweep]:
-    """List the running sweeps of all processes, newest first; those whose journal cannot be read are omitted."""
-    running = []
-    for folder in sweep_folders((workspace or DEFAULT).results):
-        with suppress(DamagedResult):
-            running += [RunningSweep(folder)] if folder.journal.state.executed_by else []
-    return running

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.api.result import Result, runs
+from hdbkit.api.result import Result, ResultVerbs
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sketch import sketch
@@ -26,7 +26,6 @@ from hdbkit.results.catalog import find_run
 from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import each_run, find_sweep, sweep_folders
-from hdbkit.workspace import DEFAULT, Workspace
 
 COLUMNS = ("kind", "name", "state", "page")
 _RECORD = "site.json"
@@ -66,60 +65,63 @@ def _ignore(_: str, __: int, ___: int) -> None:
     """Watch nothing."""
 
 
-def site(
-    folder: Path | str,
-    names: Sequence[str] = (),
-    *,
-    where: str | None = None,
-    title: str = "Results",
-    watch: OnPage = _ignore,
-    workspace: Workspace | None = None,
-) -> Site:
-    """Write a static site that any web server can serve, and that opens from a folder: no page needs another host.
+class SiteVerbs(ResultVerbs):
+    """Verbs that publish results."""
 
-    Args:
-        folder: where; a site of an earlier call is replaced, a folder with anything else is refused.
-        names: runs and sweeps by their ids, unique parts of ids or labels, batches by their ids, notebooks by their
-            paths. A sweep brings its runs. Without ``names`` and ``where`` all results of the workspace.
-        where: further runs: a filter as that of :func:`runs`.
-        title: the heading of the index.
-        watch: called before each page with its name, its number from 1, and the number of pages.
-        workspace: whose results; by default those of this process.
+    def site(
+        self,
+        folder: Path | str,
+        names: Sequence[str] = (),
+        *,
+        where: str | None = None,
+        title: str = "Results",
+        watch: OnPage = _ignore,
+    ) -> Site:
+        """Write a static site that any web server can serve, and that opens from a folder: no page needs another
+        host.
 
-    Raises:
-        InputError: there is no such result, the filter is not valid, or the folder holds something else; nothing was
-            written.
+        Args:
+            folder: where; a site of an earlier call is replaced, a folder with anything else is refused.
+            names: runs and sweeps by their ids, unique parts of ids or labels, batches by their ids, notebooks by
+                their paths. A sweep brings its runs. Without ``names`` and ``where`` all results of the workspace.
+            where: further runs: a filter as that of :func:`runs`.
+            title: the heading of the index.
+            watch: called before each page with its name, its number from 1, and the number of pages.
 
-    Example:
-        >>> hdbkit.site("public", ["nightly", "last"], title="Release 2").index  # doctest: +SKIP
-    """
-    place, folder = workspace or DEFAULT, Path(folder)
-    earlier = _pages_of_earlier(folder)
-    chosen = _chosen(place, names, where)
-    total = len(chosen.runs) + len(chosen.sweeps) + len(chosen.notebooks)
-    if not total:
-        raise InputError(f"there are no finished results to show in {place.results}; nothing was written")
-    make_folder(folder, exist_ok=True)
-    replace_file(folder / _RECORD, json.dumps(sorted(earlier)).encode())
-    write_assets(folder)
-    entries: list[Entry] = []
-    skipped, links = [], chosen.links
-    work = chain(
-        ((one.sweep_id, partial(_sweep_entry, folder, one, links)) for one in chosen.sweeps),
-        ((one.run_id, partial(_run_entry, folder, one, links)) for one in chosen.runs),
-        ((str(one), partial(_notebook_entry, folder, one, links)) for one in chosen.notebooks),
-    )
-    for number, (name, write) in enumerate(work, 1):
-        watch(name, number, total)
-        try:
-            entries.append(write())
-        except DamagedResult as error:
-            skipped.append(str(error))
-    entries.sort(key=lambda one: one.facts["at"], reverse=True)
-    index = write_index(folder, title, entries)
-    _replace_earlier(folder, earlier, [one.link for one in entries])
-    rows = [(one.facts["kind"], one.facts["name"], one.state, folder / one.link) for one in entries]
-    return Site(index, pd.DataFrame(rows, columns=list(COLUMNS)), skipped)
+        Raises:
+            InputError: there is no such result, the filter is not valid, or the folder holds something else; nothing
+                was written.
+
+        Example:
+            >>> hdbkit.site("public", ["nightly", "last"], title="Release 2").index  # doctest: +SKIP
+        """
+        folder = Path(folder)
+        earlier = _pages_of_earlier(folder)
+        chosen = _chosen(self, names, where)
+        total = len(chosen.runs) + len(chosen.sweeps) + len(chosen.notebooks)
+        if not total:
+            raise InputError(f"there are no finished results to show in {self.results}; nothing was written")
+        make_folder(folder, exist_ok=True)
+        replace_file(folder / _RECORD, json.dumps(sorted(earlier)).encode())
+        write_assets(folder)
+        entries: list[Entry] = []
+        skipped, links = [], chosen.links
+        work = chain(
+            ((one.sweep_id, partial(_sweep_entry, folder, one, links)) for one in chosen.sweeps),
+            ((one.run_id, partial(_run_entry, folder, one, links)) for one in chosen.runs),
+            ((str(one), partial(_notebook_entry, folder, one, links)) for one in chosen.notebooks),
+        )
+        for number, (name, write) in enumerate(work, 1):
+            watch(name, number, total)
+            try:
+                entries.append(write())
+            except DamagedResult as error:
+                skipped.append(str(error))
+        entries.sort(key=lambda one: one.facts["at"], reverse=True)
+        index = write_index(folder, title, entries)
+        _replace_earlier(folder, earlier, [one.link for one in entries])
+        rows = [(one.facts["kind"], one.facts["name"], one.state, folder / one.link) for one in entries]
+        return Site(index, pd.DataFrame(rows, columns=list(COLUMNS)), skipped)
 
 
 def _pages_of_earlier(folder: Path) -> set[str]:
@@ -142,16 +144,16 @@ def _replace_earlier(folder: Path, earlier: set[str], written: Sequence[str]) ->
     replace_file(folder / _RECORD, json.dumps(sorted(written)).encode())
 
 
-def _chosen(place: Workspace, names: Sequence[str], where: str | None) -> _Chosen:
+def _chosen(lab: ResultVerbs, names: Sequence[str], where: str | None) -> _Chosen:
     """What the site shows, newest first, each once; a sweep brings its runs."""
-    root = place.results
+    root = lab.results
     found_runs: dict[str, RunFolder] = {}
     sweeps: dict[str, SweepResult] = {}
     notebooks: dict[Path, None] = {}
     for name in names:
         _add(root, name, found_runs, sweeps, notebooks)
     if where is not None or not names:
-        listed = runs(where, workspace=place)
+        listed = lab.runs(where)
         found_runs |= {one: RunFolder(root / one) for one in listed.loc[listed["metric_value"].notna(), "run_id"]}
     if where is None and not names:
         sweeps |= {one.sweep_id: SweepResult(one) for one in sweep_folders(root)}
@@ -160,7 +162,7 @@ def _chosen(place: Workspace, names: Sequence[str], where: str | None) -> _Chose
         done = each_run(one.runs)
         ids = done.loc[done["run_id"].notna() & (done["status"] == "done"), "run_id"]
         found_runs |= {run_id: RunFolder(root / run_id) for run_id in ids if is_run(root, run_id)}
-    results = [Result(one, place) for one in found_runs.values()]
+    results = [Result(one, lab) for one in found_runs.values()]
     return _Chosen([one for one in results if one.summary], list(sweeps.values()), list(notebooks))
 
 

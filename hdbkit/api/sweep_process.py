@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from hdbkit.api.sweeping import sweep
+from hdbkit.api.sweeping import SweepVerbs
 from hdbkit.config import Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import HdbkitError
@@ -23,7 +23,6 @@ from hdbkit.processes import command_of
 from hdbkit.results.journal import Step
 from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.servers.place import in_use
-from hdbkit.workspace import Workspace
 
 _started: list[subprocess.Popen[bytes]] = []
 """The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
@@ -77,7 +76,7 @@ def main() -> None:
     try:
         sys.stdin.buffer.read()  # until the journal names this process
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
-        sweep(resume_id=folder.sweep_id, blocks=blocks, workspace=Workspace(results=folder.root)).report()
+        SweepVerbs(results=folder.root).sweep(resume_id=folder.sweep_id, blocks=blocks).report()
     except KeyboardInterrupt:
         _note(folder, Step.STOPPED, "")
         sys.exit(130)

@@ -50,7 +50,7 @@ from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.sweep_runner.slicing import planned_slices, slices_for
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema, require_privileges
-from hdbkit.workspace import DEFAULT, Workspace
+from hdbkit.workspace import BareWorkspace
 
 _SPLIT_PLOT = (
     "Within a block the runs of one schema are consecutive; their common variation is not included in the intervals "
@@ -297,26 +297,75 @@ class SweepResult:
         return f"{self.plan.command or f'hdbkit sweep --resume {self.sweep_id}'} --blocks {blocks}"
 
 
-def plan(
-    target: Target | str,
-    spec: SweepSpec | Path | str,
-    *,
-    blocks: int | None = None,
-    workspace: Workspace | None = None,
-) -> SweepPlan:
-    """Plan every run of a sweep in order, with its duration; accesses no server, and an agent only for host facts.
+class SweepVerbs(BareWorkspace):
+    """Verbs that plan and execute sweeps and read their results."""
 
-    With ``compare_by: slices``, the slices are those of settings that sessions can set.
+    def plan_sweep(
+        self,
+        target: Target | str,
+        spec: SweepSpec | Path | str,
+        *,
+        blocks: int | None = None,
+    ) -> SweepPlan:
+        """Plan every run of a sweep in order, with its duration; accesses no server, and an agent only for host
+        facts.
 
-    Raises:
-        InputError: the specification has errors, all reported together, needs unknown facts, or asks for slices that
-            are not possible.
-    """
-    target = (workspace or DEFAULT).target(target)
-    spec = _as_spec(spec, blocks)
-    first = _plan_of_runs(target, spec.with_(time_budget_s=None))  # slices take less time than runs
-    whole = first.spec.with_(time_budget_s=spec.time_budget_s)
-    return plan_sweep(target, whole, first.sweep_id, slices=planned_slices(first))
+        With ``compare_by: slices``, the slices are those of settings that sessions can set.
+
+        Raises:
+            InputError: the specification has errors, all reported together, needs unknown facts, or asks for slices
+                that are not possible.
+        """
+        target = self.target(target)
+        spec = _as_spec(spec, blocks)
+        first = _plan_of_runs(target, spec.with_(time_budget_s=None))  # slices take less time than runs
+        whole = first.spec.with_(time_budget_s=spec.time_budget_s)
+        return plan_sweep(target, whole, first.sweep_id, slices=planned_slices(first))
+
+    def sweep(
+        self,
+        target: Target | str | None = None,
+        spec: SweepSpec | Path | str | None = None,
+        *,
+        resume_id: str | None = None,
+        blocks: int | None = None,
+        accept: bool = False,
+        watch: Watcher = ignore_event,
+        watch_run: OnPoll | None = None,
+        command: str = "",
+    ) -> SweepResult:
+        """Measure a grid of server settings and compare each with the baseline.
+
+        Args:
+            target: the database: a private server, or a target with ``may_change_settings``.
+            spec: a :class:`~hdbkit.SweepSpec`, or a file that contains one (YAML, or hammerpost's JSON).
+            resume_id: continue the missing runs of this sweep instead (``last`` is the newest).
+            blocks: the total number of blocks.
+            accept: resume also a sweep of another account, or from elsewhere, on this target: its settings, and those
+                it saved, are used.
+            watch: called at each step of the sweep.
+            watch_run: called several times per second with the present run.
+            command: the command that repeats the sweep, if it is not ``hdbkit sweep``.
+
+        Raises:
+            InputError: the sweep is not possible; nothing was started or changed.
+            KeyboardInterrupt: stopped; the settings are restored, and ``resume_id`` continues the sweep.
+        """
+        root = self.results
+
+        def run_one(planned: RunPlan) -> Manifest:
+            return execute(planned, root, watch_run)
+
+        if resume_id is not None:
+            folder = find_sweep(root, resume_id)
+            at = resumed_target(folder, target, accept, self)
+            return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
+        planned = plan_checked(target, spec, blocks, command, self)
+        return SweepResult(start(planned, root, control(planned.target), run_one, watch))
+
+    def sweep_result(self, sweep_id: str = "last") -> SweepResult:
+        """Read the result of a sweep, given by its id, a unique part of the id, or ``last``."""
+        return SweepResult(find_sweep(self.results, sweep_id))
 
 
 def _plan_of_runs(target: Target, spec: SweepSpec) -> SweepPlan:
@@ -328,51 +377,9 @@ def _plan_of_runs(target: Target, spec: SweepSpec) -> SweepPlan:
     return plan_sweep(target, spec, new_sweep_id(datetime.now(UTC), spec))
 
 
-def sweep(
-    target: Target | str | None = None,
-    spec: SweepSpec | Path | str | None = None,
-    *,
-    resume_id: str | None = None,
-    blocks: int | None = None,
-    accept: bool = False,
-    watch: Watcher = ignore_event,
-    watch_run: OnPoll | None = None,
-    command: str = "",
-    workspace: Workspace | None = None,
-) -> SweepResult:
-    """Measure a grid of server settings and compare each with the baseline.
-
-    Args:
-        target: the database: a private server, or a target with ``may_change_settings``.
-        spec: a :class:`~hdbkit.SweepSpec`, or a file that contains one (YAML, or hammerpost's JSON).
-        resume_id: continue the missing runs of this sweep instead (``last`` is the newest).
-        blocks: the total number of blocks.
-        accept: resume also a sweep of another account, or from elsewhere, on this target: its settings, and those it
-            saved, are used.
-        watch: called at each step of the sweep.
-        watch_run: called several times per second with the present run.
-        command: the command that repeats the sweep, if it is not ``hdbkit sweep``.
-        workspace: the workspace for the sweep and for names of targets; by default that of this process.
-
-    Raises:
-        InputError: the sweep is not possible; nothing was started or changed.
-        KeyboardInterrupt: stopped; the settings are restored, and ``resume_id`` continues the sweep.
-    """
-    place = workspace or DEFAULT
-    root = place.results
-
-    def run_one(planned: RunPlan) -> Manifest:
-        return execute(planned, root, watch_run)
-
-    if resume_id is not None:
-        folder = find_sweep(root, resume_id)
-        at = resumed_target(folder, target, accept, place)
-        return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
-    planned = plan_checked(target, spec, blocks, command, place)
-    return SweepResult(start(planned, root, control(planned.target), run_one, watch))
-
-
-def resumed_target(folder: SweepFolder, target: Target | str | None, accept: bool, place: Workspace) -> Target:
+def resumed_target(
+    folder: SweepFolder, target: Target | str | None, accept: bool, workspace: BareWorkspace
+) -> Target:
     """The target with which a sweep is resumed: the named one, else that of its plan.
 
     ``accept``: the sweep of another account becomes this account's own; the target must be named then. Raises
@@ -380,7 +387,7 @@ def resumed_target(folder: SweepFolder, target: Target | str | None, accept: boo
     else's choice.
     """
     if folder.is_own:
-        return place.target(target) if target is not None else folder.read_plan(SweepPlan).target
+        return workspace.target(target) if target is not None else folder.read_plan(SweepPlan).target
     if folder.is_stale_copy:
         raise InputError(
             f"{folder.path} is a copy of a sweep whose settings were restored since, so it is not continued; start a "
@@ -392,7 +399,7 @@ def resumed_target(folder: SweepFolder, target: Target | str | None, accept: boo
             "are not used; if you trust them, name the target and accept them: "
             f"hdbkit sweep TARGET --resume {folder.sweep_id} --accept"
         )
-    named = place.target(target)
+    named = workspace.target(target)
     take_over(folder, named, control(named))
     return named
 
@@ -402,7 +409,7 @@ def plan_checked(
     spec: SweepSpec | Path | str | None,
     blocks: int | None,
     command: str,
-    place: Workspace = DEFAULT,
+    workspace: BareWorkspace,
 ) -> SweepPlan:
     """Plan a new sweep for the schema in the database.
 
@@ -411,8 +418,8 @@ def plan_checked(
     """
     if target is None or spec is None:
         raise TypeError("a sweep needs a target and a specification, or resume_id")
-    target, spec = place.target(target), _as_spec(spec, blocks)
-    with advised(place.results, target):
+    target, spec = workspace.target(target), _as_spec(spec, blocks)
+    with advised(workspace.results, target):
         present = present_schema(target, spec.workload)
     spec = spec.with_(workload=present)
     budget_s = spec.time_budget_s
@@ -429,18 +436,13 @@ def _loads_on(plan: SweepPlan, spec: WorkloadSpec) -> list[Load]:
     """The different loads of a sweep on one schema, without those on schemas that it builds itself."""
     runs = [one for one in plan.runs if one.block == 1] if plan.spec.factors else plan.runs[:1]
     loads = [plan.load_of(one) for one in runs if plan.workload_of(one) == spec]
-    return [load for place, load in enumerate(loads) if load not in loads[:place]]
+    return [load for position, load in enumerate(loads) if load not in loads[:position]]
 
 
 def _needing_restart(target: Target, spec: SweepSpec) -> tuple[str, ...]:
     """The settings of a sweep for which the server needs a restart."""
     known = control(target).settings() if spec.settings else {}
     return tuple(name for name in spec.settings if name in known and known[name].apply_by is ApplyBy.RESTART)
-
-
-def sweep_result(sweep_id: str = "last", *, workspace: Workspace | None = None) -> SweepResult:
-    """Read the result of a sweep, given by its id, a unique part of the id, or ``last``."""
-    return SweepResult(find_sweep((workspace or DEFAULT).results, sweep_id))
 
 
 def _as_spec(spec: SweepSpec | Path | str, blocks: int | None) -> SweepSpec:

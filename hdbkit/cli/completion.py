@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import islice
 
+from hdbkit.api import DEFAULT
 from hdbkit.config.target import target_names
 from hdbkit.databases import kinds
 from hdbkit.errors import HdbkitError
@@ -15,7 +16,6 @@ from hdbkit.results.catalog import list_runs
 from hdbkit.results.folder import run_folders
 from hdbkit.results.sweep_folder import sweep_folders
 from hdbkit.servers import startable_kinds
-from hdbkit.workspace import DEFAULT
 
 _SHOWN = 50
 """Runs that are offered, the newest first."""

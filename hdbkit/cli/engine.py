@@ -69,7 +69,7 @@ def engine_list(
     as_json: AsJson = False,
 ) -> None:
     """Compare all engines: their capabilities, and the optional operations that each has."""
-    found = api.engines()
+    found = api.list_engines()
     if as_json:
         show.print_json(documents.of_frame(found))
     elif markdown:

@@ -201,7 +201,7 @@ def plan(
 
     Connects to no server. The noise and the CPU time of clients are those of recent results.
     """
-    planned = api.plan(target, _spec(spec, workload, fields, virtual_users, given), blocks=blocks)
+    planned = api.plan_sweep(target, _spec(spec, workload, fields, virtual_users, given), blocks=blocks)
     power, hosts = api.planned_power(planned), api.planned_hosts(planned)
     if chart is not None:
         if power is None:

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from hdbkit import sql
-from hdbkit.api import connect, documents
+from hdbkit.api import DEFAULT, connect, documents
 from hdbkit.api.connection import checks_frame
 from hdbkit.build import DataFiles
 from hdbkit.cli import completion, show
@@ -21,7 +21,6 @@ from hdbkit.config.cluster import FORMS
 from hdbkit.databases import database
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import schema_place
-from hdbkit.workspace import DEFAULT
 
 _TARGET_HELP = "URL without password, name in params/targets.yaml, or folder of a kept private server"
 TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP, autocompletion=completion.targets)]

@@ -32,7 +32,7 @@ def add_to(app: typer.Typer) -> None:
 
 def server_list(as_json: AsJson = False) -> None:
     """List the kept servers; each folder is also a target: hdbkit run FOLDER."""
-    found = api.servers()
+    found = api.list_servers()
     if as_json:
         show.print_json(documents.of_frame(found))
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hdbkit.api import DEFAULT
 from hdbkit.cli import show
 from hdbkit.cli.exits import stopped_like_ctrl_c
 from hdbkit.cli.schema import AsJson
@@ -15,7 +16,6 @@ from hdbkit.config.cluster import FORMS
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import DEFAULT_DAYS, Tokens
 from hdbkit.web.certificate import make_state_folder
-from hdbkit.workspace import DEFAULT
 
 if TYPE_CHECKING:
     from hdbkit.service import Started

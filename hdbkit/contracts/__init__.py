@@ -21,91 +21,51 @@ Rules that types cannot express:
   failed connect raises ``CannotConnect``, and ``MissingDriver`` when the driver is not installed.
 """
 
-from __future__ import annotations
-
-from hdbkit.contracts.control import BUILT, CHANGED, KEPT, ApplyBy, Change, Power, ServerControl, Setting
-from hdbkit.contracts.database import Database
-from hdbkit.contracts.operations import OPERATIONS, Operation, declared
-from hdbkit.contracts.rules import Bench, Rule, Violation
-from hdbkit.contracts.schemas import BuildLog, Part, PartLoad, Schema, SchemaOptions, StatementLoad, TableLoad
-from hdbkit.contracts.sessions import (
-    PENDING,
-    SERVER,
-    Access,
-    Arguments,
-    Capability,
-    OptimisticSession,
-    OverlappingSession,
-    Row,
-    Scope,
-    Session,
-    SessionOptions,
-    SqlSession,
-    Table,
-)
-from hdbkit.contracts.workloads import (
-    AHEAD,
-    NO_ROUTES,
-    Check,
-    CheckSession,
-    PlannedCheck,
-    PlannedPhase,
-    Prepared,
-    Route,
-    Serial,
-    User,
-    UserPlan,
-    Waits,
-    Workload,
-)
-
-__all__ = [
-    "AHEAD",
-    "BUILT",
-    "CHANGED",
-    "KEPT",
-    "NO_ROUTES",
-    "OPERATIONS",
-    "PENDING",
-    "SERVER",
-    "Access",
-    "ApplyBy",
-    "Arguments",
-    "Bench",
-    "BuildLog",
-    "Capability",
-    "Change",
-    "Check",
-    "CheckSession",
-    "Database",
-    "Operation",
-    "OptimisticSession",
-    "OverlappingSession",
-    "Part",
-    "PartLoad",
-    "PlannedCheck",
-    "PlannedPhase",
-    "Power",
-    "Prepared",
-    "Route",
-    "Row",
-    "Rule",
-    "Schema",
-    "SchemaOptions",
-    "Scope",
-    "Serial",
-    "ServerControl",
-    "Session",
-    "SessionOptions",
-    "Setting",
-    "SqlSession",
-    "StatementLoad",
-    "Table",
-    "TableLoad",
-    "User",
-    "UserPlan",
-    "Violation",
-    "Waits",
-    "Workload",
-    "declared",
-]
+from hdbkit.contracts.control import BUILT as BUILT
+from hdbkit.contracts.control import CHANGED as CHANGED
+from hdbkit.contracts.control import KEPT as KEPT
+from hdbkit.contracts.control import ApplyBy as ApplyBy
+from hdbkit.contracts.control import Change as Change
+from hdbkit.contracts.control import Power as Power
+from hdbkit.contracts.control import ServerControl as ServerControl
+from hdbkit.contracts.control import Setting as Setting
+from hdbkit.contracts.database import Database as Database
+from hdbkit.contracts.operations import OPERATIONS as OPERATIONS
+from hdbkit.contracts.operations import Operation as Operation
+from hdbkit.contracts.operations import declared as declared
+from hdbkit.contracts.rules import Bench as Bench
+from hdbkit.contracts.rules import Rule as Rule
+from hdbkit.contracts.rules import Violation as Violation
+from hdbkit.contracts.schemas import BuildLog as BuildLog
+from hdbkit.contracts.schemas import Part as Part
+from hdbkit.contracts.schemas import PartLoad as PartLoad
+from hdbkit.contracts.schemas import Schema as Schema
+from hdbkit.contracts.schemas import SchemaOptions as SchemaOptions
+from hdbkit.contracts.schemas import StatementLoad as StatementLoad
+from hdbkit.contracts.schemas import TableLoad as TableLoad
+from hdbkit.contracts.sessions import PENDING as PENDING
+from hdbkit.contracts.sessions import SERVER as SERVER
+from hdbkit.contracts.sessions import Access as Access
+from hdbkit.contracts.sessions import Arguments as Arguments
+from hdbkit.contracts.sessions import Capability as Capability
+from hdbkit.contracts.sessions import OptimisticSession as OptimisticSession
+from hdbkit.contracts.sessions import OverlappingSession as OverlappingSession
+from hdbkit.contracts.sessions import Row as Row
+from hdbkit.contracts.sessions import Scope as Scope
+from hdbkit.contracts.sessions import Session as Session
+from hdbkit.contracts.sessions import SessionOptions as SessionOptions
+from hdbkit.contracts.sessions import SqlSession as SqlSession
+from hdbkit.contracts.sessions import Table as Table
+from hdbkit.contracts.workloads import AHEAD as AHEAD
+from hdbkit.contracts.workloads import NO_ROUTES as NO_ROUTES
+from hdbkit.contracts.workloads import Check as Check
+from hdbkit.contracts.workloads import CheckSession as CheckSession
+from hdbkit.contracts.workloads import PlannedCheck as PlannedCheck
+from hdbkit.contracts.workloads import PlannedPhase as PlannedPhase
+from hdbkit.contracts.workloads import Prepared as Prepared
+from hdbkit.contracts.workloads import Route as Route
+from hdbkit.contracts.workloads import Serial as Serial
+from hdbkit.contracts.workloads import User as User
+from hdbkit.contracts.workloads import UserPlan as UserPlan
+from hdbkit.contracts.workloads import Waits as Waits
+from hdbkit.contracts.workloads import Workload as Workload

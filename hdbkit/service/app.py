@@ -13,6 +13,7 @@ from fastapi import Body, FastAPI, Path, Query, Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 from pydantic import BaseModel, Field
 
+from hdbkit.api import Workspace
 from hdbkit.config.problems import did_you_mean
 from hdbkit.service import answers
 from hdbkit.service.answers import Ascii, ErrorAnswer, Refused
@@ -27,7 +28,6 @@ from hdbkit.service.roles import Role
 from hdbkit.service.sign_in import SignIn
 from hdbkit.service.verbs import VERBS, Verb
 from hdbkit.web.guard import BODY
-from hdbkit.workspace import Workspace
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": about}

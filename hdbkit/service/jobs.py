@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from hdbkit.api import Workspace
 from hdbkit.config import served
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.target import target_names
@@ -24,7 +25,6 @@ from hdbkit.results.locks import only_one
 from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, Signs, State
 from hdbkit.service.job_process import STOPS
 from hdbkit.service.verbs import VERBS, Verb
-from hdbkit.workspace import Workspace
 
 MAX_RUNNING = 8
 """Jobs that may run at once."""

@@ -13,13 +13,13 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
+from hdbkit.api import Workspace
 from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.execution.live import LiveView, Tick
 from hdbkit.results.folder import RunFolder
 from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
-from hdbkit.workspace import Workspace
 
 EVERY_S = 1.0
 MAX_VIEWERS = 200

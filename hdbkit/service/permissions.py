@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.requests import HTTPConnection, Request
 
+from hdbkit.api import Workspace
 from hdbkit.errors import HdbkitError
 from hdbkit.service import answers
 from hdbkit.service.answers import Refused
@@ -17,7 +18,6 @@ from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import Verb
 from hdbkit.web.guard import HOLDER, Scope
-from hdbkit.workspace import Workspace
 
 JOB = "job"
 NAME = "holder_name"

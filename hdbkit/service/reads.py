@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from hdbkit.api import Workspace
 from hdbkit.service.answers import encoded
 from hdbkit.service.headers import SECURE, encoded_headers
 from hdbkit.service.job_folder import Job, State
@@ -21,7 +22,6 @@ from hdbkit.service.permissions import Permissions
 from hdbkit.service.results import TargetAnswer, listed_targets
 from hdbkit.service.roles import Role
 from hdbkit.web.guard import Answer, Scope
-from hdbkit.workspace import Workspace
 
 JOB_ID = r"^[A-Za-z0-9-]{1,80}$"
 """The form of a job's id."""

@@ -8,13 +8,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from hdbkit.analysis.comparison import sides
-from hdbkit.api import max_rate
+from hdbkit.api import DEFAULT, max_rate
 from hdbkit.config import SweepSpec
 from hdbkit.config.cluster import FORMS, parse_cluster
 from hdbkit.config.load import AnyLoad
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.workload_spec import AnyWorkload
-from hdbkit.workspace import DEFAULT
 
 WORKLOADS = "workloads"
 """The folder beside the targets file that has the workloads of users."""

@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from pydantic import BaseModel, Field
 
+from hdbkit.api import Workspace
 from hdbkit.config.target import target_names
 from hdbkit.errors import HdbkitError
 from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import State
 from hdbkit.service.jobs import Jobs
-from hdbkit.workspace import Workspace
 
 
 class TargetAnswer(BaseModel):

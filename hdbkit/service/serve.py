@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hdbkit.api import Workspace
 from hdbkit.config.cluster import parse_cluster
 from hdbkit.errors import InputError
 from hdbkit.service.roles import Role
@@ -18,7 +19,6 @@ from hdbkit.web.endpoint import EndpointOptions, listening, require_web
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import ANYONE, Guard, Scope, bearer_token
 from hdbkit.web.tokens import WrongTokens
-from hdbkit.workspace import Workspace
 
 SERVICE = "service"
 SERVICE_PORT = 8448

@@ -95,7 +95,7 @@ def _sweep(one: asked.SweepRequest, context: Context) -> Document:
 
 
 def _plan(one: asked.SweepRequest, _: Context) -> Document:
-    planned = api.plan(one.target, one.sweep, blocks=one.blocks)
+    planned = api.plan_sweep(one.target, one.sweep, blocks=one.blocks)
     return documents.of_plan(planned, api.planned_power(planned), api.planned_hosts(planned))
 
 
@@ -155,7 +155,7 @@ def _runs(one: asked.RunsRequest, _: Context) -> Document:
 
 
 def _engines(_: asked.EmptyRequest, __: Context) -> Document:
-    return {"engines": documents.of_frame(api.engines())}
+    return {"engines": documents.of_frame(api.list_engines())}
 
 
 def _demo(one: asked.DemoRequest, context: Context) -> Document:

@@ -14,12 +14,12 @@ import pytest
 import typer
 
 from hdbkit import api
+from hdbkit.api import Workspace
 from hdbkit.cli import app
 from hdbkit.cli.exits import USAGE
 from hdbkit.databases import BaseDatabase, DbapiDatabase, DbapiSession
 from hdbkit.engines import write_skeleton
 from hdbkit.sql import ANSI, fragments
-from hdbkit.workspace import Workspace
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 
@@ -166,7 +166,7 @@ def anchors(document: Path) -> set[str]:
 
 def test_no_class_of_the_reference_shows_the_folders_of_who_builds_the_site() -> None:
     """A dataclass has no text of its defaults, so Sphinx would print their values."""
-    classes = {name: fields(one) for name in api.__all__ if is_dataclass(one := getattr(api, name))}
+    classes = {name: fields(one) for name, one in vars(api).items() if isinstance(one, type) and is_dataclass(one)}
     assert len(classes) > 5
     assert [name for name, found in classes.items() for one in found if isinstance(one.default, Workspace)] == []
 

@@ -15,11 +15,10 @@ import pytest
 import yaml
 
 import hdbkit
-from hdbkit import api
+from hdbkit.api import Workspace
 from hdbkit.config import Target
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.servers import find_binaries
-from hdbkit.workspace import Workspace
 from tests.kernel import Kernel, kernel
 from tests.notebooks.conftest import NOTEBOOKS, write_params
 from tests.run.conftest import password_of
@@ -96,10 +95,10 @@ def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebooks]:
     suite = {"kind": "nulldb", "database": f"n{uuid.uuid4().hex[:12]}", "options": {"latency_us": "2000"}}
     (folder / "targets.yaml").write_text(yaml.safe_dump({"suite": {**suite, "may_change_settings": True}}))
     place = Workspace(results=folder / "results", targets=folder / "targets.yaml")
-    api.connect("suite", workspace=place).build(warehouses=1)
+    place.connect("suite").build(warehouses=1)
     with kernel(NOTEBOOKS[0].parent, os.environ | place.environment) as one:
         yield Notebooks(one, place.targets)
-    api.connect("suite", workspace=place).drop()
+    place.connect("suite").drop()
 
 
 def cells_of(path: Path) -> list[dict[str, Any]]:

@@ -16,13 +16,12 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.api import Result
+from hdbkit.api import Result, Workspace
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.databases import database
 from hdbkit.databases.nulldb.state import State
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import workload
-from hdbkit.workspace import Workspace
 from tests.run.warehouse import built_server
 
 NullTarget = Callable[..., Target]
@@ -53,7 +52,7 @@ def finished(null_target: NullTarget, tmp_path_factory: pytest.TempPathFactory) 
     """A run of two users with a window of one second, in a results folder of its own, to be read."""
     load = Load(virtual_users=2, rampup_s=0.3, rampup_max_s=60, duration_s=1, keep_order_ids=True)
     own = Workspace(results=tmp_path_factory.mktemp("finished"))
-    return hdbkit.run(null_target(latency_us=1000, spread=0.3), load=load, label="finished", workspace=own)
+    return own.run(null_target(latency_us=1000, spread=0.3), load=load, label="finished")
 
 
 @pytest.fixture

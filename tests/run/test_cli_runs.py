@@ -189,7 +189,7 @@ def test_only_a_run_of_the_results_folder_is_removed(copied: hdbkit.Result, resu
 def test_a_run_of_another_workspace_is_removed_by_its_result(finished: hdbkit.Result, tmp_path: Path) -> None:
     lab = hdbkit.Workspace(results=tmp_path)
     shutil.copytree(finished.folder.path, tmp_path / finished.run_id)
-    for one in (hdbkit.attach(workspace=lab).wait(), hdbkit.result(workspace=lab)):
+    for one in (lab.attach().wait(), lab.result()):
         one.require_removable()
     one.remove()
     assert not one.folder.path.exists()

@@ -12,14 +12,12 @@ from typing import Any
 import duckdb
 import pytest
 
-import hdbkit
-from hdbkit.api import Result, Running
+from hdbkit.api import Result, Running, Workspace
 from hdbkit.config import Load
 from hdbkit.errors import RunFailed
 from hdbkit.execution.load_hosts import NotedHost, noted_hosts
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
-from hdbkit.workspace import Workspace
 from tests.run.clusters import dask_cluster
 from tests.run.conftest import NullTarget
 
@@ -56,7 +54,7 @@ def test_users_of_several_hosts_are_one_run(
 ) -> None:
     """One folder has the records of all hosts, and the schema's count is bracketed by them."""
     load = Load(virtual_users=USERS, rampup_s=0.5, duration_s=2, cluster=scheduler)
-    result = hdbkit.run(null_target(latency_us=3000), load=load, workspace=Workspace(results=tmp_path))
+    result = Workspace(results=tmp_path).run(null_target(latency_us=3000), load=load)
     hosts = result.manifest.load_hosts
     assert [(one.first_client, one.clients) for one in hosts] == [(0, 2), (2, 2), (4, 2)]
     assert check(result, "schema's count bracketed by the clients")[0]
@@ -84,8 +82,8 @@ def test_any_number_of_hosts_draws_the_same_inputs(scheduler: str, null_target: 
     """One host, or three: seeds derive from the run's seed and the number of the user."""
     load = Load(virtual_users=USERS, rampup_s=0, duration_s=20, iterations=40, seed=11)
     place = Workspace(results=tmp_path)
-    alone = hdbkit.run(null_target(latency_us=1000), load=load, workspace=place)
-    together = hdbkit.run(null_target(latency_us=1000), load=load.with_(cluster=scheduler), workspace=place)
+    alone = place.run(null_target(latency_us=1000), load=load)
+    together = place.run(null_target(latency_us=1000), load=load.with_(cluster=scheduler))
     assert drawn(alone) == drawn(together)
     assert len(drawn(alone)) == USERS
 
@@ -93,7 +91,7 @@ def test_any_number_of_hosts_draws_the_same_inputs(scheduler: str, null_target: 
 @pytest.mark.long
 def test_the_count_of_a_real_server_is_bracketed(scheduler: str, built: PrivateServer, tmp_path: Path) -> None:
     load = Load(virtual_users=3, rampup_s=0.5, duration_s=2, cluster=scheduler)
-    result = hdbkit.run(built.target, load=load, workspace=Workspace(results=tmp_path))
+    result = Workspace(results=tmp_path).run(built.target, load=load)
     assert check(result, "schema's count bracketed by the clients")[0]
     assert len(result.manifest.load_hosts) == 3
 
@@ -105,7 +103,7 @@ def test_a_host_with_another_version_is_refused(
     monkeypatch.setenv("PYTHONPATH", str(altered(tmp_path)))
     load = Load(virtual_users=3, rampup_s=0, duration_s=1, cluster=scheduler)
     with pytest.raises(RunFailed, match=r"has distributed .+, but this host has 0\.1;"):
-        hdbkit.run(null_target(), load=load, workspace=Workspace(results=tmp_path / "results"))
+        Workspace(results=tmp_path / "results").run(null_target(), load=load)
 
 
 def altered(folder: Path) -> Path:
@@ -147,7 +145,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing(
 ) -> None:
     """Its users continue, and what they recorded meanwhile is collected."""
     load = Load(virtual_users=3, rampup_s=0, duration_s=12, cluster=cluster.scheduler_address)
-    running = hdbkit.start(null_target(latency_us=20_000), load=load, workspace=Workspace(results=tmp_path))
+    running = Workspace(results=tmp_path).start(null_target(latency_us=20_000), load=load)
     after(running, 0.5)
     pid = worker_of(tmp_path / running.run_id, cluster, 1)
     os.kill(pid, signal.SIGSTOP)
@@ -177,7 +175,7 @@ def test_a_dead_host_degrades_the_run_and_is_collected_once_it_is_back(
     """The others continue; its users are counted, and ``recover`` adds what its disk still has."""
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
     load = Load(virtual_users=3, rampup_s=0, duration_s=4, cluster=cluster.scheduler_address)
-    running = hdbkit.start(null_target(latency_us=20_000), load=load, workspace=Workspace(results=tmp_path))
+    running = Workspace(results=tmp_path).start(null_target(latency_us=20_000), load=load)
     after(running, 1)
     folder, pid = state / "hdbkit/load_hosts" / running.run_id, worker_of(tmp_path / running.run_id, cluster, 2)
     os.kill(users_process(state, running.run_id, 2), signal.SIGKILL)
@@ -190,7 +188,7 @@ def test_a_dead_host_degrades_the_run_and_is_collected_once_it_is_back(
     assert "1 killed" in check(result, "clients ended as planned")[1]
     (folder).mkdir(exist_ok=True)
     (tmp_path / "disk").rename(folder / "002")
-    again = hdbkit.attach(running.run_id, workspace=Workspace(results=tmp_path)).recover()
+    again = Workspace(results=tmp_path).attach(running.run_id).recover()
     assert all(one.is_complete for one in again.manifest.load_hosts)
     assert check(again, "every transaction accounted for")[0]
     assert check(again, "schema's count bracketed by the clients")[0]

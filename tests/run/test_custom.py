@@ -97,7 +97,7 @@ def mixed(transfers: Target, tmp_path_factory: pytest.TempPathFactory) -> hdbkit
     )
     own = hdbkit.Workspace(results=tmp_path_factory.mktemp("results"))
     load = Load(virtual_users=1, rampup_s=0, duration_s=120, iterations=200)  # it ends when these are done
-    return hdbkit.run(transfers, folder, load, workspace=own)
+    return own.run(transfers, folder, load)
 
 
 def rows_of(result: hdbkit.Result) -> pd.DataFrame:

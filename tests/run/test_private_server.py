@@ -292,7 +292,7 @@ def test_a_run_in_progress_is_finished_when_the_owner_ends_and_nothing_is_left(
     begin = f"""
     import hdbkit, os
     load = hdbkit.Load(virtual_users=1, rampup_s=0, duration_s=2)
-    hdbkit.start(server.target, {str(work)!r}, load, workspace=hdbkit.Workspace(results={str(results)!r}))
+    hdbkit.Workspace(results={str(results)!r}).start(server.target, {str(work)!r}, load)
     {end}"""
     with run_python(OWNER.format(arguments="", end=begin)) as owner:
         folder, _ = json.loads(owner.communicate("\n")[0])

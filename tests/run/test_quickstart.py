@@ -10,7 +10,7 @@ import pytest
 
 import hdbkit
 from hdbkit import api
-from hdbkit.api import Quickstart, QuickStep, StepState
+from hdbkit.api import DEFAULT, Quickstart, QuickStep, StepState
 from hdbkit.api.first_result import OnStep
 from hdbkit.build import BuildProgress, BuildResult, Stage
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
@@ -85,13 +85,13 @@ def test_a_script_sees_the_expected_time_first_and_then_each_step(
     monkeypatch.setattr(Quickstart, "run", run)
     hdbkit.quickstart(target, load=SHORT, spec=SWEEP)
     first, *others = capsys.readouterr().out.splitlines()
-    assert first == f"5 steps, about {duration_text(Quickstart(target, load=SHORT, spec=SWEEP).expected_s)}"
+    assert first == f"5 steps, about {duration_text(Quickstart(DEFAULT, target, load=SHORT, spec=SWEEP).expected_s)}"
     assert others[0] == "1. Connect" and others[1].startswith("   done: x (") and len(others) == 2
 
 
 def test_a_stop_ends_the_run_in_progress_and_nothing_is_done_after_it(target: Target) -> None:
     build_null(target)
-    made = Quickstart(target, load=SHORT.model_copy(update={"duration_s": 600.0}), spec=SWEEP)
+    made = Quickstart(DEFAULT, target, load=SHORT.model_copy(update={"duration_s": 600.0}), spec=SWEEP)
 
     def stop(step: QuickStep) -> None:
         if step.detail.startswith("measuring"):
@@ -106,7 +106,7 @@ def test_a_stop_ends_the_run_in_progress_and_nothing_is_done_after_it(target: Ta
 
 
 def test_a_failed_step_states_why(target: Target) -> None:
-    made = Quickstart(build_null(target).with_(may_change_settings=False), load=SHORT, spec=SWEEP)
+    made = Quickstart(DEFAULT, build_null(target).with_(may_change_settings=False), load=SHORT, spec=SWEEP)
     with pytest.raises(InputError) as error:
         made.run()
     assert states(made) == [DONE, DONE, DONE, FAILED, WAITING]
@@ -118,7 +118,7 @@ def test_a_private_server_is_used_for_seconds_and_a_target_of_your_own_for_minut
     assert (api.default_load(private).rampup_s, api.default_load(private).duration_s) == (2, 20)
     assert api.default_load(target) == Load()
     quick = SWEEP.with_(load=Load(rampup_s=1, duration_s=5))
-    run_s = [Quickstart(one, spec=quick).steps[2].expected_s for one in (private, target)]
+    run_s = [Quickstart(DEFAULT, one, spec=quick).steps[2].expected_s for one in (private, target)]
     assert run_s[0] < 60
     assert run_s[1] > 400
 
@@ -129,10 +129,10 @@ def test_the_first_kind_with_binaries_is_started(monkeypatch: pytest.MonkeyPatch
         kind: str
 
     monkeypatch.setattr("hdbkit.api.first_result.find_binaries", lambda: [Found("mariadb"), Found("postgresql")])
-    made = Quickstart()
+    made = Quickstart(DEFAULT)
     assert made.steps[0].title == "Start a private MariaDB server"
     assert "innodb_flush_log_at_trx_commit" in made.steps[3].title
     assert 30 < made.expected_s < 300
     monkeypatch.setattr("hdbkit.api.first_result.find_binaries", list)
     with pytest.raises(InputError, match="can start no server on this machine"):
-        Quickstart()
+        Quickstart(DEFAULT)

@@ -47,7 +47,7 @@ def checkout(tmp_path: Path) -> Iterator[Checkout]:
 @pytest.mark.long
 def test_commits_are_built_measured_in_turn_and_compared(checkout: Checkout, results: Path, cache: Path) -> None:
     said: list[str] = []
-    found = hdbkit.api.releases(
+    found = hdbkit.releases(
         checkout.folder, ["old", "new"], database=KIND, blocks=2, workload=TINY, load=QUICK, say=said.append
     )
     assert [one.split()[0] for one in said] == ["building", "PostgreSQL", "building", "PostgreSQL"]
@@ -80,7 +80,7 @@ def test_a_commit_is_built_once_and_again_after_a_killed_build(checkout: Checkou
 
 def test_a_build_that_fails_is_a_sentence_with_the_reason_and_the_log(checkout: Checkout, cache: Path) -> None:
     with pytest.raises(ServerFailed, match="configure: error: there is no luck; its log: ") as failed:
-        hdbkit.api.releases(checkout.folder, ["old", "new"], database=KIND, configure=["--without-luck"])
+        hdbkit.releases(checkout.folder, ["old", "new"], database=KIND, configure=["--without-luck"])
     log = Path(str(failed.value).rpartition(": ")[2])
     assert "see the manual" in log.read_text()
     assert log.parent == cache
@@ -102,7 +102,7 @@ def test_bad_input_is_a_sentence(
     checkout: Checkout, refs: list[str], options: dict[str, object], reason: str
 ) -> None:
     with pytest.raises(InputError, match=reason):
-        hdbkit.api.releases(checkout.folder, refs, **options)  # type: ignore[arg-type]
+        hdbkit.releases(checkout.folder, refs, **options)  # type: ignore[arg-type]
 
 
 def test_a_folder_without_git_is_a_sentence(tmp_path: Path, command: HdbkitCommand) -> None:

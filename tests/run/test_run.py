@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 import hdbkit
-from hdbkit.api import Result, Running
+from hdbkit.api import Result, Running, Workspace
 from hdbkit.cli import progress
 from hdbkit.config import Isolation, Load, WorkloadSpec
 from hdbkit.errors import InputError, RunFailed, SchemaProblem
@@ -28,7 +28,6 @@ from hdbkit.results.columns import OPERATIONS
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
-from hdbkit.workspace import Workspace
 from tests.run.conftest import NullTarget
 
 SHORT = Load(virtual_users=2, rampup_s=0, duration_s=0.5)
@@ -133,8 +132,8 @@ def test_a_stop_is_no_error_when_the_run_has_just_ended(copied: Result, monkeypa
 def limited(null_target: NullTarget, own: Workspace) -> tuple[Result, Result]:
     """60 iterations of each of five users with one seed: each in a process of its own, and two in a process."""
     target, limits = null_target(), {"rampup_s": 0, "duration_s": 60, "iterations": 60, "seed": 7}
-    alone = hdbkit.run(target, load=Load(virtual_users=5, **limits), workspace=own)
-    shared = hdbkit.run(target, load=Load(virtual_users=5, users_per_process=2, **limits), workspace=own)
+    alone = own.run(target, load=Load(virtual_users=5, **limits))
+    shared = own.run(target, load=Load(virtual_users=5, users_per_process=2, **limits))
     return alone, shared
 
 
@@ -286,13 +285,13 @@ def test_stopping_in_rampup_keeps_the_transactions_and_claims_no_figure(null_tar
 def stopped(null_target: NullTarget, own: Workspace) -> tuple[Tick, Result]:
     """A run that was watched until a tick had latencies, and then stopped by another handle."""
     load = Load(virtual_users=3, users_per_process=2, rampup_s=0, duration_s=60)
-    running = hdbkit.start(null_target(latency_us=2000), load=load, workspace=own)
+    running = own.start(null_target(latency_us=2000), load=load)
     wait_for(running, Status.MEASURING)
     with closing(running.live()) as view:
         while not (tick := view.tick()).p50_us.get("new_order"):
             assert not running.status.ended, "no tick of the run reported a committed operation"
             time.sleep(0.3)
-    hdbkit.attach(running.run_id, workspace=own).stop()
+    own.attach(running.run_id).stop()
     return tick, running.wait()
 
 
@@ -389,7 +388,7 @@ def test_a_disk_that_is_full_when_the_clients_start_is_reported(null_target: Nul
 def watched(built: PrivateServer, own: Workspace) -> tuple[Tick, Result]:
     """A run on a server, stopped at the first tick with what the server uses of the CPU and a committed new order."""
     load = Load(rampup_s=0, duration_s=60, isolation=Isolation.READ_COMMITTED)
-    running = hdbkit.start(built.target, load=load, workspace=own)
+    running = own.start(built.target, load=load)
     wait_for(running, Status.MEASURING)
     with closing(running.live()) as view:
         while not ((tick := view.tick()).server_cpu_cores > 0 and tick.p50_us.get("new_order")):
@@ -404,7 +403,7 @@ def isolated(built: PrivateServer, own: Workspace, watched: tuple[Tick, Result])
     """A short run at each level: two users who conflict with client SQL, and one alone with stored routines."""
     limits = {"rampup_s": 0, "duration_s": 60, "iterations": 100}
     others = {
-        isolation: hdbkit.run(built.target, load=Load(isolation=isolation, **limits, **more), workspace=own)
+        isolation: own.run(built.target, load=Load(isolation=isolation, **limits, **more))
         for isolation, more in {
             Isolation.SERIALIZABLE: {"virtual_users": 2, "routines": "client"},
             Isolation.REPEATABLE_READ: {"virtual_users": 1, "routines": "stored"},

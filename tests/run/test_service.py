@@ -23,7 +23,7 @@ from tests.run.faults import until
 _PROGRAM = """
 import json, sys
 from hdbkit.service import ServiceOptions, serve
-from hdbkit.workspace import Workspace
+from hdbkit.api import Workspace
 options = ServiceOptions(listen="127.0.0.1:0", tls=False, state=sys.argv[1])
 say = lambda one: print(json.dumps({"url": one.url, "token": one.token}), flush=True)
 serve(options, Workspace(), say)

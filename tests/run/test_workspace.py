@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-import hdbkit
-from hdbkit import api
+from hdbkit.api import Workspace
 from hdbkit.config import Load, SweepSpec
 from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.servers import find_binaries
-from hdbkit.workspace import Workspace
 from tests.notebooks.conftest import outputs_of, write_notebook
 from tests.run.conftest import NullTarget
 
@@ -43,37 +41,37 @@ def test_a_name_is_looked_up_and_a_run_that_reads_the_schema_once_is_kept_in_its
     engine, opened = database("nulldb"), []
     schema = type(engine).schema
     monkeypatch.setattr(type(engine), "schema", lambda *given: (opened.append(given), schema(*given))[1])
-    first, second = (hdbkit.run("lab", load=LOAD, workspace=each) for each in pair)
+    first, second = (each.run("lab", load=LOAD) for each in pair)
     assert len(opened) == 2
     for each, done in ((one, first), (two, second)):
         assert done.folder.path.parent == each.results
-        assert list(api.runs(workspace=each)["run_id"]) == [done.run_id]
-        assert api.result(workspace=each).run_id == api.attach(workspace=each).run_id == done.run_id
+        assert list(each.runs()["run_id"]) == [done.run_id]
+        assert each.result().run_id == each.attach().run_id == done.run_id
     with pytest.raises(InputError, match=f"there is no run '{first.run_id}'"):
-        api.result(first.run_id, workspace=two)
+        two.result(first.run_id)
     assert not any(results.iterdir()), "the workspace of the process is another one"
 
 
 def test_a_comparison_and_a_profile_are_kept_where_their_runs_are(pair: tuple[Workspace, Workspace]) -> None:
     one, two = pair
-    profile = api.profile("nightly", "lab", load=LOAD, virtual_users=[1, 2], workspace=one)
+    profile = one.profile("nightly", "lab", load=LOAD, virtual_users=[1, 2])
     assert profile.report() == one.results / "profiles" / "nightly.html"
-    assert list(api.profiles(workspace=one)["profile"]) == ["nightly"]
+    assert list(one.profiles()["profile"]) == ["nightly"]
     with pytest.raises(InputError, match="there is no profile 'nightly'"):
-        api.history("nightly", workspace=two)
+        two.history("nightly")
     ids = list(profile.runs["run_id"])
-    assert api.compare(ids[0], ids[1], workspace=one).report().parent == one.results / "comparisons"
-    assert "users" in api.overlay({"first": ids[0], "second": ids[1]}, workspace=one)
+    assert one.compare(ids[0], ids[1]).report().parent == one.results / "comparisons"
+    assert "users" in one.overlay({"first": ids[0], "second": ids[1]})
 
 
 def test_a_sweep_in_a_process_of_its_own_continues_in_its_workspace(pair: tuple[Workspace, Workspace]) -> None:
     one, two = pair
     spec = SweepSpec(settings={"speed": ("4",)}, blocks=2, load=LOAD, cooldown_s=0)
-    done = hdbkit.start_sweep("lab", spec, workspace=one).wait()
+    done = one.start_sweep("lab", spec).wait()
     assert list(done.runs["status"]) == ["done"] * 2
-    assert api.sweep_result(workspace=one).sweep_id == api.attach_sweep(workspace=one).sweep_id == done.sweep_id
-    assert len(api.runs(workspace=one)) == 2
-    assert not two.results.exists() or not len(api.runs(workspace=two))
+    assert one.sweep_result().sweep_id == one.attach_sweep().sweep_id == done.sweep_id
+    assert len(one.runs()) == 2
+    assert not two.results.exists() or not len(two.runs())
 
 
 def test_a_private_server_belongs_to_the_workspace_that_started_it(pair: tuple[Workspace, Workspace]) -> None:
@@ -81,15 +79,15 @@ def test_a_private_server_belongs_to_the_workspace_that_started_it(pair: tuple[W
         pytest.skip("no server binaries here; see: hdbkit doctor")
     one, two = pair
     kind = find_binaries()[0].kind
-    first, second = (api.private(kind, workspace=each) for each in pair)
+    first, second = (each.private(kind) for each in pair)
     try:
         assert first.server_folder != second.server_folder
-        assert api.private_targets(workspace=one) == [api.private(kind, workspace=one)] == [first]
-        api.end_private(kind, workspace=one)
-        assert (api.private_targets(workspace=one), api.private_targets(workspace=two)) == ([], [second])
+        assert one.private_targets() == [one.private(kind)] == [first]
+        one.end_private(kind)
+        assert (one.private_targets(), two.private_targets()) == ([], [second])
     finally:
         for each in pair:
-            api.end_private(kind, workspace=each)
+            each.end_private(kind)
 
 
 @pytest.mark.long
@@ -98,7 +96,7 @@ def test_the_notebooks_of_a_batch_work_in_its_workspace(pair: tuple[Workspace, W
     code = "import hdbkit\nhdbkit.connect(target), str(hdbkit.Workspace().results)"
     notebook = write_notebook(tmp_path / "notebook.ipynb", 'target: str = "private"', code)
     (tmp_path / "lab.yaml").write_text("target: lab\n")
-    done = api.batch(notebook, [tmp_path / "lab.yaml"], workspace=one)
+    done = one.batch(notebook, [tmp_path / "lab.yaml"])
     assert (done.failed, done.folder.path.parent) == (0, one.results / "batches"), done.jobs["error"].tolist()
     assert str(one.results) in outputs_of(done.folder.executed("lab"))
 

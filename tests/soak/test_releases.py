@@ -49,7 +49,7 @@ def test_a_search_finds_the_commit_that_made_the_server_slow(
     commits = [
         checkout.commit(copied(lines=SLOW if number >= FIRST_SLOW else "'#'"), f"v{number}") for number in range(1, 7)
     ]
-    found = hdbkit.api.releases(
+    found = hdbkit.releases(
         checkout.folder,
         ["v1", "v6"],
         database=KIND,

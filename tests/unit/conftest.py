@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.workspace import Workspace
+from hdbkit.api import Workspace
 from tests.unit.services import TARGETS, Service, running_service
 
 

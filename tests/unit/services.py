@@ -11,12 +11,12 @@ from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 
+from hdbkit.api import Workspace
 from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
 from hdbkit.service.roles import Role
 from hdbkit.service.serve import ServiceOptions, application
 from hdbkit.service.tokens import Tokens
 from hdbkit.web.endpoint import listening
-from hdbkit.workspace import Workspace
 
 TARGETS = "lab: {kind: nulldb}\nother: {kind: nulldb}\nbroken: {kind: oracel}\n"
 

@@ -14,9 +14,9 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from hdbkit.api import Workspace
 from hdbkit.errors import InputError
 from hdbkit.service.panels.process import BASE, OWN, running_panels
-from hdbkit.workspace import Workspace
 from tests.unit.services import Client, Service, running_service
 from tests.unit.test_service_pages import SAME, Browser
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from pydantic import BaseModel
 
 from hdbkit import api
 from hdbkit.cli import app, progress
@@ -44,11 +45,12 @@ VERBS = {
     "report": "Result.report",
     "find-max": "find_max",
     "import-hammerdb": "import_hammerdb",
+    "plan": "plan_sweep",
     "engine check": "check_engine",
-    "engine list": "engines",
+    "engine list": "list_engines",
     "engine new": "new_engine",
     "engine operations": "operations",
-    "server list": "servers",
+    "server list": "list_servers",
     "server start": "start_server",
     "server stop": "stop_server",
     "server remove": "remove_server",
@@ -62,9 +64,12 @@ VERBS = {
 
 NO_COMMAND = {
     "connect": "build, check and drop connect",
-    "databases": "doctor",
+    "list_databases": "doctor",
     "demo_engines": "demo --workload",
-    **dict.fromkeys(("end_private", "private", "private_targets"), "a server for one process; demo starts its own"),
+    **dict.fromkeys(
+        ("end_private", "private", "private_server", "private_targets"),
+        "a server for one process; demo starts its own",
+    ),
     **dict.fromkeys(("open_target", "ready"), "a notebook's first cell; commands take the target itself"),
     **dict.fromkeys(("quickstart", "Quickstart.run", "Quickstart.stop"), "demo --quick"),
     "default_load": "panels show it before a run; a command line names the phases",
@@ -100,10 +105,7 @@ NO_COMMAND = {
     "Result.table": "the run folder's Parquet files",
     "Result.seconds": "the run folder's Parquet files",
     "SweepResult.report": "report takes sweeps too",
-    **dict.fromkeys(
-        (f"Workspace.{name}" for name in ("end_private", "private", "private_targets", "target")),
-        "a command line has the workspace of its environment",
-    ),
+    "Workspace.target": "a command line has the workspace of its environment",
 }
 """Verbs of the API without a command of their own, and where the command line has them."""
 
@@ -118,15 +120,13 @@ def option_names(command: Any) -> set[str]:
 
 
 def verbs() -> set[str]:
-    """The functions of the API, and the methods of what they return."""
-    found = set()
-    for name in api.__all__:
-        thing = getattr(api, name)
-        if inspect.isfunction(thing):
-            found.add(name)
-        else:
-            methods = inspect.getmembers(thing, inspect.isfunction)
-            found |= {f"{name}.{method}" for method, _ in methods if not method.startswith("_")}
+    """The functions of the API, and the methods of what they return and of a workspace that are not among them."""
+    public = {name: thing for name, thing in vars(api).items() if not name.startswith("_")}
+    found = {name for name, thing in public.items() if inspect.isroutine(thing)}
+    for name, thing in public.items():
+        if inspect.isclass(thing) and not issubclass(thing, BaseModel):
+            methods = {method for method, _ in inspect.getmembers(thing, inspect.isfunction) if method[0] != "_"}
+            found |= {f"{name}.{method}" for method in (methods - found if thing is api.Workspace else methods)}
     return found
 
 
@@ -171,7 +171,6 @@ def test_every_verb_has_its_command_and_every_command_its_verb() -> None:
 
 ELSEWHERE = {
     "load": "an option per field",
-    "workspace": "the environment",
     "fields": "an option per field",
     "resume_id": "--resume",
     "smallest_effect": "a key of the sweep's file",
@@ -189,7 +188,7 @@ def test_every_parameter_of_a_verb_can_be_given(words: str) -> None:
     verb: Any = api
     for part in VERBS.get(words, words).split("."):
         verb = getattr(verb, part)
-    asked = inspect.signature(verb).parameters.keys() - {"self", "workspace"}  # a command line has one
+    asked = inspect.signature(verb).parameters.keys() - {"self"}
     given = {parameter.name for parameter in COMMANDS[words].params}
     assert asked - given <= ELSEWHERE.keys()
 

@@ -119,7 +119,7 @@ def test_a_missing_operation_fails_the_check(
 
 
 def test_engines_are_compared_by_capabilities_and_optional_operations() -> None:
-    found = api.engines().set_index("name")
+    found = api.list_engines().set_index("name")
     assert found.loc["SQL", FILE] == "yes"
     assert found.loc["SERVER", FILE] == "no"
     assert found.loc["rest_left", FILE] == ""  # belongs to settings, which it has none of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.api.result import Result
+from hdbkit.api import DEFAULT, Result
 from hdbkit.report.run_report import run_report
 from hdbkit.results.folder import RunFolder
 from tests.conftest import HdbkitCommand
@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_every_execution_has_its_time_outcome_and_details(folder: RunFolder) -> None:
-    found = Result(folder).executions()
+    found = Result(folder, DEFAULT).executions()
     assert found["operation"].tolist() == ["q01", "q01", "q02", "q02", "q03", "q03"]
     assert found["stream"].tolist() == [1, 2] * 3
     assert found["elapsed_s"].tolist() == pytest.approx([0.5, 1.0, 0.01, 0.02, 2.0, 4.0])

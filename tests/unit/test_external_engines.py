@@ -70,7 +70,7 @@ def test_an_engine_of_another_package_is_a_kind_with_statements_of_its_own(
     assert shown.code == 0
     assert shown.out.startswith("-- list_tables  (acme/server/server.sql)")
     assert "(ansi/server/schema.sql)" in command("sql", "show", "acme", "insert_row").out
-    assert "acme" in set(api.databases()["kind"])
+    assert "acme" in set(api.list_databases()["kind"])
 
 
 @pytest.mark.parametrize(

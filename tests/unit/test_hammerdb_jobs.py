@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import hdbkit
 from hdbkit import api
+from hdbkit.api import Workspace
 from hdbkit.cli import app
 from hdbkit.errors import InputError
 from hdbkit.hammerdb.translating import table
-from hdbkit.workspace import Workspace
 
 ENGINE, ENTRY = next((name, one) for name, one in table()["databases"].items() if one["prefix"] == "pg_")
 SECRET = "kx9_not_for_files"
@@ -58,8 +57,8 @@ def result_line(nopm: int) -> str:
 
 def test_a_timed_job_becomes_a_run_with_its_figures_and_a_mark(tmp_path: Path) -> None:
     work = Workspace(results=tmp_path / "results")
-    (run_id,) = api.import_hammerdb_jobs(job_file(tmp_path, A1=result_line(9000)), workspace=work).run_ids
-    run = hdbkit.result(run_id, workspace=work)
+    (run_id,) = work.import_hammerdb_jobs(job_file(tmp_path, A1=result_line(9000))).run_ids
+    run = work.result(run_id)
     assert (run.metric.name, run.metric_value, run.virtual_users) == ("NOPM", 9000, 8)
     assert (run.summary["engine_tpm"], run.summary["failed"]) == (27000, None)
     assert run.latencies.loc["new_order", ["count", "p50_us", "p95_us", "p99_us", "max_us"]].tolist() == [
@@ -77,7 +76,7 @@ def test_a_timed_job_becomes_a_run_with_its_figures_and_a_mark(tmp_path: Path) -
 def test_a_job_is_imported_once_and_a_job_without_a_result_not_at_all(tmp_path: Path) -> None:
     work = Workspace(results=tmp_path / "results")
     path = job_file(tmp_path, A1=result_line(9000), B2="Vuser 1:FINISHED FAILED", C3=result_line(0))
-    first, again = (api.import_hammerdb_jobs(path, workspace=work) for _ in range(2))
+    first, again = (work.import_hammerdb_jobs(path) for _ in range(2))
     assert len(first.run_ids) == 1
     assert first.left_out["job"].tolist() == ["B2", "C3"]
     assert not again.run_ids
@@ -88,9 +87,9 @@ def test_lists_comparisons_and_the_history_show_imported_runs(tmp_path: Path) ->
     work = Workspace(results=tmp_path / "results")
     figures = [9000, 9010, 9020, 8990, 6000, 6010, 5990, 6005]
     path = job_file(tmp_path, **{f"J{at}": result_line(one) for at, one in enumerate(figures)})
-    run_ids = api.import_hammerdb_jobs(path, workspace=work).run_ids
-    assert hdbkit.runs(workspace=work)["metric_value"].tolist() == figures[::-1]
-    found = hdbkit.compare(run_ids[:4], run_ids[4:], workspace=work)
+    run_ids = work.import_hammerdb_jobs(path).run_ids
+    assert work.runs()["metric_value"].tolist() == figures[::-1]
+    found = work.compare(run_ids[:4], run_ids[4:])
     assert found.ratio.ratio == pytest.approx(2 / 3, rel=0.01)
     assert found.ratio.verdict == "slower"
     assert any("measured by" in one for one in found.warnings)
@@ -103,8 +102,8 @@ def test_lists_comparisons_and_the_history_show_imported_runs(tmp_path: Path) ->
 def test_a_result_that_states_the_transactions_first_is_read_too(tmp_path: Path) -> None:
     work = Workspace(results=tmp_path / "results")
     line = f"TEST RESULT : System achieved 27000 {ENTRY['title']} TPM at 9000 NOPM"
-    (run_id,) = api.import_hammerdb_jobs(job_file(tmp_path, A1=line), workspace=work).run_ids
-    run = hdbkit.result(run_id, workspace=work)
+    (run_id,) = work.import_hammerdb_jobs(job_file(tmp_path, A1=line)).run_ids
+    run = work.result(run_id)
     assert (run.metric_value, run.summary["engine_tpm"]) == (9000, 27000)
 
 
@@ -117,8 +116,8 @@ def test_a_job_with_thousands_of_errors_and_several_sessions_per_user_has_its_re
         several = SETTINGS.replace("pg_rampup 2", "pg_async_scale true pg_async_client 25 pg_rampup 2")
         database.execute("UPDATE jobmain SET jobdict = ?", (several,))
         database.commit()
-    (run_id,) = api.import_hammerdb_jobs(path, workspace=work).run_ids
-    run = hdbkit.result(run_id, workspace=work)
+    (run_id,) = work.import_hammerdb_jobs(path).run_ids
+    run = work.result(run_id)
     assert (run.metric_value, run.virtual_users, run.manifest.plan["load"]["sessions_per_user"]) == (9000, 8, 25)
 
 
@@ -136,5 +135,5 @@ def test_another_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "hammer.DB"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"hammer\.DB"):
-        api.import_hammerdb_jobs(path, workspace=Workspace(results=tmp_path / "results"))
+        Workspace(results=tmp_path / "results").import_hammerdb_jobs(path)
     assert not (tmp_path / "results").exists()

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import hdbkit
+from hdbkit.api import Workspace
 from hdbkit.api.left_settings import left_settings, settings_warnings
 from hdbkit.config import Commands, ControlSpec, Load, SweepSpec, Target
 from hdbkit.errors import NothingListens
 from hdbkit.results.journal import Step
 from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
 from hdbkit.sweep_plan import plan_sweep
-from hdbkit.workspace import Workspace
 
 DOWN = Target.parse("postgresql://bench@127.0.0.1:9/x")
 SWEEP = SweepSpec(settings={"work_mem": ["4MB", "8MB"]}, blocks=2)
@@ -35,10 +35,10 @@ def test_doctor_run_and_sweep_name_the_sweep_that_left_a_server_down(tmp_path: P
     space = Workspace(results=tmp_path)
     advice = "sweep-1 ended and left its settings on it; run: hdbkit sweep --resume sweep-1, which restores them"
     with pytest.raises(NothingListens, match=advice):
-        hdbkit.start(DOWN, workspace=space)
+        space.start(DOWN)
     with pytest.raises(NothingListens, match=advice):
-        hdbkit.sweep(DOWN, SWEEP, workspace=space)
-    found = hdbkit.doctor(DOWN, workspace=space).set_index("subject")
+        space.sweep(DOWN, SWEEP)
+    found = space.doctor(DOWN).set_index("subject")
     assert found.loc["settings of a sweep", "advice"] == "hdbkit sweep --resume sweep-1"
     assert advice in found.loc["connection", "detail"]
 
@@ -48,7 +48,7 @@ def test_a_run_with_the_settings_of_a_killed_sweep_has_a_warning(tmp_path: Path)
     hdbkit.connect(target).build(warehouses=1)
     killed(tmp_path, target)
     load = Load(virtual_users=1, rampup_s=0, duration_s=0.2)
-    running = hdbkit.start(target, load=load, workspace=Workspace(results=tmp_path))
+    running = Workspace(results=tmp_path).start(target, load=load)
     running.stop(at_once=True)
     assert running.warnings[0] == (
         "sweep-1 ended and left its settings on this server; to restore them and continue it, run: "
@@ -84,9 +84,9 @@ def test_a_journal_that_cannot_be_read_ends_neither_a_run_nor_doctor(tmp_path: P
     )
     (warning,) = settings_warnings(tmp_path, target)
     assert warning.endswith(unknown)
-    found = hdbkit.doctor(target, workspace=space).set_index("subject")
+    found = space.doctor(target).set_index("subject")
     assert found.loc["settings of a sweep", "detail"] == warning
-    assert hdbkit.api.running_sweeps(workspace=space) == []
+    assert space.running_sweeps() == []
     hdbkit.connect(target).drop()
 
 
@@ -103,7 +103,7 @@ def test_a_new_sweep_on_a_server_that_is_down_states_how_it_is_started(
 ) -> None:
     target = DOWN.with_(control=ControlSpec(**control))
     with pytest.raises(NothingListens, match=f"nothing listens on 127.0.0.1, port 9; .*{advice}"):
-        hdbkit.sweep(target, SWEEP, workspace=Workspace(results=tmp_path))
+        Workspace(results=tmp_path).sweep(target, SWEEP)
 
 
 def test_a_key_that_cannot_be_used_ends_neither_a_run_nor_doctor(

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from hdbkit import api
 from hdbkit.analysis.run.summary import summarize
+from hdbkit.api import Workspace
 from hdbkit.errors import DamagedResult, HdbkitError
-from hdbkit.workspace import Workspace
 from tests.unit.synthetic import write_run
 
 Place = tuple[str | int, ...]
@@ -61,14 +60,14 @@ def test_no_manifest_breaks_the_list_of_runs(tmp_path: Path) -> None:
         tried += 1
         path.write_text(json.dumps(changed(whole, at, value)))
         os.utime(path, ns=(tried, tried))
-        runs = api.runs(workspace=workspace)
+        runs = workspace.runs()
         assert good.run_id in set(runs["run_id"]), (at, value)
         if bad.run_id not in set(runs["run_id"]):
             damaged += 1
             assert len(runs.attrs["damaged"]) == 1
         else:
             try:
-                api.result(bad.run_id, workspace=workspace)._repr_html_()
+                workspace.result(bad.run_id)._repr_html_()
             except HdbkitError:
                 pass
             except Exception as error:

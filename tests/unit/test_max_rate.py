@@ -17,7 +17,6 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
-from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.widgets import MaxRatePanel
 from tests.conftest import HdbkitCommand
@@ -74,7 +73,7 @@ def test_the_highest_rate_is_found_reported_and_found_again_from_its_runs(
     first = len(made)
     again = command(*typed)
     assert (again.json, len(made)) == (found, first), "every run is kept"
-    Result(RunFolder(hdbkit.result(made[-1]).folder.path)).remove()
+    hdbkit.result(made[-1]).remove()
     assert command(*typed).json["rate"] == found["rate"]
     assert len(made) == first + 1
 

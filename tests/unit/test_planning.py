@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import hdbkit
 from bench.verdicts.judging import intervals
 from bench.verdicts.sweeps import PLANNED, placed, turns
 from hdbkit import sweep_plan
 from hdbkit.analysis.sweep.planning import Design, detectable, detection, pooled_noise
-from hdbkit.api import PlannedHosts, planned_hosts, planned_power
+from hdbkit.api import PlannedHosts, Workspace
 from hdbkit.config import SweepSpec, Target
 from hdbkit.plan import new_run_id
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import start
-from hdbkit.workspace import Workspace
 from tests.conftest import HdbkitCommand
 from tests.run.sweep_server import FileServer, measured, runner
 
@@ -69,18 +69,18 @@ def planned(name: str = "sweep-1", **changes: object) -> SweepPlan:
 
 
 def test_without_results_the_power_is_that_of_three_noises(tmp_path: Path) -> None:
-    power = planned_power(planned(), workspace=Workspace(results=tmp_path))
+    power = Workspace(results=tmp_path).planned_power(planned())
     assert power and power.noise is None
     assert power.effects["noise"].tolist() == [0.01, 0.03, 0.1]
     assert power.effects["effect"].is_monotonic_increasing
     assert power.sentence.startswith(
         "4 blocks find an effect of 3.1, 9.7 and 36 % with a probability of 80 %, at noise of 1, 3 and 10 % between"
     )
-    few = planned_power(planned(blocks=2, settings={"flush": ["on", "off"]}), workspace=Workspace(results=tmp_path))
+    few = Workspace(results=tmp_path).planned_power(planned(blocks=2, settings={"flush": ["on", "off"]}))
     assert few and "e+" not in few.sentence, "a large effect is written in full"
     assert set(power.curves["name"]) == {"noise of 1 %", "noise of 3 %", "noise of 10 %"}
-    assert planned_power(planned(strategy="search"), workspace=Workspace(results=tmp_path)) is None
-    assert planned_power(planned(settings={"flush": ["on"]}), workspace=Workspace(results=tmp_path)) is None
+    assert Workspace(results=tmp_path).planned_power(planned(strategy="search")) is None
+    assert Workspace(results=tmp_path).planned_power(planned(settings={"flush": ["on"]})) is None
 
 
 def test_the_noise_is_that_of_recent_sweeps_of_the_same_target_workload_and_load(
@@ -91,7 +91,7 @@ def test_the_noise_is_that_of_recent_sweeps_of_the_same_target_workload_and_load
     server = FileServer(tmp_path / "server")
     run_one, draw = runner(server, results), np.random.default_rng(1)
     start(planned(), results, server, lambda plan: scaled(run_one(plan), results, float(draw.normal(0, 0.05))))
-    power = planned_power(planned("sweep-2", blocks=8))
+    power = hdbkit.planned_power(planned("sweep-2", blocks=8))
     assert power and power.noise
     assert 0.02 < power.noise.low < power.noise.estimate < power.noise.high < 0.15
     assert power.source == "1 recent sweep"
@@ -100,7 +100,7 @@ def test_the_noise_is_that_of_recent_sweeps_of_the_same_target_workload_and_load
     found = power.curves.dropna()
     assert (found["low"] <= found["probability"]).all() and (found["probability"] <= found["high"]).all()
     for changes in ({"load": {"duration_s": 7}}, {"workload": {"warehouses": 7}}):
-        other = planned_power(planned("sweep-2", **changes))
+        other = hdbkit.planned_power(planned("sweep-2", **changes))
         assert other and (other.noise is None) == ("load" in changes), "the sweep's schema is not known"
 
 
@@ -111,7 +111,7 @@ def test_without_sweeps_the_noise_is_that_between_neighbouring_runs(results: Pat
         run = sweep_plan.run_plan(whole, one, datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC))
         alone = run.model_copy(update={"sweep": None, "run_id": f"2026-{number:02}"})
         scaled(measured(alone, results), results, float(draw.normal(0, 0.03)) - 0.02 * number)
-    power = planned_power(planned())
+    power = hdbkit.planned_power(planned())
     assert power and power.noise and power.source == "12 recent runs"
     assert 0.015 < power.noise.estimate < 0.06, "the drift is not noise"
 
@@ -158,7 +158,7 @@ def measured_run(root: Path, users: int, cpu_us: float, per_s: float) -> None:
 
 def test_the_load_hosts_of_a_plan_follow_from_the_cpu_time_of_a_stored_run(tmp_path: Path) -> None:
     def needed(**load: object) -> PlannedHosts | None:
-        return planned_hosts(planned(virtual_users=[10, 1000], load=load), workspace=Workspace(results=tmp_path))
+        return Workspace(results=tmp_path).planned_hosts(planned(virtual_users=[10, 1000], load=load))
 
     assert needed() is None
     measured_run(tmp_path, 100, cpu_us=300, per_s=10_000)

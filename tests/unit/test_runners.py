@@ -14,9 +14,9 @@ from shutil import which
 import pytest
 import yaml
 
+from hdbkit.api import Workspace
 from hdbkit.config import Target
 from hdbkit.databases import kinds
-from hdbkit.workspace import Workspace
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 

@@ -17,6 +17,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from hdbkit.api import Workspace
 from hdbkit.cluster.connection import Connection
 from hdbkit.config import served
 from hdbkit.errors import HdbkitError, InputError
@@ -35,7 +36,6 @@ from hdbkit.web.audit import AuditLog
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import Guard
 from hdbkit.web.protocol import MAX_HEAD_BYTES
-from hdbkit.workspace import Workspace
 from tests.unit.services import Service, running_service, written_job
 
 WRONG = [

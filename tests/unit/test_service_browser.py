@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from hdbkit import api
+from hdbkit.api import Workspace
 from hdbkit.config import Target
 from hdbkit.report import run_report
 from hdbkit.service.job_folder import JobFolder
-from hdbkit.workspace import Workspace
 from tests.conftest import PATIENCE_MS
 from tests.unit.services import Service, written_job
 from tests.unit.synthetic import write_run

@@ -8,12 +8,12 @@ from typing import Any, get_args, is_typeddict
 
 import pytest
 
+from hdbkit.api import Workspace
 from hdbkit.client import Client, RequestFailed, models
 from hdbkit.errors import InputError
 from hdbkit.service.app import make_app
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.reads import Reads
-from hdbkit.workspace import Workspace
 from tests.unit.services import Service
 
 _WORDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from hdbkit.api import Workspace
 from hdbkit.report import page
 from hdbkit.service import sessions
 from hdbkit.service.job_folder import JOBS, JobFolder, State
@@ -18,7 +19,6 @@ from hdbkit.service.roles import Role
 from hdbkit.service.sessions import Sessions
 from hdbkit.service.tokens import Tokens
 from hdbkit.service.verbs import VERBS
-from hdbkit.workspace import Workspace
 from tests.unit.services import Answer, Client, Service, written_job
 
 SAME = {"sec-fetch-site": "same-origin", "content-type": "application/x-www-form-urlencoded"}

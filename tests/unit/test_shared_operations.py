@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from hdbkit import api
 from hdbkit.analysis.comparison.shared_operations import of_shared_operations
+from hdbkit.api import Workspace
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.workspace import Workspace
 from tests.unit.synthetic import write_queries
 
 ALL = ("a", "b", "c", "d")
@@ -71,7 +70,7 @@ def test_a_query_that_failed_on_one_side_is_stated_and_the_others_are_compared(t
     place = Workspace(results=tmp_path)
     write_queries(tmp_path / "old", {"q01": 0.1, "q02": 0.2, "q03": 0.4})
     write_queries(tmp_path / "new", {"q01": 0.05, "q02": 0.2, "q03": 0.2}, failed=["q02"])
-    found = api.compare("old", "new", workspace=place)
+    found = place.compare("old", "new")
     assert found.ratio.ratio == pytest.approx(2, rel=1e-3)
     assert found.metric.name == "geometric mean (without q02)"
     assert found.warnings[0].endswith("Left out: q02 (failed in run new)")
@@ -81,4 +80,4 @@ def test_a_query_that_failed_on_one_side_is_stated_and_the_others_are_compared(t
     assert "Left out: q02 (failed in run new)" in found.report().read_text(encoding="utf-8")
     with pytest.raises(InputError, match="a gate needs runs that completed the same operations"):
         found.gate(-0.02)
-    assert "profile" in api.overlay({"a": "old", "b": "new"}, workspace=place)
+    assert "profile" in place.overlay({"a": "old", "b": "new"})

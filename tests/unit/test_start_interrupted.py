@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import hdbkit
+from hdbkit.api import Workspace
 from hdbkit.config import Load, Target
 from hdbkit.execution import handle
 from hdbkit.execution.handle import RunHandle, execute
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.workloads import specification
-from hdbkit.workspace import Workspace
 from tests.run.faults import until
 
 LOAD = Load(virtual_users=1, rampup_s=0, duration_s=600)
@@ -45,7 +45,7 @@ def test_the_run_does_not_continue(target: Target, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(handle, "_supervisor", interrupted)
     with pytest.raises(KeyboardInterrupt):
         if by == "start":
-            hdbkit.start(target, load=LOAD, workspace=Workspace(results=tmp_path))
+            Workspace(results=tmp_path).start(target, load=LOAD)
         else:
             execute(RunPlan(run_id="a-run", target=target, workload=specification(None), load=LOAD), tmp_path)
     until(lambda: started[0].status().ended, "the run has ended")

@@ -113,9 +113,9 @@ def test_the_facts_of_the_file_win() -> None:
 def test_the_facts_of_this_host_are_known_and_those_of_another_are_asked_for() -> None:
     spec = SweepSpec(settings={"x": ["= 0.1 * ram", "= 0.2 * ram"]})
     near, far = Target(kind="nulldb", host="127.0.0.1"), Target(kind="nulldb", host="db1.example")
-    assert api.plan(near, spec).spec.facts["ram"].endswith(("MB", "GB"))
+    assert api.plan_sweep(near, spec).spec.facts["ram"].endswith(("MB", "GB"))
     with pytest.raises(InputError, match="needs unknown facts of the database's host"):
-        api.plan(far, spec)
+        api.plan_sweep(far, spec)
 
 
 def test_an_error_is_reported_with_its_file_and_line(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.api.sweeping import SweepResult, plan
+import hdbkit
+from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.config.metric import Metric
 from hdbkit.errors import ConfigErrors, DamagedResult
@@ -69,4 +70,4 @@ def test_a_report_repeats_the_sweep_on_the_target_as_it_was_given(folder: SweepF
 @pytest.mark.parametrize("blocks", [0, 1, 2000])
 def test_blocks_given_apart_obey_the_bounds_of_the_file(blocks: int) -> None:
     with pytest.raises(ConfigErrors, match="blocks: must be"):
-        plan(Target(kind="nulldb"), SPEC, blocks=blocks)
+        hdbkit.plan_sweep(Target(kind="nulldb"), SPEC, blocks=blocks)

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from hdbkit import api
+import hdbkit
 from hdbkit.config import Target
-from hdbkit.results.catalog import find_run
 from tests.kernel import Kernel, kernel, new_notebook
 from tests.widgets.conftest import build_null
 
@@ -39,11 +38,11 @@ def test_a_notebook_keeps_the_result_as_html_and_picture(one: Kernel, tmp_path: 
         "virtual_users=1, rampup_s=0, duration_s=0.5))\npanel",
         "panel.start()\nresult = panel.wait()",
     )
-    result = api.Result(find_run(tmp_path, "last"))
+    result = hdbkit.Workspace(results=tmp_path).result()
     assert set(output.data) == {"text/html", "text/plain", "image/png"}
     assert f"{result.metric_value:,.0f} NOPM" in output.data["text/html"]
     assert result.manifest.notice in output.data["text/html"]
-    api.connect(target).drop()
+    hdbkit.connect(target).drop()
 
 
 PASSWORD_CELLS = """

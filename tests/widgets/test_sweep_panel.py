@@ -17,7 +17,7 @@ import pytest
 import hdbkit
 from hdbkit import api
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.api import connect, running_sweeps, start_sweep
+from hdbkit.api import DEFAULT, connect, running_sweeps, start_sweep
 from hdbkit.api.sweeping import plan_checked
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.errors import InputError, SweepFailed
@@ -29,7 +29,6 @@ from hdbkit.widgets.parts.picked_values import values_in
 from hdbkit.widgets.parts.sweep_form import SweepForm, sweep_code
 from hdbkit.widgets.parts.sweep_view import MAX_ROWS, grid_html, ranking_html
 from hdbkit.workloads import specification
-from hdbkit.workspace import DEFAULT
 from tests.unit.sweeps import RATE, synthetic_runs
 from tests.widgets.conftest import build_null, questions, text_of, until
 

@@ -39,7 +39,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Target:
 
 
 def test_every_kind_of_database_can_be_chosen(panel: TargetPanel) -> None:
-    assert [value for _, value in panel.kind.options] == api.databases()["kind"].tolist()
+    assert [value for _, value in panel.kind.options] == api.list_databases()["kind"].tolist()
 
 
 def test_the_fields_make_the_target(panel: TargetPanel) -> None:

@@ -12,10 +12,10 @@ import yaml
 
 import hdbkit
 from hdbkit import api
+from hdbkit.api import Workspace
 from hdbkit.config import Load, SweepSpec
 from hdbkit.widgets import ComparePanel, Panel, RunPanel, RunsPanel, Shared, TargetPanel
 from hdbkit.widgets.panels.ui import Workbench
-from hdbkit.workspace import Workspace
 from tests.unit.synthetic import with_result, write_run
 from tests.widgets.conftest import build_null, code_of, text_of, until
 
@@ -58,7 +58,7 @@ def test_each_panel_has_only_the_runs_and_targets_of_its_workspace(pair: list[Wo
     assert all(any(ticker.alive for ticker in bench._tickers) for bench in pair)
     for bench, name in zip(pair, ("one", "two"), strict=True):
         shared, run = Shared(workspace=bench.workspace), bench.run.wait()
-        own = list(api.runs(workspace=bench.workspace)["run_id"])
+        own = list(bench.workspace.runs()["run_id"])
         assert run.run_id in own
         assert (TargetPanel(shared).given.options, bench.target.given.options) == ((name,), (name,))
         assert list(RunsPanel(shared).runs["run_id"]) == own
@@ -78,7 +78,7 @@ def test_a_sweep_of_a_panel_is_in_its_workspace(pair: list[Workbench]) -> None:
     assert list(done.runs["status"]) == ["done"] * 2
     until(lambda: one.compare.sweep.options == (done.sweep_id,))
     assert two.compare.sweep.options == ()
-    assert api.attach_sweep(workspace=one.workspace).sweep_id == done.sweep_id
+    assert one.workspace.attach_sweep().sweep_id == done.sweep_id
 
 
 def test_the_code_names_a_workspace_that_is_not_the_default_one(pair: list[Workbench]) -> None:
@@ -91,10 +91,10 @@ def test_the_code_names_a_workspace_that_is_not_the_default_one(pair: list[Workb
     one.compare.choice.take_all.click()
     assert "users" in executed(one.compare)["charts"]
     one.sweep.form.show(SweepSpec(settings={"speed": ("1",)}, load=LOAD))
-    assert 'hdbkit.start_sweep("one", spec, workspace=workspace)' in code_of(one.sweep)
+    assert 'workspace.start_sweep("one", spec)' in code_of(one.sweep)
     for panel in (one.target, one.schema, one.run, one.sweep, one.compare, one.runs):
         assert f"workspace = hdbkit.{one.workspace!r}\n" in code_of(panel)
-        assert "workspace=workspace" in code_of(panel)
+        assert "workspace." in code_of(panel).partition("\n\n")[2].partition("\n")[2]
 
 
 def test_the_code_does_not_name_the_default_workspace() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
+from hdbkit.api import Workspace
 from hdbkit.config.target import target_names
 from hdbkit.errors import ConfigErrors, Problem
 from hdbkit.service.verbs import Verb
-from hdbkit.workspace import Workspace
 
 _NUMBERS = {"integer": int, "number": float}
 

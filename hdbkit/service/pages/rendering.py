@@ -15,11 +15,11 @@ import yaml
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 from markupsafe import Markup
 
+from hdbkit.api import Workspace
 from hdbkit.report import page
 from hdbkit.report.tables import Table, cell, heading, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.service.job_folder import Job, JobFolder, State
-from hdbkit.workspace import Workspace
 
 MAX_ROWS = 200
 _MARKS = {State.DONE: "good", State.FAILED: "bad", State.KILLED: "bad", State.STOPPED: "unsure"}

@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
+from hdbkit.api import Workspace
 from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.service.answers import Refused, status_of
 from hdbkit.service.headers import Headers
@@ -28,7 +29,6 @@ from hdbkit.service.sessions import SESSION, SIGN_IN, Session
 from hdbkit.service.sign_in import SignIn, is_from_this_site
 from hdbkit.service.verbs import VERBS, Verb
 from hdbkit.web.guard import BODY, HOLDER, Application
-from hdbkit.workspace import Workspace
 
 PER_PAGE = 50
 _MAX_FIELDS = 100

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from hdbkit.api import Workspace
 from hdbkit.config import served
 from hdbkit.errors import InputError, MissingDriver
 from hdbkit.processes import command_of
-from hdbkit.workspace import Workspace
 
 OWN = "x-hdbkit-own"
 """The header that names the folder of a page's own workspace; without it the page has the service's workspace."""

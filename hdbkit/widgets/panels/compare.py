@@ -61,7 +61,7 @@ class ComparePanel(Panel):
 
     def load(self) -> None:
         """Read the catalog, the newest runs first."""
-        newest_first(self, lambda within_s: api.runs(within_s=within_s, workspace=self.workspace), self._offer)
+        newest_first(self, lambda within_s: self.workspace.runs(within_s=within_s), self._offer)
 
     def _offer(self, runs: pd.DataFrame) -> None:
         self.choice.load(runs)
@@ -98,9 +98,9 @@ class ComparePanel(Panel):
             raise InputError("select runs in the list first")
 
         def work() -> str:
-            comparison = api.compare(*sides, workspace=self.workspace) if sides else None
+            comparison = self.workspace.compare(*sides) if sides else None
             card = comparison._repr_html_() if comparison else "<p>Only one group: nothing to compare it with.</p>"
-            charts = api.overlay(groups, workspace=self.workspace)
+            charts = self.workspace.overlay(groups)
             drawn = [*charts.values()]
             if comparison is not None:
                 drawn[1:1] = [chart for key, chart in comparison.charts().items() if key in _OF_SIDES]
@@ -115,7 +115,7 @@ class ComparePanel(Panel):
             raise InputError("the catalog has no sweep with a run")
 
         def work() -> str:
-            result = api.sweep_result(sweep_id, workspace=self.workspace)
+            result = self.workspace.sweep_result(sweep_id)
             drawn = sorted(result.charts().values(), key=lambda chart: chart.key != _FIRST)
             card = answer_html(result) + ranking_html(result.verdicts, result.plan.metric)
             self._show(card, drawn, result)
@@ -141,13 +141,13 @@ class ComparePanel(Panel):
     def _show_call(self) -> None:
         first, place = first_lines(self.workspace), self.workspace
         if self.mode.value == _SWEEP:
-            shown = call_code("hdbkit.sweep_result", repr(self.sweep.value), workspace=place)
+            shown = call_code(place, "sweep_result", repr(self.sweep.value))
             self.show_call(first + shown if self.sweep.value else "")
             return
         groups = self.choice.groups
         lines = [f"    {name!r}: {ids!r}," for name, ids in groups.items()]
         sides = [f"groups[{side.value!r}]" for side in (self.choice.base, self.choice.new)]
-        overlaid = f"charts = {call_code('hdbkit.overlay', 'groups', workspace=place)}"
-        compared = [call_code("hdbkit.compare", *sides, workspace=place)] if len(groups) > 1 else []
+        overlaid = f"charts = {call_code(place, 'overlay', 'groups')}"
+        compared = [call_code(place, "compare", *sides)] if len(groups) > 1 else []
         code = [f"{first}groups = {{", *lines, "}", overlaid, *compared]
         self.show_call("\n".join(code) if groups else "")

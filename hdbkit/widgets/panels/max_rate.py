@@ -114,9 +114,9 @@ class MaxRatePanel(Panel):
         def work() -> None:
             try:
                 self._show(
-                    api.find_max(
+                    self.workspace.find_max(
                         target, limit, workload, load, blocks=self.blocks.value, label=label,
-                        watch=self._run_ended, watch_run=self._look, workspace=self.workspace,
+                        watch=self._run_ended, watch_run=self._look,
                     )
                 )  # fmt: skip
             except (Exception, KeyboardInterrupt) as error:
@@ -200,11 +200,10 @@ class MaxRatePanel(Panel):
         self.show_call("")  # there is none while a value is wrong
         label = self.form.label.value.strip()
         found = call_code(
-            "hdbkit.find_max", target_code(self.shared.target, self.workspace), repr(self.limit.value),
+            self.workspace, "find_max", target_code(self.shared.target, self.workspace), repr(self.limit.value),
             workload_code(self.choice.spec), "load=load",
             f"blocks={self.blocks.value}" if self.blocks.value != DEFAULT_BLOCKS else "",
-            f"label={label!r}" if label else "", workspace=self.workspace,
-        )  # fmt: skip
+            f"label={label!r}" if label else "")  # fmt: skip
         load = f"load = hdbkit.Load({self.form.code()})"
         self.show_call(f"{first_lines(self.workspace)}{load}\nfound = {found}\nfound.answer")
 

@@ -28,7 +28,7 @@ class QuickstartPanel(Panel):
     """Start a server, build a schema, run, sweep two values, write the report; the state of each step is visible.
 
     The target is then that of all panels that share with this one, unless they have another. ``start()`` and
-    ``wait()`` do what the button does; ``target`` and other arguments are those of ``hdbkit.api.Quickstart``.
+    ``wait()`` do what the button does; ``target`` and other arguments are those of ``hdbkit.Quickstart``.
 
     Example:
         >>> panels = hdbkit.ui()  # doctest: +SKIP
@@ -79,7 +79,7 @@ class QuickstartPanel(Panel):
         self.in_background(work)
 
     def _planned(self) -> Quickstart:
-        return Quickstart(self._target, **self._given, workspace=self.workspace)
+        return Quickstart(self.workspace, self._target, **self._given)
 
     def _show_plan(self) -> None:
         """What the button does, and how long that takes."""
@@ -90,7 +90,7 @@ class QuickstartPanel(Panel):
         self.about.value = html.escape(f"From nothing to a report in about {expected}. {_STAYS if private else ''}")
         self.steps.value = steps_html(planned.steps)
         target = "" if private else target_code(planned.target, self.workspace)
-        self.show_call(first_lines(self.workspace) + call_code("hdbkit.quickstart", target, workspace=self.workspace))
+        self.show_call(first_lines(self.workspace) + call_code(self.workspace, "quickstart", target))
 
     def _follow(self, step: QuickStep) -> None:
         assert self._made is not None

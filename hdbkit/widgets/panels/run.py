@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import ipywidgets
 
 from hdbkit import api
+from hdbkit.api import Workspace
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.load import starting_s
 from hdbkit.errors import HdbkitError, InputError
@@ -28,7 +29,6 @@ from hdbkit.widgets.parts.python_code import call_code, first_lines, panel_code,
 from hdbkit.widgets.parts.run_words import doing, progress_html, whole
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
 from hdbkit.workloads import specification
-from hdbkit.workspace import Workspace
 
 PERIOD_S = 0.5
 STALLED_S = 1.0
@@ -101,7 +101,7 @@ class RunPanel(Panel):
 
         def begin() -> None:
             try:
-                self._watch(api.start(target, workload, load, label=label, workspace=self.workspace))
+                self._watch(self.workspace.start(target, workload, load, label=label))
             except Exception as error:
                 self._failed(error)
 
@@ -115,7 +115,7 @@ class RunPanel(Panel):
         Raises:
             InputError: there is no such run, or another one is running here.
         """
-        running = api.attach(run_id, workspace=self.workspace)
+        running = self.workspace.attach(run_id)
         plan = running.manifest.plan
         load, target = Load(**plan["load"]), Target(**plan["target"])
         self._busy()
@@ -140,7 +140,7 @@ class RunPanel(Panel):
         """Stop watching; the run continues, and ``wait()`` raises ``InputError``."""
         super().close()
         if not self._idle.is_set():
-            attach = call_code("hdbkit.attach", workspace=self.workspace)
+            attach = call_code(self.workspace, "attach")
             self._failure = InputError(f"the panel was closed before its run ended; wait with {attach}.wait()")
             self.run.disabled = False
             self._idle.set()
@@ -240,7 +240,7 @@ class RunPanel(Panel):
         label = self.form.label.value.strip()
         target, workload = target_code(self.shared.target, self.workspace), workload_code(self.choice.spec)
         named = f"label={label!r}" if label else ""
-        run = call_code("hdbkit.run", target, workload, "load=load", named, workspace=self.workspace)
+        run = call_code(self.workspace, "run", target, workload, "load=load", named)
         self.show_call(f"{first_lines(self.workspace)}load = hdbkit.Load({self.form.code()})\nresult = {run}\nresult")
 
     def _use_target(self) -> None:

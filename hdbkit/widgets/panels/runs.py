@@ -109,11 +109,11 @@ class RunsPanel(Panel):
         """Read the list again, the newest runs first. Raises ``InputError`` for a wrong filter."""
         self._refreshed += 1
         where, this = self.where.value.strip() or None, self._refreshed
-        listed = call_code("hdbkit.runs", repr(where) if where else "", "wide=True", workspace=self.workspace)
+        listed = call_code(self.workspace, "runs", repr(where) if where else "", "wide=True")
         self.show_call(first_lines(self.workspace) + listed)
 
         def read(within_s: float | None) -> pd.DataFrame:
-            return api.runs(where, wide=True, within_s=within_s, workspace=self.workspace)
+            return self.workspace.runs(where, wide=True, within_s=within_s)
 
         def show(runs: pd.DataFrame) -> None:
             if this == self._refreshed:  # else a later call shows its own list
@@ -215,7 +215,7 @@ class RunsPanel(Panel):
         self.csv.offer("runs.csv", self.runs.to_csv(index=False).encode(), "text/csv")
 
     def _result(self, run_id: str) -> api.Result:
-        return api.result(run_id, workspace=self.workspace)
+        return self.workspace.result(run_id)
 
     def _need(self) -> list[str]:
         if not self.picked:

@@ -181,7 +181,7 @@ class SchemaPanel(Panel):
         target = target_code(self.shared.target, self.workspace)
         self.show_call(
             f"{first_lines(self.workspace)}connection = "
-            f"{call_code('hdbkit.connect', target, workspace=self.workspace)}\n"
+            f"{call_code(self.workspace, 'connect', target)}\n"
             f"connection.build({', '.join([*given, f'loaders={loaders}'])})"
         )
 
@@ -301,7 +301,7 @@ class SchemaPanel(Panel):
         super().fail(error, focus=focus)
 
     def _connect(self, target: Target) -> api.Connection:
-        return api.connect(target, workspace=self.workspace)
+        return self.workspace.connect(target)
 
     def _target(self) -> Target:
         target: Target | None = self.shared.target

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import ipywidgets
 
-import hdbkit
 from hdbkit import api
 from hdbkit.analysis.wording import many
+from hdbkit.api import Workspace
 from hdbkit.config import SweepSpec, Target
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError
@@ -25,7 +25,6 @@ from hdbkit.widgets.parts.python_code import call_code, panel_code
 from hdbkit.widgets.parts.sweep_form import DEFAULT_LOAD, SweepForm, sweep_code
 from hdbkit.widgets.parts.sweep_view import SweepView
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice
-from hdbkit.workspace import Workspace
 
 _ANYWHERE = "nulldb:///anywhere"
 """A target for a plan while none is chosen."""
@@ -113,7 +112,7 @@ class SweepPanel(Panel):
 
         def load() -> None:
             try:
-                settings = api.connect(target, workspace=self.workspace).settings()
+                settings = self.workspace.connect(target).settings()
                 self.form.picker.load(settings)
                 self._show_plan()
             except Exception:
@@ -126,7 +125,7 @@ class SweepPanel(Panel):
     def start(self) -> None:
         """Start the sweep that is shown, as the button does. Raises ``InputError`` while one is running here."""
         target, spec = self._target(), self.form.spec
-        self._begin(lambda: hdbkit.start_sweep(target, spec, workspace=self.workspace))
+        self._begin(lambda: self.workspace.start_sweep(target, spec))
 
     def attach(self, sweep_id: str = "last") -> SweepPanel:
         """Watch a sweep in progress, whoever started it, or show one that has ended; returns the panel.
@@ -134,7 +133,7 @@ class SweepPanel(Panel):
         Raises:
             InputError: there is no such sweep, or another one is running here.
         """
-        running = api.attach_sweep(sweep_id, workspace=self.workspace)
+        running = self.workspace.attach_sweep(sweep_id)
         spec = running.result.plan.spec
         self._busy()
         if spec.workload is not None:
@@ -157,7 +156,7 @@ class SweepPanel(Panel):
         super().close()
         self.view.close()
         if not self._idle.is_set():
-            attach = call_code("hdbkit.attach_sweep", workspace=self.workspace)
+            attach = call_code(self.workspace, "attach_sweep")
             self._failure = InputError(f"the panel was closed before its sweep ended; wait with {attach}.wait()")
             self.run.disabled = False
             self._idle.set()
@@ -193,7 +192,7 @@ class SweepPanel(Panel):
         self.wrong.value = ""
         try:
             spec = self.form.spec
-            planned = api.plan(target or _ANYWHERE, spec, workspace=self.workspace)
+            planned = self.workspace.plan_sweep(target or _ANYWHERE, spec)
             self.planned.value = plan_html(planned)
         except HdbkitError as error:
             self.planned.value, self.power.value = _sentences([str(error)]), ""
@@ -211,7 +210,7 @@ class SweepPanel(Panel):
         mine = self._promised
 
         def read() -> None:
-            found = api.planned_power(planned, workspace=self.workspace)
+            found = self.workspace.planned_power(planned)
             if mine == self._promised:
                 self.power.value = _sentences([f"{found.sentence}."] if found else [])
 
@@ -223,7 +222,7 @@ class SweepPanel(Panel):
         mine = self._asked
 
         def ask() -> None:
-            connection = api.connect(target, workspace=self.workspace)
+            connection = self.workspace.connect(target)
             found = connection.problems(spec.settings) + connection.memory_warnings(spec.settings)
             if mine == self._asked:
                 self.wrong.value = _sentences(found)
@@ -259,7 +258,7 @@ class SweepPanel(Panel):
         assert self._running is not None
         sweep_id, planned, target = self._running.sweep_id, self._running.result.plan.target, self.shared.target
         given = target if target is not None and target.url == planned.url else None
-        self._begin(lambda: hdbkit.start_sweep(given, resume_id=sweep_id, workspace=self.workspace))
+        self._begin(lambda: self.workspace.start_sweep(given, resume_id=sweep_id))
 
     def _stop(self) -> None:
         assert self._running is not None

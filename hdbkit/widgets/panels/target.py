@@ -39,7 +39,7 @@ class TargetPanel(Panel):
 
     def __init__(self, shared: Shared | None = None) -> None:
         super().__init__(shared)
-        self._kinds = api.databases().set_index("kind")
+        self._kinds = api.list_databases().set_index("kind")
         self._base: Target | None = None
         self._filling = False
         self._make_fields()
@@ -164,7 +164,7 @@ class TargetPanel(Panel):
             self._fill(target)
             self._show_place(target)
         self._show_buttons()
-        connect = call_code("hdbkit.connect", target_code(target, self.workspace), workspace=self.workspace)
+        connect = call_code(self.workspace, "connect", target_code(target, self.workspace))
         self.show_call(f"{first_lines(self.workspace)}connection = {connect}")
 
     def _fill(self, target: Target) -> None:
@@ -183,7 +183,7 @@ class TargetPanel(Panel):
 
     def _show_place(self, target: Target) -> None:
         def look() -> None:
-            place = api.password_place(target, workspace=self.workspace) or _nowhere(target)
+            place = self.workspace.password_place(target) or _nowhere(target)
             if target is self.shared.target:
                 self.place.value = f"Password: {html.escape(place)}"
 
@@ -204,7 +204,7 @@ class TargetPanel(Panel):
 
     def _connect(self, target: Target) -> None:
         try:
-            connection = api.connect(target, workspace=self.workspace)
+            connection = self.workspace.connect(target)
         except Exception:
             self.say("")
             raise
@@ -217,7 +217,7 @@ class TargetPanel(Panel):
         self.in_background(lambda: self._examined(target))
 
     def _examined(self, target: Target) -> None:
-        found = api.doctor(target, workload=chosen(self.shared), workspace=self.workspace)
+        found = self.workspace.doctor(target, workload=chosen(self.shared))
         self.findings.value = found.to_html(index=False, border=0, classes="hdbkit-findings")  # escaped
         bad = found[found["state"] != "ok"]
         self.say(f"{many(len(bad), 'finding')} to look at, {len(found) - len(bad)} in order")
@@ -240,7 +240,7 @@ class TargetPanel(Panel):
 
     def _started(self, kind: str) -> None:
         try:
-            target = api.private(kind, workspace=self.workspace)
+            target = self.workspace.private(kind)
             self.shared.target = target
             self._connect(target)
         except Exception:
@@ -257,8 +257,8 @@ class TargetPanel(Panel):
 
     def _ended(self, kind: str) -> None:
         try:
-            folders = [one.server_folder for one in api.private_targets(workspace=self.workspace) if one.kind == kind]
-            api.end_private(kind, workspace=self.workspace)
+            folders = [one.server_folder for one in self.workspace.private_targets() if one.kind == kind]
+            self.workspace.end_private(kind)
             target = self.shared.target
             if target is not None and target.server_folder in folders:
                 self._fill(Target(kind=kind))
@@ -271,7 +271,7 @@ class TargetPanel(Panel):
     def _show_buttons(self) -> None:
         """Which server can be started, and whether one is running."""
         kind = self._kind_to_start()
-        running = {target.kind for target in api.private_targets(workspace=self.workspace)}
+        running = {target.kind for target in self.workspace.private_targets()}
         self.start_private.description = f"Start a private {self._kinds['title'][kind]}"
         self.start_private.disabled = False
         self.end_private.disabled = False

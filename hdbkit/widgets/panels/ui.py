@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import ipywidgets
 
-from hdbkit import api
+from hdbkit.api import DEFAULT, Workspace
 from hdbkit.config import Target
 from hdbkit.widgets.panels.compare import ComparePanel
 from hdbkit.widgets.panels.max_rate import MaxRatePanel
@@ -20,7 +20,6 @@ from hdbkit.widgets.panels.sweep import SweepPanel
 from hdbkit.widgets.panels.target import TargetPanel
 from hdbkit.widgets.parts.base import Panel, Shared
 from hdbkit.widgets.parts.layout import button, row
-from hdbkit.workspace import DEFAULT, Workspace
 
 _LOOK_S = 4.0
 _NEWEST: dict[tuple[Path, Path], Workbench] = {}
@@ -61,8 +60,8 @@ class Workbench(Panel):
             self._list()
 
     def _list(self) -> None:
-        runs = [one.run_id for one in api.running_runs(workspace=self.workspace)]
-        sweeps = [one.sweep_id for one in api.running_sweeps(workspace=self.workspace)]
+        runs = [one.run_id for one in self.workspace.running_runs()]
+        sweeps = [one.sweep_id for one in self.workspace.running_sweeps()]
         if self._listed == [*sweeps, *runs]:
             return
         self._listed = [*sweeps, *runs]

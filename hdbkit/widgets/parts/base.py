@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import ipywidgets
 import traitlets
 
+from hdbkit.api import DEFAULT, Workspace
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.in_notebook.background import alone, background
@@ -24,7 +25,6 @@ from hdbkit.in_notebook.slot import Slot
 from hdbkit.widgets.parts.alert import Alert
 from hdbkit.widgets.parts.bell import Bell
 from hdbkit.widgets.parts.ticker import Action, Ticker, every
-from hdbkit.workspace import DEFAULT, Workspace
 
 STATIC = Path(__file__).parents[1] / "static"
 """The style sheets and browser modules of the panels."""

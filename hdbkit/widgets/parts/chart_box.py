@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import ipywidgets
 
-from hdbkit import api
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.view import ChartView
 from hdbkit.widgets.parts.base import Panel
@@ -37,7 +36,7 @@ class ChartBox:
         self._line.layout.display = ""
 
         def work() -> None:
-            path = api.result(run_id, workspace=self._panel.workspace).report()
+            path = self._panel.workspace.result(run_id).report()
             self.words.value = f"Run {html.escape(run_id)}:"
             self.link.offer("open its report", path.read_bytes(), "text/html", opens=True)
             self._line.children = (self.words, self.link)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hdbkit.api import DEFAULT, Workspace
 from hdbkit.config import Target
-from hdbkit.workspace import DEFAULT, Workspace
 
 
 def first_lines(workspace: Workspace) -> str:
@@ -11,10 +11,10 @@ def first_lines(workspace: Workspace) -> str:
     return "import hdbkit\n\n" + ("" if workspace is DEFAULT else f"workspace = hdbkit.{workspace!r}\n")
 
 
-def call_code(function: str, *arguments: str, workspace: Workspace) -> str:
-    """A call in a workspace; empty arguments are omitted."""
-    place = "" if workspace is DEFAULT else "workspace=workspace"
-    return f"{function}({', '.join(filter(None, [*arguments, place]))})"
+def call_code(workspace: Workspace, verb: str, *arguments: str) -> str:
+    """A call of a verb of a workspace; empty arguments are omitted."""
+    owner = "hdbkit" if workspace is DEFAULT else "workspace"
+    return f"{owner}.{verb}({', '.join(filter(None, arguments))})"
 
 
 def target_code(target: Target | None, workspace: Workspace) -> str:
@@ -24,7 +24,7 @@ def target_code(target: Target | None, workspace: Workspace) -> str:
     if target.server_folder is None:
         return f'"{target.given}"'
     if any(target.server_folder == one.server_folder for one in workspace.private_targets()):
-        return call_code("hdbkit.api.private", f'"{target.kind}"', workspace=workspace)
+        return call_code(workspace, "private", f'"{target.kind}"')
     return f'"{target.server_folder}"'
 
 

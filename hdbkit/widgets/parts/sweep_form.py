@@ -7,6 +7,7 @@ from typing import Any
 
 import ipywidgets
 
+from hdbkit.api import DEFAULT, Workspace
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.words import number_text
@@ -17,7 +18,6 @@ from hdbkit.widgets.parts.sweep_factors import FactorsPicker
 from hdbkit.widgets.parts.sweep_settings import SettingsPicker
 from hdbkit.widgets.parts.workload_choice import spec_code
 from hdbkit.workloads import specification, workload
-from hdbkit.workspace import DEFAULT, Workspace
 
 DEFAULT_LOAD = Load(rampup_s=10, duration_s=60)
 """The phases of each run, unless the target is a private server."""
@@ -127,7 +127,7 @@ def sweep_code(
             f"{first_lines(workspace)}spec = hdbkit.SweepSpec(",
             *lines,
             ")",
-            f"running = {call_code('hdbkit.start_sweep', place, 'spec', workspace=workspace)}",
+            f"running = {call_code(workspace, 'start_sweep', place, 'spec')}",
             "print(running.wait().answer)",
         ]
     )

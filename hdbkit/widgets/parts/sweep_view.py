@@ -18,6 +18,7 @@ import pandas as pd
 from hdbkit import api
 from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.wording import all_per_s, many, percent_within, rate_text
+from hdbkit.api import Workspace
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.setting_charts import CURVE
 from hdbkit.charts.sweep_charts import sweep_charts
@@ -31,7 +32,6 @@ from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import html_table
 from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.run_words import silence
-from hdbkit.workspace import Workspace
 
 MAX_ROWS = 40
 """Configurations that the grid shows; the ranking and the report have all."""
@@ -183,7 +183,7 @@ class LiveLine:
         try:
             if self._view is None or now.run_id != self._run_id:
                 self.close()
-                running = api.attach(now.run_id, workspace=self._workspace)
+                running = self._workspace.attach(now.run_id)
                 self._view, self._manifest, self._run_id = running.live(), running.manifest, now.run_id
             tick = self._view.tick()
         except HdbkitError:  # the folder is not there yet
