@@ -13,6 +13,7 @@ process imports only what it needs.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +27,13 @@ else:
     def __getattr__(name: str) -> Any:
         if name == "__all__":
             return __dir__()
-        if name in ("api", "widgets"):
-            return import_module(f"hdbkit.{name}")
-        found = None
         if not name.startswith("_"):
+            if find_spec(f"hdbkit.{name}"):  # what "from hdbkit import sql" asks first
+                return import_module(f"hdbkit.{name}")
             found = getattr(import_module("hdbkit.widgets.panels.ui" if name == "ui" else "hdbkit.api"), name, None)
-        if found is None or isinstance(found, ModuleType):
-            raise AttributeError(f"module 'hdbkit' has no attribute {name!r}")
-        return found
+            if found is not None and not isinstance(found, ModuleType):
+                return found
+        raise AttributeError(f"module 'hdbkit' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
         found = vars(import_module("hdbkit.api")).items()

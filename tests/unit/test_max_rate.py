@@ -11,8 +11,7 @@ import pytest
 
 import hdbkit
 from hdbkit.analysis.run.limits import Limit
-from hdbkit.api import max_rate
-from hdbkit.api.result import Result
+from hdbkit.api import Result, Workspace
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan
@@ -43,14 +42,16 @@ def made(monkeypatch: pytest.MonkeyPatch, results: Path) -> list[str]:
     """The ids of the runs that are made up in place of measured ones."""
     ids: list[str] = []
 
-    def run(target: Target, workload: WorkloadSpec | None, load: Load, *, label: str, **_: Any) -> Result:
+    def run(
+        workspace: Workspace, target: Target, workload: WorkloadSpec | None, load: Load, *, label: str, **_: Any
+    ) -> Result:
         ids.append(f"20260101-0000{len(ids):02d}")
         plan = RunPlan(run_id=ids[-1], target=target, workload=WorkloadSpec(warehouses=1), load=load, label=label)
         one = write_run(results / ids[-1], plan=plan, rows=ONE)
         one.folder.write(one.manifest.model_copy(update={"result": of_run(load.rate)}))
-        return Result(one.folder)
+        return Result(one.folder, workspace)
 
-    monkeypatch.setattr(max_rate, "run", run)
+    monkeypatch.setattr(Workspace, "run", run)
     return ids
 
 
