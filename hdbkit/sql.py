@@ -1,4 +1,7 @@
-"""Named statements: the folder of each dialect replaces statements of the folders before it by name.
+"""Named statements: each dialect replaces statements of the dialects before it by name.
+
+A dialect is a folder, such as ``postgresql``, or a variant within one, ``odbc/limit``: what follows a line
+``-- variant: limit`` in a file of the folder ``odbc``, up to the next such line.
 
 Files are SQL, or scripts (Lua) and commands of an engine without SQL. In a file, each statement follows a line
 ``-- name: create_accounts``; the comment lines after that are its description, and comment lines at its end belong to
@@ -38,6 +41,7 @@ ANSI = "ansi"
 """The folder of the statements in standard SQL, for all SQL engines."""
 SERVER_STATEMENTS = "server"
 """The folder of an engine's own statements, which every session has."""
+_VARIANT = re.compile(r"--\s*variant:\s*(\S+)\s*")
 _NAME = re.compile(r"^--\s*(name|commands|attempt):\s*(\S+)\s*$", re.MULTILINE)
 _FRAGMENT = re.compile(r"^--\s*fragment:\s*([a-z_]+)(?:\(([a-z_, ]*)\))?\s*$", re.MULTILINE)
 _USE = re.compile(r"\{\{\s*([a-z_]+)(?:\(([^{}]*(?:\{[a-z_]+\}[^{}]*)*)\))?\s*\}\}")
@@ -98,6 +102,8 @@ class Statement:
     """The columns of a script's result, as it states them."""
     key: str = ""
     """The key on whose node a script runs, where the server is a cluster."""
+    dialect: str = ""
+    """The dialect that it came from."""
     nodes: str = ""
     """How the results of several nodes become one: ``sum``, ``rows`` or ``common``; empty: one node is asked."""
 
@@ -166,15 +172,26 @@ def _all_schemas() -> list[Path]:
 
 
 def _folder_of(dialect: str) -> Path:
-    """The folder of a dialect; the first that there is."""
-    places = [folder / dialect for folder in _all_schemas()]
-    return next((place for place in places if place.is_dir()), places[0])
+    """The folder of a dialect, or of which it is a variant; the first that there is."""
+    name, _, _ = dialect.partition("/")
+    found = [folder / name for folder in _all_schemas()]
+    return next((folder for folder in found if folder.is_dir()), found[0])
 
 
-def place_of(statement: Statement) -> str:
+def file_of(statement: Statement) -> str:
     """The file that a statement came from, within its folder of dialects."""
     found = (folder for folder in _all_schemas() if statement.origin.is_relative_to(folder))
     return str(statement.origin.relative_to(next(found)))
+
+
+def variants(path: Path) -> set[str]:
+    """The variants of which a file has statements or fragments; the empty name is what belongs to none."""
+    return {"", *(found[1] for line in read_text(path).splitlines() if (found := _VARIANT.fullmatch(line)))}
+
+
+def is_known(dialect: str) -> bool:
+    """Whether there is something of a dialect."""
+    return any(_variant(dialect) in variants(path) for path in _scripts(_folder_of(dialect).rglob("*")))
 
 
 @cache
@@ -192,8 +209,23 @@ def _unexpanded(dialects: tuple[str, ...], folder: str) -> dict[str, Statement]:
     found = _unexpanded(dialects, outer) if outer else {}
     for dialect in dialects:
         for path in _scripts(_folder_of(dialect).joinpath(*folder.split(".")).glob("*")):
-            found.update(parsed(path))
+            own = parsed(path, _variant(dialect)).items()
+            found.update({name: replace(one, dialect=dialect) for name, one in own})
     return found
+
+
+def _variant(dialect: str) -> str:
+    return dialect.partition("/")[2]
+
+
+def _of_variant(text: str, variant: str) -> str:
+    """The lines of a variant, or those of none; the others are blank, so that lines keep their numbers."""
+    lines, current = [], ""
+    for line in text.splitlines():
+        head = _VARIANT.fullmatch(line)
+        current = head[1] if head else current
+        lines.append(line if current == variant and not head else "")
+    return "\n".join(lines)
 
 
 @cache
@@ -203,7 +235,7 @@ def fragments(dialects: tuple[str, ...]) -> Mapping[str, Fragment]:
     for dialect in dialects:
         path = _folder_of(dialect) / _FRAGMENTS
         if path.is_file():
-            _, *pieces = _FRAGMENT.split(read_text(path))
+            _, *pieces = _FRAGMENT.split(_of_variant(read_text(path), _variant(dialect)))
             for name, words, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
                 parameters = tuple(word.strip() for word in (words or "").split(",") if word.strip())
                 found[name] = Fragment(name, parameters, made(name, body, path).text)
@@ -278,18 +310,18 @@ def _identifier(words: Mapping[str, Any], name: str) -> str:
     return ", ".join(parts)
 
 
-def parsed(path: Path) -> dict[str, Statement]:
-    """The statements of a file by name. Raises ``InputError`` if it cannot be read or has errors."""
-    found, problems = read_statements(path)
+def parsed(path: Path, variant: str = "") -> dict[str, Statement]:
+    """The statements of a variant in a file, by name. Raises ``InputError`` if it cannot be read or has errors."""
+    found, problems = read_statements(path, variant)
     if problems:
         raise ConfigErrors(str(path), problems)
     return found
 
 
-def read_statements(path: Path) -> tuple[dict[str, Statement], list[Problem]]:
-    """The statements of a file by name, and all errors in it. Raises ``InputError`` if it cannot be read."""
+def read_statements(path: Path, variant: str | None = None) -> tuple[dict[str, Statement], list[Problem]]:
+    """The statements of a file, or of a variant in it, and all errors. Raises ``InputError`` if it cannot be read."""
     try:
-        whole = read_text(path)
+        whole = read_text(path) if variant is None else _of_variant(read_text(path), variant)
     except ValueError as error:
         raise InputError(str(error)) from None
     before, *pieces = _NAME.split(whole)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from hdbkit.databases import database
 from hdbkit.databases._base.dbapi_statements import compiled
 from hdbkit.databases.sqlserver.schema import MEMORY, PARTITIONS
-from hdbkit.sql import folders, place_of, statements
+from hdbkit.sql import folders, statements
 
 KIND: Final = "sqlserver"
 _VALUE: Final = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
@@ -36,7 +36,7 @@ def _texts_of(dialects: tuple[str, ...]) -> dict[str, str]:
     for folder in folders(dialects):
         for name, statement in statements(dialects, folder).items():
             partitioned = PARTITIONS in dialects and name.endswith("_partitioned")
-            if not (place_of(statement).startswith(KIND) or partitioned):
+            if not (statement.dialect.startswith(KIND) or partitioned):
                 continue
             words = {word: 1024 if word.startswith("buckets_") else "a" for word in statement.words} | _WORDS
             whole = statement.partly_filled({w: v for w, v in words.items() if w not in ("fields", "statement")})

@@ -148,6 +148,6 @@ def sql_show(
         show.print_json([{"name": s.name, "origin": str(s.origin), "text": s.text} for s in found])
         return
     for statement in found:
-        show.console.print(f"-- {statement.name}  ({sql.place_of(statement)})", markup=False)
+        show.console.print(f"-- {statement.name}  ({sql.file_of(statement)})", markup=False)
         if name:
             show.console.print(statement.text, markup=False)

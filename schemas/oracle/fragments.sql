@@ -32,3 +32,18 @@ CAST({value} AS DATE)
 
 -- fragment: hash_partitions(column)
 PARTITION BY HASH ({column}) PARTITIONS {partitions}
+
+-- variant: tablespace
+-- With the schema option tablespace.
+
+-- fragment: table_options
+TABLESPACE {tablespace}
+
+-- variant: index_tablespace
+-- With the schema option index_tablespace.
+
+-- fragment: index_options
+TABLESPACE {index_tablespace}
+
+-- fragment: primary_key(table, name, columns)
+ALTER TABLE {table} ADD CONSTRAINT {name} PRIMARY KEY {columns} USING INDEX TABLESPACE {index_tablespace}

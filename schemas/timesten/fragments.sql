@@ -40,3 +40,21 @@ FIRST {rows}
 
 -- fragment: history_value
 , history_ids.NEXTVAL
+
+-- variant: awt
+-- With the schema option cache_groups: awt.
+
+-- fragment: cache_group(name)
+ASYNCHRONOUS WRITETHROUGH CACHE GROUP {name}
+
+-- variant: swt
+-- With the schema option cache_groups: swt.
+
+-- fragment: cache_group(name)
+SYNCHRONOUS WRITETHROUGH CACHE GROUP {name}
+
+-- variant: read_only
+-- With the schema option cache_groups: read_only. Changes of Oracle Database arrive every five minutes.
+
+-- fragment: cache_group(name)
+READONLY CACHE GROUP {name} AUTOREFRESH

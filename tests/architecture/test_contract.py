@@ -14,7 +14,7 @@ from hdbkit.contracts.operations import SUBJECTS
 from hdbkit.databases import built_in, database
 from hdbkit.engines import lacking
 from hdbkit.engines.gaps import asked
-from hdbkit.sql import folders, parsed, statements
+from hdbkit.sql import folders, parsed, statements, variants
 from tests.architecture.source_tree import ROOT, in_a_package_of_engines, modules, strings, within
 from tests.architecture.source_tree import parsed as tree_of
 
@@ -115,7 +115,8 @@ def test_every_statement_is_declared_or_its_engines_own() -> None:
         listed = [one for name, each in KNOWN.items() if f"{folder}.".startswith(f"{name}.") for one in each]
         found += [
             f"{within(path)}: {name}"
-            for name in parsed(path)
+            for variant in variants(path)
+            for name in parsed(path, variant)
             if declared([*listed, *OPERATIONS], name) is None
             and not (name in own or made.fullmatch(name))
             and not name.startswith(LOADS)

@@ -44,7 +44,7 @@ def own_of(dialects: tuple[str, ...], *engines: str) -> set[str]:
     """The names of statements that come from the folders of these engines."""
     known = (one for folder in folders(dialects) for one in statements(dialects, folder).values())
     own = tuple(engines)
-    return {one.name for one in known if one.origin.relative_to(ROOT / "schemas").parts[0].startswith(own)}
+    return {one.name for one in known if one.dialect.startswith(own)}
 
 
 def sqlfluff_reads() -> Reads:

@@ -127,16 +127,16 @@ def test_a_source_that_understands_standard_sql_needs_no_more() -> None:
 
 
 def test_a_source_gets_the_first_variant_that_it_understands() -> None:
-    assert dialects("FETCH") == ("odbc_limit",)
-    assert dialects("FETCH", "LIMIT") == ("odbc_top",)
-    assert dialects("||", "FROM 2 FOR", "FOR UPDATE") == ("odbc_concat", "odbc_substring", "odbc_unlocked")
-    assert dialects("CAST(") == ("odbc_untyped",)
-    assert dialects(SQL_ALTER_TABLE=0) == ("odbc_unique_index",)
+    assert dialects("FETCH") == ("odbc/limit",)
+    assert dialects("FETCH", "LIMIT") == ("odbc/top",)
+    assert dialects("||", "FROM 2 FOR", "FOR UPDATE") == ("odbc/concat", "odbc/substring", "odbc/unlocked")
+    assert dialects("CAST(") == ("odbc/untyped",)
+    assert dialects(SQL_ALTER_TABLE=0) == ("odbc/unique_index",)
 
 
 def test_a_source_gets_the_first_type_that_it_has() -> None:
-    assert dialects(types={93: ("TIMESTAMP", "DATETIME")}) == ("odbc_datetime",)
-    assert dialects(types={93: ("timestamp",), -1: ("text", "LONGTEXT")}) == ("odbc_longtext",)
+    assert dialects(types={93: ("TIMESTAMP", "DATETIME")}) == ("odbc/datetime",)
+    assert dialects(types={93: ("timestamp",), -1: ("text", "LONGTEXT")}) == ("odbc/longtext",)
 
 
 def test_batches_are_used_where_the_driver_states_them_and_they_work() -> None:

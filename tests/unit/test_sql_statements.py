@@ -68,6 +68,19 @@ def test_a_later_dialect_replaces_an_earlier_one(schemas: Path) -> None:
     }
 
 
+def test_a_variant_is_read_only_with_its_dialect(schemas: Path) -> None:
+    text = "-- name: count_rows\nSELECT 1;\n\n-- variant: old\n-- Of old servers.\n\n-- name: count_rows\n"
+    more = "SELECT {{one}};\n\n-- variant: other\n-- name: x\nSELECT 3;\n"
+    (schemas / "own" / "shop" / "b.sql").write_text(text + more, encoding="utf-8")
+    fragments(schemas, "own", "-- fragment: one\n1\n-- variant: old\n-- fragment: one\n2\n")
+    assert sql.find(OWN, "shop", "count_rows").text == "SELECT 1"
+    found = sql.find((*OWN, "own/old"), "shop", "count_rows")
+    assert (found.text, found.dialect, found.line) == ("SELECT 2", "own/old", 7)
+    assert "x" not in sql.statements((*OWN, "own/old"), "shop")
+    assert [sql.is_known(f"own/{name}") for name in ("old", "new")] == [True, False]
+    assert sql.variants(schemas / "own" / "shop" / "b.sql") == {"", "old", "other"}
+
+
 def test_values_are_numbered_by_first_use_and_each_once(schemas: Path) -> None:
     found = sql.find(OWN, "shop", "take_item")
     assert found.parameters == ("i_id", "low")

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hdbkit.contracts import Capability
 from hdbkit.databases._base.dbapi_statements import compiled, pieces_of
 from hdbkit.errors import ErrorClass
-from hdbkit.paths import data_folder
-from hdbkit.sql import ANSI, SERVER_STATEMENTS, find
+from hdbkit.sql import ANSI, SERVER_STATEMENTS, find, is_known
 
 if TYPE_CHECKING:
     import pyodbc
@@ -25,16 +24,16 @@ if TYPE_CHECKING:
 KIND: Final = "odbc"
 BASE: Final[tuple[str, ...]] = (ANSI, KIND)
 """The dialects of a source about which nothing is known."""
-_RETURNING: Final = "odbc_returning"
+_RETURNING: Final = "odbc/returning"
 _TRIED: Final[Mapping[str, tuple[str, ...]]] = {
-    "try_from_nothing": ("odbc_dual", "odbc_sysdummy1", "odbc_rdb_database"),
-    "try_limit": ("odbc_limit", "odbc_top"),
-    "try_now": ("odbc_current_timestamp",),
-    "try_concat": ("odbc_concat", "odbc_plus"),
-    "try_substring": ("odbc_substring", "odbc_substr"),
-    "try_typed": ("odbc_untyped",),
-    "try_exact": ("odbc_round",),
-    "try_for_update": ("odbc_unlocked",),
+    "try_from_nothing": ("odbc/dual", "odbc/sysdummy1", "odbc/rdb_database"),
+    "try_limit": ("odbc/limit", "odbc/top"),
+    "try_now": ("odbc/current_timestamp",),
+    "try_concat": ("odbc/concat", "odbc/plus"),
+    "try_substring": ("odbc/substring", "odbc/substr"),
+    "try_typed": ("odbc/untyped",),
+    "try_exact": ("odbc/round",),
+    "try_for_update": ("odbc/unlocked",),
     "try_returning": (_RETURNING,),
 }
 """By the statement that tries it: the dialects besides standard SQL, in this order."""
@@ -42,7 +41,7 @@ _BY_TYPE: Final = (
     (93, ("datetime2", "datetime")),  # SQL_TYPE_TIMESTAMP
     (-1, ("longtext", "clob", "text")),  # SQL_LONGVARCHAR
 )
-"""By ODBC's number of a type, the names of which the first is used; each has a dialect ``odbc_<name>``."""
+"""By ODBC's number of a type, the names of which the first is used; each has a dialect ``odbc/<name>``."""
 _SEVERAL_ROWS: Final = ("try_rows_of_values", "try_named_rows_of_values", "try_constructed_rows_of_values")
 _VALUES_PER_INSERT: Final = 500
 """The number of values of an INSERT of several rows: drivers fail at 999, 2,100 or 32,767, and gain nothing above."""
@@ -143,9 +142,9 @@ def explored(connection: pyodbc.Connection) -> Source:
     for number, names in _BY_TYPE:
         dialects = _with(dialects, _first_type(connection, number, names))
     if not information("SQL_ALTER_TABLE"):
-        dialects = _with(dialects, "odbc_unique_index")
-    own = f"{KIND}_{product.lower()}"
-    if (data_folder("schemas") / own).is_dir():
+        dialects = _with(dialects, "odbc/unique_index")
+    own = f"{KIND}/{product.lower()}"
+    if product and is_known(own):
         dialects = _with(dialects, own)
     batches = int(information("SQL_BATCH_SUPPORT") or 0) & _EXPLICIT == _EXPLICIT and _takes_batches(
         connection, dialects
@@ -210,7 +209,7 @@ def _first_type(connection: pyodbc.Connection, number: int, names: Iterable[str]
 
     with suppress(pyodbc.Error):
         there = {str(row[0]).lower() for row in connection.cursor().getTypeInfo(number).fetchall()}
-        return next((f"{KIND}_{name}" for name in names if name in there), "")
+        return next((f"{KIND}/{name}" for name in names if name in there), "")
     return ""
 
 

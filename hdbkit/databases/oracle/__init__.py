@@ -58,7 +58,7 @@ _PROTECTED = MappingProxyType(
 
 _IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_$]*$"
 _VARIANTS = ("partitions", "hash_clusters", "tablespace", "index_tablespace")
-"""Schema options with a folder of statements that replace others: ``oracle_<option>``."""
+"""Schema options with statements that replace others: the dialects ``oracle/<option>``."""
 _SCALED = "scaled_"
 _LICENCE = "AWR needs a licence of the Diagnostics Pack"
 
@@ -86,7 +86,7 @@ class OracleSchema(SqlSchema):
     def _scope_of(self, dialects: tuple[str, ...]) -> Scope:
         """With the statements of the storage options; ``{scaled_10}`` in them is ten times the scale."""
         chosen = [name for name in _VARIANTS if self._options[name]]
-        scope = self._workload.scope((*dialects, *(f"{KIND}_{name}" for name in chosen)))
+        scope = self._workload.scope((*dialects, *(f"{KIND}/{name}" for name in chosen)))
         given = {name: self._options[name] for name in chosen if isinstance(self._options[name], str)}
         known = scope.statements.items()
         return replace(scope, statements={name: one.partly_filled(given | self._scaled(one)) for name, one in known})

@@ -15,11 +15,10 @@ from pydantic import Field
 from hdbkit.contracts import SchemaOptions, Scope
 from hdbkit.databases._base.sql_schema import SqlSchema
 from hdbkit.errors import BuildFailed, InputError, TransactionError
-from hdbkit.paths import data_folder
 from hdbkit.sql import Statement
 
-MEMORY, PARTITIONS = "sqlserver_memory", "sqlserver_partitions"
-"""The folders of what the schema options memory_optimized and partitions replace."""
+MEMORY, PARTITIONS = "sqlserver/memory", "sqlserver/partitions"
+"""The dialects of what the schema options memory_optimized and partitions replace."""
 _PARTITIONS, _MEMORY_PLACE = "create_partitions", "memory_place"
 _OF_PROCEDURES: Final = "dbo"
 """The schema that natively compiled procedures name."""
@@ -56,12 +55,10 @@ class SqlServerSchema(SqlSchema):
         """With the statements of the storage options, sized for the scale of the build."""
         options, work = self._options, self._workload
         chosen = [
-            folder for name, folder in (("memory_optimized", MEMORY), ("partitions", PARTITIONS)) if options[name]
+            dialect for name, dialect in (("memory_optimized", MEMORY), ("partitions", PARTITIONS)) if options[name]
         ]
         scope = work.scope((*dialects, *chosen))
-        in_memory = any(
-            one.origin.is_relative_to(data_folder("schemas") / MEMORY) for one in scope.statements.values()
-        )
+        in_memory = any(one.dialect == MEMORY for one in scope.statements.values())
         if options["memory_optimized"]:
             if options["columnstore"]:
                 raise InputError("memory_optimized and columnstore exclude each other; omit one of them")

@@ -82,8 +82,8 @@ class TimesTenSchema(SqlSchema):
         kind, part = self._options["cache_groups"], self._options["cached_tables"]
         if kind is None:
             return super()._scope_of(dialects)
-        folders = (f"{KIND}_cache", *((f"{KIND}_cache_full",) if part == _FULL else ()), f"{KIND}_{kind}")
-        scope = self._workload.scope((*dialects, *folders))
+        variants = ("cache", *(("cache_full",) if part == _FULL else ()), kind)
+        scope = self._workload.scope((*dialects, *(f"{KIND}/{one}" for one in variants)))
         tables = {table for one in self._groups_of(scope).values() for table in one}
         if not tables:
             raise InputError(f"cache_groups: {self._workload.title} has no tables that hdbkit can cache")

@@ -21,7 +21,7 @@ from hdbkit.sql import ANSI, folders, statements
 ROOT = Path(__file__).parents[3]
 JARS = cache_folder() / "plsql"
 DIALECTS = (ANSI, "db2", "db2_luw")
-VARIANTS = ("db2_partitions", "db2_index_tablespace")
+VARIANTS = ("db2/partitions", "db2/index_tablespace")
 """What replaces statements with schema options."""
 WORDS = {
     **{"partitions": 8, "table": "stock", "degree": 4, "seconds": 3, "schema": "bench", "columns": ("a", "b")},
@@ -94,15 +94,11 @@ def texts_of(dialects: tuple[str, ...]) -> dict[str, str]:
         for name, statement in statements(dialects, folder).items():
             filled = statement.partly_filled(WORDS)
             whole = replace(filled, text=filled.text.replace("{statement}", "SELECT 1 FROM sysibm.sysdummy1"))
-            if is_own(statement.origin):
+            if statement.dialect.startswith("db2"):
                 for place, piece in enumerate(compiled(whole, "qmark").pieces):
                     text = MARK.sub("1", f"{piece.text} (1, 2)" if name == "insert_row" else piece.text)
                     found[f"{folder}.{name}.{place}"] = text.removesuffix(";") + ";\n"
     return found
-
-
-def is_own(origin: Path) -> bool:
-    return origin.relative_to(ROOT / "schemas").parts[0].startswith("db2")
 
 
 def routines() -> dict[str, str]:

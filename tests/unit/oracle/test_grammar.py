@@ -13,7 +13,7 @@ from hdbkit.sql import ANSI
 from tests.grammar.plsql import READ_BY_PMD, Reads, own_of, pmd_reads, sqlfluff_reads, texts_of
 
 DIALECTS = (ANSI, "plsql", "oracle")
-VARIANTS = tuple(f"oracle_{name}" for name in ("partitions", "hash_clusters", "tablespace", "index_tablespace"))
+VARIANTS = tuple(f"oracle/{name}" for name in ("partitions", "hash_clusters", "tablespace", "index_tablespace"))
 """What replaces statements with schema options."""
 WORDS = {
     **{"partitions": 8, "table": "stock", "columns": ("a", "b"), "degree": 4, "column": "a", "cluster": "c"},

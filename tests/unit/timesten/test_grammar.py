@@ -13,7 +13,7 @@ from hdbkit.databases import database
 from tests.grammar.plsql import READ_BY_PMD, Reads, own_of, pmd_reads, sqlfluff_reads, texts_of
 
 DIALECTS = database("timesten").dialects
-CACHED = (*DIALECTS, "timesten_cache", "timesten_cache_full", "timesten_awt")
+CACHED = (*DIALECTS, "timesten/cache", "timesten/cache_full", "timesten/awt")
 WORDS = {
     **{"table": "stock", "columns": ("a", "b"), "role": "bench", "seconds": 1, "tenths": 5},
     **{"group": "item_cache", "sequence": "history_ids"},

@@ -77,7 +77,7 @@ def test_every_operation_of_the_analytic_workload_is_sent_with_its_values(
 
 
 def test_no_statement_uses_what_timesten_lacks() -> None:
-    options = ("timesten_cache", "timesten_cache_full", "timesten_awt")
+    options = ("timesten/cache", "timesten/cache_full", "timesten/awt")
     for dialects in (ENGINE.dialects, (*ENGINE.dialects, *options)):
         for folder in (one for one in folders(dialects) if "hammerdb" not in one):
             for name, one in statements(dialects, folder).items():

@@ -1,2 +1,0 @@
--- fragment: long_text
-CLOB

@@ -1,3 +1,0 @@
--- fragment: now
--- May be the time of another zone.
-CURRENT_TIMESTAMP

@@ -1,2 +1,0 @@
--- fragment: timestamp
-DATETIME2

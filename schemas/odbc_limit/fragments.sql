@@ -1,2 +1,0 @@
--- fragment: limit(rows)
-LIMIT {rows}

@@ -1,2 +1,0 @@
--- fragment: concat(first, second)
-{first} + {second}

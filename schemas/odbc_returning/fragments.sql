@@ -1,2 +1,0 @@
--- fragment: returning(columns)
-RETURNING {columns}

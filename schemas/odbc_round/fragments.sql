@@ -1,2 +1,0 @@
--- fragment: exact(amount)
-ROUND({amount}, 2)

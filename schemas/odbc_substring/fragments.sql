@@ -1,2 +1,0 @@
--- fragment: substring(text, start, length)
-SUBSTRING({text}, {start}, {length})

@@ -1,2 +1,0 @@
--- fragment: from_nothing
-FROM SYSIBM.SYSDUMMY1

@@ -1,5 +1,0 @@
--- fragment: top(rows)
-TOP ({rows})
-
--- fragment: limit(rows)
--- It stands behind SELECT.

@@ -1,2 +1,0 @@
--- fragment: for_update
--- Queries lock no rows.

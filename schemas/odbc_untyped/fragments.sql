@@ -1,3 +1,0 @@
--- fragment: typed(value, type)
--- Drivers state the type of each value.
-{value}

@@ -1,4 +1,0 @@
--- With the schema option tablespace.
-
--- fragment: table_options
-TABLESPACE {tablespace}

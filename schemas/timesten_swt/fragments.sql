@@ -1,4 +1,0 @@
--- With the schema option cache_groups: swt.
-
--- fragment: cache_group(name)
-SYNCHRONOUS WRITETHROUGH CACHE GROUP {name}
