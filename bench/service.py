@@ -1,50 +1,36 @@
-"""The service: CPU time per read request, the list of 1,000 jobs, 50 viewers of one job, and what reads cost a run.
+"""The service: CPU time per read, with content and without, the list of 1,000 jobs, and 50 viewers of one job.
 
 The service is a process of its own, asked over connections that stay open, without TLS. Reads are those of a program
-that follows jobs: a job, the list of 20 jobs, the targets. Four such programs read beside the run, on the same host,
-so what the run loses includes what they need themselves.
+that follows jobs: a job, the list of 20 jobs, the targets; it names the version that it knows, and is answered 304.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import socket
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
-from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 import yaml
 
 import hdbkit
-from bench.common import quick_or, scratch, server, show, title
+from bench.common import quick_or, scratch, show, title
 from hdbkit.paths import results_folder
-from hdbkit.results.manifest import Status
 from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
 
 JOBS_LISTED = 1000
-READS_PER_S = 200
-LATE_S = 0.1
-"""What a reader that is late catches up; more would exceed the limit of a token."""
 VIEWERS = 50
 REPEATS = quick_or(5, 30)
-ASKED = quick_or(200, 2000)
+ASKED = quick_or(100, 600)
 WATCHED_S = quick_or(5, 15)
-PAIRS, SETTLE_S, PHASE_S = quick_or(4, 40), 0.5, 3.0
-READERS = 4
-CLIENTS = WAREHOUSES = 2
-LOAD = hdbkit.Load(virtual_users=CLIENTS, rampup_s=1, duration_s=600)
 
 
 def received(opened: socket.socket) -> bytes:
@@ -68,10 +54,11 @@ class Service:
         used = self.process.cpu_times()
         return float(used.user + used.system)
 
-    def request(self, path: str, body: str = "") -> bytes:
-        """A request as bytes."""
+    def request(self, path: str, body: str = "", known: str = "") -> bytes:
+        """A request as bytes; ``known``: the version that the client knows."""
         method = "POST" if body else "GET"
         head = f"{method} {path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {self.token}\r\n"
+        head += f"if-none-match: {known}\r\n" if known else ""
         return f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode()
 
     def connection(self) -> socket.socket:
@@ -80,17 +67,23 @@ class Service:
 
     def ask(self, opened: socket.socket, path: str, body: str = "") -> bytes:
         """The content of an answer. Raises ``RuntimeError`` if it is an error."""
-        opened.sendall(self.request(path, body))
+        return self.answer(opened, path, body)[1]
+
+    def answer(self, opened: socket.socket, path: str, body: str = "", known: str = "") -> tuple[bytes, bytes]:
+        """The head and the content of an answer. Raises ``RuntimeError`` if it is an error."""
+        opened.sendall(self.request(path, body, known))
         found = received(opened)
         while b"\r\n\r\n" not in found:
             found += received(opened)
         head, _, content = found.partition(b"\r\n\r\n")
-        if head[9:12] not in {b"200", b"202"}:
+        if head[9:12] not in {b"200", b"202", b"304"}:
             raise RuntimeError(f"{path}: {head!r} {content!r}")
+        if head[9:12] == b"304":
+            return head, b""
         size = int(head.lower().partition(b"content-length: ")[2].split(b"\r")[0])
         while len(content) < size:
             content += received(opened)
-        return content
+        return head, content
 
 
 @contextmanager
@@ -132,19 +125,19 @@ def write_job(results: Path, number: int) -> None:
     folder.end(State.DONE)
 
 
-def read(one: Service, opened: socket.socket, number: int) -> None:
-    """One of the reads."""
-    job = f"20261124T0245{number % JOBS_LISTED:05}-run-abcdef"
-    one.ask(opened, (f"/api/jobs/{job}", "/api/jobs?limit=20", "/api/targets")[number % 3])
-
-
-def cost_us(one: Service) -> float:
-    """CPU time of the service per read request, in microseconds."""
+def cost_us(one: Service, *, known: bool) -> float:
+    """CPU time of the service per read, in microseconds; ``known``: of clients that name the version they have."""
+    job = f"20261124T0245{JOBS_LISTED // 2:05}-run-abcdef"
+    paths = (f"/api/jobs/{job}", "/api/jobs?limit=20", "/api/targets")
     with one.connection() as opened:
+        heads = [one.answer(opened, path)[0] for path in paths]
+        tags = [head.partition(b"etag: ")[2].split(b"\r")[0].decode() if known else "" for head in heads]
         before = one.cpu_s()
         for number in range(ASKED):
-            read(one, opened, number)
-            time.sleep(1 / 400)  # below the limit of a token
+            head, _ = one.answer(opened, paths[number % 3], known=tags[number % 3])
+            if (head[9:12] == b"304") != known:
+                raise RuntimeError(f"{paths[number % 3]}: {head!r}")
+            time.sleep(1 / 40)  # below the limit of a token
         return (one.cpu_s() - before) / ASKED * 1e6
 
 
@@ -195,97 +188,26 @@ def watched_percent(one: Service) -> float:
     return 100 * share
 
 
-def ask(one: Service, wanted: Event, over: Event, count: Any) -> None:
-    """Send this connection's part of the reads whenever they are wanted, and count them."""
-    due, number = time.monotonic(), 0
-    with one.connection() as opened:
-        while not over.is_set():
-            if not wanted.is_set():
-                one.ask(opened, "/health")  # the service closes silent connections
-                wanted.wait(1)
-                due = time.monotonic()
-                continue
-            read(one, opened, number)
-            number += 1
-            with count.get_lock():
-                count.value += 1
-            due = max(due + READERS / READS_PER_S, time.monotonic() - LATE_S)
-            time.sleep(max(due - time.monotonic(), 0))
-
-
-@dataclass(frozen=True)
-class Beside:
-    """Phases of one run: operations per second with reads / without, by pair; reads per second and CPU with reads."""
-
-    ratios: list[float]
-    reads_per_s: list[float]
-    cpu_percent: list[float]
-
-
-def beside(one: Service, target: hdbkit.Target) -> Beside:
-    """Measure a run in which phases with and without reads alternate, in random order within each pair."""
-    context, shuffler = get_context("fork"), random.Random(1)
-    wanted, over, count = context.Event(), context.Event(), context.Value("q", 0)
-    readers = [context.Process(target=ask, args=(one, wanted, over, count)) for _ in range(READERS)]
-    phases: list[tuple[int, bool, int, float]] = []
-    running = hdbkit.start(target, load=LOAD)
-    for reader in readers:
-        reader.start()
-    try:
-        while running.status in {Status.STARTING, Status.RAMPUP}:
-            time.sleep(0.1)
-        for _ in range(PAIRS):
-            for asked in shuffler.sample((True, False), 2):
-                (wanted.set if asked else wanted.clear)()
-                time.sleep(SETTLE_S)
-                began_ns, reads, cpu_s = time.monotonic_ns(), count.value, one.cpu_s()
-                time.sleep(PHASE_S)
-                phases.append((began_ns, asked, count.value - reads, one.cpu_s() - cpu_s))
-    finally:
-        over.set()
-        wanted.set()
-        running.stop()
-        for reader in readers:
-            reader.join()
-    result, clock = running.wait(), running.manifest.clock
-    assert clock is not None
-    done = result.executions()
-    ends_s = (done["start_s"] + done["elapsed_s"]).to_numpy()
-    found: dict[bool, list[float]] = {True: [], False: []}
-    for began_ns, asked, _, _ in phases:
-        at_s = (began_ns - clock.start_monotonic_ns) / 1e9
-        found[asked].append(float(((ends_s >= at_s) & (ends_s < at_s + PHASE_S)).sum()) / PHASE_S)
-    with_reads = [phase for phase in phases if phase[1]]
-    return Beside(
-        [beside / alone for beside, alone in zip(found[True], found[False], strict=True)],
-        [reads / PHASE_S for _, _, reads, _ in with_reads],
-        [100 * cpu_s / PHASE_S for *_, cpu_s in with_reads],
-    )
-
-
 def main() -> None:
     """Print the figures."""
-    title(f"service: reads, the list of {JOBS_LISTED:,} jobs, {VIEWERS} viewers, and a run beside reads")
-    with scratch(), server(WAREHOUSES) as own, service() as one:
+    title(f"service: reads, the list of {JOBS_LISTED:,} jobs, {VIEWERS} viewers")
+    with scratch(), service() as one:
         listed_ms(one)  # warm up
         show(f"the list of {JOBS_LISTED:,} jobs", listed_ms(one), unit="ms", at_most=100)
-        show("CPU of the service per read request", [cost_us(one) for _ in range(quick_or(1, 3))], unit="us")
+        repeats = quick_or(1, 3)
+        show("CPU of the service per read", [cost_us(one, known=False) for _ in range(repeats)], unit="us")
+        polled = [cost_us(one, known=True) for _ in range(repeats)]
+        show("CPU of the service per read of what is known (304)", polled, unit="us")
+        note = "each asks once per second"
         show(
-            f"{VIEWERS} viewers of a job: CPU",
-            [watched_percent(one) for _ in range(quick_or(1, 3))],
+            "10 programs that follow jobs: CPU",
+            [one / 1e3 for one in polled],
             unit="% of a core",
             at_most=5,
+            note=note,
         )
-        found = beside(one, own.target)
-        show("CPU of the service with reads", found.cpu_percent, unit="% of a core")
-        show("reads per second", found.reads_per_s)
-        half = 2 * statistics.stdev(found.ratios) / len(found.ratios) ** 0.5
-        show(
-            f"run beside {READS_PER_S} reads/s / alone",
-            found.ratios,
-            at_least=0.98,
-            note=f"mean {statistics.mean(found.ratios):.4f} +- {half:.4f}",
-        )
+        viewed = [watched_percent(one) for _ in range(repeats)]
+        show(f"{VIEWERS} viewers of a job: CPU", viewed, unit="% of a core", at_most=5)
 
 
 if __name__ == "__main__":

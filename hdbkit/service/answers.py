@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from hdbkit.config.problems import problems_of_details
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, InputError, Problem
 from hdbkit.service.jobs import Busy, NoJob
-from hdbkit.service.verbs import VERBS
-
-_MAX_PROBLEMS = 20
 
 
 class ProblemAnswer(BaseModel):
@@ -42,9 +39,12 @@ class Ascii(JSONResponse):
         return json.dumps(content).encode()
 
 
-def encoded(content: BaseModel) -> bytes:
-    """A model as JSON, in ASCII."""
-    return json.dumps(content.model_dump(mode="json")).encode()
+def unless_known(request: Request, version: str, make: Callable[[], BaseModel]) -> Response:
+    """The content of this version, or 304 without content if the client has it: its ``If-None-Match`` names it."""
+    headers = {"etag": f'"{version}"', "cache-control": "private, no-cache"}
+    if request.headers.get("if-none-match") == headers["etag"]:
+        return Response(status_code=304, headers=headers)
+    return Ascii(make().model_dump(mode="json"), headers=headers)
 
 
 class Refused(HdbkitError):
@@ -60,20 +60,15 @@ class Refused(HdbkitError):
 
 def add_to(app: FastAPI) -> None:
     """Have the application answer all errors in this way."""
-    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(RequestValidationError, _invalid_parameters)
     app.add_exception_handler(HdbkitError, _failed)
     app.add_exception_handler(HTTPException, _plain)
 
 
 async def _failed(_: Request, error: Exception) -> Ascii:
     assert isinstance(error, HdbkitError)
-    return answer_to(error)
-
-
-def answer_to(error: HdbkitError) -> Ascii:
-    """The answer to an error."""
     if isinstance(error, ConfigErrors):
-        return _answer(422, error.problems)
+        return _invalid(error.problems)
     if isinstance(error, Refused):
         head = {"retry-after": str(int(error.wait_s) + 1)} if error.wait_s else {}
         return Ascii({"error": str(error), "problems": []}, error.status, head)
@@ -93,25 +88,15 @@ async def _plain(_: Request, error: Exception) -> Ascii:
     return Ascii({"error": str(error.detail), "problems": []}, error.status_code, error.headers)
 
 
-async def _invalid(request: Request, error: Exception) -> Ascii:
+async def _invalid_parameters(_: Request, error: Exception) -> Ascii:
+    """The answer to invalid parameters of a path or a query."""
     assert isinstance(error, RequestValidationError)
-    details = [dict(one) for one in error.errors()]
-    if details and details[0]["type"] == "json_invalid":
-        reason = str(details[0].get("ctx", {}).get("error", "")).lower()
-        at = details[0]["loc"][-1]
-        return _answer(422, [Problem("the body", f"must be JSON: {reason} at character {at}")])
-    if any(one["loc"] == ("body",) and isinstance(one.get("input"), bytes) for one in details):
-        return _answer(422, [Problem("the body", "must be JSON, with the header Content-Type: application/json")])
-    verb = VERBS.get(request.url.path.rpartition("/")[2])
-    in_body = [{**one, "loc": tuple(one["loc"][1:])} for one in details]
-    return _answer(422, problems_of_details(in_body, verb.request if verb else BaseModel))
+    return _invalid(problems_of_details([{**one, "loc": tuple(one["loc"][1:])} for one in error.errors()], BaseModel))
 
 
-def _answer(status: int, problems: Sequence[Problem]) -> Ascii:
-    listed = [{"where": one.where, "what": one.what} for one in problems[:_MAX_PROBLEMS]]
-    more = f"; and {len(problems) - _MAX_PROBLEMS} more errors" if len(problems) > _MAX_PROBLEMS else ""
-    sentence = "; ".join(f"{one['where']}: {one['what']}" for one in listed)
-    return Ascii({"error": sentence + more, "problems": listed}, status)
+def _invalid(problems: Sequence[Problem]) -> Ascii:
+    listed = [{"where": one.where, "what": one.what} for one in problems]
+    return Ascii({"error": "; ".join(f"{one.where}: {one.what}" for one in problems), "problems": listed}, 422)
 
 
 def at(field: str, error: HdbkitError) -> ConfigErrors:

@@ -4,30 +4,28 @@ expected, with status 422; 404 is an unknown job, 403 a role that does not permi
 
 from __future__ import annotations
 
-import json
 from importlib import metadata
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
-from fastapi import Body, FastAPI, Path, Query, Request
+from fastapi import FastAPI, Path, Query, Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
 from pydantic import BaseModel, Field
+from pydantic.json_schema import models_json_schema
 
 from hdbkit.api import Workspace
 from hdbkit.config.problems import did_you_mean
 from hdbkit.service import answers
-from hdbkit.service.answers import Ascii, ErrorAnswer, Refused
+from hdbkit.service.answers import Ascii, ErrorAnswer, Refused, unless_known
 from hdbkit.service.headers import SECURE, Headers
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
 from hdbkit.service.permissions import JOB, Permissions, Starter
-from hdbkit.service.reads import JOB_ID, LIMIT, MAX_LIMIT, Contents, Reads
-from hdbkit.service.results import TargetAnswer, result_file
+from hdbkit.service.results import TargetAnswer, listed_targets, result_file, targets_version
 from hdbkit.service.roles import Role
 from hdbkit.service.sign_in import SignIn
 from hdbkit.service.verbs import VERBS, Verb
-from hdbkit.web.guard import BODY
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorAnswer, "description": about}
@@ -45,9 +43,13 @@ _UNKNOWN: dict[int | str, dict[str, Any]] = {
 _BUSY: dict[int | str, dict[str, Any]] = {409: {"model": ErrorAnswer, "description": "the target is in use"}}
 _ABOUT = (
     "The verbs of hdbkit as jobs. Send `Authorization: Bearer TOKEN`. A job is a process of its own: it continues "
-    "when the service ends, and a restarted service lists it."
+    "when the service ends, and a restarted service lists it. To follow jobs, ask at most once per second and send "
+    "the `ETag` of the last answer as `If-None-Match`: the answer is 304, without content, until something changes."
 )
-JobId = Annotated[str, Path(pattern=JOB_ID, description="the job's id", examples=["20261124T024500123-run-1a2b3c"])]
+_SCHEMA = "#/components/schemas/{model}"
+JobId = Annotated[
+    str, Path(pattern=r"^[A-Za-z0-9-]{1,80}$", description="the job's id", examples=["20261124T024500123-run-1a2b3c"])
+]
 
 
 class JobList(BaseModel):
@@ -64,7 +66,7 @@ class TargetList(BaseModel):
 
 
 def make_app(
-    jobs: Jobs, workspace: Workspace, reads: Reads, sign_in: SignIn | None = None, voila: FilePath | None = None
+    jobs: Jobs, workspace: Workspace, sign_in: SignIn | None = None, voila: FilePath | None = None
 ) -> FastAPI:
     """Create the application; with ``sign_in`` also the pages, with ``voila``, a socket, also the panels."""
     app = FastAPI(
@@ -79,14 +81,15 @@ def make_app(
         generate_unique_id_function=lambda route: route.name,
     )
     answers.add_to(app)
-    live, contents, permit = Live(jobs, workspace), reads.contents, reads.permit
+    live, permit = Live(jobs, workspace), Permissions()
     app.add_middleware(Headers, headers=SECURE)
     for verb in VERBS.values():
         _add_verb(app, verb, Starter(jobs, workspace, permit))
     _add_unknown_verb(app)
-    _add_jobs(app, jobs, contents, permit)
+    _add_jobs(app, jobs, permit)
     _add_results(app, jobs, live, permit)
-    _add_targets(app, contents, permit)
+    _add_targets(app, workspace, permit)
+    _describe_requests(app)
     if sign_in is not None:
         from hdbkit.service.pages import make_pages
 
@@ -102,12 +105,11 @@ def make_app(
 def _add_verb(app: FastAPI, verb: Verb, starter: Starter) -> None:
     """The path that starts jobs of a verb."""
 
-    def start(request: Request, body: Any) -> Job:
-        return starter.start(request, verb, body, json.loads(request.scope["state"][BODY]))
+    def start(request: Request) -> Job:
+        return starter.start(request, verb)
 
     examples = {verb.name: {"summary": verb.summary, "value": dict(verb.example)}}
-    start.__annotations__["body"] = Annotated[verb.request, Body(openapi_examples=examples)]  # type: ignore[arg-type]
-    start.__annotations__["request"] = Request
+    content = {"schema": {"$ref": _SCHEMA.format(model=verb.request.__name__)}, "examples": examples}
     app.post(
         f"/api/jobs/{verb.name}",
         status_code=202,
@@ -117,6 +119,7 @@ def _add_verb(app: FastAPI, verb: Verb, starter: Starter) -> None:
         tags=["start"],
         response_model=Job,
         responses=_BUSY,
+        openapi_extra={"requestBody": {"content": {"application/json": content}, "required": True}},
     )(start)
 
 
@@ -128,36 +131,37 @@ def _add_unknown_verb(app: FastAPI) -> None:
         raise Refused(404, f"there is no verb '{verb[:40]}' (known: {listed}).{did_you_mean(verb[:40], list(VERBS))}")
 
 
-def _add_jobs(app: FastAPI, jobs: Jobs, contents: Contents, permit: Permissions) -> None:
+def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
     @app.get("/api/jobs", tags=["jobs"], response_model=JobList)
     def list_jobs(
         request: Request,
         search: Annotated[str, Query(max_length=200, description="words that a job must contain, all of them")] = "",
         state: State | None = None,
         verb: Annotated[str, Query(max_length=40, examples=["run"])] = "",
-        limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = LIMIT,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
         offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     ) -> Response:
         """List the jobs, newest first."""
         permit(request, Role.READ)
-        return _json(contents.jobs(search, state, verb, limit, offset))
+
+        def content() -> JobList:
+            found = jobs.listed(search, state, verb)
+            return JobList(jobs=found[offset : offset + limit], total=len(found))
+
+        return unless_known(request, jobs.refresh(), content)
 
     @app.get("/api/jobs/{job_id}", tags=["jobs"], responses=_UNKNOWN, response_model=Job)
     def get_job(request: Request, job_id: JobId) -> Response:
         """A job as it is now."""
         permit(request, Role.READ)
-        return _json(contents.job(job_id))
+        return unless_known(request, jobs.refresh(), lambda: jobs.find(job_id))
 
     @app.post("/api/jobs/{job_id}/stop", tags=["jobs"], status_code=202, responses=_UNKNOWN)
     def stop_job(request: Request, job_id: JobId) -> Job:
         """Stop a job as Ctrl-C does: a run keeps its result, a sweep restores the settings."""
-        permit(request, Role.RUN)
+        permit(request, Role.RUN, starts=True)
         setattr(request.state, JOB, job_id)
         return jobs.stop(job_id)
-
-
-def _json(content: bytes) -> Response:
-    return Response(content, media_type="application/json")
 
 
 def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> None:
@@ -180,14 +184,31 @@ def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> N
         return streamed(live, jobs, job_id)
 
 
-def _add_targets(app: FastAPI, contents: Contents, permit: Permissions) -> None:
+def _add_targets(app: FastAPI, workspace: Workspace, permit: Permissions) -> None:
     @app.get("/api/targets", tags=["targets"], response_model=TargetList)
     def list_targets(request: Request) -> Response:
         """The targets of the workspace."""
         permit(request, Role.READ)
-        return _json(contents.targets())
+        version = targets_version(workspace)
+        return unless_known(request, version, lambda: TargetList(targets=list(listed_targets(workspace, version))))
 
     @app.get("/health", tags=["health"], responses={401: {}, 403: {}, 429: {}})
     async def health() -> dict[str, str]:
         """Whether the service answers; needs no token."""
         return {"service": "hdbkit"}
+
+
+def _describe_requests(app: FastAPI) -> None:
+    """Add the models of requests to the OpenAPI document: jobs validate these, after role and number of requests."""
+    made = app.openapi
+
+    def document() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            requests = {verb.request for verb in VERBS.values()}
+            _, found = models_json_schema([(one, "validation") for one in requests], ref_template=_SCHEMA)
+            schemas = made()["components"]["schemas"]
+            schemas |= found["$defs"]
+            made()["components"]["schemas"] = dict(sorted(schemas.items()))
+        return made()
+
+    app.openapi = document  # type: ignore[method-assign]

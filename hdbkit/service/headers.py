@@ -15,17 +15,12 @@ SECURE = {
 """Keep answers out of frames and caches."""
 
 
-def encoded_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI has them."""
-    return [(name.encode(), value.encode()) for name, value in headers.items()]
-
-
 class Headers:
     """ASGI middleware: adds headers to each answer that does not set them itself."""
 
     def __init__(self, app: Application, headers: Mapping[str, str]) -> None:
         self._app = app
-        self._headers = encoded_headers(headers)
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from hdbkit.api import documents
+from hdbkit.api import DEFAULT, documents
 from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.files import replace_file
 from hdbkit.results.manifest import Status
@@ -95,4 +95,4 @@ def _performed(folder: JobFolder) -> documents.Document:
     """Perform the verb; its document."""
     asked = folder.asked
     verb = VERBS[asked.verb]
-    return verb.perform(verb.request.model_validate(asked.request), _Noting(folder))
+    return verb.perform(verb.request.of(asked.request, DEFAULT), _Noting(folder))

@@ -24,6 +24,7 @@ from hdbkit.results.folder import make_folder
 from hdbkit.results.locks import only_one
 from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, Signs, State
 from hdbkit.service.job_process import STOPS
+from hdbkit.service.requests import Request
 from hdbkit.service.verbs import VERBS, Verb
 
 MAX_RUNNING = 8
@@ -53,7 +54,7 @@ class Jobs:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._ended: dict[str, Job] = {}
         self._running: dict[str, _Running] = {}
-        self._changes = 0
+        self._changes, self._began = 0, secrets.token_hex(4)
         for path in sorted(self._root.iterdir()):
             self._running[path.name] = _Running(JobFolder(path))
         self.refresh()
@@ -65,9 +66,9 @@ class Jobs:
         with only_one(workspace.results, JOBS, f"another service uses {workspace.results}; stop it first"):
             yield
 
-    def start(self, verb: Verb, request: dict[str, Any], holder: str) -> Job:
-        """Start a job in a process of its own. Raises ``Busy``."""
-        wanted = verb.targets(verb.request.model_validate(request))
+    def start(self, verb: Verb, request: Request, given: dict[str, Any], holder: str) -> Job:
+        """Start the job of a request, sent as ``given``, in a process of its own. Raises ``Busy``."""
+        wanted = verb.targets(request)
         with self._starting:
             self.refresh()
             with self._lock:
@@ -80,7 +81,7 @@ class Jobs:
                         f"the target '{min(taken)}' is in use by job {other.job_id} ({other.verb}); "
                         "wait until it ends, or stop it"
                     )
-            folder, process = self._launcher.submit(self._launched, verb, request, holder).result()
+            folder, process = self._launcher.submit(self._launched, verb, given, holder).result()
             with self._lock:
                 self._processes.append(process)
                 self._running[folder.path.name] = started = _Running(folder)
@@ -126,13 +127,13 @@ class Jobs:
                     os.kill(asked.pid, signal.SIGINT)
         return job
 
-    def refresh(self) -> int:
-        """Look at all running jobs; a number that changes whenever a job does."""
+    def refresh(self) -> str:
+        """Look at all running jobs; the version of all jobs, which changes whenever one of them does."""
         with self._lock:
             self._processes[:] = [one for one in self._processes if one.poll() is None]  # no zombies
             for name in list(self._running):
                 self._look_at(name)
-            return self._changes
+            return f"{self._began}-{self._changes}"
 
     def _look_at(self, name: str) -> None:
         """Read a running job again if it has changed; one that has ended is moved to the others."""

@@ -1,28 +1,38 @@
-"""The requests of the service: the arguments of each verb, which name only what is in the workspace."""
+"""The requests of the service: the arguments of each verb, which name only what is in the workspace.
+
+A request is validated in the workspace of its service, which the validators get as pydantic's context.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
 
 from hdbkit.analysis.comparison import sides
-from hdbkit.api import DEFAULT, max_rate
+from hdbkit.api import Workspace, max_rate
 from hdbkit.config import SweepSpec
 from hdbkit.config.cluster import FORMS, parse_cluster
 from hdbkit.config.load import AnyLoad
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.problems import problems_of_details
 from hdbkit.config.workload_spec import AnyWorkload
+from hdbkit.errors import ConfigErrors, Problem
 
 WORKLOADS = "workloads"
 """The folder beside the targets file that has the workloads of users."""
 _WORD = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 _NAMES = r"^[A-Za-z0-9][A-Za-z0-9_.,:+-]{0,499}$"
 _FILLED_IN = ("definition", "statements")
+MAX_DEPTH = 32
+"""Lists and objects within each other in a request."""
+MAX_VALUES = 10_000
+_MAX_PROBLEMS = 20
 
 
-def _workload(given: Any) -> Any:
+def _workload(given: Any, info: ValidationInfo) -> Any:
     """The keys of a workload, with the folder of its name."""
     if not isinstance(given, Mapping):
         return given
@@ -32,7 +42,9 @@ def _workload(given: Any) -> Any:
     folder = given.get("folder")
     if folder is None:
         return given
-    known = {one.parent.name: one.parent for one in (DEFAULT.targets.parent / WORKLOADS).glob("*/workload.yaml")}
+    workspace: Workspace = info.context  # type: ignore[assignment]
+    folders = (workspace.targets.parent / WORKLOADS).glob("*/workload.yaml")
+    known = {one.parent.name: one.parent for one in folders}
     if not isinstance(folder, str) or folder not in known:
         listed = ", ".join(sorted(known)) or "none"
         raise ValueError(f"must be the name of a folder in '{WORKLOADS}' of the workspace ({listed}), not {folder!r}")
@@ -45,11 +57,11 @@ def _cluster(given: str | None) -> str | None:
     return given
 
 
-def _sweep(given: Any) -> Any:
+def _sweep(given: Any, info: ValidationInfo) -> Any:
     """The keys of a sweep, with its workload as in other requests."""
     if not isinstance(given, Mapping) or "workload" not in given:
         return given
-    return {**given, "workload": _workload(given["workload"])}
+    return {**given, "workload": _workload(given["workload"], info)}
 
 
 TargetName = Annotated[
@@ -77,6 +89,18 @@ class Request(ConfigModel):
     """The arguments of a verb."""
 
     noun = "the request"
+
+    @classmethod
+    def of(cls, given: object, workspace: Workspace) -> Self:
+        """The request that was sent as ``given`` to the service of a workspace. Raises ``ConfigErrors``."""
+        try:
+            return cls.model_validate(given, context=workspace)
+        except ValidationError as error:
+            details = [dict(one) for one in error.errors(include_url=False)]
+            problems = problems_of_details(details[:_MAX_PROBLEMS], cls)
+            if len(details) > _MAX_PROBLEMS:
+                problems.append(Problem(cls.noun, f"has {len(details) - _MAX_PROBLEMS:,} more errors"))
+            raise ConfigErrors(cls.noun, problems) from None
 
 
 class OfTarget(Request):
@@ -190,3 +214,37 @@ class DemoRequest(Request):
 
 class EmptyRequest(Request):
     """No arguments."""
+
+
+def content_of(kind: str, body: bytes) -> Any:
+    """The content of a request, which is JSON within limits. Raises ``ConfigErrors``."""
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        raise _invalid("must be JSON, with the header Content-Type: application/json")
+    try:
+        found = json.loads(body, parse_constant=_not_a_number)
+    except json.JSONDecodeError as error:
+        raise _invalid(f"must be JSON: {error.msg.lower()} at character {error.pos}") from None
+    except ValueError as error:  # the text is not UTF-8, or a number has thousands of digits
+        raise _invalid(f"must be JSON: {error}") from None
+    except RecursionError:
+        raise _invalid(f"may have at most {MAX_DEPTH} lists and objects within each other") from None
+    values, depth, count = [found], 0, 1
+    while values := [inner for one in values for inner in _inner(one)]:
+        depth, count = depth + 1, count + len(values)
+        if depth > MAX_DEPTH:
+            raise _invalid(f"may have at most {MAX_DEPTH} lists and objects within each other")
+        if count > MAX_VALUES:
+            raise _invalid(f"may have at most {MAX_VALUES:,} values")
+    return found
+
+
+def _inner(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _not_a_number(text: str) -> float:
+    raise ValueError(f"{text} is not a number")
+
+
+def _invalid(what: str) -> ConfigErrors:
+    return ConfigErrors("the request", [Problem("the body", what)])

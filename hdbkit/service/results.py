@@ -41,18 +41,18 @@ _ENDS = {
 }
 
 
-def listed_targets(workspace: Workspace) -> tuple[TargetAnswer, ...]:
-    """The targets of a workspace, the same object until their file changes."""
+def targets_version(workspace: Workspace) -> str:
+    """The version of the targets file: its time, node and size; empty if there is none."""
     try:
         found = workspace.targets.stat()
     except FileNotFoundError:
-        return ()
-    return _targets(workspace, (found.st_mtime_ns, found.st_ino, found.st_size))
+        return ""
+    return f"{found.st_mtime_ns}-{found.st_ino}-{found.st_size}"
 
 
 @lru_cache(maxsize=4)
-def _targets(workspace: Workspace, _state: tuple[int, int, int]) -> tuple[TargetAnswer, ...]:
-    """The targets of a workspace whose file has this time, node and size."""
+def listed_targets(workspace: Workspace, _version: str) -> tuple[TargetAnswer, ...]:
+    """The targets of a workspace whose file has this version."""
     return tuple(_target(workspace, name) for name in target_names(workspace.targets))
 
 

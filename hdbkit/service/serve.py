@@ -121,7 +121,6 @@ def application(
     from hdbkit.service.jobs import Jobs
     from hdbkit.service.pages.files import STATIC
     from hdbkit.service.permissions import LOGGED
-    from hdbkit.service.reads import Reads
     from hdbkit.service.sign_in import SignIn
 
     sessions, wrong = Sessions(tokens, secure), WrongTokens()
@@ -138,7 +137,5 @@ def application(
         scope["state"][SESSION], holder = found
         return holder
 
-    jobs = Jobs(workspace, clusters)
-    reads = Reads(jobs, workspace)
-    app = make_app(jobs, workspace, reads, SignIn(sessions, wrong), voila)
-    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN, find_read=reads)
+    app = make_app(Jobs(workspace, clusters), workspace, SignIn(sessions, wrong), voila)
+    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _BACKLOG = 64
 _GRACE_S = 10
+MAX_HEAD_BYTES = 64 * 1024
+"""The largest first line and headers of a request, and the largest trailers of a chunked one."""
 _MAX_MESSAGE_BYTES = 1024 * 1024
 """The largest message of a websocket that a client may send."""
 
@@ -83,8 +85,6 @@ class Endpoint:
         """The server, which runs until ``should_exit`` is set."""
         import uvicorn
 
-        from hdbkit.web.protocol import Protocol
-
         tls: dict[str, Any] = {}
         if self.certificate:
             tls = {"ssl_certfile": str(self.certificate.file), "ssl_keyfile": str(self.certificate.key)}
@@ -93,7 +93,8 @@ class Endpoint:
         config = uvicorn.Config(
             application,
             loop="asyncio",  # its connections pass the gate
-            http=Protocol,
+            http="h11",  # it limits headers, chunk headers and trailers
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -112,7 +113,6 @@ def require_web(noun: str, extra: str) -> None:
     try:
         import cryptography  # noqa: F401  needed to create a certificate
         import fastapi  # noqa: F401
-        import httptools  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise MissingDriver(noun, error.name or "uvicorn", extra) from None

@@ -7,8 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from hdbkit.web.audit import AuditLog
 from hdbkit.web.gate import Gate
@@ -23,16 +22,6 @@ Who = Callable[[Scope], object | None]
 """Who sends a request; None if it has no valid token."""
 
 
-class Answer(NamedTuple):
-    """An answer with status 200."""
-
-    headers: Sequence[tuple[bytes, bytes]]
-    content: bytes
-
-
-FindRead = Callable[[Scope], Callable[[], Answer] | None]
-"""Finds what answers a repeated read without the application; None if the request is another one."""
-
 MAX_REQUEST_BYTES = 256 * 1024
 BODY_S = 30.0
 """The time in which the content of a request must arrive."""
@@ -44,6 +33,8 @@ _STATUS = {
 }
 """The messages that answer a request, and the status that the log has where they have none."""
 _NOT_PERMITTED = 1008
+_CLOSE = (b"connection", b"close")
+"""Ends the connection after the answer; otherwise the rest of the content would still be read."""
 HOLDER = "holder"
 """The key in a request's state with the holder of its token."""
 BODY = "body"
@@ -63,7 +54,6 @@ class Guard:
         logged: the keys of a request's state that the log has, too.
         wrong: the recent wrong tokens, if the application checks tokens as well.
         sign_in: the path of a page to which a browser without a session is sent; empty if there is none.
-        find_read: what answers repeated reads at once.
     """
 
     def __init__(
@@ -77,25 +67,10 @@ class Guard:
         logged: Sequence[str] = (),
         wrong: WrongTokens | None = None,
         sign_in: str = "",
-        find_read: FindRead = lambda _: None,
     ) -> None:
         self._inside, self._who, self._audit, self._gate = inside, who, audit, gate
         self._advice, self._logged, self._sign_in = advice, frozenset(logged), sign_in
-        self._wrong, self._find_read = wrong or WrongTokens(), find_read
-
-    def at_once(self, scope: Scope) -> Answer | None:
-        """Answer a repeated read, and log it; None if the application must answer, which reports errors."""
-        began, read = time.monotonic(), self._find_read(scope)
-        if read is None:
-            return None
-        with suppress(Exception):  # the application repeats the request and reports the error
-            holder = self._who(scope)
-            if holder is not None:
-                self._identified(scope, holder)
-                answer = read()
-                self._note(scope, 200, time.monotonic() - began)
-                return answer
-        return None
+        self._wrong = wrong or WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request or websocket."""
@@ -141,9 +116,9 @@ class Guard:
             async with asyncio.timeout(BODY_S):
                 body = await _whole(receive)
         except TimeoutError:
-            return await _answer(send, 408, f"the request did not arrive within {BODY_S:g} s")
+            return await _answer(send, 408, f"the request did not arrive within {BODY_S:g} s", _CLOSE)
         if body is None:
-            return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes")
+            return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes", _CLOSE)
         scope["state"][BODY] = body
         return await self._inside(scope, _again(body, receive), send)
 
@@ -185,16 +160,16 @@ def bearer_token(scope: Scope) -> str:
 
 async def _whole(receive: Receive) -> bytes | None:
     """The body of a request; None if it is too large or the client has disconnected."""
-    body = b""
+    body = bytearray()
     while True:
         message = await receive()
         if message["type"] != "http.request":
             return None
-        body += bytes(message.get("body", b""))
+        body += message.get("body", b"")
         if len(body) > MAX_REQUEST_BYTES:
             return None
         if not message.get("more_body"):
-            return body
+            return bytes(body)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -12,14 +12,12 @@ from tests.unit.services import TARGETS, Service, running_service
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A workspace with two targets and one workload."""
+def place(tmp_path: Path) -> Workspace:
+    """A workspace with two targets and one workload, which is not that of the process."""
     (tmp_path / "targets.yaml").write_text(TARGETS)
     (tmp_path / "workloads" / "mine").mkdir(parents=True)
     (tmp_path / "workloads" / "mine" / "workload.yaml").write_text("title: mine\n")
-    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path / "results"))
-    monkeypatch.setenv("HDBKIT_TARGETS", str(tmp_path / "targets.yaml"))
-    return Workspace()
+    return Workspace(results=tmp_path / "results", targets=tmp_path / "targets.yaml")
 
 
 @pytest.fixture

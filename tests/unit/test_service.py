@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import time
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from hdbkit.api import Workspace
 from hdbkit.cluster.connection import Connection
@@ -27,7 +25,6 @@ from hdbkit.service.app import make_app
 from hdbkit.service.job_folder import JOBS, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.limits import Bucket
-from hdbkit.service.reads import Contents, Reads
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS
@@ -35,7 +32,6 @@ from hdbkit.web import endpoint, guard
 from hdbkit.web.audit import AuditLog
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import Guard
-from hdbkit.web.protocol import MAX_HEAD_BYTES
 from tests.unit.services import Service, running_service, written_job
 
 WRONG = [
@@ -232,103 +228,17 @@ def test_one_service_at_a_time_has_a_results_folder(place: Workspace) -> None:
         pass
 
 
-def test_usual_reads_have_the_content_permission_and_log_of_all_others(service: Service, place: Workspace) -> None:
+def test_what_a_client_knows_is_not_sent_again_until_it_changes(service: Service) -> None:
     client, job = service.clients["read"], service.post("engines", {}, "read").json()["job_id"]
     client.get(f"/api/jobs/{job}/live")  # until it has ended
-    for usual, other in (
-        (f"/api/jobs/{job}", f"/api/jobs/{job}?x="),
-        ("/api/jobs", "/api/jobs?offset=0"),
-        ("/api/jobs?limit=1", "/api/jobs?limit=1&offset=0"),
-        ("/api/jobs/none", "/api/jobs/none?x="),
-        ("/api/targets", "/api/targets?x="),
-    ):
-        one, same = client.get(usual), client.get(other)
-        assert (one.status_code, one.text) == (same.status_code, same.text)
-        heads = [{name for name in answer.headers if name != "date"} for answer in (one, same)]
-        assert heads[0] == heads[1]
-        assert service.clients["none"].get(usual).status_code in {401, 429}
-    assert client.get("/api/jobs?limit=1001").status_code == 422
-    assert {
-        one["holder_name"] for one in service.audit() if one["path"] == "/api/targets" and one["status"] == 200
-    } == {"read"}
+    for path in (f"/api/jobs/{job}", "/api/jobs", "/api/jobs?limit=1", "/api/targets"):
+        first = client.get(path)
+        again = client.send("GET", path, headers={"if-none-match": first.headers["etag"]})
+        assert (first.status_code, again.status_code, again.text) == (200, 304, ""), path
+        assert service.clients["none"].send("GET", path, headers={"if-none-match": "*"}).status_code in {401, 429}
+    known = {"if-none-match": client.get("/api/jobs").headers["etag"]}
     started = service.post("engines", {}, "read").json()["job_id"]
-    assert started in client.get("/api/jobs").text  # a list that was kept follows the jobs
-
-
-@pytest.fixture
-def tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths of requests for which a task was started."""
-    found: list[str] = []
-    run = RequestResponseCycle.run_asgi
-
-    async def noted(cycle: RequestResponseCycle, app: Any) -> None:
-        found.append(cycle.scope["path"])
-        await run(cycle, app)
-
-    monkeypatch.setattr(RequestResponseCycle, "run_asgi", noted)
-    return found
-
-
-def exchanged(service: Service, *pieces: str, pause_s: float = 0.3) -> list[bytes]:
-    """What a connection answers to pieces sent one after the other, split into answers; the last one closes it."""
-    client = service.clients["read"]
-    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as opened:
-        for number, piece in enumerate(pieces):
-            time.sleep(pause_s * bool(number))
-            opened.sendall(piece.replace("\n", "\r\n").replace("TOKEN", f"Bearer {client.token}").encode())
-        found = b"".join(iter(lambda: opened.recv(1 << 20), b""))
-    return found.split(b"HTTP/1.1 ")[1:]
-
-
-READ = "GET /api/targets HTTP/1.1\nhost: a\nauthorization: TOKEN\n\n"
-CLOSE = "GET /api/targets HTTP/1.1\nhost: a\nauthorization: TOKEN\nconnection: close\n\n"
-
-
-@pytest.mark.parametrize("content", ["", "content-length: 3"])
-def test_requests_that_arrive_together_are_answered_in_order_and_logged(
-    service: Service, tasks: list[str], content: str
-) -> None:
-    paths = ["/api/targets", "/api/jobs?offset=0", *["/api/jobs?limit=1", "/health"] * 200, "/api/jobs/none"]
-    head, body = f"host: a\nauthorization: TOKEN\n{content and content + chr(10)}\n", "abc" if content else ""
-    sent = "".join(f"GET {path} HTTP/1.1\n{head}{body}" for path in paths)
-    found = exchanged(service, sent.replace("none HTTP/1.1", "none HTTP/1.1\nconnection: close"))
-    assert [int(one[:3]) for one in found] == [200] * 402 + [404]
-    assert [b'"targets"' in one or b'"jobs"' in one for one in found] == [
-        path not in {"/health", "/api/jobs/none"} for path in paths
-    ]
-    assert [one["path"] for one in service.audit()][-403:] == [path.partition("?")[0] for path in paths]
-    assert ("/api/targets" in tasks) == bool(content)
-
-
-def test_a_usual_read_needs_no_task_unless_its_connection_ends(service: Service, tasks: list[str]) -> None:
-    found = exchanged(service, READ, READ, CLOSE)
-    assert [one[:3] for one in found] == [b"200"] * 3
-    assert len({one.split(b"\r\n\r\n")[1] for one in found}) == 1
-    assert tasks == ["/api/targets"]
-
-
-def test_a_slow_request_that_arrives_with_a_read_is_answered(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Contents, "jobs", lambda *_: time.sleep(6) or b"slow")
-    late = CLOSE.replace("targets", "jobs?offset=0")
-    assert [one[:3] for one in exchanged(service, READ + late)] == [b"200", b"200"]
-
-
-def test_a_read_with_content_is_answered_once_the_content_is_there(service: Service, tasks: list[str]) -> None:
-    head = READ.replace("\n\n", "\ncontent-length: 3\n\n")
-    assert [one[:3] for one in exchanged(service, head, "abc", CLOSE)] == [b"200", b"200"]
-    asks = READ.replace("\n\n", "\ncontent-length: 3\nexpect: 100-continue\n\n")
-    assert [one[:3] for one in exchanged(service, asks, "abc", CLOSE)] == [b"100", b"200", b"200"]
-    chunked = READ.replace("\n\n", "\ntransfer-encoding: chunked\n\n")
-    assert [one[:3] for one in exchanged(service, f"{chunked}x\n")] == [b"400"]
-    assert len(tasks) == 5
-
-
-def test_the_headers_of_a_request_have_a_limit(service: Service) -> None:
-    with socket.create_connection(("127.0.0.1", service.clients["none"].port), timeout=60) as opened:
-        opened.sendall(b"GET /health HTTP/1.1\r\nhost: a\r\nx: " + bytes([97]) * (MAX_HEAD_BYTES + 1))
-        assert opened.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert started in client.send("GET", "/api/jobs", headers=known).text
 
 
 def test_a_page_that_is_open_when_the_service_ends_leaves_no_traceback(
@@ -371,8 +281,7 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     monkeypatch.setattr(Bucket, "wait_s", lambda *_: 0.0)
     holder = Holder(name="tests", role=role, expires="2100-01-01T00:00:00Z", hash="")  # type: ignore[arg-type]
     audit, gate = AuditLog(place.targets.with_name("audit.ndjson")), Gate(socket.create_server(("127.0.0.1", 0)))
-    jobs = Jobs(place)
-    app = Guard(make_app(jobs, place, Reads(jobs, place)), lambda _: holder, audit, gate, advice="")
+    app = Guard(make_app(Jobs(place), place), lambda _: holder, audit, gate, advice="")
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     operations = [found.ok() for found in schema.get_all_operations()]
     assert len(operations) == len(VERBS) + 7
@@ -402,9 +311,9 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     assert not list((place.results / JOBS).iterdir())
 
 
-def test_every_example_of_the_document_is_a_valid_request(service: Service) -> None:
+def test_every_example_of_the_document_is_a_valid_request(service: Service, place: Workspace) -> None:
     document = service.clients["read"].get("/api/openapi.json").json()
     for name, verb in VERBS.items():
         body = document["paths"][f"/api/jobs/{name}"]["post"]["requestBody"]["content"]["application/json"]
         (example,) = body["examples"].values()
-        verb.request.model_validate(example["value"])
+        verb.request.of(example["value"], place)

@@ -1,4 +1,4 @@
-"""The pages in a real browser: a job is started, watched and read; narrow and wide, light and dark, accessible."""
+"""The pages in a real browser: a job is watched and read; narrow and wide, light and dark, accessible."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reported(place: Workspace) -> JobFolder:
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
-def test_a_browser_signs_in_reads_jobs_and_starts_one(
+def test_a_browser_signs_in_and_reads_jobs(
     chromium: Any, reported: JobFolder, service: Service, scheme: str, width: int, tmp_path: Path
 ) -> None:
     address = f"http://127.0.0.1:{service.clients['settings'].port}"
@@ -59,12 +59,10 @@ def test_a_browser_signs_in_reads_jobs_and_starts_one(
     page.locator(".plot .xtick text").first.wait_for()
     hold(page)
     assert page.locator(".plot").count() >= 4
-    for path in ("start/sweep", "targets"):
-        page.goto(f"{address}/{path}")
-        hold(page)
-    page.goto(f"{address}/start/engines")
-    page.click("text=Start >> nth=-1")
-    page.get_by_text("done", exact=True).wait_for()  # the page is loaded again when the job has ended
+    page.goto(f"{address}/targets")
+    hold(page)
+    page.goto(f"{address}/jobs/{service.post('engines', {}).json()['job_id']}")
+    page.locator("#state.good").wait_for()  # the page is loaded again when the job has ended
     assert "nulldb" in page.inner_text("main")
     assert (said, asked) == ([], {address.partition("://")[2]})
     page.click("text=Sign out")
@@ -92,7 +90,7 @@ def test_the_chart_of_a_running_job_follows_the_run(chromium: Any, service: Serv
 
     until(drawn)
     page.click("text=Stop")
-    page.get_by_text("stopped", exact=True).wait_for()
+    page.locator("#state", has_text="stopped").wait_for()
     page.close()
     api.connect(target).drop()
 

@@ -13,7 +13,6 @@ from hdbkit.client import Client, RequestFailed, models
 from hdbkit.errors import InputError
 from hdbkit.service.app import make_app
 from hdbkit.service.jobs import Jobs
-from hdbkit.service.reads import Reads
 from tests.unit.services import Service
 
 _WORDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
@@ -22,8 +21,7 @@ AGAIN = "run: make client"
 
 @pytest.fixture
 def document(place: Workspace) -> dict[str, Any]:
-    jobs = Jobs(place)
-    found: dict[str, Any] = make_app(jobs, place, Reads(jobs, place)).openapi()
+    found: dict[str, Any] = make_app(Jobs(place), place).openapi()
     return found
 
 

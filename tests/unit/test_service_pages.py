@@ -12,13 +12,11 @@ import pytest
 from hdbkit.api import Workspace
 from hdbkit.report import page
 from hdbkit.service import sessions
-from hdbkit.service.job_folder import JOBS, JobFolder, State
+from hdbkit.service.job_folder import JobFolder, State
 from hdbkit.service.pages.files import STATIC
-from hdbkit.service.pages.forms import form_of
 from hdbkit.service.roles import Role
 from hdbkit.service.sessions import Sessions
 from hdbkit.service.tokens import Tokens
-from hdbkit.service.verbs import VERBS
 from tests.unit.services import Answer, Client, Service, written_job
 
 SAME = {"sec-fetch-site": "same-origin", "content-type": "application/x-www-form-urlencoded"}
@@ -54,7 +52,7 @@ def test_a_browser_is_sent_to_sign_in_and_its_cookie_reads_pages_but_not_the_api
     unknown = Client(service.clients["read"].port, "")
     sent = unknown.send("GET", "/jobs/a", headers=HTML)
     assert (sent.status_code, sent.headers["location"]) == (303, "/sign-in")
-    assert unknown.get("/start").status_code == 401
+    assert unknown.get("/targets").status_code == 401
     browser = Browser(service, "read")
     assert browser.set_cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
     assert "No job has been started yet" in browser.get("/").text
@@ -106,48 +104,11 @@ def test_a_form_needs_its_session_and_this_site(service: Service) -> None:
         {"content-type": "application/json"},
         {"content-type": "text/plain"},
     ):
-        assert browser.post("/start/engines", {}, head).status_code in (403, 422), head
-    assert browser.post("/start/engines", {}, with_form_token=False).status_code == 403
-    assert browser.post("/start/engines", {"form_token": other.form_token}, with_form_token=False).status_code == 403
-    assert not list((service.folder / "results" / JOBS).iterdir())
-    started = browser.post("/start/engines", {})
-    assert (started.status_code, started.headers["location"].startswith("/jobs/")) == (303, True)
-
-
-def test_a_role_limits_forms_as_it_limits_the_api(service: Service) -> None:
-    browser = Browser(service, "run")
-    answer = browser.post("/start/drop", {"target": "lab"})
-    assert answer.status_code == 403
-    assert "this needs a token with the role &#39;settings&#39;; &#39;run&#39; has &#39;run&#39;" in answer.text
-    assert browser.post("/start/run", {"target": "lab", "load": "cache: restart"}).status_code == 403
-    assert "Needs the role settings" in browser.get("/start").text
-    reader = Browser(service, "read")
-    assert reader.post("/jobs/20260101-run-1/stop", {}).status_code == 403
-
-
-def test_a_form_shows_each_error_at_its_field_and_keeps_what_was_typed(service: Service) -> None:
-    browser = Browser(service, "settings")
-    sent = {"target": "lab", "load": "virtual_users: 0\nrampup: 3", "label": MARKUP}
-    answer = browser.post("/start/run", sent)
-    assert answer.status_code == 422
-    assert "3 errors; nothing was started" in answer.text
-    assert "virtual_users: must be 1 or more, not 0; rampup: unknown key." in answer.text
-    assert MARKUP not in answer.text
-    for text, reason in (
-        ("[", "must be YAML"),
-        ("a: &x [1]\nb: *x", "without references"),
-        ("2026-11-24", "must be"),
-    ):
-        assert reason in browser.post("/start/run", {"target": "lab", "load": text}).text
-    assert "there is no kind of database" in browser.post("/start/run", {"target": "broken"}).text
-    assert not list((service.folder / "results" / JOBS).iterdir())
-
-
-def test_every_form_gives_the_request_of_its_example(place: Workspace) -> None:
-    for verb in VERBS.values():
-        empty = form_of(verb, place, {})
-        filled = form_of(verb, place, {one.name: one.example or one.value for one in empty.fields})
-        assert verb.request(**filled.given()) == verb.request(**verb.example)
+        assert browser.post("/sign-out", {}, head).status_code in (403, 422), head
+    assert browser.post("/sign-out", {}, with_form_token=False).status_code == 403
+    assert browser.post("/sign-out", {"form_token": other.form_token}, with_form_token=False).status_code == 403
+    assert browser.get("/").status_code == 200
+    assert browser.post("/jobs/20260101-run-1/stop", {}).status_code == 403  # its role is read
 
 
 @pytest.fixture
@@ -170,9 +131,7 @@ def test_no_text_of_a_job_becomes_markup(hostile: JobFolder, service: Service) -
         assert "<img" not in text
 
 
-@pytest.mark.parametrize(
-    "path", ["/jobs/..%2f..%2fetc", "/jobs/a%00b", "/static/..%2fsite.css", "/start/nothing", "/x"]
-)
+@pytest.mark.parametrize("path", ["/jobs/..%2f..%2fetc", "/jobs/a%00b", "/static/..%2fsite.css", "/start/run", "/x"])
 def test_what_is_not_there_is_told_by_a_page(service: Service, path: str) -> None:
     answer = Browser(service, "read").get(path)
     assert answer.status_code in (404, 422)

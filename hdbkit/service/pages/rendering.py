@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import yaml
 from jinja2 import ChoiceLoader, Environment, PackageLoader
@@ -105,7 +104,6 @@ def templates() -> Environment:
         "lasted": _lasted,
         "as_yaml": _as_yaml,
         "titled": _titled,
-        "again": _again,
     }
     return made
 
@@ -137,10 +135,3 @@ def _titled(job: Job) -> str:
     """A job in a few words: its verb, its target and its label."""
     about = [job.request.get(name) for name in ("target", "base", "new", "name", "id", "label")]
     return " · ".join([job.verb, *(one for one in about if isinstance(one, str))])
-
-
-def _again(job: Job) -> str:
-    """The query of a form that is filled as the job's request."""
-    return urlencode(
-        {name: value if isinstance(value, str) else _as_yaml(value) for name, value in job.request.items()}
-    )

@@ -12,22 +12,20 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from starlette.exceptions import HTTPException
 
 from hdbkit.api import Workspace
-from hdbkit.errors import ConfigErrors, HdbkitError
+from hdbkit.errors import HdbkitError
 from hdbkit.service.answers import Refused, status_of
 from hdbkit.service.headers import Headers
 from hdbkit.service.job_folder import State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
 from hdbkit.service.pages.files import STATIC, content_of
-from hdbkit.service.pages.forms import Form, form_of
 from hdbkit.service.pages.rendering import render, shown
 from hdbkit.service.panels.process import BASE
-from hdbkit.service.permissions import JOB, Permissions, Starter
-from hdbkit.service.results import listed_targets, result_file
+from hdbkit.service.permissions import JOB, Permissions
+from hdbkit.service.results import listed_targets, result_file, targets_version
 from hdbkit.service.roles import Role
 from hdbkit.service.sessions import SESSION, SIGN_IN, Session
 from hdbkit.service.sign_in import SignIn, is_from_this_site
-from hdbkit.service.verbs import VERBS, Verb
 from hdbkit.web.guard import BODY, HOLDER, Application
 
 PER_PAGE = 50
@@ -52,7 +50,7 @@ def make_pages(
     _add_files(app)
     _add_sign_in(app, sign_in)
     _add_jobs(app, jobs, workspace, live, permit)
-    _add_forms(app, workspace, Starter(jobs, workspace, permit), permit)
+    _add_targets(app, workspace, permit)
     app.state.has_panels = panels is not None
     if panels is not None:
         _add_panels(app, panels, permit)
@@ -130,40 +128,17 @@ def _add_jobs(app: FastAPI, jobs: Jobs, workspace: Workspace, live: Live, permit
     @app.post("/jobs/{job_id}/stop")
     async def stop_job(request: Request, job_id: JobId) -> Response:
         _require_form(request)
-        permit(request, Role.RUN)
+        permit(request, Role.RUN, starts=True)
         setattr(request.state, JOB, job_id)
         await asyncio.to_thread(jobs.stop, job_id)
         return RedirectResponse(f"/jobs/{job_id}", 303)
 
 
-def _add_forms(app: FastAPI, workspace: Workspace, starter: Starter, permit: Permissions) -> None:
+def _add_targets(app: FastAPI, workspace: Workspace, permit: Permissions) -> None:
     @app.get("/targets")
     def list_targets(request: Request) -> Response:
         permit(request, Role.READ)
-        return _page(request, "targets.html", targets=listed_targets(workspace))
-
-    @app.get("/start")
-    def list_verbs(request: Request) -> Response:
-        permit(request, Role.READ)
-        return _page(request, "verbs.html", verbs=list(VERBS.values()))
-
-    @app.get("/start/{name}")
-    def ask_for_job(request: Request, name: str) -> Response:
-        permit(request, Role.READ)
-        return _page(
-            request, "start.html", form=form_of(_verb(name), workspace, dict(request.query_params)), error=""
-        )
-
-    @app.post("/start/{name}")
-    def start_job(request: Request, name: str) -> Response:
-        sent = _require_form(request)
-        form = form_of(_verb(name), workspace, sent)
-        try:
-            given = form.given()
-            job = starter.start(request, form.verb, form.verb.request(**given), given)
-        except HdbkitError as error:
-            return _start_again(request, form, error)
-        return RedirectResponse(f"/jobs/{job.job_id}", 303)
+        return _page(request, "targets.html", targets=listed_targets(workspace, targets_version(workspace)))
 
 
 def _add_panels(app: FastAPI, panels: Application, permit: Permissions) -> None:
@@ -175,28 +150,13 @@ def _add_panels(app: FastAPI, panels: Application, permit: Permissions) -> None:
     app.mount(BASE.rstrip("/"), panels)
 
 
-def _start_again(request: Request, form: Form, error: HdbkitError) -> Response:
-    """The form as it was sent, with what is wrong in it."""
-    if isinstance(error, ConfigErrors):
-        form = form.with_problems(error.problems)
-        words = f"{len(error.problems)} error{'s' if len(error.problems) > 1 else ''}; nothing was started"
-        return _page(request, "start.html", 422, form=form, error=words)
-    return _page(request, "start.html", status_of(error), form=form, error=str(error))
-
-
-def _verb(name: str) -> Verb:
-    if name not in VERBS:
-        raise Refused(404, f"there is no verb {name[:40]!r}")
-    return VERBS[name]
-
-
-def _page(request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
+def _page(request: Request, name: str, **values: Any) -> HTMLResponse:
     """A page for a signed-in browser."""
     session: Session = request.scope["state"][SESSION]
     holder = request.scope["state"][HOLDER]
     allowed = {role.value for role in Role if holder.role.permits(role)}
     common = {"holder": holder, "allowed": allowed, "has_panels": request.app.state.has_panels}
-    return HTMLResponse(render(name, form_token=session.form_token, **common, **values), status)
+    return HTMLResponse(render(name, form_token=session.form_token, **common, **values))
 
 
 def _fields(request: Request) -> dict[str, str]:

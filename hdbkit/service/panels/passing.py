@@ -14,7 +14,7 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 
 from hdbkit.service.answers import Refused
 from hdbkit.service.panels.process import BASE, OWN
-from hdbkit.service.permissions import Permissions, require
+from hdbkit.service.permissions import Permissions
 from hdbkit.service.roles import Role
 from hdbkit.service.sign_in import is_from_this_site
 from hdbkit.service.tokens import Holder
@@ -57,8 +57,7 @@ class Passing:
     def _require(self, scope: Scope) -> Holder:
         """The holder of a token that permits panels: they reach any server, and change its settings."""
         starts = scope["type"] == "http" and scope["path"] == BASE  # a page with a kernel of its own
-        holder = self._permit(HTTPConnection(scope), Role.SETTINGS if starts else Role.READ)
-        require(holder, Role.SETTINGS)
+        holder = self._permit(HTTPConnection(scope), Role.SETTINGS, starts=starts)
         writes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD"}
         if writes and not is_from_this_site(scope):
             raise Refused(403, "the request was not sent from this page; open it again")

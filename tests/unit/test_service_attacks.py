@@ -1,0 +1,101 @@
+"""Requests that try to occupy a service: each is rejected, at little cost."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hdbkit.api import Workspace
+from hdbkit.service.requests import MAX_DEPTH
+from hdbkit.web.endpoint import MAX_HEAD_BYTES
+from tests.unit.services import Answer, Service, running_service
+
+MIB = 1024 * 1024
+COST_S = 0.5
+"""The CPU time that no request may need; before there were limits, those below needed seconds to minutes."""
+
+
+@pytest.mark.parametrize("head", ["", "transfer-encoding: chunked\r\n\r\n0\r\n"], ids=["headers", "trailers"])
+def test_headers_and_trailers_have_a_limit(service: Service, head: str) -> None:
+    line = b"x: " + bytes([97]) * 1000 + b"\r\n"
+    with socket.create_connection(("127.0.0.1", service.clients["none"].port), timeout=60) as opened:
+        opened.sendall(b"POST /api/jobs/run HTTP/1.1\r\nhost: a\r\n" + head.encode())
+        sent = 0
+        with suppress(OSError):
+            while sent < 64 * MIB:
+                sent += opened.send(line * 16)
+        assert MAX_HEAD_BYTES / 2 < sent < 16 * MIB  # the buffers of the sockets take some
+
+
+def post(service: Service, verb: str, body: str, role: str) -> tuple[Answer, float]:
+    """The answer to a request, and the CPU time of the service and its client for it, in seconds."""
+    before = time.process_time()
+    answer = service.clients[role].post(f"/api/jobs/{verb}", body)
+    return answer, time.process_time() - before
+
+
+DEEP = "[" * 60_000
+MANY = json.dumps({f"key{number}": 1 for number in range(15_000)})
+WIDE = json.dumps({f"virtual_usres{number}": 1 for number in range(9_000)})
+VALUES = [str(one) for one in range(1, 1000)]
+GRID = json.dumps({"target": "nowhere", "sweep": {"factors": {"duration_s": VALUES, "rampup_s": VALUES}}})
+
+
+@pytest.mark.parametrize("body", [DEEP, MANY, WIDE], ids=["deep", "many", "wide"])
+def test_the_role_is_checked_before_the_content(service: Service, body: str) -> None:
+    answer, cpu_s = post(service, "drop", body, "run")
+    assert (answer.status_code, cpu_s < COST_S) == (403, True), cpu_s
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "reason"),
+    [
+        ("run", DEEP, f"may have at most {MAX_DEPTH} lists and objects within each other"),
+        ("run", "[" * 40 + "]" * 40, f"may have at most {MAX_DEPTH} lists and objects within each other"),
+        ("run", MANY, "may have at most 10,000 values"),
+        ("run", WIDE, "the request: has 8,981 more errors"),
+        ("run", '{"target": "lab", "load": {"rate": NaN}}', "must be JSON: NaN is not a number"),
+        ("run", '{"target": "lab", "load": {"rate": 1' + "0" * 5000 + "}}", "must be JSON: Exceeds the limit"),
+        ("run", '{"target": "\\udc80"}', "target: must be text"),
+    ],
+    ids=["deep", "nested", "many", "wide", "nan", "digits", "surrogate"],
+)
+def test_content_that_costs_much_is_rejected_at_little_cost(
+    service: Service, verb: str, body: str, reason: str
+) -> None:
+    answer, cpu_s = post(service, verb, body, "settings")
+    assert (answer.status_code, reason in answer.json()["error"]) == (422, True), answer.text[:300]
+    assert cpu_s < COST_S
+
+
+def test_others_are_answered_while_a_grid_of_a_million_combinations_is_validated(service: Service) -> None:
+    found = list[Answer]()
+    sending = threading.Thread(target=lambda: found.append(service.clients["read"].post("/api/jobs/plan", GRID)))
+    began, slowest_s = time.monotonic(), 0.0
+    sending.start()
+    while sending.is_alive():
+        asked = time.monotonic()
+        service.clients["none"].get("/health")
+        slowest_s = max(slowest_s, time.monotonic() - asked)
+    assert "there is no target 'nowhere'" in found[0].text
+    assert slowest_s < (time.monotonic() - began) / 2
+
+
+def test_a_request_is_validated_in_the_workspace_of_its_service(place: Workspace, tmp_path: Path) -> None:
+    """Two services in one process: each knows the workloads of its own workspace only."""
+    other = tmp_path / "other"
+    (other / "workloads" / "theirs").mkdir(parents=True)
+    (other / "workloads" / "theirs" / "workload.yaml").write_text("title: theirs\n")
+    (other / "targets.yaml").write_text("lab: {kind: nulldb}\n")
+    second = Workspace(results=other / "results", targets=other / "targets.yaml")
+    (tmp_path / "state").mkdir()
+    with running_service(place, tmp_path) as one, running_service(second, tmp_path / "state") as two:
+        for service, known in ((one, "mine"), (two, "theirs")):
+            answer = service.post("run", {"target": "lab", "workload": {"folder": "nowhere"}})
+            assert f"of the workspace ({known}), not 'nowhere'" in answer.json()["error"]
