@@ -4,6 +4,7 @@
 #   make test             ruff, mypy and the tests of each change
 #   make stress [TIMES=5] make test, repeated beside two busy processes
 #   make soak             long tests: random kills of runs and sweeps, 10,000 damaged files, each engine's demo
+#   make newest           hdbkit on Debian's newest MySQL and Python, unpacked into its cache; part of make soak
 #   make lint             ruff, mypy, import-linter
 #   make bench [QUICK=1]  the speed of hdbkit beside other tools; each figure with its target
 #   make lab              JupyterLab with the notebooks
@@ -18,7 +19,7 @@ INSTALLED := $(VENV)/.installed
 
 unexport PYTHONDONTWRITEBYTECODE # tests, sweeps and bench start hundreds of processes, which read compiled modules
 
-.PHONY: help demo test stress bench soak lint tools lab docs client clean
+.PHONY: help demo test stress bench soak newest lint tools lab docs client clean
 .DELETE_ON_ERROR:
 
 help:
@@ -33,10 +34,14 @@ test: tools lint
 stress: $(INSTALLED)
 	@sh .ci/stress $(or $(TIMES),5)
 
-soak: $(INSTALLED)
+soak: $(INSTALLED) newest
 	@lscpu | sed -n 's/^Model name: */processor: /p; s/^CPU(s): */cores: /p'; uname -sr
-	@HDBKIT_SOAK=1 $(BIN)/python -m pytest --durations=10 tests/soak $(addprefix tests/run/test_,cli_demo.py custom.py hammerdb.py private_server_settings.py)
+	@HDBKIT_SOAK=1 $(BIN)/python -m pytest --durations=10 tests/soak --ignore=tests/soak/test_newest.py $(addprefix tests/run/test_,cli_demo.py custom.py hammerdb.py private_server_settings.py)
 	@$(BIN)/python -m pytest --durations=10 -m long tests
+
+newest: $(INSTALLED)
+	@$(BIN)/python .ci/newest mysql-server-core python3.14 || true # tests of what is missing are skipped
+	@HDBKIT_SOAK=1 $(BIN)/python -m pytest tests/soak/test_newest.py
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo "ruff: clean"

@@ -131,7 +131,7 @@ def _option(name: str, field: FieldInfo, section: str, defaults: bool) -> inspec
     has_default = defaults and shown not in (None, False, {})
     text = f"{field.description or name}" + (f" [default: {shown}]" if has_default else "")
     option = typer.Option(*names, help=text, show_default=False, rich_help_panel=section)
-    annotation: Any = Annotated.__class_getitem__((kind | None, option))  # type: ignore[attr-defined]
+    annotation: Any = Annotated[kind | None, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 

@@ -20,7 +20,8 @@ class MysqlServer(MysqldServer):
     dialects = (ANSI, "mysql")
     program = "mysqld"
     validates = ("--validate-config", "--log-error-verbosity=2")
-    special = {"mysqlx": "0"}  # noqa: RUF012  as in the protocol
+    # A package's default folder for files of SQL statements need not exist on this host, and nothing here needs one.
+    special = {"mysqlx": "0", "secure-file-priv": "NULL"}  # noqa: RUF012  as in the protocol
 
     def find(self) -> list[Binaries]:
         """The binaries in the folder named by ``HDBKIT_MYSQLD``, hdbkit's cache, PATH and the system's folders."""

@@ -60,7 +60,7 @@ WHERE 0;
 
 -- name: server_identity
 -- The port of the server, and an id derived from its host and data folder.
-SELECT concat(@@port, '/', md5(concat(@@hostname, @@datadir)));
+SELECT concat(@@port, '/', sha2(concat(@@hostname, @@datadir), 224));
 
 -- name: privileges_to_persist
 -- None: the server has no persisted settings.

@@ -10,7 +10,7 @@ SET SESSION wait_timeout = 31536000;
 
 -- name: claim_schema
 -- 1 if this session is the only one that builds or drops the schema, until it ends.
-SELECT GET_LOCK(CONCAT('hdbkit ', MD5(DATABASE())), 0);
+SELECT GET_LOCK(CONCAT('hdbkit ', SHA2(DATABASE(), 224)), 0); -- at most 64 characters
 
 -- name: list_tables
 SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME;

@@ -1,0 +1,33 @@
+"""The newest MySQL and Python that `.ci/newest` has unpacked here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hdbkit
+from hdbkit.build import build
+from hdbkit.config import Load
+from hdbkit.servers import private_server
+from hdbkit.workloads import specification
+from tests.newest import needs, needs_python, on_newest_python, unpacked
+
+
+@needs("mysql-server-core", "usr/sbin")
+def test_the_newest_mysql_keeps_every_rule_and_is_built_checked_and_run() -> None:
+    with private_server("mysql", source=str(unpacked("mysql-server-core", "usr/sbin"))) as server:
+        rules = hdbkit.check_engine(server.admin)
+        assert set(rules["state"]) <= {"kept", "answered", "absent", "optional", "not applicable"}, rules.to_string()
+        build(server.target, specification())
+        checks = hdbkit.connect(server.target).check()
+        assert checks["passed"].all(), checks.to_string()
+        result = hdbkit.run(server.target, load=Load(virtual_users=2, rampup_s=1, duration_s=5))
+    assert result.summary["operations"]["new_order"]["committed"] > 20
+
+
+@needs_python
+@pytest.mark.parametrize("words", ["doctor", "engine check sqlite:///check.db", "demo --quick"])
+def test_the_newest_python_runs(words: str, tmp_path: Path) -> None:
+    said = on_newest_python(*words.split(), folder=tmp_path)
+    assert said.returncode == 0, f"{said.stdout}\n{said.stderr}"
