@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,18 +15,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hdbkit.cli import main
-from tests import generated
-from tests.forked import Forked
+from tests import generated, warm
 
 settings.register_profile("busy host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy host")
+
+warm.keep()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's background job; programs under test need it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ("tests.progress",)
 
-NEW_INTERPRETERS = subprocess.Popen
 ON_ONE_WORKER = (
     ("tests/conformance/",),
     ("tests/run/test_run.py", "tests/run/test_running_sweep.py", "tests/run/test_hammerdb.py"),
@@ -89,7 +88,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Fork the programs of hdbkit, except where their start is the subject."""
-    subprocess.Popen = NEW_INTERPRETERS if item.get_closest_marker("new_interpreters") else Forked  # type: ignore[misc]
+    warm.choose(item)
 
 
 @pytest.hookimpl(optionalhook=True)

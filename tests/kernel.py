@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nbclient import NotebookClient
     from nbformat import NotebookNode
 
-FORK = "import subprocess, tests.forked\nsubprocess.Popen = tests.forked.Forked"
+FORK = "from tests import warm\nwarm.keep()"
 """Has a kernel fork the programs of hdbkit; the tests must be on its path."""
 _RESET = "%reset -f\n__spec__ = None"
 """Forgets the names of the notebook before; a module ``__main__`` without ``__spec__`` cannot start processes."""

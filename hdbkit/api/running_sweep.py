@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from hdbkit.api.sweeping import SweepResult, SweepVerbs, plan_checked, resumed_t
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult, InputError, ServerDown, SweepFailed
 from hdbkit.execution.handle import OnPoll, RunHandle
+from hdbkit.programs import Process
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import SERVER_DOWN
 from hdbkit.results.sweep_folder import SweepFolder, find_sweep, sweep_folders
@@ -29,7 +29,7 @@ _POLL_S = 0.2
 class RunningSweep:
     """A handle on a sweep. The sweep does not depend on this object: ``attach_sweep`` returns another handle."""
 
-    def __init__(self, folder: SweepFolder, process: subprocess.Popen[bytes] | None = None) -> None:
+    def __init__(self, folder: SweepFolder, process: Process | None = None) -> None:
         self.folder, self._process = folder, process
 
     @property

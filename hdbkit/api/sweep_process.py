@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -19,34 +18,35 @@ from hdbkit.api.sweeping import SweepVerbs
 from hdbkit.config import Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
 from hdbkit.errors import HdbkitError
-from hdbkit.processes import command_of
+from hdbkit.programs import DEVNULL, PIPE, Process, start_program
 from hdbkit.results.journal import Step
 from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.servers.place import in_use
 
-_started: list[subprocess.Popen[bytes]] = []
+_started: list[Process] = []
 """The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
 ERRORS = "process.err"
 
 
-def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> subprocess.Popen[bytes]:
+def launch(folder: SweepFolder, target: Target, blocks: int | None = None) -> Process:
     """Start the process that executes the missing runs of a sweep."""
     environment = dict(os.environ)
     secret = target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
-    words = command_of("hdbkit.api.sweep_process", str(folder.path), *([str(blocks)] if blocks else []))
     held = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)  # inherited: no signal arrives before its handlers exist
     try:
         with (folder.path / ERRORS).open("wb") as errors, in_use(target.server_folder) as used:
-            process = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                env=environment,
-                start_new_session=True,
+            process = start_program(
+                "hdbkit.api.sweep_process",
+                str(folder.path),
+                *([str(blocks)] if blocks else []),
+                environment=environment,
+                stdin=PIPE,
+                stdout=DEVNULL,
+                stderr=errors.fileno(),
                 pass_fds=used,
+                starts_programs=True,
             )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)

@@ -17,7 +17,8 @@ from hdbkit.build.data_files import DataFiles
 from hdbkit.build.loader import Done, Job, Orders, Sent
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import BuildFailed
-from hdbkit.processes import ONE_THREAD, command_of
+from hdbkit.processes import ONE_THREAD
+from hdbkit.programs import start_program
 
 STOPPED = "it was stopped"
 _EXIT_TIMEOUT_S = 5.0
@@ -66,12 +67,11 @@ class Loaders:
         self._pipes, theirs = [ours for ours, _ in pairs], [theirs for _, theirs in pairs]
         orders = Orders(target.with_(password=target.secret()), spec, tuple(pipe.fileno() for pipe in theirs), files)
         self._building, building = Pipe()
-        self._process = subprocess.Popen(
-            command_of("hdbkit.build.loader"),
+        self._process = start_program(  # in a session of its own: Ctrl-C is handled by the building process
+            "hdbkit.build.loader",
+            environment={**os.environ, **ONE_THREAD},
             stdin=building.fileno(),
-            env={**os.environ, **ONE_THREAD},
             pass_fds=orders.pipes,
-            start_new_session=True,  # Ctrl-C is handled by the building process
         )
         for pipe in (building, *theirs):
             pipe.close()

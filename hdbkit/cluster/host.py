@@ -12,7 +12,6 @@ import json
 import math
 import os
 import shutil
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +28,8 @@ from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import ENDINGS, HOST_SAMPLES, ends
 from hdbkit.paths import state_folder
 from hdbkit.plan import RunPlan
-from hdbkit.processes import ONE_THREAD, birth_of, command_of
+from hdbkit.processes import ONE_THREAD, birth_of
+from hdbkit.programs import DEVNULL, Process, start_program
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import SpoolTails, trim
 
@@ -82,13 +82,12 @@ class LoadHost:
             environment[PASSWORD_VARIABLE] = secret.get_secret_value()
         with self.folder.supervisor_errors.open("wb") as errors:
             (self.folder.path / ORDER).write_text(order, encoding="utf-8")
-            process = subprocess.Popen(
-                command_of("hdbkit.cluster.host_process", str(self.folder.path)),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                env=environment,
-                start_new_session=True,
+            process = start_program(
+                "hdbkit.cluster.host_process",
+                str(self.folder.path),
+                environment=environment,
+                stdout=DEVNULL,
+                stderr=errors.fileno(),
             )
         (self.folder.path / PROCESS).write_text(f"{process.pid} {birth_of(process.pid)}", encoding="ascii")
         _started.append(process)
@@ -214,7 +213,7 @@ class LoadHost:
                 self.folder.path.parent.rmdir()
 
 
-_started: list[subprocess.Popen[bytes]] = []
+_started: list[Process] = []
 """Processes that this worker has started, to be waited for; another worker may find them running."""
 
 

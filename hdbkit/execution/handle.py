@@ -26,6 +26,7 @@ from hdbkit.execution.precheck import Planner, Ready, precheck
 from hdbkit.execution.restoring import undo_changes
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, command_of, is_alive, signals_held
+from hdbkit.programs import DEVNULL, Process, start_program
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest, Status
@@ -35,7 +36,7 @@ from hdbkit.servers.place import in_use
 
 OnPoll = Callable[["RunHandle"], None]
 
-_supervisors: list[subprocess.Popen[bytes]] = []
+_supervisors: list[Process] = []
 """The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
 _SUPERVISOR, _CLUSTER_SUPERVISOR = "hdbkit.execution.supervisor", "hdbkit.cluster.supervisor"
 """Modules whose ``main`` is a supervisor. The second is of a higher package, which only runs on load hosts."""
@@ -47,7 +48,7 @@ _CLIENTS_END_S = 2.0
 class RunHandle:
     """A handle on a run."""
 
-    def __init__(self, folder: RunFolder, process: subprocess.Popen[bytes] | None = None) -> None:
+    def __init__(self, folder: RunFolder, process: Process | None = None) -> None:
         self.folder = folder
         self._process = process
 
@@ -265,7 +266,7 @@ def _alone(ready: Ready, root: Path) -> Iterator[list[int]]:
         yield [lock]
 
 
-def _supervisor(folder: RunFolder, plan: RunPlan, target: Target, kept: Sequence[int]) -> subprocess.Popen[bytes]:
+def _supervisor(folder: RunFolder, plan: RunPlan, target: Target, kept: Sequence[int]) -> Process:
     """Start the supervisor of a run; it inherits the descriptors ``kept`` and keeps a private server from ending."""
     program = _SUPERVISOR if plan.load.cluster is None else _CLUSTER_SUPERVISOR
     environment = {**os.environ, **ONE_THREAD}
@@ -273,14 +274,15 @@ def _supervisor(folder: RunFolder, plan: RunPlan, target: Target, kept: Sequence
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
     with folder.supervisor_errors.open("wb") as errors, in_use(target.server_folder) as used:
-        process = subprocess.Popen(
-            command_of(program, str(folder.path), *map(str, kept)),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            env=environment,
-            start_new_session=True,
+        process = start_program(
+            program,
+            str(folder.path),
+            *map(str, kept),
+            environment=environment,
+            stdout=DEVNULL,
+            stderr=errors.fileno(),
             pass_fds=[*kept, *used],
+            starts_programs=bool(plan.load.faults),
         )
     with suppress(OSError):  # it may have ended and removed the folder of spools
         note_in_charge(folder, process.pid)

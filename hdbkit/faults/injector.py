@@ -29,7 +29,8 @@ from hdbkit.faults.actions import Action, Actions, Do
 from hdbkit.faults.proxy import Proxy
 from hdbkit.faults.undo import undo_timeout_s
 from hdbkit.files import JsonLines
-from hdbkit.processes import birth_of, command_of
+from hdbkit.processes import birth_of
+from hdbkit.programs import start_program
 from hdbkit.results.folder import RunFolder
 
 _LISTENING_S = 60.0
@@ -82,12 +83,7 @@ class Injector:
         self._undo_s = undo_timeout_s(target)
         self._pipe, theirs = Pipe()
         with theirs:
-            self._process = subprocess.Popen(
-                command_of("hdbkit.faults.injector"),
-                stdin=theirs.fileno(),
-                start_new_session=True,
-                pass_fds=kept,
-            )
+            self._process = start_program("hdbkit.faults.injector", stdin=theirs.fileno(), pass_fds=kept)
         port = self._send_orders(Orders(target, self._faults, seed, folder, notes))
         self.target = _through_proxy(target, port) if port else target
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import signal
-import subprocess
 import threading
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,8 @@ from hdbkit.config import served
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.target import target_names
 from hdbkit.errors import DamagedResult, HdbkitError, InputError
-from hdbkit.processes import birth_of, command_of
+from hdbkit.processes import birth_of
+from hdbkit.programs import DEVNULL, PIPE, Process, start_program
 from hdbkit.results.folder import make_folder
 from hdbkit.results.locks import only_one
 from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, Signs, State
@@ -51,7 +51,7 @@ class Jobs:
         self._starting, self._lock = threading.Lock(), threading.Lock()  # the second is held for moments only
         self._launcher = ThreadPoolExecutor(1, "launcher")  # jobs inherit its priority, not that of the event loop
         self._launcher.submit(int).result()
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: list[Process] = []
         self._ended: dict[str, Job] = {}
         self._running: dict[str, _Running] = {}
         self._changes, self._began = 0, secrets.token_hex(4)
@@ -149,9 +149,7 @@ class Jobs:
             self._ended[name] = one.job
             del self._running[name]
 
-    def _launched(
-        self, verb: Verb, request: dict[str, Any], holder: str
-    ) -> tuple[JobFolder, subprocess.Popen[bytes]]:
+    def _launched(self, verb: Verb, request: dict[str, Any], holder: str) -> tuple[JobFolder, Process]:
         """Start the process of a new job, which waits until its folder names it."""
         now = datetime.now(UTC)
         job_id = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}-{verb.name}-{secrets.token_hex(3)}"
@@ -159,13 +157,14 @@ class Jobs:
         held = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # inherited: none arrives before its handlers exist
         try:
             with folder.errors_file.open("wb") as errors:
-                process = subprocess.Popen(
-                    command_of("hdbkit.service.job_process", str(folder.path)),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=errors,
-                    env={**os.environ, **self._workspace.environment, **served.environment(self.clusters)},
-                    start_new_session=True,
+                process = start_program(
+                    "hdbkit.service.job_process",
+                    str(folder.path),
+                    environment={**os.environ, **self._workspace.environment, **served.environment(self.clusters)},
+                    stdin=PIPE,
+                    stdout=DEVNULL,
+                    stderr=errors.fileno(),
+                    starts_programs=True,
                 )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)

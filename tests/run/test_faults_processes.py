@@ -136,7 +136,8 @@ hdbkit.attach({running.run_id!r}).recover()
 def test_a_supervisor_that_died_before_it_noted_anything_is_known_at_once(
     null_target: NullTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handle, "command_of", lambda *_: [sys.executable, "-c", ""])
+    ended = subprocess.Popen(["true"])
+    monkeypatch.setattr(handle, "start_program", lambda *_, **__: ended)
     running = hdbkit.start(null_target())
     running._handle._process.wait()
     again = hdbkit.attach(running.run_id)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,13 @@ def test_a_process_that_does_not_answer_is_an_error_and_is_ended(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: str, listening_s: float, reason: str
 ) -> None:
     started: list[subprocess.Popen[bytes]] = []
-    popen = subprocess.Popen
-    monkeypatch.setattr(injector, "command_of", lambda _: [sys.executable, "-c", program])
+
+    def start(_: str, *, stdin: int, pass_fds: Sequence[int]) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen([sys.executable, "-c", program], stdin=stdin, pass_fds=pass_fds))
+        return started[-1]
+
+    monkeypatch.setattr(injector, "start_program", start)
     monkeypatch.setattr(injector, "_LISTENING_S", listening_s)
-    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1])
     with pytest.raises(HdbkitError, match=f"the process that causes the faults {reason}, so nothing was measured"):
         Injector(NULL, parse_faults("cut network at 1 s for 1 s"), 1, tmp_path, tmp_path / "notes")
     assert started[0].returncode is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ import pytest
 
 from hdbkit.processes import birth_of, is_alive, is_leaving, runs_as_long
 from hdbkit.servers import _guard
-from tests.forked import _signals_later
 
 AGAIN = '[ "$1" -eq 0 ] && exec sleep 60; exec sh "$0" $(($1 - 1)) "$2"'
 """A shell that replaces its program by itself, again and again."""
@@ -116,10 +114,3 @@ def test_a_process_is_known_by_how_long_it_runs() -> None:
         process.kill()
         process.wait()
     assert not runs_as_long(process.pid, 0)
-
-
-def test_a_fork_that_fails_leaves_the_handlers_of_signals_as_they_were() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(OSError, match="no process"), _signals_later():
-        raise OSError("no process")
-    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,366 @@
+"""How hdbkit starts its own programs: in a new interpreter, or as a fork of a warm host.
+
+A new interpreter imports for about a second before a program does anything. A process that starts programs again and
+again, such as that of a sweep, therefore starts a *warm host* with its second one: a process without threads that
+imports a program when it is first asked for it and forks at each request. A fork has the environment, working folder,
+descriptors, signal mask and session that ``subprocess.Popen`` would give it. The host ends with the last process
+that can ask it. Where it fails, programs start in new interpreters.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, Protocol
+
+from hdbkit.processes import ONE_THREAD, command_of, signals_held
+
+PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
+
+_MAX_COMMAND_BYTES, _MAX_REQUEST_BYTES, _MAX_DESCRIPTORS = 4096, 1 << 17, 100
+_HIGH = 500
+"""Descriptors from here on are free while a fork puts its own in place."""
+_COMMAND_START = 45
+"""Position of the address of the command line in ``/proc/PID/stat``, counted after the process name."""
+_OUTCOME_BYTES = 16
+
+
+class Process(Protocol):
+    """A started program: the part of ``subprocess.Popen`` that hdbkit uses."""
+
+    pid: int
+    stdin: IO[bytes] | None
+
+    def poll(self) -> int | None:
+        """The exit code; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the exit code; raise ``subprocess.TimeoutExpired`` after ``timeout`` seconds."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+
+def start_program(
+    module: str,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    stdin: int = DEVNULL,
+    stdout: int | None = None,
+    stderr: int | None = None,
+    pass_fds: Sequence[int] = (),
+    starts_programs: bool = False,
+) -> Process:
+    """Call ``main()`` of a module of hdbkit in a process and session of its own.
+
+    Args:
+        module: the module; ``IMPORTED_LATER`` in it names modules that a host imports as well.
+        arguments: its ``sys.argv[1:]``.
+        environment: its environment variables; by default those of this process.
+        stdin, stdout, stderr: a descriptor, ``DEVNULL``, or ``PIPE`` for ``stdin``; by default outputs are inherited.
+        pass_fds: descriptors that it inherits under the same numbers.
+        starts_programs: whether it starts programs itself, which the same host then forks.
+    """
+    request = _Request(
+        module=module,
+        arguments=arguments,
+        environment=dict(os.environ if environment is None else environment),
+        folder=str(Path.cwd()),
+        mask=tuple(int(one) for one in signal.pthread_sigmask(signal.SIG_BLOCK, [])),
+        starts_programs=starts_programs,
+    )
+    fork = _host.fork(request, (stdin, stdout, stderr), pass_fds)
+    return fork or subprocess.Popen(
+        command_of(module, *arguments),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=request.environment,
+        pass_fds=pass_fds,
+        start_new_session=True,
+    )
+
+
+def keep_warm(*modules: str) -> None:
+    """Have this process fork all programs from the first on; its host imports these modules when it starts."""
+    _host.begins_with = modules
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A program as it is asked for; its descriptors, for ``numbers``, go with it."""
+
+    module: str
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+    folder: str
+    mask: tuple[int, ...]
+    starts_programs: bool
+    numbers: tuple[int, ...] = ()
+
+
+class _Fork:
+    """A program that the host has forked: followed by its process descriptor, as it is no child of this process."""
+
+    def __init__(self, pid: int, outcome: int, stdin: IO[bytes] | None) -> None:
+        self.pid, self.stdin = pid, stdin
+        self.returncode: int | None = None
+        self._outcome = outcome
+        try:
+            self._process = os.pidfd_open(pid)
+        except ProcessLookupError:  # it has ended already
+            self._process = -1
+            self._close()
+
+    def poll(self) -> int | None:
+        """The exit code; None while it runs. A program that was killed has that of SIGKILL."""
+        return self._ended_within(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the exit code; raise ``subprocess.TimeoutExpired`` after ``timeout`` seconds."""
+        code = self._ended_within(None if timeout is None else timeout * 1000)
+        if code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        return code
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+
+    def _ended_within(self, wait_ms: float | None) -> int | None:
+        if self.returncode is None:
+            ended = select.poll()
+            ended.register(self._process, select.POLLIN)
+            if ended.poll(wait_ms):
+                self._close()
+        return self.returncode
+
+    def _close(self) -> None:
+        found = b""
+        with suppress(BlockingIOError):
+            found = os.read(self._outcome, _OUTCOME_BYTES)
+        self.returncode = int(found) if found else -signal.SIGKILL
+        for descriptor in (self._outcome, self._process):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def __del__(self) -> None:
+        if self.returncode is None:
+            for descriptor in (self._outcome, self._process):
+                os.close(descriptor)
+
+
+class _Host:
+    """The connection of this process to its warm host, if it has one."""
+
+    def __init__(self) -> None:
+        self.begins_with: tuple[str, ...] | None = None
+        self.connection: socket.socket | None = None
+        self._started: set[str] = set()
+        self._lock = threading.Lock()
+
+    def fork(self, request: _Request, streams: Sequence[int | None], pass_fds: Sequence[int]) -> _Fork | None:
+        """The program as a fork of the host; None for the first program of this process, or if the host fails."""
+        with self._lock:
+            first = self.connection is None and self.begins_with is None and request.module not in self._started
+            self._started.add(request.module)
+            return None if first else self._forked(request, streams, pass_fds)
+
+    def forget(self) -> None:
+        """Leave the host: a forked process must not use the connection of its parent."""
+        self._lock = threading.Lock()
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def _forked(self, request: _Request, streams: Sequence[int | None], pass_fds: Sequence[int]) -> _Fork | None:
+        with ExitStack() as opened:
+            outcome, theirs = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            opened.callback(os.close, theirs)
+            given, stdin = {number: number for number in pass_fds}, None
+            for number, stream in enumerate(streams):
+                if stream == PIPE:
+                    given[number], ours = os.pipe2(os.O_CLOEXEC)
+                    stdin = os.fdopen(ours, "wb", buffering=0)
+                elif stream == DEVNULL:
+                    given[number] = os.open(os.devnull, os.O_RDWR)
+                else:
+                    given[number] = number if stream is None else stream
+                if stream in (PIPE, DEVNULL):
+                    opened.callback(os.close, given[number])
+            if pid := self._asked(replace(request, numbers=tuple(given)), [theirs, *given.values()]):
+                return _Fork(pid, outcome, stdin)
+        os.close(outcome)
+        if stdin:
+            stdin.close()
+        return None
+
+    def _asked(self, request: _Request, descriptors: list[int]) -> int:
+        """The id of the fork; 0 if the host has ended or cannot import the program, or the request is too large."""
+        text = json.dumps(asdict(request)).encode()
+        if len(text) >= _MAX_REQUEST_BYTES or len(descriptors) > _MAX_DESCRIPTORS or max(request.numbers) >= _HIGH:
+            return 0
+        with signals_held():  # the caller must get to know the process
+            try:
+                self.connection = self.connection or _started_host(self.begins_with or ())
+                socket.send_fds(self.connection, [text], descriptors)
+                return int(self.connection.recv(_OUTCOME_BYTES) or b"0")
+            except OSError:
+                self.forget()
+                return 0
+
+
+_host = _Host()
+os.register_at_fork(after_in_child=_host.forget)
+
+
+def _started_host(modules: Sequence[str]) -> socket.socket:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = command_of("hdbkit.programs", str(theirs.fileno()), *modules)
+    with theirs:
+        process = subprocess.Popen(
+            [*command, " " * _MAX_COMMAND_BYTES],  # room for the command lines of the forks
+            stdin=DEVNULL,
+            env={**os.environ, **ONE_THREAD},
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+    process.returncode = 0  # it ends after this process, so nobody waits for it
+    return ours
+
+
+def main() -> None:
+    """Entry point of a warm host: ``python ... DESCRIPTOR MODULE...``."""
+    atexit.register(_end)  # the first one is called last
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a fork leaves no zombie; who asked for it follows it
+    asks = socket.socket(fileno=int(sys.argv[1]))
+    for module in sys.argv[2:-1]:
+        _imported(module)
+    program = _serve([asks])
+    if program is None:
+        return
+    try:
+        program()
+    except SystemExit as end:
+        _ending.code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        raise
+    except BaseException:
+        _ending.code = 1
+        raise
+
+
+@dataclass
+class _Ending:
+    """How a fork reports its end."""
+
+    process: int = 0
+    outcome: int = -1
+    code: int = 0
+
+
+_ending = _Ending()
+
+
+def _end() -> None:
+    """Report the exit code, and end without the removal of all modules, which would copy what forks share: 0.4 s."""
+    if _ending.process != os.getpid():
+        return
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        _ending.code = _ending.code or 120  # as Python itself does
+    os.write(_ending.outcome, str(_ending.code).encode())
+    os._exit(_ending.code)
+
+
+def _serve(connections: list[socket.socket]) -> Callable[[], object] | None:
+    """Fork at each request: return the program in the fork, and None in the host when nobody can ask any more."""
+    while connections:
+        for asks in select.select(connections, [], [])[0]:
+            text, descriptors, _, _ = socket.recv_fds(asks, _MAX_REQUEST_BYTES, _MAX_DESCRIPTORS)
+            if not text:
+                connections.remove(asks)
+                asks.close()
+                continue
+            request = _Request(**json.loads(text))
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            pid = os.fork() if _imported(request.module) else -1
+            if pid == 0:
+                for one in (*connections, ours):
+                    one.close()
+                return _become(request, descriptors, theirs)
+            if pid > 0 and request.starts_programs:
+                connections.append(ours)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            with suppress(OSError):  # who asked has ended
+                asks.send(str(max(pid, 0)).encode())
+    return None
+
+
+def _imported(name: str) -> bool:
+    """Import a program, and what it names in ``IMPORTED_LATER`` as far as that is installed."""
+    if name in sys.modules:
+        return True
+    try:
+        module = importlib.import_module(name)
+    except ImportError:
+        return False
+    for later in getattr(module, "IMPORTED_LATER", ()):
+        with suppress(ImportError):
+            importlib.import_module(later)
+    gc.freeze()  # a fork collects what is its own
+    return True
+
+
+def _become(request: _Request, descriptors: list[int], asks: socket.socket) -> Callable[[], object]:
+    """Take over, in a fork, all that was asked for; return the program."""
+    moved = [os.dup2(one, _HIGH + at, inheritable=False) for at, one in enumerate([*descriptors, asks.fileno()])]
+    for descriptor in descriptors:
+        os.close(descriptor)
+    asks.close()
+    _ending.process, _ending.outcome = os.getpid(), moved[0]
+    for number, descriptor in zip(request.numbers, moved[1:-1], strict=True):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    if request.starts_programs:
+        _host.connection = socket.socket(fileno=moved[-1])
+    else:
+        os.close(moved[-1])
+    os.setsid()
+    os.chdir(request.folder)
+    os.environ.clear()
+    os.environ.update(request.environment)
+    _show(command_of(request.module, *request.arguments))
+    sys.argv[:] = ["-c", *request.arguments]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, request.mask)
+    program: Callable[[], object] = importlib.import_module(request.module).main
+    return program
+
+
+def _show(command: Sequence[str]) -> None:
+    """Replace the command line of this process, by which others recognise it (``processes.is_alive``)."""
+    line = b"\0".join(os.fsencode(word) for word in command) + b"\0"
+    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    start, end = (int(one) for one in fields[_COMMAND_START : _COMMAND_START + 2])
+    ctypes.memmove(start, line.ljust(end - start, b"\0"), end - start)

@@ -1,0 +1,108 @@
+"""Programs start in new interpreters first, and then as forks of a warm host with all that was asked for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hdbkit import programs
+from hdbkit.processes import is_alive
+from hdbkit.programs import DEVNULL, PIPE, Process, start_program
+
+
+def main() -> None:
+    """The program of these tests: report what it has and read its input to the end."""
+    word, number = sys.argv[1:]
+    read = sys.stdin.buffer.read()
+    held = signal.SIGUSR1 in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    text = f"{word} {os.environ.get('ANSWER')} {Path.cwd()} {os.getsid(0) == os.getpid()} {held} {read!r}"
+    os.write(int(number), text.encode())
+    if word == "fails":
+        raise SystemExit(7)
+    if word == "waits":
+        time.sleep(600)
+
+
+@pytest.fixture
+def own_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[programs._Host]:
+    """A host of this test alone."""
+    host = programs._Host()
+    monkeypatch.setattr(programs, "_host", host)
+    yield host
+    host.forget()
+
+
+def started(word: str, given: bytes = b"") -> tuple[Process, str]:
+    ours, theirs = os.pipe()
+    process = start_program(
+        "tests.unit.test_programs", word, str(theirs), environment={**os.environ, "ANSWER": "42"},
+        stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, pass_fds=[theirs],
+    )  # fmt: skip
+    os.close(theirs)
+    assert process.stdin is not None
+    process.stdin.write(given)
+    process.stdin.close()
+    with os.fdopen(ours, "rb", buffering=0) as file:
+        return process, file.read(4096).decode()
+
+
+def test_the_second_program_is_a_fork_with_all_that_a_new_interpreter_has(
+    own_host: programs._Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    try:
+        first, told = started("ends", b"words")
+        second, again = started("ends", b"words")
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert isinstance(first, subprocess.Popen)
+    assert isinstance(second, programs._Fork)
+    assert told == again == f"ends 42 {tmp_path} True True b'words'"
+    assert (first.wait(60), second.wait(60)) == (0, 0)
+
+
+def test_a_fork_reports_its_exit_code_its_command_line_and_that_it_was_killed(own_host: programs._Host) -> None:
+    own_host.begins_with = ()
+    failed, _ = started("fails")
+    assert failed.wait(60) == 7
+    waiting, _ = started("waits")
+    assert waiting.poll() is None
+    assert b"waits" in Path(f"/proc/{waiting.pid}/cmdline").read_bytes()
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(0.01)
+    waiting.kill()
+    assert waiting.wait(60) == -signal.SIGKILL
+
+
+def test_a_program_starts_in_a_new_interpreter_where_the_host_has_ended(own_host: programs._Host) -> None:
+    own_host.begins_with = ()
+    fork, _ = started("ends")
+    assert isinstance(fork, programs._Fork)
+    assert own_host.connection is not None
+    own_host.connection.shutdown(2)
+    process, told = started("ends")
+    assert isinstance(process, subprocess.Popen)
+    assert told.startswith("ends 42")
+    process.wait(60)
+
+
+def test_a_host_ends_when_nobody_can_ask_it(own_host: programs._Host) -> None:
+    own_host.begins_with = ()
+    fork, _ = started("waits")
+    parent = int(Path(f"/proc/{fork.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    own_host.forget()
+    deadline = time.monotonic() + 60
+    while is_alive(parent) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_alive(parent)
+    assert fork.poll() is None
+    fork.kill()
+    fork.wait(60)
