@@ -105,7 +105,7 @@ def by_hdbkit(own: PrivateServer, clients: int) -> tuple[float, float]:
     """The same two figures of a run."""
     load = hdbkit.Load(virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB)
     found = hdbkit.run(own.target, load=load).summary
-    return found["operations_per_s"], found["client_cpu_us_per_operation"]
+    return found.operations_per_s or 0.0, found.client_cpu_us_per_operation or 0.0
 
 
 def tell_beside(own: PrivateServer, files: list[str], clients: int) -> None:

@@ -74,7 +74,7 @@ def by_hdbkit(own: PrivateServer, spec: CustomSpec) -> Figures:
     """Run the workload."""
     load = hdbkit.Load(virtual_users=CLIENTS, rampup_s=RAMPUP_S, duration_s=WINDOW_S)
     found = hdbkit.run(own.target, spec, load).summary
-    return found["operations_per_s"], found["client_cpu_us_per_operation"]
+    return found.operations_per_s or 0.0, found.client_cpu_us_per_operation or 0.0
 
 
 def example(name: str, **parameters: int) -> CustomSpec:

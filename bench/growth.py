@@ -50,7 +50,7 @@ def costs(users: int) -> tuple[float, float]:
     began, before = time.monotonic(), sum(supervisor.cpu_times()[:2])
     time.sleep(WINDOW_S - 1)
     share = (sum(supervisor.cpu_times()[:2]) - before) / (time.monotonic() - began)
-    return running.wait().summary["client_cpu_us_per_operation"], 100 * share
+    return running.wait().summary.client_cpu_us_per_operation or 0.0, 100 * share
 
 
 def grown_mib() -> float:

@@ -23,6 +23,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import JournalLine, Step
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
+from hdbkit.results.run_result import ClientUse, LittlesLaw, RunResult
 from hdbkit.results.sweep_folder import SweepFolder, runs_frame, sweep_folder
 from hdbkit.servers import control
 from hdbkit.sweep_plan import SweepPlan, extended, plan_sweep, run_plan
@@ -34,14 +35,23 @@ REPEATS = quick_or(2, 5)
 NEXT_RUNS = 20
 MAX_S = 1.0
 
-NO_FIGURES: dict[str, Any] = {
-    "engine_tpm": None,
-    "window_s": 1.0,
-    **dict.fromkeys(("completed", "failed", "retries", "operations_per_s"), 0),
-    **dict.fromkeys(("client_cpu_us_per_operation", "server_cpu_us_per_operation", "host_cpu_pct")),
-    **{name: {} for name in ("operations", "errors", "per_operation", "counters")},
-    "littles_law": {"users_by_law": 1.0, "users": 1, "ratio": 1.0, "mean_us": None, "outside_pct": None},
-}
+NO_FIGURES = RunResult(
+    metric_value=None,
+    engine_tpm=None,
+    window_s=1.0,
+    completed=0,
+    failed=0,
+    retries=0,
+    operations_per_s=0,
+    operations={},
+    errors={},
+    client_cpu_us_per_operation=None,
+    server_cpu_us_per_operation=None,
+    per_operation=ClientUse(),
+    host_cpu_pct=None,
+    littles_law=LittlesLaw(users_by_law=1.0, users=1, ratio=1.0, mean_us=None, outside_pct=None),
+    counters={},
+)
 """The result of a run of which nothing but the metric is of interest."""
 
 
@@ -63,7 +73,7 @@ def finished(folder: SweepFolder, plan: SweepPlan) -> None:
         path = RunFolder(folder.root / run.run_id)
         path.path.mkdir()
         (path.path / "manifest.json").write_text(manifest.model_dump_json(indent=1))
-        facts = {"metric_value": manifest.result["metric_value"], "checks_failed": []}
+        facts: dict[str, Any] = {"metric_value": manifest.metric_value, "checks_failed": []}
         for step, details in ((Step.RUN_STARTED, PREPARED), (Step.RUN_FINISHED, facts)):
             lines.append(JournalLine(step=step, at=at, number=planned.number, run_id=run.run_id, details=details))
     text = "".join(f"{line.text}\n" for line in lines)
@@ -94,7 +104,7 @@ def ended(run: RunPlan) -> Manifest:
         plan=run.model_dump(mode="json"),
         operations=["first", "second"],
         metric=Metric(name="TPS", title="operations per second", unit="TPS"),
-        result={**NO_FIGURES, "metric_value": 1000.0 + (run.sweep.number if run.sweep else 0)},
+        result=NO_FIGURES.model_copy(update={"metric_value": 1000.0 + (run.sweep.number if run.sweep else 0)}),
         checks=[CheckLine(name=f"check {place}", passed=True, detail="as it should be") for place in range(20)],
     )
 

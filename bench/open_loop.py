@@ -9,11 +9,11 @@ are due before the operation before them has ended.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import hdbkit
 from bench.common import SETTINGS, blocks, quick_or, scratch, show, title
 from hdbkit.config import Target
+from hdbkit.results.run_result import ScheduleResult
 from hdbkit.servers import private_server
 
 USERS = 2
@@ -25,29 +25,29 @@ UNIFORM = "uniform"
 ARRIVALS = (UNIFORM, "poisson")
 
 
-def at_half(target: Target, arrivals: str) -> dict[str, Any]:
-    """The schedule of an open loop at half the rate of a closed one, with the offered rate as counted."""
+def at_half(target: Target, arrivals: str) -> ScheduleResult:
+    """The schedule of an open loop at half the rate of a closed one."""
     load = hdbkit.Load(virtual_users=USERS, rampup_s=RAMPUP_S, duration_s=WINDOW_S)
-    most = hdbkit.run(target, load=load).summary["operations_per_s"]
+    most = hdbkit.run(target, load=load).operations_per_s or 0.0
     done = hdbkit.run(target, load=load.with_(rate=round(most / 2, 1), arrivals=arrivals)).summary
-    schedule: dict[str, Any] = done["schedule"]
-    return schedule | {"due_per_s": schedule["due"] / WINDOW_S}
+    assert done.schedule is not None
+    return done.schedule
 
 
 def compare(what: str, target: Target, at_most_ms: float) -> None:
     """Print the rate that was achieved, and the lateness, for each kind of arrivals."""
     ways = {arrivals: partial(at_half, target, arrivals) for arrivals in ARRIVALS}
     for arrivals, done in _by_way(blocks(ways, BLOCKS)).items():
-        rates = [one["achieved_per_s"] / one["due_per_s"] for one in done]
-        note = f"{done[0]['due_per_s']:,.0f} /s due; skipped {sum(one['skipped'] for one in done)}"
+        rates = [one.achieved_per_s * WINDOW_S / one.due for one in done]
+        note = f"{done[0].due / WINDOW_S:,.0f} /s due; skipped {sum(one.skipped for one in done)}"
         show(f"{what}, {arrivals}: achieved / due", rates, at_least=0.995, note=note)
-        late_ms = [one["lateness"]["p99_us"] / 1000 for one in done]
-        middle = ", ".join(f"{one['lateness']['p50_us'] / 1000:.2f}" for one in done)
+        late_ms = [(one.lateness.p99_us or 0) / 1000 for one in done]
+        middle = ", ".join(f"{(one.lateness.p50_us or 0) / 1000:.2f}" for one in done)
         limit = at_most_ms if arrivals == UNIFORM else None
         show(f"{what}, {arrivals}: lateness p99", late_ms, unit="ms", at_most=limit, note=f"p50 {middle} ms")
 
 
-def _by_way(done: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def _by_way(done: list[dict[str, ScheduleResult]]) -> dict[str, list[ScheduleResult]]:
     return {name: [one[name] for one in done] for name in done[0]}
 
 

@@ -39,7 +39,7 @@ def measured(own: PrivateServer, clients: int) -> tuple[float, ...]:
     """NOPM, and the CPU time of clients and server in microseconds per transaction."""
     load = hdbkit.Load(virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB)
     found = hdbkit.run(own.target, load=load).summary
-    figures = tuple(float(found[name] or "nan") for name in FIGURES)
+    figures = tuple(float(getattr(found, name) or "nan") for name in FIGURES)
     print(f"  {own.target.kind}, {clients} clients: {figures[0]:,.0f} NOPM", flush=True)  # its checks take long
     return figures
 

@@ -108,9 +108,9 @@ def tell_keying(what: str, target: Target, sessions: int) -> None:
     ratio = waited_us.mean() / (waited_us.mean() + response_us.mean())
     summary = result.summary
     note = (
-        f"{summary['operations_per_s']:.1f} /s, {summary['failed']} failed, service p99 "
+        f"{summary.operations_per_s:.1f} /s, {summary.failed} failed, service p99 "
         f"{rows['latency_us'][chosen].quantile(0.99) / 1000:.1f} ms, client CPU "
-        f"{summary['client_cpu_us_per_operation']:.0f} us, {took_s:.0f} s in all"
+        f"{summary.client_cpu_us_per_operation:.0f} us, {took_s:.0f} s in all"
     )
     show(f"{what}: rate / theoretical rate", [ratio], at_least=0.995, note=note)
     shares = ", ".join(f"p{share * 100:g} {late_ms.quantile(share):.2f}" for share in (0.5, 0.95, 0.999))
@@ -125,7 +125,7 @@ def by_hdbkit(own: PrivateServer, spec: CustomSpec) -> Figures:
     each = DIRECT // PROCESSES
     load = hdbkit.Load(virtual_users=PROCESSES, sessions_per_user=each, rampup_s=WARM_S, duration_s=WINDOW_ALONE_S)
     found = hdbkit.run(own.target, spec, load).summary
-    return found["operations_per_s"], found["client_cpu_us_per_operation"]
+    return found.operations_per_s or 0.0, found.client_cpu_us_per_operation or 0.0
 
 
 def by_pgbench(own: PrivateServer, schema: str, files: list[str]) -> Figures:

@@ -54,11 +54,11 @@ def in_processes(target: Target, load: Load) -> dict[str, float]:
     import hdbkit
 
     done = hdbkit.run(target, load=load, label="06 processes").summary
-    cpu_us = done["client_cpu_us_per_operation"]
+    cpu_us = done.client_cpu_us_per_operation or 0.0
     return {
-        "metric_value": done["metric_value"],
+        "metric_value": done.metric_value or 0.0,
         "client_cpu_us": cpu_us,
-        "client_cores": cpu_us * done["operations_per_s"] / 1e6,
+        "client_cores": cpu_us * (done.operations_per_s or 0.0) / 1e6,
     }
 
 

@@ -50,7 +50,7 @@ class Measured:
 def measure(own: PrivateServer, watched: bool) -> Measured:
     """Measure a run. Raises ``RuntimeError`` if the panel did not watch it."""
     if not watched:
-        return Measured(float(hdbkit.run(own.target, load=LOAD).summary["operations_per_s"]))
+        return Measured(hdbkit.run(own.target, load=LOAD).operations_per_s or 0.0)
     with subprocess.Popen(
         [sys.executable, "-c", WATCHER, str(WATCHED_S)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ, text=True,
@@ -64,7 +64,7 @@ def measure(own: PrivateServer, watched: bool) -> Measured:
         cpu_s, points = watcher.stdout.read().split() or ("0", "0")
     if int(points) < LOAD.duration_s:
         raise RuntimeError(f"the panel read the run only {points} times in {LOAD.duration_s} s")
-    return Measured(float(result.summary["operations_per_s"]), float(cpu_s) / WATCHED_S)
+    return Measured(result.operations_per_s or 0.0, float(cpu_s) / WATCHED_S)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import os
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -60,3 +61,18 @@ html_static_path = ["static"]
 html_css_files = ["tables.css"]
 html_copy_source = False
 html_show_sourcelink = False
+
+
+def setup(app: Any) -> None:
+    """Have each model list the descriptions of its fields."""
+    app.connect(
+        "autodoc-process-docstring", lambda _app, what, _name, model, _, lines: add_fields(what, model, lines)
+    )
+
+
+def add_fields(what: str, model: Any, lines: list[str]) -> None:
+    """Append a line for each described field of a model to its documentation."""
+    if what == "class":
+        fields = getattr(model, "model_fields", {})
+        lines += ["", *(f"* ``{name}``: {field.description}" for name, field in fields.items() if field.description)]
+        lines.append("")

@@ -40,7 +40,7 @@ while True:
 def measured(*servers: PrivateServer) -> list[float]:
     """The logarithms of the metric of simultaneous runs, one on each server."""
     running = [hdbkit.start(one.target, load=LOAD) for one in servers]
-    return [math.log(one.wait().summary["metric_value"]) for one in running]
+    return [math.log(one.wait().metric_value or math.nan) for one in running]
 
 
 def in_turn(one: PrivateServer) -> float:

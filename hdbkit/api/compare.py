@@ -87,7 +87,7 @@ class Comparison:
         rows = self.compared.by_users
         for name, side in zip((BASE, NEW), (self.base, self.new), strict=True) if len(rows) else ():
             users = [one.virtual_users for one in side]
-            per_s = pd.Series([one.summary["operations_per_s"] for one in side], dtype=float).groupby(users).mean()
+            per_s = pd.Series([one.operations_per_s for one in side], dtype=float).groupby(users).mean()
             rows = rows.assign(**{f"{name}_operations_per_s": rows["virtual_users"].map(per_s)})
         return rows
 
@@ -158,7 +158,9 @@ class Comparison:
                 keys[f"{name} {time}{quantile}"] = ("operations", name, *key, quantile)
         sides = {BASE: self.base, NEW: self.new}
         rows = {
-            one.run_id: {name: _figure(one, where) for name, where in keys.items()} for one in (*self.base, *self.new)
+            one.run_id: {name: _figure(figures, where) for name, where in keys.items()}
+            for one in (*self.base, *self.new)
+            for figures in [one.summary.model_dump()]
         }
         values = pd.DataFrame.from_dict(rows, orient="index")
         means = {
@@ -395,13 +397,13 @@ def _named(word: str, workspace: BareWorkspace) -> list[Result]:
 
 def _with_value(one: Result) -> Result:
     if not one.metric_value:
-        reason = one.summary.get("metric_unknown") or one.manifest.status.value
+        reason = (one.manifest.result and one.manifest.result.metric_unknown) or one.manifest.status.value
         raise InputError(f"run {one.run_id} has no value of {one.metric.name} ({reason})")
     return one
 
 
-def _figure(one: Result, keys: tuple[str, ...]) -> float:
-    value: Any = one.summary
+def _figure(figures: Mapping[str, Any], keys: tuple[str, ...]) -> float:
+    value: Any = figures
     for key in keys:
         value = value.get(key) or {}
     return float(value) if isinstance(value, int | float) else float("nan")

@@ -49,7 +49,12 @@ def of_run(result: Result, report: Path) -> Document:
     """A run: its figures and checks."""
     head = {"run_id": result.run_id, "status": result.manifest.status.value, "report": str(report)}
     about = {"metric": of_metric(result.metric), "warnings": result.warnings}
-    return head | about | {"result": result.summary, "checks": of_frame(result.checks)}
+    return head | about | {"result": _figures(result), "checks": of_frame(result.checks)}
+
+
+def _figures(result: Result) -> Document:
+    found = result.manifest.result
+    return found.model_dump(mode="json") if found else {}
 
 
 def of_sweep(done: SweepResult, report: Path) -> Document:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import shlex
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import yaml
@@ -21,6 +19,7 @@ from hdbkit.hammerdb import Given, Job, Profiled, Translation, is_job_file, read
 from hdbkit.results.catalog import profile_tag
 from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Event, Manifest, Status
+from hdbkit.results.run_result import ClientUse, OperationResult, RunResult
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workspace import BareWorkspace
 
@@ -31,7 +30,6 @@ _NOMINAL = (
     "the result was imported: what the schema counted is divided by the planned minutes, not by the measured time; "
     "latencies are those of a sample of calls of the ramp-up and the window; errors and retries are unknown"
 )
-_QUANTILES = ("p50_us", "p90_us", "p95_us", "p99_us", "p999_us")
 
 
 @dataclass(frozen=True)
@@ -186,28 +184,39 @@ def _run_of(job: Job, source: str) -> Manifest:
     )
 
 
-def _result_of(job: Job, window_s: float) -> dict[str, Any]:
-    """The figures of a job as ``analysis.run.summary`` names them; what HammerDB does not keep is None."""
-    unknown = dict.fromkeys(
-        (
-            *("completed", "failed", "retries", "operations_per_s", "littles_law", "host_cpu_pct"),
-            *("client_cpu_us_per_operation", "server_cpu_us_per_operation"),
-        )
+def _result_of(job: Job, window_s: float) -> RunResult:
+    """The figures of a job; what HammerDB does not keep is None."""
+    return RunResult(
+        metric_value=float(job.value),
+        engine_tpm=float(job.tpm),
+        window_s=window_s,
+        completed=None,
+        failed=None,
+        retries=None,
+        operations_per_s=None,
+        operations={name: _latencies(one) for name, one in job.profiled.items()},
+        errors={},
+        client_cpu_us_per_operation=None,
+        server_cpu_us_per_operation=None,
+        per_operation=ClientUse(),
+        host_cpu_pct=None,
+        littles_law=None,
+        counters={},
     )
-    return {
-        **unknown,
-        "metric_value": float(job.value),
-        "engine_tpm": float(job.tpm),
-        "window_s": window_s,
-        "operations": {name: _latencies(one) for name, one in job.profiled.items()},
-        "errors": {},
-        "per_operation": {},
-        "counters": {},
-    }
 
 
-def _latencies(one: Profiled) -> dict[str, float | None]:
-    times: Mapping[str, float | None] = {f"{name}_us": value for name, value in one.times_us.items()}
-    unknown = dict.fromkeys(("committed", "rolled_back", "failed", "retries"))
-    known = {name: times.get(name) for name in (*_QUANTILES, "max_us")}
-    return {"count": one.calls, **unknown, **known, "mean_us": times.get("avg_us")}
+def _latencies(one: Profiled) -> OperationResult:
+    return OperationResult(
+        count=one.calls,
+        committed=None,
+        rolled_back=None,
+        failed=None,
+        retries=None,
+        mean_us=one.times_us.get("avg"),
+        p50_us=one.times_us.get("p50"),
+        p90_us=one.times_us.get("p90"),
+        p95_us=one.times_us.get("p95"),
+        p99_us=one.times_us.get("p99"),
+        p999_us=one.times_us.get("p999"),
+        max_us=one.times_us.get("max"),
+    )

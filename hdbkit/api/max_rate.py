@@ -106,7 +106,10 @@ class MaxRate:
         """A row per run in an open loop, in order: run_id, block (0: search), rate, value_ms, within, saturated."""
         rows = [
             {"run_id": one.result.run_id, "block": one.block, "rate": one.rate, "value_ms": one.value_ms}
-            | {"within": one.within, "saturated": bool((one.result.summary["schedule"] or {}).get("saturated"))}
+            | {
+                "within": one.within,
+                "saturated": bool((schedule := one.result.summary.schedule) and schedule.saturated),
+            }
             for one in self.made
             if one.rate is not None
         ]
@@ -263,7 +266,7 @@ class _Made:
         metric = done.metric
         if self._work.load.rate_of is RateOf.METRIC and metric.measure is Measure.RATE and done.metric_value:
             return done.metric_value / metric.per_s
-        return float(done.summary["operations_per_s"])
+        return done.operations_per_s or 0.0
 
     def excess(self, trial: Trial) -> float:
         """What a trial found."""

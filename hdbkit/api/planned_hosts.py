@@ -97,7 +97,7 @@ class PlannedHostsVerbs(BareWorkspace):
         run = min(enough, key=_users) if enough else max(runs, key=_users)
         rate = rate_of(planned.spec.workload or specification(), planned.spec.load)
         if rate is None:
-            rate = run.result["operations_per_s"] * max(1.0, users / _users(run))
+            rate = (run.measured.operations_per_s or 0.0) * max(1.0, users / _users(run))
         cores = [one.cores for one in run.load_hosts] or [run.host["cores"]]
         return PlannedHosts(users, _cpu_us(run) or 0.0, rate, int(median(cores)), run.run_id, _users(run))
 
@@ -107,5 +107,5 @@ def _users(run: Manifest) -> int:
 
 
 def _cpu_us(run: Manifest) -> float | None:
-    found = run.result.get("client_cpu_us_per_operation")
-    return float(found) if found and run.result.get("operations_per_s") else None
+    result = run.result
+    return result.client_cpu_us_per_operation if result and result.operations_per_s else None

@@ -185,7 +185,7 @@ def _of_runs(root: Path, planned: SweepPlan) -> tuple[list[tuple[float, float]],
     values: dict[int, list[float]] = {}
     kept = [one for _, one in readable(list(islice(run_folders(root), _READ))) if one.plan.get("sweep") is None]
     for manifest in kept[:_RUNS]:
-        value = manifest.result.get("metric_value")
+        value = manifest.metric_value
         if value and alike(planned, manifest.plan):
             values.setdefault(manifest.plan["load"]["virtual_users"], []).append(float(np.log(value)))
     squares = np.concatenate([np.diff(logs) ** 2 for logs in values.values()] or [np.zeros(0)])

@@ -6,6 +6,7 @@ import copy
 import json
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,10 @@ from hdbkit.results.differences import configurations, differing
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.query_plans import QueryPlan, read_plans
+from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.workspace import BareWorkspace
+
+_COUNTS = ("count", "committed", "rolled_back", "failed", "retries")
 
 
 class Result:
@@ -48,9 +52,16 @@ class Result:
         return self.manifest.run_id
 
     @property
-    def summary(self) -> dict[str, Any]:
-        """All figures of the measured window; empty if there is none."""
-        return self.manifest.result
+    def summary(self) -> RunResult:
+        """All figures of the measured window.
+
+        Raises:
+            DamagedResult: the run has no measured window; ``manifest.result`` then is None.
+
+        Example:
+            >>> hdbkit.result().summary.client_cpu_us_per_operation  # doctest: +SKIP
+        """
+        return self.manifest.measured
 
     @property
     def metric(self) -> Metric:
@@ -60,7 +71,12 @@ class Result:
     @property
     def metric_value(self) -> float | None:
         """The value of the run's metric; None if it is unknown."""
-        return self.summary.get("metric_value")
+        return self.manifest.metric_value
+
+    @property
+    def operations_per_s(self) -> float | None:
+        """Completed operations of all types per second; None if they are unknown."""
+        return self.manifest.result and self.manifest.result.operations_per_s
 
     @property
     def virtual_users(self) -> int:
@@ -70,8 +86,7 @@ class Result:
     @property
     def latencies(self) -> pd.DataFrame:
         """One row per operation: count, committed, failed, p50_us ... p999_us, max_us (service time)."""
-        found = pd.DataFrame.from_dict(self.summary.get("operations", {}), orient="index").rename_axis("operation")
-        return found.drop(columns="response", errors="ignore")
+        return self._by_operation({name: dict(line) for name, line in self._operations.items()}, _COUNTS)
 
     @property
     def response_times(self) -> pd.DataFrame:
@@ -79,11 +94,18 @@ class Result:
 
         It has no rows where operations begin as soon as the previous one has ended.
         """
-        lines = self.summary.get("operations", {})
-        kept = {
-            name: {"count": line["count"], **line["response"]} for name, line in lines.items() if "response" in line
-        }
-        return pd.DataFrame.from_dict(kept, orient="index").rename_axis("operation")
+        lines = self._operations.items()
+        kept = {name: {"count": line.count, **dict(line.response)} for name, line in lines if line.response}
+        return self._by_operation(kept, ("count",))
+
+    @property
+    def _operations(self) -> Mapping[str, OperationResult]:
+        return self.manifest.result.operations if self.manifest.result else {}
+
+    @staticmethod
+    def _by_operation(lines: Mapping[str, Mapping[str, Any]], counts: Sequence[str]) -> pd.DataFrame:
+        columns = [*counts, *Latencies.model_fields] if lines else []
+        return pd.DataFrame([*lines.values()], index=pd.Index([*lines], name="operation"), columns=columns)
 
     def executions(self) -> pd.DataFrame:
         """One row per execution: operation, virtual_user, start_s, elapsed_s, outcome, error, and the details.
@@ -214,7 +236,7 @@ class Result:
         return run_card(self.manifest)
 
     def __repr__(self) -> str:
-        reason = self.summary.get("metric_unknown") or "no measured window"
+        reason = (self.manifest.result and self.manifest.result.metric_unknown) or "no measured window"
         value = reason if self.metric_value is None else self.manifest.metric.text(self.metric_value)
         return f"<Result {self.run_id}: {self.manifest.status.value}, {value}>"
 

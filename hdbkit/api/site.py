@@ -163,7 +163,7 @@ def _chosen(lab: ResultVerbs, names: Sequence[str], where: str | None) -> _Chose
         ids = done.loc[done["run_id"].notna() & (done["status"] == "done"), "run_id"]
         found_runs |= {run_id: RunFolder(root / run_id) for run_id in ids if is_run(root, run_id)}
     results = [Result(one, lab) for one in found_runs.values()]
-    return _Chosen([one for one in results if one.summary], list(sweeps.values()), list(notebooks))
+    return _Chosen([one for one in results if one.manifest.result], list(sweeps.values()), list(notebooks))
 
 
 def _add(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import pandas as pd
 
 from hdbkit.analysis.run.faults import effect_text, lost_text
@@ -12,7 +9,6 @@ from hdbkit.analysis.run.windows import Window
 from hdbkit.analysis.wording import capital
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import colour, figure, log_axis, series, shade_rampup
-from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
 
 
@@ -21,12 +17,11 @@ def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -
 
     A second with none of them is a break of the line, since its axis is logarithmic.
     """
-    effects: Sequence[Mapping[str, Any]] = manifest.result["faults"]
-    metric: Metric = manifest.metric
+    result, metric = manifest.measured, manifest.metric
     fig = figure("seconds since the start", "operations per second (log)", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6)
-    for effect in effects:
-        start_s, end_s = effect["start_s"], effect["end_s"] or effect["start_s"]
+    for effect in result.faults:
+        start_s, end_s = effect.start_s, effect.end_s or effect.start_s
         fig.add_vrect(start_s, end_s, fillcolor=colour("shade"), line_width=0, layer="below")
         fig.add_vline(start_s, line_color=colour("muted"), line_dash="dash", line_width=1.5)
     for index, name in enumerate(one for one in course if one != "second"):
@@ -37,6 +32,6 @@ def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -
             hovertemplate="%{x:.0f} s: %{y:,.0f} per second<extra>%{fullData.name}</extra>",
         )  # fmt: skip
     fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value))
-    words = " ".join(f"{capital(effect_text(effect, metric))}." for effect in effects)
-    words += f" {capital(lost_text(manifest.result))}. Dashed lines mark the beginnings of faults."
+    words = " ".join(f"{capital(effect_text(effect, metric))}." for effect in result.faults)
+    words += f" {capital(lost_text(result))}. Dashed lines mark the beginnings of faults."
     return Chart("faults", "What did each fault do, and how long did recovery take?", fig, words, course)

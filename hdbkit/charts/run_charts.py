@@ -41,6 +41,7 @@ from hdbkit.readings import LAG
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import Outage
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
 
@@ -69,7 +70,7 @@ MAX_POINTS = 400
 
 def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     """Every chart of a run. Raises ``DamagedResult`` if there is no measured window."""
-    window = window_of(manifest)
+    window, result = window_of(manifest), manifest.measured
     step_s = max(1, math.ceil(window.end_us / 1e6 / MAX_POINTS))
     course = throughput(folder, manifest, step_s)
     failed = failures(folder, step_s)
@@ -77,23 +78,23 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         course,
         window,
         manifest.metric,
-        manifest.result.get("metric_value"),
+        result.metric_value,
         {name: marks_s(folder, name) for name in MARKS if name != RESTARTS}
-        | {RESTARTS: manifest.result.get("server_restarts_s") or []},
-        manifest.result.get("outages") or [],
+        | {RESTARTS: result.server_restarts_s or []},
+        result.outages,
         manifest.noun,
     )
     if manifest.one_by_one:
         charts = [*_times(folder, manifest), *([throughput_chart] if len(course) > 1 else [])]
     else:
         charts = [throughput_chart, *_latencies(folder, manifest, window, step_s)]
-    if steps := manifest.result.get("steps"):
-        charts.insert(1, latency_over_throughput(steps, manifest.headline, manifest.noun))
+    if result.steps:
+        charts.insert(1, latency_over_throughput(result.steps, manifest.headline, manifest.noun))
     charts[1:1] = _of_schedule(folder, manifest, window, step_s)
     slices = table(folder, "slices")
     if slices is not None and len(slices):
         charts.insert(1, slices_of_run(slices, manifest))
-    if manifest.result.get("faults"):
+    if result.faults:
         charts.insert(0, faults_over_time(manifest, course_of_faults(folder), window))
     if len(failed):
         charts.append(errors_by_class(failed, samples(folder), window, step_s))
@@ -107,12 +108,12 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
 
 def _of_schedule(folder: RunFolder, manifest: Manifest, window: Window, step_s: int) -> list[Chart]:
     """What an open loop offered and reached, lateness, and busy sessions; none of users that never pause or wait."""
-    schedule, found = table(folder, "schedule"), manifest.result.get("schedule")
+    schedule, found = table(folder, "schedule"), manifest.measured.schedule
     charts, load = [], manifest.plan["load"]
     if schedule is not None and len(schedule) and found:
         charts = schedule_charts(schedule, found, window, manifest.noun, step_s)
     elif load.get("keying_and_thinking"):
-        late = lateness(folder, window)["lateness"]
+        _, late = lateness(folder, window)
         steps = lateness_by_second(folder, step_s).sort_index()
         charts = [lateness_over_time(steps, late, window, manifest.noun)]
     if manifest.paced or load.get("steps") or len(client_slices(load)[0]) > 1:
@@ -161,7 +162,7 @@ def throughput_over_time(
     metric: Metric,
     value: float | None,
     marks: Mapping[str, Sequence[float]] = MappingProxyType({}),
-    outages: Sequence[Mapping[str, Any]] = (),
+    outages: Sequence[Outage] = (),
     noun: str = "operation",
 ) -> Chart:
     """``metric.rate`` along the run; ``course`` as ``timeline.throughput`` gives it, ``value`` the run's result.
@@ -177,9 +178,9 @@ def throughput_over_time(
     if last_s > end_s:
         fig.add_vrect(end_s, last_s, fillcolor=colour("shade"), line_width=0, layer="below")
     for outage in outages:
-        until_s = last_s if outage["end_s"] is None else outage["end_s"]
+        until_s = last_s if outage.end_s is None else outage.end_s
         fig.add_vrect(
-            outage["start_s"], until_s, fillcolor=colour("series-2"), opacity=0.15, line_width=0, layer="below",
+            outage.start_s, until_s, fillcolor=colour("series-2"), opacity=0.15, line_width=0, layer="below",
             annotation_text="outage", annotation_position="top left", annotation_font_color=colour("ink"),
         )  # fmt: skip
     for name, times in marks.items():

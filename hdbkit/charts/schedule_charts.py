@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 
 from hdbkit.analysis.run.windows import Window
@@ -15,12 +12,13 @@ from hdbkit.analysis.wording import many, plural
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import plain, significant
 from hdbkit.charts.style import figure, log_axis, series, shade_rampup
+from hdbkit.results.run_result import Latencies, ScheduleResult
 
 _SECONDS = "seconds since the start"
 
 
 def schedule_charts(
-    schedule: pd.DataFrame, result: Mapping[str, Any], window: Window, noun: str, step_s: int = 1
+    schedule: pd.DataFrame, result: ScheduleResult, window: Window, noun: str, step_s: int = 1
 ) -> list[Chart]:
     """The three charts of an open loop; a point covers ``step_s`` seconds, and a last, incomplete step is left out.
 
@@ -34,12 +32,12 @@ def schedule_charts(
     )
     return [
         _rates(steps, result, window, noun, step_s),
-        lateness_over_time(steps, result["lateness"], window, noun),
+        lateness_over_time(steps, result.lateness, window, noun),
         _backlog(steps, result, window, noun),
     ]
 
 
-def _rates(steps: pd.DataFrame, result: Mapping[str, Any], window: Window, noun: str, step_s: int) -> Chart:
+def _rates(steps: pd.DataFrame, result: ScheduleResult, window: Window, noun: str, step_s: int) -> Chart:
     """Operations that were due, and that began, per second."""
     rates = pd.DataFrame({"offered": steps["due"] / step_s, "achieved": steps["begun"] / step_s})
     fig = figure(_SECONDS, f"{plural(noun)} per second")
@@ -52,15 +50,15 @@ def _rates(steps: pd.DataFrame, result: Mapping[str, Any], window: Window, noun:
             hovertemplate=f"%{{x}} s: {name} %{{y:,.4~g}} per second<extra></extra>",
         )  # fmt: skip
     fig.update_yaxes(rangemode="tozero")
-    begun_per_s = result["begun"] / window.duration_s
+    begun_per_s = result.begun / window.duration_s
     words = (
-        f"In the window {result['offered_per_s']:,.1f} {plural(noun)} per second were due (offered), and "
+        f"In the window {result.offered_per_s:,.1f} {plural(noun)} per second were due (offered), and "
         f"{begun_per_s:,.1f} began (achieved)."
     )
     return Chart("rates", "Did the load follow its schedule?", fig, words, rates.reset_index())
 
 
-def lateness_over_time(steps: pd.DataFrame, late: Mapping[str, Any], window: Window, noun: str) -> Chart:
+def lateness_over_time(steps: pd.DataFrame, late: Latencies, window: Window, noun: str) -> Chart:
     """How late operations began, the worst second of each step.
 
     ``steps`` has late_p50_us, late_p99_us and late_max_us by second, ``late`` the same of the window (``lateness``).
@@ -78,9 +76,9 @@ def lateness_over_time(steps: pd.DataFrame, late: Mapping[str, Any], window: Win
         )  # fmt: skip
     fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value is not None))
     words = f"No {noun} began in the window."
-    if late["max_us"] is not None:
-        words = f"In the window the latest start was {late['max_us'] / 1000:,.1f} ms late, and "
-        words += f"99 % of the starts at most {late['p99_us'] / 1000:,.1f} ms."
+    if late.max_us is not None and late.p99_us is not None:
+        words = f"In the window the latest start was {late.max_us / 1000:,.1f} ms late, and "
+        words += f"99 % of the starts at most {late.p99_us / 1000:,.1f} ms."
     return Chart("lateness", f"How late did each {noun} begin?", fig, words, late_ms.round(4).reset_index())
 
 
@@ -104,7 +102,7 @@ def busy_over_time(busy: pd.DataFrame, window: Window, sessions: int, noun: str)
     return Chart("busy", "How many sessions were busy?", fig, words, busy.round(3))
 
 
-def _backlog(steps: pd.DataFrame, result: Mapping[str, Any], window: Window, noun: str) -> Chart:
+def _backlog(steps: pd.DataFrame, result: ScheduleResult, window: Window, noun: str) -> Chart:
     """Operations that were due and had not begun, and those that were skipped in each step."""
     fig = figure(_SECONDS, f"{plural(noun)} that are due")
     shade_rampup(fig, window.start_us / 1e6)
@@ -117,8 +115,8 @@ def _backlog(steps: pd.DataFrame, result: Mapping[str, Any], window: Window, nou
             hovertemplate=f"%{{x}} s: %{{y:,}} {name}<extra></extra>",
         )  # fmt: skip
     fig.update_yaxes(rangemode="tozero").update_layout(showlegend=len(names) > 1)
-    skipped = result["skipped"]
-    words = f"At the end {many(result['backlog']['end'], noun)} were due and had not begun."
+    skipped = result.skipped
+    words = f"At the end {many(result.backlog.end, noun)} were due and had not begun."
     words += (
         f" In the window {many(skipped, noun)} were skipped, as they could only begin too late." if skipped else ""
     )

@@ -6,9 +6,6 @@ window, None where that is not known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -25,13 +22,12 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import significant
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, SERIES, colour, figure, series, shade_rampup
 from hdbkit.config.quantities import size_text
+from hdbkit.results.run_result import ServerHostUse
 
 _STACKED = tuple(part for part in CPU_WORDS if part != "idle")
 """The parts of the CPU time that are stacked."""
 _HATCHED = {"fillmode": "overlay", "solidity": 0.2}
 _UNKNOWN = "No data for the window: the agent did not answer."
-
-Use = Mapping[str, Any]
 
 
 def server_host_charts(samples: pd.DataFrame | None, window: Window) -> list[Chart]:
@@ -45,7 +41,7 @@ def server_host_charts(samples: pd.DataFrame | None, window: Window) -> list[Cha
     return charts + ([network_rates(network, window, use)] if len(network.columns) > 1 else [])
 
 
-def processors(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
+def processors(course: pd.DataFrame, window: Window, use: ServerHostUse | None) -> Chart:
     """The CPU time of the host by its parts, stacked."""
     fig = figure("seconds since the start", "share of all cores' time (%)")
     shade_rampup(fig, window.start_us / 1e6, name_at="top left", over=True)
@@ -61,7 +57,7 @@ def processors(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
     return Chart("server_cpu", "What did the database host's processors do?", fig, _cpu_words(use), course.round(2))
 
 
-def busy_disks(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
+def busy_disks(course: pd.DataFrame, window: Window, use: ServerHostUse | None) -> Chart:
     """How much of the time each disk was busy."""
     fig = figure("seconds since the start", "time in which the disk was busy (%)", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
@@ -71,16 +67,16 @@ def busy_disks(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
         f"{name} was busy {one['busy_pct']:.0f} % of the time, with {one.get('reads_per_s', 0):,.0f} reads and "
         f"{one.get('writes_per_s', 0):,.0f} writes per second ({_megabytes(one.get('read_bytes_per_s', 0))} read, "
         f"{_megabytes(one.get('write_bytes_per_s', 0))} written)"
-        for name, one in (use["disks"].items() if use else ())
+        for name, one in (use.disks.items() if use else ())
         if "busy_pct" in one
     ]
     words = _inside(figures, "no disk was busy", use)
-    if any(one.get("busy_pct", 0) > 0 for one in (use["disks"].values() if use else ())):
+    if any(one.get("busy_pct", 0) > 0 for one in (use.disks.values() if use else ())):
         words += " A disk that serves several requests at once may do more even at 100 %."
     return Chart("server_disks", "How busy were the database host's disks?", fig, words, course.round(2))
 
 
-def network_rates(course: pd.DataFrame, window: Window, use: Use | None) -> Chart:
+def network_rates(course: pd.DataFrame, window: Window, use: ServerHostUse | None) -> Chart:
     """What each network interface sent and received."""
     fig = figure("seconds since the start", "MB per second", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
@@ -89,7 +85,7 @@ def network_rates(course: pd.DataFrame, window: Window, use: Use | None) -> Char
     figures = [
         f"{name} sent {_megabytes(one.get('sent_bytes_per_s', 0))} and received "
         f"{_megabytes(one.get('received_bytes_per_s', 0))}"
-        for name, one in (use["networks"].items() if use else ())
+        for name, one in (use.networks.items() if use else ())
     ]
     words = _inside(figures, "its networks were idle", use)
     question = "How much did the database host's network carry?"
@@ -107,22 +103,22 @@ def _lines(fig: go.Figure, course: pd.DataFrame, hover: str) -> None:
         )  # fmt: skip
 
 
-def _cpu_words(use: Use | None) -> str:
-    shares = use["cpu_pct"] if use else None
+def _cpu_words(use: ServerHostUse | None) -> str:
+    shares = use.cpu_pct if use else None
     if not use or not shares:
         return _UNKNOWN
     figures = ", ".join(f"{shares[part]:.1f} % {CPU_WORDS[part]}" for part in _STACKED if part in shares)
     words = f"In the window its processors were {busy_pct(shares):.0f} % busy: {figures}."
-    if use["pressure_pct"] is not None:
-        words += f" Some task waited for a core {use['pressure_pct']:.0f} % of the time."
-    if "memory_used_bytes" in use:
-        words += f" In memory {size_text(use['memory_used_bytes'])} were in use"
-        cached = f", and {size_text(use['memory_cached_bytes'])} held files" if use.get("memory_cached_bytes") else ""
+    if use.pressure_pct is not None:
+        words += f" Some task waited for a core {use.pressure_pct:.0f} % of the time."
+    if use.memory_used_bytes is not None:
+        words += f" In memory {size_text(use.memory_used_bytes)} were in use"
+        cached = f", and {size_text(use.memory_cached_bytes)} held files" if use.memory_cached_bytes else ""
         words += f"{cached}."
     return words
 
 
-def _inside(figures: list[str], nothing: str, use: Use | None) -> str:
+def _inside(figures: list[str], nothing: str, use: ServerHostUse | None) -> str:
     return f"In the window {'; '.join(figures) or nothing}." if use else _UNKNOWN
 
 

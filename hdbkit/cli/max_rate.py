@@ -100,7 +100,7 @@ class _Lines:
         self._number += 1
         stage = f"block {run.block}" if run.block else "search"
         if run.rate is None:
-            what = f"closed loop: {run.result.summary['operations_per_s']:,.4g}/s"
+            what = f"closed loop: {run.result.operations_per_s:,.4g}/s"
         else:
             value = "none" if math.isnan(run.value_ms) else f"{run.value_ms:,.4g} ms"
             what = f"{run.rate:10,.4g}/s  {run.limit.quantile} {value:>12}  {'within' if run.within else 'beyond'}"

@@ -154,11 +154,11 @@ def _outcome(step: SweepEvent) -> str:
     place = f"block {planned.block}  {planned.virtual_users} users"
     if step.kind is EventKind.FAILED:
         return f"{place}  {step.described}  FAILED: {step.note}"
-    value = manifest.result.get("metric_value") if manifest else None
+    result, value = (manifest.result, manifest.metric_value) if manifest else (None, None)
     shown = manifest.metric.text(value) if manifest and value is not None else "no result"
-    all_types = manifest.result.get("operations_per_s") if manifest else None
+    all_types = result and result.operations_per_s
     if manifest and all_types is not None:
         shown += f"  {all_per_s(all_types, manifest.noun)}"
-    unusable = (manifest.result.get("slices") or {}).get("unusable") if manifest else None
+    unusable = result and result.slices and result.slices.unusable
     added = [f"not used: {unusable}"] if unusable else []
     return "  ".join([place, f"{shown:>16}", step.described, *added, *([step.note] if step.note else [])])

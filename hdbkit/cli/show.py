@@ -26,7 +26,7 @@ from hdbkit.sweep_runner.slicing import on_server_note, unsuitable
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
-_OF_STEP = ("step", "offered_per_s", "users", "completed_per_s", "failed")
+_OF_STEP = {"step", "offered_per_s", "users", "completed_per_s", "failed"}
 _MAX_EXECUTIONS = 200
 _CONDITION = "schema: "
 _UNKNOWN_HOSTS = (
@@ -172,12 +172,12 @@ def findings(frame: pd.DataFrame) -> None:
 
 def run(result: Result) -> None:
     """A run on the screen: its figures, latencies, errors and checks."""
-    summary, manifest = result.summary, result.manifest
+    manifest = result.manifest
     by = f", measured by {manifest.measured_by}" if manifest.measured_by else ""
     console.print(f"[bold]{escape(result.run_id)}[/]  {manifest.status.value}{escape(by)}")
     for event in manifest.history[-1:]:
         console.print(f"  {escape(event.note)}") if event.note else None
-    if summary:
+    if manifest.result:
         _summary(result)
     checks(_without_passed_conditions(result.checks))
     for warning in result.warnings:
@@ -190,24 +190,24 @@ def run(result: Result) -> None:
 def _summary(result: Result) -> None:
     """The figures of a run, its latencies or executions, and its faults."""
     summary, manifest = result.summary, result.manifest
-    value, metric = summary["metric_value"], manifest.metric
+    value, metric = summary.metric_value, manifest.metric
     headline = cell(None) if value is None else metric.text(value)
     console.print(f"  {escape(about(metric))}: [bold]{escape(headline)}[/]")
     figures = {
-        f"{plural(manifest.noun)}/s (all types)": summary["operations_per_s"],
-        "engine TPM": summary["engine_tpm"],
-        "window s": summary["window_s"],
-        "failed": summary["failed"],
-        "retries": summary["retries"],
-        f"client CPU us/{manifest.noun}": summary["client_cpu_us_per_operation"],
-        "with hdbkit's supervisor": summary.get("client_and_supervisor_cpu_us_per_operation"),
-        f"server CPU us/{manifest.noun}": summary["server_cpu_us_per_operation"],
+        f"{plural(manifest.noun)}/s (all types)": summary.operations_per_s,
+        "engine TPM": summary.engine_tpm,
+        "window s": summary.window_s,
+        "failed": summary.failed,
+        "retries": summary.retries,
+        f"client CPU us/{manifest.noun}": summary.client_cpu_us_per_operation,
+        "with hdbkit's supervisor": summary.client_and_supervisor_cpu_us_per_operation,
+        f"server CPU us/{manifest.noun}": summary.server_cpu_us_per_operation,
     }
     console.print("  " + "   ".join(f"{escape(name)} {cell(value)}" for name, value in figures.items()))
-    reasons = {metric.name: summary.get("metric_unknown"), "server CPU": summary.get("server_cpu_unknown")}
+    reasons = {metric.name: summary.metric_unknown, "server CPU": summary.server_cpu_unknown}
     for name, reason in filter(lambda item: item[1], reasons.items()):
         console.print(f"  {name} unknown: {reason}", markup=False)
-    per = {name: value for name, value in summary.get("per_operation", {}).items() if value is not None}
+    per = {name: value for name, value in summary.per_operation if value is not None}
     if per:
         listed = "   ".join(f"{name.replace('_', ' ')} {cell(value)}" for name, value in per.items())
         console.print(f"  per {manifest.noun}: {listed}")
@@ -216,17 +216,17 @@ def _summary(result: Result) -> None:
     else:
         steps(result)
         _latencies(result)
-    for effect in summary.get("faults", []):
+    for effect in summary.faults:
         console.print(f"  fault: {effect_text(effect, metric)}", markup=False)
 
 
 def steps(result: Result) -> None:
     """What each step of the load offered and reached, with the times of the headline's operation."""
-    found, manifest = result.summary.get("steps"), result.manifest
-    if not found:
+    manifest = result.manifest
+    if not manifest.result or not (found := manifest.result.steps):
         return
     time = "response" if manifest.paced else "service"
-    frame = pd.DataFrame([{name: one[name] for name in _OF_STEP} | one[time] for one in found])
+    frame = pd.DataFrame([one.model_dump(include=_OF_STEP) | one.times(time).model_dump() for one in found])
     console.print(
         table(frame.dropna(axis="columns", how="all"), f"steps, with the {time} time of {manifest.headline}")
     )

@@ -26,6 +26,7 @@ from hdbkit.execution.load_hosts import Place
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, FaultLine, Manifest
+from hdbkit.results.run_result import ScheduleResult, SlicesResult
 from hdbkit.results.writer import read_lines, write_operations, write_rows, write_table
 
 MAX_EDGE_MS = 500.0
@@ -73,12 +74,13 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
 def _with_result(folder: RunFolder, manifest: Manifest, samples: list[dict[str, Any]]) -> Manifest:
     """The manifest with the result and its checks, in place of those of an earlier completion."""
     result = summarize(folder, manifest)
-    result |= _of_faults(folder, manifest, result["clients_lost"] or 0)
-    result |= _of_slices(folder, manifest)
-    result |= _of_schedule(folder, manifest)
-    if steps := steps_result(folder, manifest):
-        result["steps"] = steps
-    manifest = manifest.model_copy(update={"result": result})
+    more = {
+        **_of_faults(folder, manifest, result.clients_lost or 0),
+        "slices": _of_slices(folder, manifest),
+        "schedule": _of_schedule(folder, manifest),
+        "steps": steps_result(folder, manifest),
+    }
+    manifest = manifest.model_copy(update={"result": result.model_copy(update=more)})
     edges = [] if manifest.metric.counter is None else [_edges_read(samples)]
     checks = [*check_run(folder, manifest), *edges]
     made = {one.name for one in checks}
@@ -134,32 +136,33 @@ def _faults(spools: Path, start_ns: int) -> list[FaultLine]:
 
 
 def _of_faults(folder: RunFolder, manifest: Manifest, clients_lost: int) -> dict[str, Any]:
-    """What the faults did, as part of the result; empty if there was none."""
+    """What the faults did, as fields of the result; none if there was no fault."""
     if not manifest.faults:
         return {}
     path = folder.spools / SERIALS
     serials = json.loads(path.read_bytes()) if path.is_file() else None
-    return {"faults": effects(folder, manifest), **lost_commits(folder, manifest, serials, clients_lost)}
+    lost, unknown = lost_commits(folder, manifest, serials, clients_lost)
+    return {"faults": effects(folder, manifest), "lost_commits": lost, "lost_commits_unknown": unknown}
 
 
-def _of_slices(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
-    """Write the table of slices; its summary as part of the result. Empty if the configurations do not alternate."""
+def _of_slices(folder: RunFolder, manifest: Manifest) -> SlicesResult | None:
+    """Write the table of slices; its part of the result. None if the configurations do not alternate."""
     found = slice_table(folder, manifest)
     if found is None:
-        return {}
+        return None
     write_table(folder.table("slices"), columns.SLICES, {str(name): values for name, values in found.rows.items()})
-    return {"slices": slices_result(found, manifest)}
+    return slices_result(found, manifest)
 
 
-def _of_schedule(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
-    """Write the table of an open loop's schedule; its summary as part of the result. Empty in a closed loop."""
+def _of_schedule(folder: RunFolder, manifest: Manifest) -> ScheduleResult | None:
+    """Write the table of an open loop's schedule; its part of the result. None in a closed loop."""
     if manifest.rate_per_s is None:
-        return {}
+        return None
     found = schedule_of(folder, manifest)
     write_table(
         folder.table("schedule"), columns.SCHEDULE, {str(name): values for name, values in found.rows.items()}
     )
-    return {"schedule": found.result}
+    return found.result
 
 
 def _with_edges(samples: list[dict[str, Any]]) -> list[dict[str, Any]]:

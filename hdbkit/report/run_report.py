@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
@@ -22,9 +21,8 @@ from hdbkit.report.tables import Table, cell, frame_table, milliseconds, number,
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.query_plans import read_plans
+from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.slices import Slices
-
-QUANTILES = ("p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
 
 
 def run_report(folder: RunFolder) -> Path:
@@ -83,8 +81,8 @@ def _place(manifest: Manifest) -> str:
 
 def _faults(manifest: Manifest) -> list[Table]:
     """What each fault did; nothing for a run without."""
-    result, rate = manifest.result, manifest.metric.rate
-    if "faults" not in result:
+    result, rate = manifest.measured, manifest.metric.rate
+    if not result.faults:
         return []
     head = ["fault", "at (s)", "first success after (s)", "longest time without a commit (s)"]
     head += [
@@ -97,16 +95,16 @@ def _faults(manifest: Manifest) -> list[Table]:
     ]
     rows = [
         [
-            one["fault"],
-            number(one["start_s"]),
-            _in_window(one["first_success_after_s"]),
-            number(one["outage_s"]),
-            *("" if one.get(name) is None else number(one[name]) for name in ("cause_s", "undo_s")),
-            *("" if one[name] is None else rate.number(one[name]) for name in ("rate_before", "lowest_rate")),
-            _in_window(one["recovered_after_s"]),
-            one["error"] or ", ".join(f"{name} {count:,}" for name, count in one["errors"].items()) or "none",
+            one.fault,
+            number(one.start_s),
+            _in_window(one.first_success_after_s),
+            number(one.outage_s),
+            *("" if taken_s is None else number(taken_s) for taken_s in (one.cause_s, one.undo_s)),
+            *("" if reached is None else rate.number(reached) for reached in (one.rate_before, one.lowest_rate)),
+            _in_window(one.recovered_after_s),
+            one.error or ", ".join(f"{name} {count:,}" for name, count in one.errors.items()) or "none",
         ]
-        for one in result["faults"]
+        for one in result.faults
     ]
     lost = lost_text(result)
     return [text_table(f"What each fault did; {lost}", head, rows)]
@@ -137,30 +135,28 @@ def answer(manifest: Manifest, *, below_value: bool = False) -> str:
     if not result:
         note = manifest.history[-1].note if manifest.history else ""
         return f"The run is {manifest.status.value} and has no result{f': {note}' if note else ''}."
-    value, metric = result.get("metric_value"), manifest.metric
+    value, metric = result.metric_value, manifest.metric
     words = _value_words(metric, value) if value is not None else f"{metric.name} is unknown{_why(result)}"
-    line = result["operations"].get(manifest.headline, {})
-    p95 = line.get("response", line).get("p95_us")
-    has_quantiles = p95 is not None and not manifest.one_by_one
-    latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95)} ms" if has_quantiles else ""
+    line = result.operations.get(manifest.headline)
+    times = (line and line.response) or line
+    p95_us = None if times is None else times.p95_us
+    has_quantiles = p95_us is not None and not manifest.one_by_one
+    latency = f"; 95 % of {manifest.headline} took at most {milliseconds(p95_us)} ms" if has_quantiles else ""
     latency += " from the scheduled start" if latency and manifest.paced else ""
-    per_s = result["operations_per_s"]
+    per_s = result.operations_per_s
     all_types = "" if per_s is None else f"{all_per_s(per_s, manifest.noun)} of all types"
     if below_value:
         words = all_types or metric.title
     elif all_types:
         words += f" ({all_types})"
-    measured = (
-        f"planned for {result['window_s']:,.0f} s" if manifest.measured_by else f"over {result['window_s']:.1f} s"
-    )
+    measured = f"planned for {result.window_s:,.0f} s" if manifest.measured_by else f"over {result.window_s:.1f} s"
     by = f" by {manifest.measured_by}" if manifest.measured_by else ""
     return f"{words}, measured{by}{',' if by else ''} {measured}{latency}. {_verdict(manifest)}"
 
 
-def _why(result: dict[str, Any]) -> str:
+def _why(result: RunResult) -> str:
     """Why the metric is unknown, if that is known: `` (q21: ...)``."""
-    reason = result.get("metric_unknown")
-    return f" ({reason})" if reason else ""
+    return f" ({result.metric_unknown})" if result.metric_unknown else ""
 
 
 def _value_words(metric: Metric, value: float) -> str:
@@ -187,26 +183,26 @@ def warnings(manifest: Manifest) -> list[str]:
 
 
 def figures(manifest: Manifest) -> list[Figure]:
-    """The key figures of a run, whose result must not be empty."""
-    result, metric, per = manifest.result, manifest.metric, f"per {manifest.noun}"
-    value = result["metric_value"]
-    shares = result["host_cpu_pct"] or {}
+    """The key figures of a run with a result."""
+    result, metric, per = manifest.measured, manifest.metric, f"per {manifest.noun}"
+    value = result.metric_value
+    shares = result.host_cpu_pct or {}
     cpu = f"{100 - shares['idle']:.0f} %" if "idle" in shares else cell(None)
     figures = [
         Figure(
             metric.name,
             cell(None) if value is None else _tile_value(metric, value),
-            result.get("metric_unknown") or _basis(metric),
+            result.metric_unknown or _basis(metric),
         ),
-        Figure(f"{plural(manifest.noun)}/s", cell(result["operations_per_s"]), "completed, of all types"),
-        Figure("engine TPM", _whole(result["engine_tpm"]), "compare within one engine only"),
-        Figure("failed", cell(result["failed"]), f"{cell(result['retries'])} retries"),
-        Figure("client CPU", _time(result["client_cpu_us_per_operation"]), per),
+        Figure(f"{plural(manifest.noun)}/s", cell(result.operations_per_s), "completed, of all types"),
+        Figure("engine TPM", _whole(result.engine_tpm), "compare within one engine only"),
+        Figure("failed", cell(result.failed), f"{cell(result.retries)} retries"),
+        Figure("client CPU", _time(result.client_cpu_us_per_operation), per),
     ]
-    with_supervisor = result.get("client_and_supervisor_cpu_us_per_operation")
+    with_supervisor = result.client_and_supervisor_cpu_us_per_operation
     if with_supervisor is not None:
         figures.append(Figure("client CPU with hdbkit's supervisor", _time(with_supervisor), per))
-    server_us, unknown = result["server_cpu_us_per_operation"], result.get("server_cpu_unknown")
+    server_us, unknown = result.server_cpu_us_per_operation, result.server_cpu_unknown
     if server_us is not None or unknown:
         figures.append(Figure("server CPU", _time(server_us), unknown or per))
     return [*figures, Figure("host CPU busy", cpu, f"steal {shares['steal']:.1f} %" if "steal" in shares else "")]
@@ -220,9 +216,9 @@ def _basis(metric: Metric) -> str:
 
 
 def tables(manifest: Manifest) -> list[Table]:
-    """The latencies of a run, whose result must not be empty, and its network traffic per operation."""
-    result, noun = manifest.result, manifest.noun
-    lines = [(name, line) for name, line in result["operations"].items() if line["count"]]
+    """The latencies of a run with a result, and its network traffic per operation."""
+    result, noun = manifest.measured, manifest.noun
+    lines = [(name, line) for name, line in result.operations.items() if line.count]
     if manifest.one_by_one:
         return [_times(lines, noun), *_traffic(result, noun)]
     response = _response_times(lines, noun) if manifest.paced else []
@@ -230,11 +226,11 @@ def tables(manifest: Manifest) -> list[Table]:
     rows = [
         [
             name,
-            f"{line['count']:,}",
-            cell(None) if manifest.measured_by else number(line["count"] / result["window_s"]),
+            f"{line.count:,}",
+            cell(None) if manifest.measured_by else number(line.count / result.window_s),
         ]
-        + [milliseconds(line[quantile]) for quantile in QUANTILES]
-        + [cell(line["failed"]), cell(line["retries"])]
+        + [milliseconds(value_us) for value_us in _quantiles(line)]
+        + [cell(line.failed), cell(line.retries)]
         for name, line in lines
     ]
     of = "the time profile" if manifest.measured_by else "the window"
@@ -245,42 +241,41 @@ def tables(manifest: Manifest) -> list[Table]:
 
 def _steps(manifest: Manifest) -> list[Table]:
     """What each step offered and reached; nothing for a window without steps."""
-    steps = manifest.result.get("steps")
+    steps = manifest.measured.steps
     if not steps:
         return []
     time = "response" if manifest.paced else "service"
-    level, heading = (
-        ("users", "users") if steps[0]["offered_per_s"] is None else ("offered_per_s", "offered per second")
-    )
+    level, heading = ("users", "users") if steps[0].offered_per_s is None else ("offered_per_s", "offered per second")
     head = ["step", heading, "completed per second", "failed", "p50 (ms)", "p95 (ms)", "p99 (ms)"]
     rows = [
-        [one["step"], number(one[level]), number(one["completed_per_s"]), f"{one['failed']:,}"]
-        + [milliseconds(one[time][f"{name}_us"]) for name in ("p50", "p95", "p99")]
+        [one.step, number(getattr(one, level)), number(one.completed_per_s), f"{one.failed:,}"]
+        + [milliseconds(one.times(time).at(name)) for name in ("p50", "p95", "p99")]
         for one in steps
     ]
     title = f"Steps, with the {time} time of {manifest.headline}"
     return [Table(title, head, rows, [False, *[True] * (len(head) - 1)])]
 
 
-def _response_times(lines: list[tuple[str, dict[str, Any]]], noun: str) -> list[Table]:
+def _response_times(lines: list[tuple[str, OperationResult]], noun: str) -> list[Table]:
     """The times from the scheduled start of each operation to its end."""
     head = [noun, "count", "p50", "p90", "p95", "p99", "p99.9", "max"]
     rows = [
-        [name, f"{line['count']:,}", *(milliseconds(line["response"][quantile]) for quantile in QUANTILES)]
+        [name, f"{line.count:,}", *map(milliseconds, _quantiles(line.response))]
         for name, line in lines
-        if line.get("response")
+        if line.response
     ]
     title = f"{plural(noun).capitalize()} of the window (response time in ms, from the scheduled start)"
     return [Table(title, head, rows, [False, *[True] * (len(head) - 1)])]
 
 
-def _times(lines: list[tuple[str, dict[str, Any]]], noun: str) -> Table:
+def _times(lines: list[tuple[str, OperationResult]], noun: str) -> Table:
     """How long each operation took that few executions were made of."""
-    rows = [
-        [name, line["count"], _seconds(line["mean_us"]), _seconds(line["max_us"]), line["failed"]]
-        for name, line in lines
-    ]
+    rows = [[name, line.count, _seconds(line.mean_us), _seconds(line.max_us), line.failed] for name, line in lines]
     return text_table(plural(noun).capitalize(), [noun, "count", "mean (s)", "longest (s)", "failed"], rows)
+
+
+def _quantiles(line: Latencies) -> list[float | None]:
+    return [line.p50_us, line.p90_us, line.p95_us, line.p99_us, line.p999_us, line.max_us]
 
 
 def _seconds(time_us: float | None) -> float | None:
@@ -294,9 +289,9 @@ def _executions(folder: RunFolder, manifest: Manifest) -> list[Table]:
     return [frame_table(executions(folder, manifest).dropna(axis="columns", how="all"), f"Every {manifest.noun}")]
 
 
-def _traffic(result: dict[str, Any], noun: str) -> list[Table]:
+def _traffic(result: RunResult, noun: str) -> list[Table]:
     """Round trips, bytes and context switches per operation; no table where none of them is known."""
-    known = {name: value for name, value in result.get("per_operation", {}).items() if value is not None}
+    known = {name: value for name, value in result.per_operation if value is not None}
     if not known:
         return []
     title = f"Client side per {noun}, on average over the whole run"

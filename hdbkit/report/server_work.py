@@ -13,6 +13,7 @@ from hdbkit.analysis.sweep.starts import data_by_block
 from hdbkit.config.quantities import size_text
 from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, number
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import RunResult, ServerHostUse
 
 TITLE = "What the server did"
 _MEMORY = {
@@ -38,37 +39,37 @@ _COMPARED = (
 
 def server_work(manifest: Manifest) -> list[Table]:
     """What the server did in the window, per operation and in all; none where it counts only its commits."""
-    result = manifest.result
+    result = manifest.measured
     rows = [
         [one.what, UNKNOWN if one.each is None else number(one.each), number(one.total)] for one in work_of(result)
     ]
     for what, share in (
         ("found in the server's cache (%)", found_in_cache_pct(result)),
-        ("sessions that wait for a lock, on average", result.get("waiting_locks")),
+        ("sessions that wait for a lock, on average", result.waiting_locks),
     ):
         rows += [[what, "", number(share)]] if share is not None else []
-    if lag := result.get("replication_lag_s"):
-        rows.append(["replication lag, mean and maximum (s)", "", f"{number(lag['mean'])}, {number(lag['max'])}"])
-    data = result.get("data")
-    if data and data["bytes_before"]:
-        rows.append(["size of the data before the run", "", size_text(data["bytes_before"])])
-        after = data["bytes_after"]
+    if lag := result.replication_lag_s:
+        rows.append(["replication lag, mean and maximum (s)", "", f"{number(lag.mean)}, {number(lag.max)}"])
+    data = result.data
+    if data and data.bytes_before:
+        rows.append(["size of the data before the run", "", size_text(data.bytes_before)])
+        after = data.bytes_after
         rows += [["size of the data after it", "", size_text(after)]] if after else []
     head = ["by its own counters", f"per {manifest.noun}", "in the window"]
     return [Table(TITLE, head, rows, [False, True, True])] if rows else []
 
 
-def server_host_work(result: Mapping[str, Any]) -> list[Table]:
+def server_host_work(result: RunResult) -> list[Table]:
     """What the database's host did in the window, as its agent reported; none without an agent."""
-    use = result.get("server_host")
+    use = result.server_host
     if not use:
         return []
-    shares = use["cpu_pct"] or {}
+    shares = use.cpu_pct or {}
     rows = [[f"CPU: {CPU_WORDS[part]} (%)", number(share)] for part, share in shares.items()]
-    if use["pressure_pct"] is not None:
-        rows.append(["some task waited for a core (% of the time)", number(use["pressure_pct"])])
-    rows += [[what, size_text(use[name])] for name, what in _MEMORY.items() if name in use]
-    for device, figures in {**use["disks"], **use["networks"]}.items():
+    if use.pressure_pct is not None:
+        rows.append(["some task waited for a core (% of the time)", number(use.pressure_pct)])
+    rows += [[what, size_text(size)] for name, what in _MEMORY.items() if (size := getattr(use, name)) is not None]
+    for device, figures in {**use.disks, **use.networks}.items():
         rows += [[f"{device}: {_OF_DEVICES[name]}", number(value)] for name, value in figures.items()]
     return [Table("What the database's host did", ["mean over the window", "value"], rows, [False, True])]
 
@@ -90,7 +91,7 @@ def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, st
 
 
 def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
-    result, place = manifest.result, manifest.plan["sweep"]
+    result, place = manifest.measured, manifest.plan["sweep"]
     each = {one.what: one.each for one in work_of(result)}
     return {
         "place": place["configuration"],
@@ -98,14 +99,14 @@ def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
         "virtual users": manifest.plan["load"]["virtual_users"],
         **{what: each.get(what) for what in _COMPARED},
         "found in the server's cache (%)": found_in_cache_pct(result),
-        **_host_columns(result.get("server_host")),
+        **_host_columns(result.server_host),
     }
 
 
-def _host_columns(use: Mapping[str, Any] | None) -> dict[str, float | None]:
+def _host_columns(use: ServerHostUse | None) -> dict[str, float | None]:
     """How busy the database's host was, as an agent reported."""
-    shares = (use or {}).get("cpu_pct")
-    disks = [disk["busy_pct"] for disk in (use or {}).get("disks", {}).values() if "busy_pct" in disk]
+    shares = use and use.cpu_pct
+    disks = [disk["busy_pct"] for disk in use.disks.values() if "busy_pct" in disk] if use else []
     return {
         "CPU of its host (% busy)": busy_pct(shares) if shares else None,
         "busiest disk (% of the time)": max(disks, default=None),

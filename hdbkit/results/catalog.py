@@ -240,6 +240,7 @@ def _read(catalog: sqlite3.Connection, root: Path, changed_ns: Mapping[str, int]
 def _row(manifest: Manifest) -> dict[str, Any]:
     plan, result = manifest.plan, manifest.result
     target, load = plan["target"], plan["load"]
+    headline = result and result.operations.get(manifest.headline)
     return {
         "started": manifest.history[0].at.isoformat(timespec="seconds") if manifest.history else None,
         "status": manifest.status.value,
@@ -251,11 +252,11 @@ def _row(manifest: Manifest) -> dict[str, Any]:
         "virtual_users": load["virtual_users"],
         "duration_s": load["duration_s"],
         "metric": manifest.metric.name,
-        "metric_value": result.get("metric_value"),
-        "operations_per_s": result.get("operations_per_s"),
-        "engine_tpm": result.get("engine_tpm"),
-        "p95_us": result.get("operations", {}).get(manifest.headline, {}).get("p95_us"),
-        "failed": result.get("failed"),
+        "metric_value": manifest.metric_value,
+        "operations_per_s": result and result.operations_per_s,
+        "engine_tpm": result and result.engine_tpm,
+        "p95_us": headline and headline.p95_us,
+        "failed": result and result.failed,
         "checks_failed": sum(check.passed is False for check in manifest.checks),
         "label": plan.get("label"),
         "sweep_id": (plan.get("sweep") or {}).get("sweep_id"),

@@ -7,13 +7,15 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from hdbkit.config.metric import DetailChart, Metric
+from hdbkit.errors import DamagedResult
 from hdbkit.results import version_1
 from hdbkit.results.columns import FORMAT_VERSION
+from hdbkit.results.run_result import RunResult
 
 
 class Status(StrEnum):
@@ -160,129 +162,8 @@ class _Server(_Part):
     version: str | None = None
 
 
-class _Operation(_Part):
-    count: int
-    committed: int | None
-    rolled_back: int | None
-    failed: int | None
-    retries: int | None
-    p50_us: float | None
-    p90_us: float | None
-    p95_us: float | None
-    p99_us: float | None
-    p999_us: float | None
-    max_us: float | None
-    mean_us: float | None
-    response: dict[str, float | None] | None = None
-
-
-class _Law(_Part):
-    users_by_law: float
-    users: float
-    ratio: float
-    mean_us: float | None
-    outside_pct: float | None
-
-
-class _SlicesOperation(_Part):
-    count: int
-    p50_us: float
-    p90_us: float
-    p95_us: float
-    p99_us: float
-    p999_us: float
-
-
-class _SlicesConfiguration(_Part):
-    configuration: int
-    metric_value: float | None
-    operations_per_s: float | None
-    operations: dict[str, _SlicesOperation]
-
-
-class _Slices(_Part):
-    washout_s: float | None
-    cycles: int
-    dropped: int
-    unusable: str
-    configurations: list[_SlicesConfiguration]
-
-
-class _Schedule(_Part):
-    offered_per_s: float
-    achieved_per_s: float
-    due: int
-    begun: int
-    late: int
-    skipped: int
-    backlog: dict[Literal["start", "end"], int]
-    lateness: dict[str, float | None]
-    saturated: bool
-
-
-class _StepTimes(_Part):
-    p50_us: float | None
-    p95_us: float | None
-    p99_us: float | None
-
-
-class _Step(_Part):
-    step: str
-    start_s: float
-    end_s: float
-    offered_per_s: float | None
-    users: float | None
-    completed_per_s: float
-    failed: int
-    service: _StepTimes
-    response: _StepTimes | None = None
-
-
-class _Outage(_Part):
-    start_s: float
-    end_s: float | None
-    lost: int
-
-
-class _Result(_Part):
-    metric_value: float | None
-    metric_unknown: str = ""
-    engine_tpm: float | None
-    window_s: float
-    completed: int | None
-    failed: int | None
-    retries: int | None
-    operations_per_s: float | None
-    operations: dict[str, _Operation]
-    errors: dict[str, int]
-    client_cpu_us_per_operation: float | None
-    client_and_supervisor_cpu_us_per_operation: float | None = None
-    server_cpu_us_per_operation: float | None
-    server_cpu_unknown: str = ""
-    per_operation: dict[str, float | None]
-    host_cpu_pct: dict[str, float] | None
-    others_cpu_pct: float | None = None
-    server_host: dict[str, Any] | None = None
-    littles_law: _Law | None
-    full_pages: dict[Literal["first", "last"], float] | None = None
-    server_restarts_s: list[float] | None = None
-    outages: list[_Outage] = Field(default_factory=list)
-    server_moves_s: list[float] | None = None
-    replication_lag_s: dict[Literal["mean", "max"], float] | None = None
-    data: dict[str, float | None] | None = None
-    counters: dict[str, float | None]
-    waiting_locks: float | None = None
-    clients_lost: int | None = None
-    faults: list[dict[str, Any]] = Field(default_factory=list)
-    lost_commits: int | None = None
-    lost_commits_unknown: str = ""
-    slices: _Slices | None = None
-    schedule: _Schedule | None = None
-    steps: list[_Step] = Field(default_factory=list)
-
-
-PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server, "result": _Result}
-"""The parts that are checked when a manifest is read from a folder; a result may be missing as a whole."""
+PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server}
+"""The parts that are checked when a manifest is read from a folder."""
 
 
 class Manifest(BaseModel):
@@ -333,7 +214,7 @@ class Manifest(BaseModel):
     )
     doing: str = Field(default="", description="what is being done at the end of the run, while it lasts")
     clock: Clock | None = None
-    result: dict[str, Any] = Field(default_factory=dict, description="analysis.summary.summarize")
+    result: RunResult | None = Field(default=None, description="None: there is no measured window")
     checks: list[CheckLine] = Field(default_factory=list)
     faults: list[FaultLine] = Field(default_factory=list, description="faults that the run caused on purpose")
     tags: list[str] = Field(default_factory=list)
@@ -345,6 +226,23 @@ class Manifest(BaseModel):
         if isinstance(content, dict) and content.get("format_version") == 1:
             return version_1.upgraded(content)
         return content
+
+    @field_validator("result", mode="before")
+    @classmethod
+    def _empty_is_none(cls, content: Any) -> Any:
+        return None if content == {} else content
+
+    @property
+    def measured(self) -> RunResult:
+        """The result. Raises ``DamagedResult`` if there is none."""
+        if self.result is None:
+            raise DamagedResult(f"run {self.run_id} has no result: it has no measured window")
+        return self.result
+
+    @property
+    def metric_value(self) -> float | None:
+        """The value of the metric; None if it is unknown."""
+        return None if self.result is None else self.result.metric_value
 
     @property
     def planned(self) -> list[str]:

@@ -28,6 +28,7 @@ from hdbkit.results.folder import RunFolder, is_run, only_match
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import RunResult, SlicesConfiguration
 from hdbkit.results.seal import drop_sealed, is_revoked, read_sealed, require_key, write_sealed
 
 RUN_COLUMNS = (
@@ -396,10 +397,11 @@ def _facts(root: Path, line: JournalLine) -> Mapping[str, Any]:
 def run_facts(manifest: Manifest) -> dict[str, Any]:
     """The facts of an ended run that the journal stores, so that a runs frame does not read manifests."""
     failed = [check.name for check in manifest.checks if check.passed is False]
-    names = (METRIC_VALUE, PER_S)
-    measured = {name: manifest.result.get(name) for name in names}
-    of_slices = (manifest.result.get("slices") or {}).get("configurations")
-    by_configuration = of_slices and {
-        str(one["configuration"]): {name: one[name] for name in names} for one in of_slices
-    }
-    return {**measured, CHECKS_FAILED: failed, **({SLICES: by_configuration} if by_configuration else {})}
+    facts = {**_measured(manifest.result), CHECKS_FAILED: failed}
+    if manifest.result and manifest.result.slices:
+        facts[SLICES] = {str(one.configuration): _measured(one) for one in manifest.result.slices.configurations}
+    return facts
+
+
+def _measured(found: RunResult | SlicesConfiguration | None) -> dict[str, Any]:
+    return {name: getattr(found, name, None) for name in (METRIC_VALUE, PER_S)}

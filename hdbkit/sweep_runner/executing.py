@@ -413,8 +413,8 @@ class _Execution:
         first = line.step is Step.RUN_FINISHED and state.counts[Step.RUN_FINISHED] == 1
         if self.plan.slices is None or not first or planned.number == len(self.plan.runs):
             return
-        found = RunFolder(self.folder.root / line.run_id).read().result.get("slices") or {}
-        if reason := found.get("unusable"):
+        result = RunFolder(self.folder.root / line.run_id).read().result
+        if result and result.slices and (reason := result.slices.unusable):
             raise SweepFailed(
                 self.folder.sweep_id,
                 f"the slices of run {planned.number} cannot be compared: {reason}; the run is kept, and the other "

@@ -39,12 +39,15 @@ def outcome(manifest: Manifest) -> Outcome | None:
 def rule_broken(rules: AbortRules, manifest: Manifest) -> str:
     """The abort rule that a finished run broke, as a sentence; empty if it broke none."""
     result = manifest.result
-    failed, done = result.get("failed") or 0, result.get("completed") or 0
+    if result is None:
+        return ""
+    failed, done = result.failed or 0, result.completed or 0
     if rules.failed_share is not None and failed > rules.failed_share * (failed + done):
         share = failed / (failed + done)
         return f"abort rule: {share:.2%} of its {plural(manifest.noun)} failed, more than {rules.failed_share:.2%}"
-    line = result.get("operations", {}).get(manifest.headline, {})
-    p95_us = (line["response"] if manifest.is_open and line else line).get("p95_us")
+    line = result.operations.get(manifest.headline)
+    times = line.response if line and manifest.is_open else line
+    p95_us = None if times is None else times.p95_us
     if rules.latency_p95_ms is not None and p95_us is not None and p95_us > 1000 * rules.latency_p95_ms:
         limit = f"more than {rules.latency_p95_ms:g} ms"
         return f"abort rule: the 95 % quantile of {manifest.headline} was {p95_us / 1000:.1f} ms, {limit}"

@@ -199,9 +199,9 @@ def passed(result: Result, name: str) -> Any:
 def check_short_faults(server: PrivateServer) -> None:
     """Faults that hold everything back for a moment: nothing fails, also not when the run and its proxy end."""
     result = run_with(server, "pause server at 0.4 s for 0.4 s; cut network at 1.2 s for 0.4 s", duration_s=2)
-    for effect in result.summary["faults"]:
-        assert effect["outage_s"] >= 0.2, effect  # of 0.4 s; a slow host begins late
-        assert effect["errors"] == {}, effect
-    assert result.summary["failed"] == 0
+    for effect in result.summary.faults:
+        assert effect.outage_s >= 0.2, effect  # of 0.4 s; a slow host begins late
+        assert effect.errors == {}, effect
+    assert result.summary.failed == 0
     assert passed(result, "faults caused")
     assert passed(result, "acknowledged commits kept")

@@ -62,7 +62,7 @@ def test_a_transfer_runs_and_its_count_is_bracketed(transfers: Target) -> None:
     result = hdbkit.run(transfers, EXAMPLES / "tpcb-like", Load(virtual_users=2, **QUICK))
     checks = result.checks.set_index("name")["passed"]
     assert result.manifest.metric.name == "TPS"
-    assert result.summary["metric_value"] > 0
+    assert result.summary.metric_value > 0
     assert checks["schema's count bracketed by the clients"]
     assert checks["schema: balances"]
     assert "derived from TPC-B" in result.manifest.notice
@@ -76,8 +76,8 @@ def test_statements_one_by_one_do_the_same_work(transfers: Target) -> None:
     each = spec.model_copy(update={"definition": spec.definition.model_copy(update={"round_trips": RoundTrips.EACH})})
     result = hdbkit.run(transfers, each, Load(virtual_users=2, **QUICK))
     assert result.passed or result.checks.set_index("name")["passed"]["schema: balances"]
-    assert result.summary["committed"] > 0
-    assert result.summary["failed"] == 0
+    assert result.summary.committed > 0
+    assert result.summary.failed == 0
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +113,9 @@ def test_a_failing_statement_is_counted_and_nothing_of_its_operation_is_left(mix
     assert names.count("both") == len(failed) > 5
     assert set(failed["operation"]) == {mixed.manifest.operations.index("both")}
     assert {ERROR_CLASSES[code] for code in failed["error_class"]} == {"constraint"}
-    done = mixed.summary["operations"]
-    assert (done["both"]["committed"], done["look"]["failed"]) == (0, 0)
-    assert done["both"]["failed"] == mixed.summary["failed"] <= len(failed)
+    done = mixed.summary.operations
+    assert (done["both"].committed, done["look"].failed) == (0, 0)
+    assert done["both"].failed == mixed.summary.failed <= len(failed)
     assert mixed.checks.set_index("name")["passed"]["schema: tellers"]
 
 

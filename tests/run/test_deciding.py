@@ -52,7 +52,7 @@ def noisy(run_one: RunOne, root: Path, noise: float) -> RunOne:
         manifest = run_one(plan)
         assert plan.sweep
         factor = np.exp(np.random.default_rng(plan.sweep.number).normal(0, noise))
-        changed = manifest.model_copy(update={"result": figures(manifest.result["metric_value"] * factor)})
+        changed = manifest.model_copy(update={"result": figures(manifest.measured.metric_value * factor)})
         RunFolder(root / plan.run_id).write(changed)
         return changed
 

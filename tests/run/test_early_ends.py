@@ -96,8 +96,8 @@ def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_aga
 
     manifest = api.result(last[1].run_id).manifest
     assert (manifest.status, manifest.ended_early) == (Status.STOPPED, done.runs["note"].iloc[4].partition(";")[0])
-    assert 2 <= manifest.result["window_s"] < 5
-    assert manifest.result["metric_value"] == pytest.approx(done.runs["metric_value"].iloc[4])
+    assert 2 <= manifest.measured.window_s < 5
+    assert manifest.measured.metric_value == pytest.approx(done.runs["metric_value"].iloc[4])
     assert done.verdicts.set_index("label").loc[f"speed={SLOW}", "verdict"] == ENDED_EARLY
 
     show.sweep(done)

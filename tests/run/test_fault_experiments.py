@@ -62,17 +62,17 @@ def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: Pr
     )
     result = run_with(server, faults)
     assert [line.fault for line in result.manifest.faults] == faults.split("; ")
-    delayed, cut, reset, client, killed = result.summary["faults"]
-    within = f"t_start_us >= {1e6 * delayed['start_s']} and t_start_us + latency_us < {1e6 * delayed['end_s']}"
+    delayed, cut, reset, client, killed = result.summary.faults
+    within = f"t_start_us >= {1e6 * delayed.start_s} and t_start_us + latency_us < {1e6 * delayed.end_s}"
     ((n, shortest_us),) = rows(result, f"select count(*), min(latency_us) from {{t}} where {within}")
     assert n > 0
     assert shortest_us >= 60_000
-    assert 0.4 <= cut["outage_s"] <= cut["first_success_after_s"]  # of 0.8 s; a slow host begins late
-    assert (delayed["errors"], cut["errors"], client["errors"]) == ({}, {}, {})
-    assert reset["errors"] == {"connection_lost": 4}
-    assert killed["errors"]["connection_lost"] >= 3
-    assert killed["outage_s"] > 0.2
-    assert killed["lowest_rate"] < killed["rate_before"]
+    assert 0.4 <= cut.outage_s <= cut.first_success_after_s  # of 0.8 s; a slow host begins late
+    assert (delayed.errors, cut.errors, client.errors) == ({}, {}, {})
+    assert reset.errors == {"connection_lost": 4}
+    assert killed.errors["connection_lost"] >= 3
+    assert killed.outage_s > 0.2
+    assert killed.lowest_rate < killed.rate_before
     assert passed(result, "faults caused")
     assert passed(result, "acknowledged commits kept")
     for disturbed in ("no transaction failed", "clients ended as planned", "Little's law", "steady state"):
@@ -87,9 +87,9 @@ def test_a_disk_accepts_no_writes_for_a_while(server: PrivateServer, disk: Path 
     if disk is None:
         pytest.skip("only root may mount and freeze a file system, and mkfs.ext4 makes it")
     result = run_with(server, "pause disk at 0.4 s for 0.8 s", duration_s=3)
-    (effect,) = result.summary["faults"]
-    assert effect["outage_s"] >= 0.4, effect  # of 0.8 s; a slow host begins late
-    assert result.summary["failed"] == 0
+    (effect,) = result.summary.faults
+    assert effect.outage_s >= 0.4, effect  # of 0.8 s; a slow host begins late
+    assert result.summary.failed == 0
     assert passed(result, "faults caused")
     assert passed(result, "acknowledged commits kept")
     (disk / "written").touch()
@@ -111,9 +111,9 @@ def test_commits_that_a_server_acknowledged_and_lost_are_counted(server: Private
     finally:
         ask(server, "ALTER SYSTEM RESET ALL")
         ask(server, "SELECT pg_reload_conf()")
-    assert result.summary["lost_commits"] > 0
+    assert result.summary.lost_commits > 0
     assert passed(result, "acknowledged commits kept") == False  # noqa: E712  NumPy's
-    assert f"{result.summary['lost_commits']:,} acknowledged commit" in result.checks.to_string()
+    assert f"{result.summary.lost_commits:,} acknowledged commit" in result.checks.to_string()
 
 
 def interrupted(server: PrivateServer, fault: str) -> Running:

@@ -72,7 +72,7 @@ def test_a_killed_client_is_reported_and_what_it_finished_is_kept(null_target: N
     kept = dict(rows(result, "select virtual_user, count(*) from {t} group by 1"))
     assert kept[2] == finished > 10
     assert min(kept[0], kept[1], kept[3]) > kept[2]
-    assert result.summary["clients_lost"] == 1
+    assert result.summary.clients_lost == 1
     assert list(result.table("clients").set_index("client")["ended"]) == ["done", "done", "killed", "done"]
     assert {"event": "client lost", "client": 2}.items() <= log_of(running)[0].items()
     checks = result.checks.set_index("name")

@@ -110,7 +110,7 @@ def assert_on_the_timeline(result: Result, error_class: str) -> None:
     assert (errors["text"].str.len() > 10).all()
     seconds = result.table("seconds").groupby("second")["failed"].sum()
     assert 0 < (seconds > 0).sum() < len(seconds)
-    assert result.summary["errors"][error_class] == result.summary["failed"] == seconds.sum()
+    assert result.summary.errors[error_class] == result.summary.failed == seconds.sum()
 
 
 @pytest.mark.parametrize("load", [ENDLESS, SESSIONS], ids=["processes", "overlapping sessions"])
@@ -132,14 +132,14 @@ def test_a_server_restarted_in_the_window(server: PrivateServer, load: Load) -> 
     assert len(kept) > 20
     assert kept - there == set()
     assert len(there - kept) <= USERS, "committed, but the answer was lost with the server"
-    (outage,) = result.summary["outages"]
-    assert outage["end_s"] - outage["start_s"] > 1.5
-    assert 0 < outage["lost"] <= result.summary["failed"], "some may have been lost before the last commit"
+    (outage,) = result.summary.outages
+    assert outage.end_s - outage.start_s > 1.5
+    assert 0 < outage.lost <= result.summary.failed, "some may have been lost before the last commit"
     assert "(outage)" in result.charts()["throughput"].alternative
     connecting = result.table("errors").query("operation == '(connecting)'")
     assert connecting["text"].str.contains("nothing listens on").any()
     assert USERS <= connecting["count"].sum() < 100
-    (at_s,) = result.summary["server_restarts_s"]
+    (at_s,) = result.summary.server_restarts_s
     assert any(f"was restarted during the run, {at_s:.0f} s after its start" in one for one in result.warnings)
     assert "1 restart of the server" in result.charts()["throughput"].alternative
 
@@ -158,7 +158,7 @@ def test_a_server_that_is_away_at_the_start_of_the_window_opens_it_later(server:
     assert clock.window_start_us is not None
     assert clock.window_start_us > 2_900_000
     assert result.manifest.status is Status.DONE
-    assert result.summary["window_s"] == pytest.approx(4, abs=1)
+    assert result.summary.window_s == pytest.approx(4, abs=1)
     assert result.checks.set_index("name").loc[BRACKET, "passed"]
 
 
@@ -168,7 +168,7 @@ def test_a_server_that_stays_away_fails_the_run_and_its_last_count_closes_the_wi
     with pytest.raises(RunFailed, match=r"counters could not be read \(end\) for 10 s: cannot connect to .*nothing"):
         running.wait()
     result = result_of(running.run_id)
-    assert 0.5 < result.summary["window_s"] < 5.5
+    assert 0.5 < result.summary.window_s < 5.5
     assert result.metric_value
     checks = result.checks.set_index("name")
     assert checks.loc[BRACKET, "passed"]
@@ -188,7 +188,7 @@ def test_a_server_frozen_for_5_seconds(server: PrivateServer) -> None:
     signal_all(frozen, signal.SIGCONT)
     result = stopped(running)
     assert spent_s < 0.1 * USERS, "the clients spin"
-    assert result.summary["failed"] == 0
+    assert result.summary.failed == 0
     assert list(result.table("clients")["ended"]) == ["done"] * USERS
     assert result.checks.set_index("name").loc[BRACKET, "passed"]
     assert rows(result, "select count(*) from {t} where latency_us > 4500000") == [(USERS,)]
@@ -269,7 +269,7 @@ def test_a_server_out_of_disk(server: PrivateServer, small_disk: Path) -> None:
         spent_s = client_cpu_s(running) - before_s
     result = stopped(running)
     assert spent_s < 0.5 * USERS, "the clients spin"
-    assert result.summary["errors"]["resources"] == result.summary["failed"] > 0
+    assert result.summary.errors["resources"] == result.summary.failed > 0
     errors = result.table("errors").query("error_class == 'resources'")
     assert errors["text"].str.contains("could not").all()
     assert result.checks.set_index("name").loc[BRACKET, "passed"]
@@ -311,7 +311,7 @@ def test_every_acknowledged_new_order_outlives_a_killed_server(server: PrivateSe
     assert len(kept) > 20
     assert kept - there == set()
     assert len(there - kept) <= USERS  # committed, but the acknowledgement was lost with the server
-    assert result.summary["engine_tpm"] is None or result.summary["engine_tpm"] > 0  # a crash sets counters back
+    assert result.summary.engine_tpm is None or result.summary.engine_tpm > 0  # a crash sets counters back
 
 
 def test_after_a_killed_supervisor_schema_and_parquet_hold_the_same_new_orders(server: PrivateServer) -> None:

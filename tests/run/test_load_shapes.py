@@ -94,11 +94,11 @@ def test_a_rate_beyond_the_capacity_is_reported_as_saturation(null_target: NullT
     """A user with calls of 20 ms serves at most 50 per second."""
     load = Load(virtual_users=1, rate=500, rampup_s=0, duration_s=2, latency_limit_ms=100)
     result = hdbkit.run(null_target(latency_us=20_000), load=load)
-    schedule = result.summary["schedule"]
-    assert schedule["saturated"]
-    assert schedule["offered_per_s"] == pytest.approx(500, rel=0.2), "Poisson: 1,000 +- 32 are due"
-    assert schedule["achieved_per_s"] <= 51
-    assert schedule["skipped"] > 500
+    schedule = result.summary.schedule
+    assert schedule.saturated
+    assert schedule.offered_per_s == pytest.approx(500, rel=0.2), "Poisson: 1,000 +- 32 are due"
+    assert schedule.achieved_per_s <= 51
+    assert schedule.skipped > 500
     assert operations(result)["wait_us"].max() < 2_000_000, "what is too late is skipped, not served"
     assert not result.checks.set_index("name")["passed"]["schedule kept"]
 
@@ -119,7 +119,7 @@ def test_each_step_of_a_rate_is_a_phase_with_its_figures(null_target: NullTarget
     assert [int(((due_s >= from_s) & (due_s < from_s + 1)).sum()) for from_s in (0.2, 1.2)] == pytest.approx(
         [50, 200], abs=1
     )
-    assert [one["step"] for one in result.summary["steps"]] == ["1 s at 50/s", "1 s at 200/s"]
+    assert [one.step for one in result.summary.steps] == ["1 s at 50/s", "1 s at 200/s"]
     assert "steps" in result.charts()
     assert "1 s at 200/s" in result.report().read_text("utf-8")
 

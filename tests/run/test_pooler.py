@@ -71,9 +71,9 @@ def test_statements_are_prepared_unless_each_execution_needs_a_plan_of_its_own(
 
 def test_a_run_through_a_pooler(pooled: Target, mode: str) -> None:
     result = hdbkit.run(pooled, load=Load(virtual_users=2, rampup_s=0.2, duration_s=1, raise_error=True))
-    assert result.summary["failed"] == 0
-    assert result.summary["metric_value"] > 0
-    assert result.summary["server_cpu_us_per_operation"] > 0
+    assert result.summary.failed == 0
+    assert result.summary.metric_value > 0
+    assert result.summary.server_cpu_us_per_operation > 0
     assert result.manifest.server["pooler"] == str(FOUND[mode])
     assert ("nothing prepared" in result.manifest.software["client_path"]) is (mode == "transaction")
     assert not result.checks.query("passed == False and name.str.startswith('schema')")["detail"].tolist()
@@ -82,7 +82,7 @@ def test_a_run_through_a_pooler(pooled: Target, mode: str) -> None:
 def test_many_sessions_of_a_process_share_the_connections_of_a_pooler(built: PrivateServer) -> None:
     with pgbouncer(built, "transaction", default_pool_size=3) as target:
         result = hdbkit.run(target, load=Load(sessions_per_user=12, rampup_s=0.2, duration_s=1, raise_error=True))
-    assert result.summary["failed"] == 0
+    assert result.summary.failed == 0
     assert result.table("clients")["users"].tolist() == [12]
     assert set(pq.read_table(result.folder.operations)["virtual_user"].to_pylist()) == set(range(12))
     assert not (result.checks["passed"] == False).any(), "the schema has exactly what the clients count"  # noqa: E712

@@ -65,7 +65,7 @@ def test_an_account_that_may_not_change_the_tables_is_refused_with_grants_that_s
     assert set(grants.split("; ")) <= set(advised)
     administer(built, *grants.split("; "))
     result = hdbkit.run(reader, load=QUICK)
-    assert (result.summary["failed"], result.summary["completed"] > 0) == (0, True)
+    assert (result.summary.failed, result.summary.completed > 0) == (0, True)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_users_own_workload_needs_what_its_statements_use(
     assert set(grants.split("; ")) <= set(advised)
     administer(built, *grants.split("; "))
     result = hdbkit.run(reader, moves, QUICK)
-    assert (result.summary["failed"], result.summary["completed"] > 0) == (0, True)
+    assert (result.summary.failed, result.summary.completed > 0) == (0, True)
 
 
 @pytest.mark.long

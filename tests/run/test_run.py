@@ -50,7 +50,7 @@ def test_every_transaction_of_the_window_is_kept_and_counted(finished: Result) -
     kept = rows(
         finished, f"select count(*), count(distinct virtual_user) from {{t}} where outcome < 2 and {in_window}"
     )
-    assert kept == [(finished.summary["completed"], 2)]
+    assert kept == [(finished.summary.completed, 2)]
     assert finished.metric_value is not None
     assert finished.metric_value > 0
     failed = [check for check in finished.manifest.checks if check.passed is False]
@@ -75,14 +75,14 @@ def test_a_run_folder_is_complete_and_has_no_spool_left(finished: Result) -> Non
     assert {"manifest.json", "settings.json", "operations", "log.ndjson"} <= names
     assert {f"{table}.parquet" for table in ("seconds", "counters", "host", "clients", "errors")} <= names
     assert not {"spools", "control.bin"} & names
-    reported = finished.summary["per_operation"]
-    assert (reported["round_trips"], reported["sent_bytes"], reported["received_bytes"]) == (
+    reported = finished.summary.per_operation
+    assert (reported.round_trips, reported.sent_bytes, reported.received_bytes) == (
         None,
         None,
         None,
     )  # no connection
-    assert reported["context_switches"] > 0.5  # each call sleeps
-    assert finished.summary["client_cpu_us_per_operation"] > 0
+    assert reported.context_switches > 0.5  # each call sleeps
+    assert finished.summary.client_cpu_us_per_operation > 0
     described = rows(finished, "select column_name from (describe select * from {t})")
     assert [name for (name,) in described] == [*OPERATIONS, "w_id", "d_id", "o_id"]
 
@@ -142,7 +142,7 @@ def test_iterations_end_a_run_before_its_time(limited: tuple[Result, Result]) ->
         assert rows(result, "select virtual_user, count(*) from {t} group by 1 order by 1") == [
             (user, 60) for user in range(5)
         ]
-        assert result.summary["window_s"] < 60
+        assert result.summary.window_s < 60
         assert result.manifest.status is Status.DONE
 
 
@@ -203,8 +203,8 @@ def test_a_user_that_reconnects_draws_the_same_in_every_run(null_target: NullTar
 def test_deadlocks_are_tried_again_and_counted(null_target: NullTarget) -> None:
     target = null_target(latency_us=500, error_rate=0.2, error_class="deadlock")
     result = hdbkit.run(target, load=SHORT)
-    assert result.summary["failed"] == 0
-    assert result.summary["retries"] > 10
+    assert result.summary.failed == 0
+    assert result.summary.retries > 10
     errors = result.table("errors")
     assert set(errors["error_class"]) == {"deadlock"}
     assert errors["count"].sum() > 10
@@ -214,8 +214,8 @@ def test_deadlocks_are_tried_again_and_counted(null_target: NullTarget) -> None:
 def test_a_failure_that_no_try_mends_is_counted_by_class(null_target: NullTarget) -> None:
     target = null_target(latency_us=500, error_rate=0.1, error_class="constraint")
     result = hdbkit.run(target, load=SHORT)
-    assert result.summary["failed"] > 5
-    assert result.summary["errors"]["constraint"] == result.summary["failed"]
+    assert result.summary.failed > 5
+    assert result.summary.errors["constraint"] == result.summary.failed
     assert not result.passed
 
 
@@ -306,7 +306,7 @@ def test_stopping_closes_the_window_and_keeps_the_result(stopped: tuple[Tick, Re
     _, result = stopped
     assert result.manifest.status is Status.STOPPED
     assert result.metric_value is not None
-    assert result.summary["window_s"] < 30
+    assert result.summary.window_s < 30
 
 
 def test_a_missing_schema_is_reported_before_anything_is_made(null_target: NullTarget) -> None:
@@ -331,7 +331,7 @@ def test_iterations_that_end_in_the_rampup_claim_no_figure(null_target: NullTarg
     result = hdbkit.run(null_target(), load=Load(virtual_users=2, rampup_s=60, duration_s=60, iterations=50))
     assert result.manifest.status is Status.DONE
     assert "in the ramp-up, so nothing was measured" in result.manifest.history[-1].note
-    assert (result.metric_value, result.summary) == (None, {})
+    assert (result.metric_value, result.manifest.result) == (None, None)
     assert rows(result, "select count(*) from {t}") == [(100,)]
 
 
@@ -415,19 +415,19 @@ def isolated(built: PrivateServer, own: Workspace, watched: tuple[Tick, Result])
 def test_a_run_at_each_isolation_level(isolated: dict[Isolation, Result]) -> None:
     for isolation, result in isolated.items():
         assert result.manifest.plan["load"]["isolation"] == isolation.value
-        assert result.summary["operations"]["new_order"]["committed"] > 0
-        assert result.summary["errors"].keys() <= {"deadlock", "serialization"}
+        assert result.summary.operations["new_order"].committed > 0
+        assert result.summary.errors.keys() <= {"deadlock", "serialization"}
         broken = result.checks.query("passed == False")["name"]
         assert [name for name in broken if name.startswith("schema")] == []
 
 
 def test_a_stored_routine_takes_one_round_trip_and_client_sql_several(isolated: dict[Isolation, Result]) -> None:
-    client = isolated[Isolation.SERIALIZABLE].summary["per_operation"]
-    stored = isolated[Isolation.REPEATABLE_READ].summary["per_operation"]
-    assert stored["round_trips"] == pytest.approx(1, abs=0.02)
-    assert client["round_trips"] > 2
-    assert client["sent_bytes"] > 2 * stored["sent_bytes"] > 0
-    assert min(one[name] for one in (client, stored) for name in ("received_bytes", "context_switches")) > 0
+    client = isolated[Isolation.SERIALIZABLE].summary.per_operation
+    stored = isolated[Isolation.REPEATABLE_READ].summary.per_operation
+    assert stored.round_trips == pytest.approx(1, abs=0.02)
+    assert client.round_trips > 2
+    assert client.sent_bytes > 2 * stored.sent_bytes > 0
+    assert min(client.received_bytes, client.context_switches, stored.received_bytes, stored.context_switches) > 0
 
 
 def test_a_live_tick_reports_how_busy_the_server_on_this_host_is(watched: tuple[Tick, Result]) -> None:

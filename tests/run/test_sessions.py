@@ -73,8 +73,8 @@ def test_sessions_do_the_same_however_they_are_divided(null_target: NullTarget) 
 def test_all_sessions_share_the_rate_of_an_open_loop(null_target: NullTarget) -> None:
     load = Load(virtual_users=2, sessions_per_user=10, rate=300, rampup_s=0.2, duration_s=1.5)
     result = hdbkit.run(null_target(latency_us=20_000), load=load)
-    schedule = result.summary["schedule"]
-    assert schedule["offered_per_s"] == pytest.approx(300, rel=0.3), "Poisson: 450 +- 21 are due"
+    schedule = result.summary.schedule
+    assert schedule.offered_per_s == pytest.approx(300, rel=0.3), "Poisson: 450 +- 21 are due"
     assert operations(result)["virtual_user"].nunique() == 20
 
 

@@ -104,7 +104,7 @@ def test_all_clients_change_their_sessions_and_the_server_keeps_its_settings(nul
     assert [order.place(one) for one in switches["slice"]] == switches["place"].tolist()
     assert (switches["t_due_us"] == switches["slice"] * 100_000).all()
     assert (switches["t_end_us"] >= switches["t_start_us"]).all()
-    assert [one["configuration"] for one in result.manifest.result["slices"]["configurations"]] == [0, 1]
+    assert [one.configuration for one in result.summary.slices.configurations] == [0, 1]
     assert result.folder.table("slices").is_file()
     assert set(done.verdicts["configuration"]) == {0, 1}
     assert set(connect(target).settings()["value"]) == {"1", "on", "1024"}

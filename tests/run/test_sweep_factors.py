@@ -34,7 +34,7 @@ from hdbkit.workloads.present import present_schema
 from hdbkit.workloads.tproc_c import NOPM
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, begun, runner
-from tests.unit.synthetic import figures
+from tests.unit.synthetic import changed, figures
 
 SHORT = Load(rampup_s=0, duration_s=0.5)
 
@@ -172,7 +172,8 @@ def test_a_rule_is_broken_or_kept(rules: AbortRules, said: str) -> None:
 
 def test_in_an_open_loop_the_rule_is_about_response_time() -> None:
     run = ended(failed=0, p95_us=50_000).model_copy(update={"rate_per_s": 10.0})
-    run.result["operations"]["new_order"]["response"] = {"p95_us": 70_000}
+    response = {"response": {"p95_us": 70_000}}
+    run = changed(run, operations={"new_order": dict(run.measured.operations["new_order"]) | response})
     assert "95 % quantile of new_order was 70.0 ms" in rule_broken(AbortRules(latency_p95_ms=60), run)
 
 
@@ -185,7 +186,7 @@ def test_a_run_that_breaks_a_rule_is_failed_and_its_configuration_not_run_again(
         manifest = done(plan)
         assert plan.sweep is not None
         failed = 50 if plan.sweep.settings["flush"] == "off" else 0
-        return manifest.model_copy(update={"result": {**manifest.result, "failed": failed, "completed": 50}})
+        return changed(manifest, failed=failed, completed=50)
 
     spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=3, virtual_users=(1, 2), abort={"failed_share": 0.1})
     folder = start(plan_sweep(Target(kind="nulldb"), spec, "s"), results, server, run_one)

@@ -145,12 +145,12 @@ def test_a_rampup_continues_while_a_checkpoints_full_page_writes_fall(built: Pri
     done = hdbkit.run(built.target, load=load)
     assert done.manifest.clock is not None
     assert 1_000_000 < done.manifest.clock.window_start_us < 20_000_000
-    data, server = done.summary["data"], done.manifest.server
+    data, server = done.summary.data, done.manifest.server
     assert data["bytes_after"] >= data["bytes_before"] > 50 << 20
-    assert data["counted_after"] - data["counted_before"] >= done.summary["counters"]["counted"]
+    assert data.counted_after - data.counted_before >= done.summary.counters["counted"]
     assert (server["cache"], server["cache_bytes"], server["on_this_host"]) == ("shared_buffers", 128 << 20, True)
-    assert {"wal_bytes", "wal_fpi", "file_writes", "blks_read"} <= set(done.summary["counters"])
-    assert "waiting_locks" in done.summary
+    assert {"wal_bytes", "wal_fpi", "file_writes", "blks_read"} <= set(done.summary.counters)
+    assert done.summary.waiting_locks is not None
     page = done.report().read_text()
     assert "What the server did" in page
     assert "full-page images in the log" in page
@@ -170,7 +170,7 @@ def test_each_run_of_a_sweep_may_begin_with_an_empty_cache(built: PrivateServer)
     assert list(done.runs["status"]) == ["done"] * 2
     manifests = [RunFolder(done.folder.root / run_id).read() for run_id in done.runs["run_id"]]
     assert all(one.plan["sweep"]["restarted_s"] > 0 for one in manifests)
-    grown = [one.result["data"]["counted_after"] for one in manifests]
+    grown = [one.measured.data.counted_after for one in manifests]
     assert grown == sorted(grown)
     page = done.report().read_text()
     assert "Growth of the data" in page

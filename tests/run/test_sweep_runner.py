@@ -33,6 +33,7 @@ from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import EventKind, SweepEvent, resume, settling, start, sweep_progress
 from hdbkit.sweep_runner.slicing import planned_slices
 from tests.run.sweep_server import DATA, DEFAULTS, FileServer, runner
+from tests.unit.synthetic import changed
 
 
 @pytest.fixture
@@ -372,7 +373,7 @@ def test_the_table_on_the_screen_hears_every_step(server: FileServer, results: P
         EventKind.RESTORED,
     ]
     assert all(one.total == 8 for one in reported)
-    assert [one.manifest.result["metric_value"] > 0 for one in reported if one.manifest] == [True] * 8
+    assert [one.manifest.metric_value > 0 for one in reported if one.manifest] == [True] * 8
 
 
 def test_a_full_disk_does_not_keep_the_settings_from_being_restored(
@@ -480,10 +481,9 @@ def test_a_sweep_by_slices_ends_after_its_first_run_if_that_has_none_to_compare(
     def unusable(run: RunPlan) -> Manifest:
         done = runner(server, results)(run)
         found = {"washout_s": None, "cycles": 0, "dropped": 120, "unusable": "no change of settings was recorded"}
-        result = {**done.result, "slices": {**found, "configurations": []}}
-        changed = done.model_copy(update={"result": result})
-        RunFolder(results / run.run_id).write(changed)
-        return changed
+        done = changed(done, slices={**found, "configurations": []})
+        RunFolder(results / run.run_id).write(done)
+        return done
 
     with pytest.raises(SweepFailed) as ended:
         start(plan, results, server, unusable)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -152,9 +151,9 @@ def test_a_run_that_outlives_its_sweep_is_waited_for(tmp_path: Path, results: Pa
     def killed_while_running(plan: RunPlan) -> Manifest:
         path = results / plan.run_id / "manifest.json"
         whole = runner(server, results)(plan)
-        words = [str(path), end.value, json.dumps(figures(77.0))]
+        words = [str(path), end.value, figures(77.0).model_dump_json()]
         child = subprocess.Popen([sys.executable, "-c", _OUTLIVING, *words], start_new_session=True)
-        going = whole.model_copy(update={"status": Status.MEASURING, "supervisor_pid": child.pid, "result": {}})
+        going = whole.model_copy(update={"status": Status.MEASURING, "supervisor_pid": child.pid, "result": None})
         RunFolder(path.parent).write(going)
         os.kill(os.getpid(), signal.SIGKILL)
         return going
@@ -167,4 +166,4 @@ def test_a_run_that_outlives_its_sweep_is_waited_for(tmp_path: Path, results: Pa
     adopted = [line.run_id for line in folder.journal.lines if "ended by itself" in line.note]
     assert len(adopted) == (1 if end is Status.DONE else 0)
     if adopted:
-        assert json.loads((results / adopted[0] / "manifest.json").read_text())["result"] == figures(77.0)
+        assert RunFolder(results / adopted[0]).read().result == figures(77.0)

@@ -63,12 +63,12 @@ def test_reads_are_performed_on_the_replica_and_its_lag_is_on_the_timeline(prima
     until(lambda: ask(primary, "SELECT count(*) FROM pg_stat_replication")[0] == 1, "the standby is connected")
     before = transactions(replica)
     result = hdbkit.run(target, load=load)
-    done = {name: one["committed"] for name, one in result.summary["operations"].items() if one["committed"]}
+    done = {name: one.committed for name, one in result.summary.operations.items() if one.committed}
     assert done.keys() == {"payment", "stock_level"}
-    assert result.summary["failed"] == 0
+    assert result.summary.failed == 0
     assert transactions(replica) - before >= done["stock_level"]
     assert result.manifest.server["replicas"] == f"127.0.0.1:{replica.port}"
-    assert result.summary["replication_lag_s"]["max"] >= 0
+    assert result.summary.replication_lag_s.max >= 0
     assert "replication_lag" in result.charts()
 
 

@@ -104,8 +104,8 @@ def test_a_power_run_times_each_query_once_in_the_order_of_stream_0(analytic: Ta
         assert 60_175 <= read["q01"] < 2.5 * 60_175, "the rows of lineitem, and on MariaDB those of a temporary table"
         assert read.min() > 0
         assert done["bytes_read"].notna().all()
-    means_s = [done["mean_us"] / 1e6 for done in result.summary["operations"].values()]
-    assert result.summary["metric_value"] == pytest.approx(math.exp(sum(map(math.log, means_s)) / 22))
+    means_s = [done.mean_us / 1e6 for done in result.summary.operations.values()]
+    assert result.summary.metric_value == pytest.approx(math.exp(sum(map(math.log, means_s)) / 22))
     assert list(result.plans) == list(QUERIES)
     assert all(one.text and one.content and one.arguments for one in result.plans.values())
     assert "Derived from TPC-H and not comparable" in result.report().read_text("utf-8")
@@ -177,7 +177,7 @@ def test_a_query_beyond_its_timeout_fails_and_its_stream_continues(analytic: Tar
     result = hdbkit.run(analytic, SPEC, Load(queries="q01,q09,q18", statement_timeout_ms=1))
     assert [ERROR_CLASSES[code] for code in records(result)["error_class"]] == ["statement_timeout"] * 3
     assert result.metric_value is None
-    assert result.summary["metric_unknown"] == "q01, q09, q18: failed and never completed"
+    assert result.summary.metric_unknown == "q01, q09, q18: failed and never completed"
 
 
 def test_a_run_may_begin_with_the_empty_cache_of_a_restarted_server(analytic: Target, results: Path) -> None:

@@ -88,7 +88,7 @@ def test_queries_that_lack_space_fail_with_the_reason_and_the_others_run(whole: 
         ("q09", "failed", "resources"),
         ("q18", "failed", "resources"),
     }
-    assert result.summary["metric_unknown"] == "q09, q18: failed and never completed"
+    assert result.summary.metric_unknown == "q09, q18: failed and never completed"
     detail = result.checks.set_index("name").loc["no query failed", "detail"]
     assert "; q09: Out of Memory Error: " in detail
     assert "; q18: Out of Memory Error: " in detail

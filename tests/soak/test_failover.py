@@ -42,8 +42,8 @@ def test_clients_go_to_the_new_primary_within_a_run(tmp_path: Path) -> None:
             )
             load = Load(virtual_users=2, rampup_s=0.3, duration_s=30, fault="failover server at 3 s")
             result = hdbkit.run(target, load=load)
-    (effect,) = result.summary["faults"]
-    assert effect["errors"]["connection_lost"] >= 2
-    assert effect["first_success_after_s"] > 0
+    (effect,) = result.summary.faults
+    assert effect.errors["connection_lost"] >= 2
+    assert effect.first_success_after_s > 0
     assert passed(result, "faults caused")
-    assert result.summary["operations"]["new_order"]["committed"] > 20
+    assert result.summary.operations["new_order"].committed > 20

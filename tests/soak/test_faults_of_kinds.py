@@ -22,4 +22,4 @@ def test_faults_are_caused_and_undone_and_no_acknowledged_commit_is_lost(kind: s
         result = run_with(server, "restart server at 0.5 s; stop server at 6 s for 0.5 s; kill server at 14 s", 24)
         assert passed(result, "faults caused"), result.checks.to_string()
         assert passed(result, "acknowledged commits kept"), result.checks.to_string()
-        assert all(one["errors"] for one in result.summary["faults"])
+        assert all(one.errors for one in result.summary.faults)

@@ -104,7 +104,7 @@ class Administrator:
 
 def run(target: Target, **options: object) -> None:
     result = hdbkit.run(target, load=QUICK.model_copy(update=options))
-    if result.summary["failed"] or not result.summary["completed"]:
+    if result.summary.failed or not result.summary.completed:
         raise HdbkitError(result.table("errors").to_string())
 
 

@@ -38,6 +38,7 @@ from tests.unit.synthetic import (
     DETAILS,
     GRID,
     METRIC,
+    changed,
     operations,
     server_host_of,
     sweep_frames,
@@ -80,8 +81,8 @@ def open_loop(path: Path) -> tuple[RunFolder, Manifest]:
     made = write_run(path, users=2, duration_s=8, rows=rows, load={"rate": 400, "arrivals": "uniform"})
     found = schedule_of(made.folder, made.manifest)
     write_table(made.folder.table("schedule"), found.rows, columns.SCHEDULE)
-    result = summarize(made.folder, made.manifest) | {"schedule": found.result, "steps": _STEPS}
-    return made.folder, made.manifest.model_copy(update={"result": result})
+    manifest = made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)})
+    return made.folder, changed(manifest, schedule=found.result, steps=_STEPS)
 
 
 def every_chart(root: Path) -> dict[str, Chart]:
@@ -126,7 +127,7 @@ def _of_queries(root: Path) -> dict[str, Chart]:
         }
         made = write_queries(root / f"q-{run_id}", times_s)
         kept.append((made.folder, made.manifest))
-        results[run_id] = made.manifest.result["metric_value"]
+        results[run_id] = made.manifest.metric_value
     runs = runs.assign(metric_value=runs["run_id"].map(results), run_id="q-" + runs["run_id"])
     manifests = [manifest for _, manifest in kept]
     verdicts, by_operation = judge(runs, QUERY_TIME), operation_verdicts(runs, manifests, QUERY_TIME)

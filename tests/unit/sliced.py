@@ -148,7 +148,7 @@ def write_sliced_sweep(
         if run.number in unusable:
             found = SliceTable(frame.iloc[:0], None, 0, cycles, "no change of settings was recorded", quantiles[:0])
         write_table(made.folder.table("slices"), found.rows, columns.SLICES)
-        result = figures(1000.0) | {"slices": slices_result(found, made.manifest)}
+        result = figures(1000.0, slices=slices_result(found, made.manifest))
         manifest = made.manifest.model_copy(update={"result": result})
         made.folder.write(manifest)
         folder.append(Step.RUN_FINISHED, run.number, of_run.run_id, **run_facts(manifest))

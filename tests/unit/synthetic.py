@@ -29,6 +29,7 @@ from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Clock, Manifest, Status
+from hdbkit.results.run_result import OperationResult, RunResult
 from hdbkit.results.seconds import Seconds
 from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
 from hdbkit.sweep_plan import plan_sweep, run_plan
@@ -220,10 +221,10 @@ def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFra
     )
 
 
-def figures(metric_value: float) -> dict[str, Any]:
-    """The result of a run of which nothing but the metric is of interest."""
+def figures(metric_value: float | None, **changes: Any) -> RunResult:
+    """The result of a run of which nothing but the metric, and ``changes``, is of interest."""
     law = {"users_by_law": 1.0, "users": 1, "ratio": 1.0, "mean_us": None, "outside_pct": None}
-    return {
+    plain = {
         "metric_value": metric_value,
         "engine_tpm": None,
         "window_s": 1.0,
@@ -235,6 +236,19 @@ def figures(metric_value: float) -> dict[str, Any]:
         "littles_law": law,
         "counters": {},
     }
+    return RunResult.model_validate({**plain, **changes})
+
+
+def changed(manifest: Manifest, **changes: Any) -> Manifest:
+    """The manifest with other figures in its result."""
+    result = RunResult.model_validate({**dict(manifest.measured), **changes})
+    return manifest.model_copy(update={"result": result})
+
+
+def operation(**figures: Any) -> OperationResult:
+    """The figures of an operation of which only these are of interest."""
+    counts = dict.fromkeys(("count", "committed", "rolled_back", "failed", "retries"), 0)
+    return OperationResult.model_validate({**counts, **figures})
 
 
 def write_run(

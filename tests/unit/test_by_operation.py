@@ -16,6 +16,7 @@ from hdbkit.report.compare_report import operations_table
 from hdbkit.report.sweep_report import operation_tables
 from hdbkit.results.manifest import Manifest
 from tests.unit.sweeps import RATE, TIME, synthetic_runs
+from tests.unit.synthetic import figures, operation
 
 QUERIES = [f"q{number:02d}" for number in range(1, 23)]
 
@@ -28,8 +29,8 @@ def manifests(runs: pd.DataFrame, slower: dict[str, float], noise: float = 0.02,
             name: 1e5 * number * (slower.get(name, 1) if new else 1) * np.exp(draw.normal(0, noise))
             for number, name in enumerate(QUERIES, 1)
         }
-        operations = {name: {"mean_us": time_us} for name, time_us in times.items()}
-        result = {"operations": operations, "metric_value": 1.0}
+        operations = {name: operation(mean_us=time_us) for name, time_us in times.items()}
+        result = figures(1.0, operations=operations)
         found.append(Manifest.model_construct(run_id=run_id, metric=TIME, operations=QUERIES, mix={}, result=result))
     return found
 
@@ -92,7 +93,7 @@ def test_an_operation_that_one_side_never_completed_is_undecided() -> None:
     known = manifests(runs, {})
     for one in known:
         if one.run_id.startswith(NEW):
-            one.result["operations"]["q03"] = {"mean_us": None}
+            one.measured.operations["q03"] = operation(mean_us=None)
     found = by_operation(runs, known).set_index("operation")
     assert found.loc["q03", "verdict"] == "undecided"
     assert found.loc["q03", "sentence"] == "undecided: no run of new completed q03"

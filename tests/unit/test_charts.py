@@ -157,9 +157,9 @@ def test_rampup_is_shaded_and_checkpoints_and_automatic_vacuums_are_marked(run: 
 def test_the_latency_chart_reads_the_exact_quantiles(run: Synthetic, of_run: list[Chart]) -> None:
     chart = next(one for one in of_run if one.key == "latency")
     table = chart.table.set_index("operation")
-    for name, line in run.manifest.result["operations"].items():
-        assert table.loc[name, "p95 (ms)"] == line["p95_us"] / 1000
-        assert table.loc[name, "max (ms)"] == line["max_us"] / 1000
+    for name, line in run.manifest.measured.operations.items():
+        assert table.loc[name, "p95 (ms)"] == line.p95_us / 1000
+        assert table.loc[name, "max (ms)"] == line.max_us / 1000
     payment = next(trace for trace in chart.figure.data if trace.name == "payment")
     done = run.inside.query("operation == 1 and outcome != 2")["latency_us"]
     half = list(payment.x).index(2.0)

@@ -234,7 +234,7 @@ def test_other_processes_are_unknown_where_the_server_may_be_among_them(
 ) -> None:
     run = write(host=host_of(16).assign(server_cpu_s=np.nan))
     plan = {**run.manifest.plan, "target": {**run.manifest.plan["target"], "host": address}}
-    found = summarize(run.folder, run.manifest.model_copy(update={"plan": plan}))["others_cpu_pct"]
+    found = summarize(run.folder, run.manifest.model_copy(update={"plan": plan})).others_cpu_pct
     assert (found is not None) is known
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ import pytest
 from hdbkit.analysis.run.faults import _recovered_s, effect_text, effects, lost_commits, lost_text
 from hdbkit.results import columns
 from hdbkit.results.manifest import FaultLine
-from tests.unit.synthetic import Synthetic, counters_of, operations, write_run, write_table
+from tests.unit.synthetic import Synthetic, counters_of, figures, operations, write_run, write_table
 
 SERIAL = {"operation": "new_order", "group": ["w_id", "d_id"], "number": "o_id"}
 FIRST = 3001
@@ -33,8 +32,8 @@ def run(tmp_path: Path) -> Synthetic:
 
 def lost(run: Synthetic, last: list[list[int]] | None, clients_lost: int = 0) -> tuple[int | None, str]:
     serials = None if last is None else {**SERIAL, "last": last}
-    found: dict[str, Any] = lost_commits(run.folder, run.manifest, serials, clients_lost)
-    return found["lost_commits"], lost_text(found)
+    lost, unknown = lost_commits(run.folder, run.manifest, serials, clients_lost)
+    return lost, lost_text(figures(1.0, lost_commits=lost, lost_commits_unknown=unknown))
 
 
 def test_a_number_that_is_given_again_or_beyond_the_last_one_is_a_lost_commit(run: Synthetic, tmp_path: Path) -> None:
@@ -87,9 +86,9 @@ def test_what_fails_after_the_recovery_counts_until_the_next_fault(tmp_path: Pat
         for name, (start, effective, undo, end) in zip(("kill server at 2 s", "kill client at 8 s"), us, strict=True)
     ]
     first, second = effects(made.folder, made.manifest.model_copy(update={"faults": lines}))
-    assert first["recovered_after_s"] == 0
-    assert (sum(first["errors"].values()), sum(second["errors"].values())) == (3, 2)
-    assert first["outage_s"] > 0.3 > second["outage_s"]
+    assert first.recovered_after_s == 0
+    assert (sum(first.errors.values()), sum(second.errors.values())) == (3, 2)
+    assert first.outage_s > 0.3 > second.outage_s
     assert "hdbkit itself took 0.02 s to cause the fault and 0.4 s to undo it" in effect_text(
         first, made.manifest.metric
     )

@@ -37,7 +37,7 @@ def test_a_run_is_a_row_in_the_order_of_the_groups(groups: Groups) -> None:
     found = metric_values(groups)
     assert found["group"].tolist() == ["z-old", "z-old", "new"]
     assert found["virtual_users"].tolist() == [4, 4, 2]
-    assert found["metric_value"].tolist() == [m.result["metric_value"] for side in groups.values() for _, m in side]
+    assert found["metric_value"].tolist() == [m.measured.metric_value for side in groups.values() for _, m in side]
 
 
 def test_a_level_is_the_geometric_mean_with_students_interval() -> None:
@@ -86,11 +86,11 @@ def test_a_run_may_stand_in_two_groups(groups: Groups) -> None:
 def test_the_runs_of_a_group_are_taken_together(groups: Groups) -> None:
     seen = distributions(groups, "payment")
     for name, side in groups.items():
-        lines = [manifest.result["operations"]["payment"] for _, manifest in side]
-        assert int(seen[name].sum()) == sum(line["count"] - line["failed"] for line in lines)
-        assert seen[name].index.max() == max(line["max_us"] for line in lines)
-    line = groups["new"][0][1].result["operations"]["payment"]
-    assert shares_ms(seen["new"])["p99 (ms)"] == line["p99_us"] / 1000
+        lines = [manifest.measured.operations["payment"] for _, manifest in side]
+        assert int(seen[name].sum()) == sum(line.count - line.failed for line in lines)
+        assert seen[name].index.max() == max(line.max_us for line in lines)
+    line = groups["new"][0][1].measured.operations["payment"]
+    assert shares_ms(seen["new"])["p99 (ms)"] == line.p99_us / 1000
 
 
 def test_the_slow_end_reads_off_the_exact_quantiles() -> None:

@@ -60,7 +60,7 @@ def test_a_timed_job_becomes_a_run_with_its_figures_and_a_mark(tmp_path: Path) -
     (run_id,) = work.import_hammerdb_jobs(job_file(tmp_path, A1=result_line(9000))).run_ids
     run = work.result(run_id)
     assert (run.metric.name, run.metric_value, run.virtual_users) == ("NOPM", 9000, 8)
-    assert (run.summary["engine_tpm"], run.summary["failed"]) == (27000, None)
+    assert (run.summary.engine_tpm, run.summary.failed) == (27000, None)
     assert run.latencies.loc["new_order", ["count", "p50_us", "p95_us", "p99_us", "max_us"]].tolist() == [
         *(5000, 1250, 4000, 9000, 90000),
     ]
@@ -104,7 +104,7 @@ def test_a_result_that_states_the_transactions_first_is_read_too(tmp_path: Path)
     line = f"TEST RESULT : System achieved 27000 {ENTRY['title']} TPM at 9000 NOPM"
     (run_id,) = work.import_hammerdb_jobs(job_file(tmp_path, A1=line)).run_ids
     run = work.result(run_id)
-    assert (run.metric_value, run.summary["engine_tpm"]) == (9000, 27000)
+    assert (run.metric_value, run.summary.engine_tpm) == (9000, 27000)
 
 
 def test_a_job_with_thousands_of_errors_and_several_sessions_per_user_has_its_result(tmp_path: Path) -> None:

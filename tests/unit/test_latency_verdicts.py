@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.sweep.latencies import MIN_OPERATIONS, latency_verdicts
 from hdbkit.report.sweep_report import latency_table
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import RunResult
 from tests.unit.sweeps import synthetic_runs
+from tests.unit.synthetic import figures, operation
 
 
 def measured(runs: pd.DataFrame, slower: float, count: int = 1000) -> list[Manifest]:
@@ -21,8 +25,12 @@ def measured(runs: pd.DataFrame, slower: float, count: int = 1000) -> list[Manif
             "read": {"count": count, "p95_us": 800 * noise[0], "p99_us": 1200 * noise[1]},
             "write": {"count": count, "p95_us": 2000 * noise[2], "p99_us": p99 * noise[3]},
         }
-        found.append(Manifest.model_construct(run_id=str(run.run_id), result={"operations": operations}))
+        found.append(Manifest.model_construct(run_id=str(run.run_id), result=of_operations(operations)))
     return found
+
+
+def of_operations(lines: dict[str, dict[str, Any]]) -> RunResult:
+    return figures(1.0, operations={name: operation(**line) for name, line in lines.items()})
 
 
 def test_the_percentile_that_differs_is_found_and_the_others_are_not() -> None:
@@ -44,7 +52,7 @@ def test_with_more_operations_each_interval_is_wider_as_all_hold_together() -> N
         noise = np.exp(draw.normal(0, 0.1, len(runs)))
         figures = [{"count": 1000, "p95_us": 900 * one, "p99_us": 990 * one} for one in noise]
         manifests = [
-            Manifest.model_construct(run_id=str(run_id), result={"operations": dict.fromkeys(names, one)})
+            Manifest.model_construct(run_id=str(run_id), result=of_operations(dict.fromkeys(names, one)))
             for run_id, one in zip(runs["run_id"], figures, strict=True)
         ]
         found = latency_verdicts(runs, manifests).set_index(["configuration", "operation", "percentile"])
@@ -55,12 +63,12 @@ def test_with_more_operations_each_interval_is_wider_as_all_hold_together() -> N
 
 def test_in_an_open_loop_response_times_are_judged() -> None:
     runs = synthetic_runs([1, 1], blocks=8)
-    service = {manifest.run_id: manifest.result["operations"] for manifest in measured(runs, slower=1.0)}
-    response = {manifest.run_id: manifest.result["operations"] for manifest in measured(runs, slower=1.5)}
+    service = {manifest.run_id: manifest.result.operations for manifest in measured(runs, slower=1.0)}
+    response = {manifest.run_id: manifest.result.operations for manifest in measured(runs, slower=1.5)}
     manifests = [
-        Manifest.model_construct(run_id=run_id, rate_per_s=100.0, result={"operations": {
-            name: {**line, "response": response[run_id][name]} for name, line in lines.items()
-        }})
+        Manifest.model_construct(run_id=run_id, rate_per_s=100.0, result=of_operations({
+            name: {**dict(line), "response": dict(response[run_id][name])} for name, line in lines.items()
+        }))
         for run_id, lines in service.items()
     ]  # fmt: skip
     found = latency_verdicts(runs, manifests, smallest_effect=0.1).set_index(

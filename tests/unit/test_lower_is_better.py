@@ -44,6 +44,7 @@ from tests.unit.synthetic import (
     MEAN_TIME,
     SETTINGS,
     Synthetic,
+    changed,
     operations,
     sweep_frames,
     sweep_plan,
@@ -219,30 +220,30 @@ def test_the_geometric_mean_is_that_of_the_mean_time_of_each_operation(run: Synt
     done = run.inside[run.inside["outcome"] != 2]
     means_s = done.groupby("operation")["latency_us"].mean() / 1e6
     assert len(means_s) == 5
-    assert run.manifest.result["metric_value"] == pytest.approx(np.exp(np.log(means_s).mean()))
-    assert run.manifest.result["measured_s"] == 12
+    assert run.manifest.metric_value == pytest.approx(np.exp(np.log(means_s).mean()))
+    assert run.manifest.measured.measured_s == 12
 
 
 def test_the_quantile_is_the_exact_one_of_its_operations(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a-run", duration_s=4, metric=P95_OF_PAYMENT)
     result = summarize(run.folder, run.manifest)
-    assert result["metric_value"] == result["operations"]["payment"]["p95_us"] / 1000
+    assert result.metric_value == result.operations["payment"].p95_us / 1000
     of_all = run.manifest.model_copy(update={"metric": P95_OF_PAYMENT.model_copy(update={"operations": ()})})
     done = run.inside.loc[run.inside["outcome"] != 2, "latency_us"]
-    assert summarize(run.folder, of_all)["metric_value"] == np.quantile(done, 0.95, method="inverted_cdf") / 1000
+    assert summarize(run.folder, of_all).metric_value == np.quantile(done, 0.95, method="inverted_cdf") / 1000
 
 
 def test_a_rate_without_a_counter_counts_the_clients_records(tmp_path: Path) -> None:
     metric = Metric(name="TPM", title="payments per minute", unit="TPM", operations=("payment", "delivery"), per_s=60)
     run = write_run(tmp_path / "a-run", duration_s=4, metric=metric)
     kept = run.inside.query("operation in (1, 3) and outcome == 0")
-    assert summarize(run.folder, run.manifest)["metric_value"] == pytest.approx(len(kept) * 60 / 4)
+    assert summarize(run.folder, run.manifest).metric_value == pytest.approx(len(kept) * 60 / 4)
 
 
 def test_an_operation_that_never_ran_leaves_the_geometric_mean_unknown(tmp_path: Path) -> None:
     rows = operations(2, 6)
     run = write_run(tmp_path / "a-run", users=2, duration_s=3, rows=rows[rows["operation"] != 4], metric=MEAN_TIME)
-    assert summarize(run.folder, run.manifest)["metric_value"] is None
+    assert summarize(run.folder, run.manifest).metric_value is None
 
 
 def test_a_run_has_no_bracket_and_speaks_of_queries(run: Synthetic) -> None:
@@ -267,7 +268,7 @@ def test_the_count_at_the_edges_is_checked_where_the_schema_keeps_one(
 
 def test_the_page_of_a_run_reads_right(run: Synthetic) -> None:
     page = " ".join(run_report(run.folder).read_text(encoding="utf-8").split())
-    value = MEAN_TIME.text(run.manifest.result["metric_value"])
+    value = MEAN_TIME.text(run.manifest.metric_value)
     assert f"mean query time {value} (" in page
     assert "/s of all types), measured over 12.0 s" in page
     assert "What is the geometric mean of the query times of" in page
@@ -308,7 +309,7 @@ def root(tmp_path: Path, run: Synthetic, monkeypatch: pytest.MonkeyPatch) -> Pat
         at = datetime(2026, 1, 1, 3, tzinfo=UTC) + timedelta(days=number)
         folder = RunFolder(root / f"run-{number:02d}")
         folder.path.mkdir(parents=True)
-        result = run.manifest.result | {"metric_value": level * float(np.exp(draw.normal(0, 0.005)))}
+        result = changed(run.manifest, metric_value=level * float(np.exp(draw.normal(0, 0.005)))).result
         changes = {"run_id": folder.run_id, "result": result, "tags": ["profile:both", f"profile:{name}"]}
         folder.write(run.manifest.model_copy(update={**changes, "history": [Event(status=Status.DONE, at=at)]}))
         folder.table("seconds").write_bytes(run.folder.table("seconds").read_bytes())

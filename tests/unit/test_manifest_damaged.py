@@ -89,7 +89,7 @@ def test_the_reason_names_the_place_and_what_is_expected(tmp_path: Path) -> None
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_a_number_that_is_none_is_damage(tmp_path: Path, number: float) -> None:
     folder = write_run(tmp_path / "20260101-a", duration_s=2).folder
-    summary = summarize(folder, folder.read())
+    summary = summarize(folder, folder.read()).model_dump()
     path = folder.path / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "result": {**summary, "metric_value": number}}))
     with pytest.raises(DamagedResult, match=r"result\.metric_value: input should be a finite number"):
@@ -98,7 +98,7 @@ def test_a_number_that_is_none_is_damage(tmp_path: Path, number: float) -> None:
 
 def test_the_waits_for_locks_are_a_number(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "20260101-a", duration_s=2).folder
-    summary = summarize(folder, folder.read())
+    summary = summarize(folder, folder.read()).model_dump()
     path = folder.path / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "result": {**summary, "waiting_locks": "many"}}))
     with pytest.raises(DamagedResult, match=r"result\.waiting_locks: input should be a valid number"):

@@ -17,6 +17,7 @@ from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import RunResult
 from hdbkit.widgets import MaxRatePanel
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import DETAILS, figures, write_run
@@ -25,7 +26,7 @@ CAPACITY = 1000.0
 ONE = pd.DataFrame(dict.fromkeys((*columns.OPERATIONS, *DETAILS), 0), index=[0])
 
 
-def of_run(rate: float | None, **line: Any) -> dict[str, Any]:
+def of_run(rate: float | None, **line: Any) -> RunResult:
     """The result of a run: its p95 is 10 ms at half of the capacity, 20 ms at 3/4 of it."""
     p95_us = None if rate is None else 5000 / max(1 - rate / CAPACITY, 0.01)
     known = {"count": 1000, "committed": 1000, "rolled_back": 0, "failed": 0, "retries": 0, "mean_us": 5000.0}
@@ -33,8 +34,8 @@ def of_run(rate: float | None, **line: Any) -> dict[str, Any]:
     schedule = {"offered_per_s": rate, "achieved_per_s": rate, "due": 1000, "begun": 1000, "late": 0, "skipped": 0,
                 "backlog": {"start": 0, "end": 0}, "lateness": {}, "saturated": False}  # fmt: skip
     found = known | service | {"response": {"p95_us": p95_us}} | line
-    result = figures(1.0) | {"operations": {"new_order": found}, "operations_per_s": CAPACITY}
-    return result if rate is None else result | {"schedule": schedule}
+    schedules = {} if rate is None else {"schedule": schedule}
+    return figures(1.0, operations={"new_order": found}, operations_per_s=CAPACITY, **schedules)
 
 
 @pytest.fixture
@@ -124,8 +125,9 @@ def test_what_cannot_be_searched_is_one_sentence(made: list[str], limit: str, lo
 
 def judged(results: Path, change: Callable[[dict[str, Any]], Any]) -> float:
     """The excess of a run at half of the limit, changed."""
-    result = of_run(500)
-    change(result)
+    figures = of_run(500).model_dump()
+    change(figures)
+    result = RunResult.model_validate(figures)
     one = write_run(results / "one", rows=ONE, load={"rate": 500})
     manifest: Manifest = one.manifest.model_copy(update={"result": result})
     return Limit.parse("p95=20ms").excess(manifest)

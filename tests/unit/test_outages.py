@@ -13,6 +13,7 @@ from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.results.columns import ERROR_CLASSES, OPERATIONS, Outcome
+from hdbkit.results.run_result import Outage
 from tests.unit.synthetic import DETAILS, Synthetic, write_run
 
 LOST, DEADLOCK = ERROR_CLASSES.index("connection_lost"), ERROR_CLASSES.index("deadlock")
@@ -30,7 +31,7 @@ def run_of(path: Path, ends_ms: list[int], failures: dict[int, int]) -> Syntheti
 
 def found(run: Synthetic) -> list[tuple[float, float | None, int]]:
     listed = outages(run.folder, window_of(run.manifest))
-    return [(one["start_s"], one["end_s"], one["lost"]) for one in listed]
+    return [(one.start_s, one.end_s, one.lost) for one in listed]
 
 
 STEADY = [*range(10, 5000, 10)]
@@ -71,5 +72,5 @@ def test_the_chart_of_the_throughput_shades_and_describes_an_outage(tmp_path: Pa
 
 
 def test_an_outage_without_an_end_is_described() -> None:
-    words = outages_text([{"start_s": 1, "end_s": None, "lost": 2}], "query")
+    words = outages_text([Outage(start_s=1, end_s=None, lost=2)], "query")
     assert words == "No query was completed from 1.00 s on, when 2 queries lost their connection (outage)."

@@ -24,6 +24,7 @@ from hdbkit.sweep_plan import SweepPlan, plan_sweep
 from hdbkit.sweep_runner import start
 from tests.conftest import HdbkitCommand
 from tests.run.sweep_server import FileServer, measured, runner
+from tests.unit.synthetic import changed
 
 
 @pytest.mark.parametrize(("size", "blocks"), [(2, 4), (4, 5), (8, 3)])
@@ -57,10 +58,10 @@ def test_the_range_of_the_noise_has_its_sources_in_it() -> None:
 
 def scaled(manifest: Manifest, root: Path, log: float) -> Manifest:
     """The same run with another result, also on disk."""
-    value = manifest.result["metric_value"] * float(np.exp(log))
-    changed = manifest.model_copy(update={"result": {**manifest.result, "metric_value": value}})
-    RunFolder(root / manifest.run_id).write(changed)
-    return changed
+    value = manifest.measured.metric_value * float(np.exp(log))
+    other = changed(manifest, metric_value=value)
+    RunFolder(root / manifest.run_id).write(other)
+    return other
 
 
 def planned(name: str = "sweep-1", **changes: object) -> SweepPlan:
@@ -152,8 +153,8 @@ def measured_run(root: Path, users: int, cpu_us: float, per_s: float) -> None:
     run = sweep_plan.run_plan(whole, whole.runs[0], datetime(2026, 1, 1, tzinfo=UTC))
     manifest = measured(run.model_copy(update={"run_id": f"2026-u{users}"}), root)
     figures = {"client_cpu_us_per_operation": cpu_us, "operations_per_s": per_s}
-    changed = {"result": {**manifest.result, **figures}, "host": {**manifest.host, "cores": 8}}
-    RunFolder(root / manifest.run_id).write(manifest.model_copy(update=changed))
+    other = changed(manifest, **figures).model_copy(update={"host": {**manifest.host, "cores": 8}})
+    RunFolder(root / manifest.run_id).write(other)
 
 
 def test_the_load_hosts_of_a_plan_follow_from_the_cpu_time_of_a_stored_run(tmp_path: Path) -> None:

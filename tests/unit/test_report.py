@@ -19,7 +19,7 @@ from hdbkit.report.sweep_report import verdict_matrix
 from hdbkit.report.tables import Table, cell, heading, milliseconds
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
-from tests.unit.synthetic import METRIC, Synthetic, sweep_frames, sweep_plan, write_run
+from tests.unit.synthetic import METRIC, Synthetic, changed, sweep_frames, sweep_plan, write_run
 
 MAX_BYTES = 3_000_000
 
@@ -133,7 +133,7 @@ def test_a_report_of_a_hundred_runs_stays_small(tmp_path: Path) -> None:
 def test_a_run_report_says_answer_table_checks_surroundings_and_command(reports: dict[str, Path]) -> None:
     text = " ".join(read(reports["run"]).text)
     manifest = Manifest.model_validate_json((reports["run"].parent / "manifest.json").read_bytes())
-    value = f"{manifest.result['metric_value']:,.0f}"
+    value = f"{manifest.metric_value:,.0f}"
     assert f"{value} NOPM" in text
     assert f"<dt>NOPM</dt><dd>{value}</dd>" in reports["run"].read_text(encoding="utf-8")
     assert "1 check failed (no transaction failed)" in text
@@ -211,7 +211,7 @@ def test_charts_cannot_end_their_script(tmp_path: Path) -> None:
     evil = "</script><script>alert(1)</script>"
     manifest = checked(run)
     names = [evil, *manifest.operations[1:]]
-    result = manifest.result | {"operations": dict(zip(names, manifest.result["operations"].values(), strict=True))}
+    result = changed(manifest, operations=dict(zip(names, manifest.measured.operations.values(), strict=True))).result
     run.folder.write(
         manifest.model_copy(
             update={

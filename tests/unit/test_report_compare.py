@@ -26,6 +26,7 @@ from hdbkit.sweep_plan import plan_sweep
 from tests.conftest import HdbkitCommand
 from tests.unit.every_chart import finished, open_loop
 from tests.unit.sweeps import RATE
+from tests.unit.synthetic import changed
 from tests.unit.test_report import MAX_BYTES, read
 
 
@@ -86,7 +87,7 @@ def test_the_command_of_the_page_makes_the_same_page(root: Path, command: Hdbkit
 
 def test_a_run_without_a_value_is_not_compared(root: Path, tmp_path: Path) -> None:
     folder, manifest = finished(tmp_path / "without")
-    folder.write(manifest.model_copy(update={"result": {}}))
+    folder.write(manifest.model_copy(update={"result": None}))
     with pytest.raises(InputError, match=r"run without has no value of NOPM \(done\)"):
         api.compare("old-1", str(folder.path))
 
@@ -108,14 +109,14 @@ def test_open_loops_are_compared_by_both_times_and_their_throughput_is_warned_of
     folder, manifest = open_loop(tmp_path / "saturated")
     kept = tmp_path / "kept"
     shutil.copytree(folder.path, kept)
-    result = {**manifest.result, "metric_value": 1000.0}
-    folder.write(manifest.model_copy(update={"result": result}))
-    result = {**result, "schedule": {**result["schedule"], "saturated": False}}
-    RunFolder(kept).write(manifest.model_copy(update={"run_id": "kept", "result": result}))
+    manifest = changed(manifest, metric_value=1000.0)
+    folder.write(manifest)
+    unsaturated = manifest.measured.schedule.model_copy(update={"saturated": False})
+    RunFolder(kept).write(changed(manifest, schedule=unsaturated).model_copy(update={"run_id": "kept"}))
     found = api.compare("saturated", "kept")
-    line = manifest.result["operations"]["new_order"]
-    assert found.table.loc["new_order service p95_us", "base"] == line["p95_us"] > 0
-    assert found.table.loc["new_order response p95_us", "base"] == line["response"]["p95_us"] > line["p95_us"]
+    line = manifest.measured.operations["new_order"]
+    assert found.table.loc["new_order service p95_us", "base"] == line.p95_us > 0
+    assert found.table.loc["new_order response p95_us", "base"] == line.response.p95_us > line.p95_us
     assert "new_order p95_us" not in found.table.index
     text = " ".join(read(found.report()).text)
     assert "new_order response p95 (ms)" in text
@@ -171,7 +172,7 @@ def sweep(root: Path) -> SweepResult:
         manifest = original.read()
         run.write(
             manifest.model_copy(
-                update={"run_id": run.run_id, "result": manifest.result | {"metric_value": metric_value}}
+                update={"run_id": run.run_id, "result": changed(manifest, metric_value=metric_value).result}
             )
         )
         folder.append(Step.RUN_FINISHED, one.number, run.run_id)
@@ -254,8 +255,8 @@ def test_a_comparison_of_runs_on_different_hosts_lists_the_facts_and_carries_a_w
 def test_failed_operations_and_checks_of_a_side_are_warned_of(root: Path) -> None:
     manifest = next(RunFolder(path) for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()).read()
     line = CheckLine(name="mix as asked", passed=False, detail="")
-    failing = manifest.model_copy(update={"result": {**manifest.result, "failed": 7}, "checks": [line]})
-    sound = manifest.model_copy(update={"result": {**manifest.result, "failed": 0}, "checks": []})
+    failing = changed(manifest, failed=7).model_copy(update={"checks": [line]})
+    sound = changed(manifest, failed=0).model_copy(update={"checks": []})
     found = comparison_warnings(
         pd.DataFrame(columns=["base", "new"]), {"before": [sound], "after": [failing, failing]}
     )

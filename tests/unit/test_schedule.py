@@ -18,6 +18,7 @@ from hdbkit.charts.schedule_charts import schedule_charts
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.report.run_report import tables
 from hdbkit.results.columns import OPERATIONS
+from hdbkit.results.run_result import Backlog, Latencies, ScheduleResult, StepLatencies, StepResult
 from tests.unit.synthetic import DETAILS, Synthetic, write_run
 
 RATE = {"rate": 100, "arrivals": "uniform"}
@@ -57,23 +58,23 @@ def test_a_stall_is_in_response_time_lateness_and_backlog_and_not_in_service_tim
     run = run_of(tmp_path, rows(*stalled(2_000_000, 3_000_000)))
     found = schedule_of(run.folder, run.manifest)
     result = found.result
-    assert (result["due"], result["begun"], result["skipped"], result["saturated"]) == (400, 400, 0, False)
-    assert (result["offered_per_s"], result["achieved_per_s"]) == (100, 100)
-    assert result["backlog"] == {"start": 0, "end": 0}
-    assert (result["lateness"]["p50_us"], result["lateness"]["max_us"]) == (0, 990_000)
-    assert result["lateness"]["p99_us"] == 990_000 - 9_000 * 4
+    assert (result.due, result.begun, result.skipped, result.saturated) == (400, 400, 0, False)
+    assert (result.offered_per_s, result.achieved_per_s) == (100, 100)
+    assert result.backlog == Backlog(start=0, end=0)
+    assert (result.lateness.p50_us, result.lateness.max_us) == (0, 990_000)
+    assert result.lateness.p99_us == 990_000 - 9_000 * 4
     by_second = found.rows.set_index("second")
-    assert by_second["due"].tolist() == [100] * 5
-    assert by_second["begun"].tolist() == [100, 100, 1, 199, 100]
-    assert by_second["backlog"].tolist() == [0, 0, 99, 0, 0]
+    assert by_second.due.tolist() == [100] * 5
+    assert by_second.begun.tolist() == [100, 100, 1, 199, 100]
+    assert by_second.backlog.tolist() == [0, 0, 99, 0, 0]
     result = summarize(run.folder, run.manifest)
-    line = result["operations"]["payment"]
-    assert (line["p95_us"], line["p99_us"], line["response"]["p95_us"], line["response"]["p99_us"]) == (
+    line = result.operations["payment"]
+    assert (line.p95_us, line.p99_us, line.response.p95_us, line.response.p99_us) == (
         1_000, 1_000, 820_000, 964_000,
     )  # fmt: skip
     p95 = PAYMENTS.model_copy(update={"measure": Measure.QUANTILE, "counter": None})
     judged = summarize(run.folder, run.manifest.model_copy(update={"metric": p95}))
-    assert judged["metric_value"] == 820, "in an open loop a quantile is one of response times, in ms"
+    assert judged.metric_value == 820, "in an open loop a quantile is one of response times, in ms"
 
 
 def test_what_was_never_begun_is_backlog_and_saturates_the_load(tmp_path: Path) -> None:
@@ -81,13 +82,14 @@ def test_what_was_never_begun_is_backlog_and_saturates_the_load(tmp_path: Path) 
     start_us = np.arange(0, 5_000_000, 20_000)
     run = run_of(tmp_path, rows(start_us, start_us + 20_000, DUE_US[:250]))
     result = schedule_of(run.folder, run.manifest).result
-    assert (result["due"], result["begun"], result["saturated"]) == (400, 200, True)
-    assert result["backlog"] == {"start": 50, "end": 250}
+    assert (result.due, result.begun, result.saturated) == (400, 200, True)
+    assert result.backlog == Backlog(start=50, end=250)
     kept = next(one for one in check_run(run.folder, run.manifest) if one.name == "schedule kept")
     assert kept.passed is False
     assert kept.detail.startswith("50.0 of 100.0 transactions/s that were due")
     assert "use a lower rate" in kept.detail
-    killed = run.manifest.model_copy(update={"result": {**summarize(run.folder, run.manifest), "clients_lost": 1}})
+    summary = summarize(run.folder, run.manifest).model_copy(update={"clients_lost": 1})
+    killed = run.manifest.model_copy(update={"result": summary})
     kept = next(one for one in check_run(run.folder, killed) if one.name == "schedule kept")
     assert kept.detail.endswith(": 1 client ended early, so operations of its users did not begin")
 
@@ -97,21 +99,21 @@ def test_what_the_limit_gives_up_is_skipped_and_no_backlog(tmp_path: Path) -> No
     served = DUE_US[::2]
     run = run_of(tmp_path, rows(served, served + 15_000, served), latency_limit_ms=4)
     result = schedule_of(run.folder, run.manifest).result
-    assert (result["due"], result["begun"], result["skipped"]) == (400, 200, 200)
-    assert result["backlog"] == {"start": 0, "end": 0}
-    assert result["saturated"]
+    assert (result.due, result.begun, result.skipped) == (400, 200, 200)
+    assert result.backlog == Backlog(start=0, end=0)
+    assert result.saturated
 
 
 def test_the_texts_of_charts_repeat_the_result_of_a_window_that_begins_within_a_second(tmp_path: Path) -> None:
     """20,000 operations per second in the first second of the window, 1 later: whole seconds miss the first one."""
     seconds = pd.DataFrame({"second": range(5), "due": [1, 20_000, 1, 1, 1], "begun": [1, 20_000, 1, 1, 1]})
     seconds = seconds.assign(skipped=0, backlog=0, late_p50_us=0.0, late_p99_us=0.0, late_max_us=0.0)
-    lateness = {"max_us": 1_234_567, "p99_us": 1_000}
-    result = {"due": 20_003, "begun": 20_003, "skipped": 7, "backlog": {"start": 0, "end": 2}, "lateness": lateness}
+    result = ScheduleResult(
+        offered_per_s=5000.75, achieved_per_s=5000.75, due=20_003, begun=20_003, late=0, skipped=7, saturated=False,
+        backlog=Backlog(start=0, end=2), lateness=Latencies(max_us=1_234_567, p99_us=1_000),
+    )  # fmt: skip
     window = Window(1_000_400, 5_000_400)
-    texts = [
-        one.alternative for one in schedule_charts(seconds, {**result, "offered_per_s": 5000.75}, window, "payment")
-    ]
+    texts = [one.alternative for one in schedule_charts(seconds, result, window, "payment")]
     assert "5,000.8 payments per second were due" in texts[0]
     assert "5,000.8 began" in texts[0]
     assert "1,234.6 ms late" in texts[1]
@@ -123,7 +125,7 @@ def test_a_user_that_reached_its_limit_of_iterations_is_offered_no_more(tmp_path
     served = DUE_US[:150]
     run = run_of(tmp_path, rows(served, served + 1000, served), iterations=150)
     result = schedule_of(run.folder, run.manifest).result
-    assert (result["due"], result["begun"], result["saturated"]) == (50, 50, False)
+    assert (result.due, result.begun, result.saturated) == (50, 50, False)
     short = run.manifest.clock.model_copy(update={"window_end_us": 2_000_000})  # type: ignore[union-attr]
     lines = check_run(run.folder, run.manifest.model_copy(update={"clock": short}))
     (detail,) = [one.detail for one in lines if one.name == "schedule kept"]
@@ -134,7 +136,7 @@ def test_operations_of_a_user_that_was_lost_are_missed(tmp_path: Path) -> None:
     served = DUE_US[:300]
     run = run_of(tmp_path, rows(served, served + 1000, served))
     result = schedule_of(run.folder, run.manifest).result
-    assert (result["due"], result["begun"], result["backlog"]["end"]) == (400, 200, 200)
+    assert (result.due, result.begun, result.backlog.end) == (400, 200, 200)
 
 
 @pytest.mark.parametrize("load", [{}, {"keying_and_thinking": True}])
@@ -144,11 +146,20 @@ def test_a_closed_loop_has_no_schedule(tmp_path: Path, load: dict[str, bool]) ->
     assert "schedule kept" not in {one.name for one in check_run(run.folder, run.manifest)}
 
 
-def at_rates(*done: tuple[str, float, float], length_s: float = 60) -> list[dict[str, Any]]:
-    """Steps as a result has them: text, offered and completed per second."""
+def at_rates(*done: tuple[str, float, float], length_s: float = 60) -> list[StepResult]:
+    """Steps with their text, offered and completed per second."""
+    times = StepLatencies(p50_us=None, p95_us=None, p99_us=None)
     return [
-        {"step": f"{length_s:g} s {text}", "start_s": 0, "end_s": length_s}
-        | {"offered_per_s": offered, "completed_per_s": completed}
+        StepResult(
+            step=f"{length_s:g} s {text}",
+            start_s=0,
+            end_s=length_s,
+            users=None,
+            failed=0,
+            service=times,
+            offered_per_s=offered,
+            completed_per_s=completed,
+        )
         for text, offered, completed in done
     ]
 
@@ -186,16 +197,16 @@ def test_each_step_has_its_own_figures(tmp_path: Path) -> None:
         load={"arrivals": "uniform", "steps": "1 s at 100/s; 3 s at 50/s"}, metric=PAYMENTS,
     )  # fmt: skip
     first, second = steps_result(run.folder, run.manifest)
-    assert (first["step"], first["start_s"], first["end_s"]) == ("1 s at 100/s", 1, 2)
-    assert (second["step"], second["start_s"], second["end_s"]) == ("3 s at 50/s", 2, 5)
-    assert (first["offered_per_s"], second["offered_per_s"]) == pytest.approx((100, 50))
-    assert (first["completed_per_s"], second["completed_per_s"]) == (100, 50)
-    assert (first["service"]["p95_us"], first["response"]["p95_us"]) == (1000, 1000)
-    assert (second["service"]["p95_us"], second["response"]["p95_us"]) == (2000, 3000)
-    assert [one["users"] for one in (first, second)] == [None, None]
+    assert (first.step, first.start_s, first.end_s) == ("1 s at 100/s", 1, 2)
+    assert (second.step, second.start_s, second.end_s) == ("3 s at 50/s", 2, 5)
+    assert (first.offered_per_s, second.offered_per_s) == pytest.approx((100, 50))
+    assert (first.completed_per_s, second.completed_per_s) == (100, 50)
+    assert (first.service.p95_us, first.response.p95_us) == (1000, 1000)
+    assert (second.service.p95_us, second.response.p95_us) == (2000, 3000)
+    assert [one.users for one in (first, second)] == [None, None]
     schedule = schedule_of(run.folder, run.manifest).result
-    assert (schedule["due"], schedule["begun"], schedule["saturated"]) == (250, 250, False)
-    summary = summarize(run.folder, run.manifest) | {"steps": [first, second]}
+    assert (schedule.due, schedule.begun, schedule.saturated) == (250, 250, False)
+    summary = summarize(run.folder, run.manifest).model_copy(update={"steps": [first, second]})
     shown = tables(run.manifest.model_copy(update={"result": summary}))[0]
     assert shown.head[:3] == ["step", "offered per second", "completed per second"]
     assert shown.rows[1][:3] == ["3 s at 50/s", "50", "50"]

@@ -39,8 +39,8 @@ def test_totals_become_shares_of_all_cores_and_rates_of_each_device() -> None:
 def test_the_window_has_means_of_what_it_holds() -> None:
     use = server_host_use(server_host_of(13, user=0.6, busy=0.25), WINDOW)
     assert use is not None
-    assert use["cpu_pct"] == pytest.approx({"user": 60, "system": 20, "iowait": 5, "steal": 0, "idle": 15})
-    assert use["disks"] == {
+    assert use.cpu_pct == pytest.approx({"user": 60, "system": 20, "iowait": 5, "steal": 0, "idle": 15})
+    assert use.disks == {
         "sda": pytest.approx(
             {
                 "busy_pct": 25,
@@ -51,15 +51,15 @@ def test_the_window_has_means_of_what_it_holds() -> None:
             }
         )
     }
-    assert use["networks"] == {"eth0": pytest.approx({"sent_bytes_per_s": 3e6, "received_bytes_per_s": 1e6})}
-    assert use["memory_used_bytes"] == 2**31
+    assert use.networks == {"eth0": pytest.approx({"sent_bytes_per_s": 3e6, "received_bytes_per_s": 1e6})}
+    assert use.memory_used_bytes == 2**31
 
 
 def test_a_gap_is_bridged_and_too_large_a_one_leaves_the_window_unknown() -> None:
     reported = server_host_of(13, busy=0.25)
     use = server_host_use(without(reported, 4.5, 8.5), WINDOW)
     assert use is not None
-    assert use["disks"]["sda"]["busy_pct"] == pytest.approx(25)
+    assert use.disks["sda"]["busy_pct"] == pytest.approx(25)
     assert server_host_use(without(reported, 6.5, 20), WINDOW) is None
     assert server_host_use(None, WINDOW) is None
 
@@ -71,7 +71,7 @@ def test_a_total_that_was_set_back_gives_no_rate() -> None:
     assert disks_course(reported)["sda"].isna().sum() == 1
     use = server_host_use(reported, WINDOW)
     assert use is not None
-    assert "busy_pct" not in use["disks"]["sda"]
+    assert "busy_pct" not in use.disks["sda"]
     assert [chart.key for chart in server_host_charts(reported, WINDOW)] == [
         "server_cpu",
         "server_disks",

@@ -21,7 +21,8 @@ from hdbkit.readings import LAG
 from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
 from hdbkit.report.tables import UNKNOWN
 from hdbkit.results.manifest import Manifest, Status
-from tests.unit.synthetic import METRIC
+from hdbkit.results.run_result import Lag
+from tests.unit.synthetic import METRIC, figures
 
 MIB = 1 << 20
 
@@ -35,7 +36,7 @@ def manifest(number: int = 1, **fields: Any) -> Manifest:
         "counted_before": 100.0 * number,
         "counted_after": 100.0 * (number + 1),
     }
-    result = {"data": data, "completed": 1000, "counters": {}, **fields.pop("result", {})}
+    result = figures(1.0, **{"data": data, "completed": 1000, **fields.pop("result", {})})
     plan = {"sweep": {**place, **fields.pop("place", {})}, "load": {"virtual_users": 4}}
     given = {"server": {"cache": "shared_buffers", "cache_bytes": 1024 * MIB, "on_this_host": True}, **fields}
     return Manifest(
@@ -64,28 +65,28 @@ def samples(*rows: tuple[float, str, float, float]) -> pd.DataFrame:
 
 def test_work_is_reported_per_operation_and_in_all_where_the_engine_counts_it() -> None:
     counters = {"wal_bytes": 4_000_000.0, "wal_fpi": 250.0, "blks_hit": 990.0, "blks_read": 10.0}
-    found = {one.what: (one.total, one.each) for one in work_of({"counters": counters, "completed": 1000})}
+    found = {one.what: (one.total, one.each) for one in work_of(figures(1.0, counters=counters, completed=1000))}
     assert found["log written (bytes)"] == (4_000_000, 4000)
     assert found["full-page images in the log"] == (250, 0.25)
     assert found["pages read from files"] == (10, 0.01)
     assert "waits for row locks" not in found
-    assert found_in_cache_pct({"counters": counters}) == pytest.approx(99)
-    assert work_of({"counters": {"commits": 5.0}, "completed": 5}) == []
+    assert found_in_cache_pct(figures(1.0, counters=counters)) == pytest.approx(99)
+    assert work_of(figures(1.0, counters={"commits": 5.0}, completed=5)) == []
 
 
 def test_engines_with_other_names_count_the_same_work_of() -> None:
     counters = {"log_bytes": 4_000_000.0, "page_requests": 1000.0, "pages_read": 10.0, "row_lock_waits": 3.0}
-    found = {one.what: one.total for one in work_of({"counters": counters, "completed": 0})}
+    found = {one.what: one.total for one in work_of(figures(1.0, counters=counters, completed=0))}
     assert found["log written (bytes)"] == 4_000_000
     assert found["waits for row locks"] == 3
-    assert found_in_cache_pct({"counters": counters}) == pytest.approx(99)
+    assert found_in_cache_pct(figures(1.0, counters=counters)) == pytest.approx(99)
 
 
 def test_the_rates_of_full_page_images_are_those_of_the_windows_ends() -> None:
     course = [(0.0, "run_start", 0.0, 0.0), (10.0, "start", 1000.0, 1000.0), (15.0, "", 2000.0, 1300.0)]
     course += [(20.0, "", 3000.0, 1400.0), (25.0, "", 4000.0, 1440.0), (30.0, "end", 5000.0, 1460.0)]
     counters = samples(*course, (40.0, "run_end", 9000.0, 9999.0))
-    assert full_page_rates(counters) == {"first": pytest.approx(0.3), "last": pytest.approx(0.02)}
+    assert dict(full_page_rates(counters)) == pytest.approx({"first": 0.3, "last": 0.02})
     assert mean_waiting(counters) == 20
     assert full_page_rates(counters[counters["edge"] != ""]) is None
     assert full_page_rates(None) is None
@@ -94,7 +95,7 @@ def test_the_rates_of_full_page_images_are_those_of_the_windows_ends() -> None:
 def test_a_standby_that_answered_after_the_start_of_the_window_has_a_lag() -> None:
     counters = samples((0.0, "start", 0.0, 0.0), (1.0, "", 1.0, 0.0), (2.0, "end", 2.0, 0.0), (3.0, "", 3.0, 0.0))
     lags = counters[(counters["name"] == "commits") & (counters["edge"] != "start")].assign(name=LAG)
-    assert replication_lag(pd.concat([counters, lags])) == {"mean": 1.5, "max": 2.0}
+    assert replication_lag(pd.concat([counters, lags])) == Lag(mean=1.5, max=2.0)
     assert replication_lag(counters) is None
     assert replication_lag(lags) is None, "without an edge no window is known"
 

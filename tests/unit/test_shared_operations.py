@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from hdbkit.api import Workspace
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest, Status
-from tests.unit.synthetic import write_queries
+from tests.unit.synthetic import figures, operation, write_queries
 
 ALL = ("a", "b", "c", "d")
 MEAN = Metric(name="mean", title="mean of times", unit="s", measure=Measure.GEOMETRIC_MEAN, operations=ALL)
@@ -22,9 +21,11 @@ def run(
     name: str, times_s: dict[str, float | None], *, chosen: tuple[str, ...] = ALL, value: float | None = 1.0
 ) -> Manifest:
     """A run that did not complete the operations whose time is None."""
-    operations = {one: {"mean_us": time and time * 1e6, "failed": int(time is None)} for one, time in times_s.items()}
+    operations = {
+        one: operation(mean_us=time and time * 1e6, failed=int(time is None)) for one, time in times_s.items()
+    }
     metric = MEAN if chosen == ALL else MEAN.of_some(chosen, ALL)
-    result: dict[str, Any] = {"operations": operations, "metric_value": value}
+    result = figures(value, operations=operations)
     return Manifest(
         run_id=name, notice="", status=Status.DONE, plan={}, operations=list(ALL), metric=metric,
         noun="query", result=result,
@@ -43,7 +44,7 @@ def test_runs_are_compared_by_what_all_of_them_completed() -> None:
     few = run("y", {"a": 1.0, "b": 3.0, "c": 9.0}, chosen=("a", "b", "c"))
     broken = run("z", {**FULL, "b": None}, value=None)
     sides, note = of_shared_operations({"base": [few], "new": [run("x", FULL), broken]})
-    values = [one.result["metric_value"] for side in sides.values() for one in side]
+    values = [one.metric_value for side in sides.values() for one in side]
     assert values == [pytest.approx(3), pytest.approx(2), pytest.approx(2)]
     assert {one.metric.operations for side in sides.values() for one in side} == {("a", "c")}
     assert sides["base"][0].metric.title == "mean of times (a, c)", "the title of the choice is gone"
@@ -59,7 +60,7 @@ def test_runs_that_share_nothing_are_refused_with_the_reason() -> None:
 
 
 def test_runs_without_a_result_or_with_another_metric_stay_as_they_are() -> None:
-    lost = run("y", {}, value=None).model_copy(update={"result": {}})
+    lost = run("y", {}, value=None).model_copy(update={"result": None})
     other = run("z", FULL, value=None)
     rate = other.model_copy(update={"metric": Metric(name="q", title="queries", unit="q/s")})
     for sides in ({"base": [run("x", FULL)], "new": [lost]}, {"base": [run("x", FULL)], "new": [rate]}):

@@ -140,7 +140,7 @@ def test_changes_that_take_more_than_half_a_slice_make_the_slices_unusable(tmp_p
         "99 % of the changes took up to 0.06 s; use a longer slice_s or window"
     )
     result = slices_result(found, made.manifest)
-    assert [one["metric_value"] for one in result["configurations"]] == [None, None]
+    assert [one.metric_value for one in result.configurations] == [None, None]
 
 
 def test_where_some_changes_take_longer_half_of_each_slice_counts(tmp_path: Path) -> None:
@@ -213,12 +213,12 @@ def test_the_result_has_each_configuration_and_its_manifest_can_be_read(tmp_path
     rows = loop(1.4, lambda at: 1000 * (1 + order.place(at // SLICE_US)))
     made = sliced_run(tmp_path / "run", rows, planned, changes(planned, range(14)), rampup_s=0.3, duration_s=0.9)
     result = slices_result(table_of(made), made.manifest)
-    assert (result["cycles"], result["dropped"], result["unusable"]) == (3, 0, "")
-    assert result["washout_s"] == pytest.approx(0.001)
-    assert [one["metric_value"] for one in result["configurations"]] == pytest.approx([1000, 500, 333.3], rel=0.02)
-    counts = [one["operations"]["new_order"]["count"] for one in result["configurations"]]
+    assert (result.cycles, result.dropped, result.unusable) == (3, 0, "")
+    assert result.washout_s == pytest.approx(0.001)
+    assert [one.metric_value for one in result.configurations] == pytest.approx([1000, 500, 333.3], rel=0.02)
+    counts = [one.operations["new_order"].count for one in result.configurations]
     assert all(isinstance(one, int) for one in counts)
     assert counts[0] == 3 * 99
     assert list(table_of(made).rows.columns) == list(columns.SLICES)
-    made.folder.write(made.manifest.model_copy(update={"result": figures(1.0) | {"slices": result}}))
-    assert made.folder.read().result["slices"] == result
+    made.folder.write(made.manifest.model_copy(update={"result": figures(1.0, slices=result)}))
+    assert made.folder.read().measured.slices == result

@@ -17,6 +17,7 @@ from hdbkit.analysis.run.windows import window_of
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.results import columns
+from hdbkit.results.run_result import RunResult
 from tests.unit.synthetic import (
     NAMES,
     Synthetic,
@@ -39,15 +40,15 @@ def result(run: Synthetic) -> dict:
     return summarize(run.folder, run.manifest)
 
 
-def test_the_result_is_plain_json(result: dict) -> None:
-    assert json.loads(json.dumps(result, allow_nan=False)) == result
+def test_the_result_is_plain_json(result: RunResult) -> None:
+    assert RunResult.model_validate_json(json.dumps(result.model_dump(), allow_nan=False)) == result
 
 
-def test_nopm_is_the_schemas_growth_over_the_measured_time(run: Synthetic, result: dict) -> None:
+def test_nopm_is_the_schemas_growth_over_the_measured_time(run: Synthetic, result: RunResult) -> None:
     orders = run.inside.query("operation == 0 and outcome == 0")
-    assert result["metric_value"] == pytest.approx(len(orders) * 60 / 40)
-    assert result["engine_tpm"] == pytest.approx(len(run.inside) * 60 / 40)
-    assert result["counters"]["wal_bytes"] == 1000 * len(run.inside)
+    assert result.metric_value == pytest.approx(len(orders) * 60 / 40)
+    assert result.engine_tpm == pytest.approx(len(run.inside) * 60 / 40)
+    assert result.counters["wal_bytes"] == 1000 * len(run.inside)
 
 
 def test_commands_are_the_engine_tpm_of_a_server_that_counts_no_transactions(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_commands_are_the_engine_tpm_of_a_server_that_counts_no_transactions(tmp
     counters = counters[counters["name"] != "rollbacks"].replace({"name": {"commits": "batch_requests"}})
     write_table(run.folder.table("counters"), counters, columns.COUNTERS)
     requests = counters[counters["name"] == "batch_requests"].set_index("edge")["value"]
-    found = summarize(run.folder, run.manifest)["engine_tpm"]
+    found = summarize(run.folder, run.manifest).engine_tpm
     assert found == pytest.approx((requests["end"] - requests["start"]) * 60 / 10)
     assert found > 0
 
@@ -68,7 +69,7 @@ def test_transactions_are_unknown_when_a_crash_has_set_one_of_their_counters_bac
     counters.loc[counters["name"] == "rollbacks", "value"] = 0
     counters.loc[(counters["name"] == "commits") & (counters["edge"] == "end"), "value"] = 1
     write_table(run.folder.table("counters"), counters, columns.COUNTERS)
-    assert summarize(run.folder, run.manifest)["engine_tpm"] is None
+    assert summarize(run.folder, run.manifest).engine_tpm is None
 
 
 @pytest.mark.parametrize(
@@ -99,9 +100,9 @@ def test_another_server_is_told_from_a_restart_by_its_start(
     ]
     write_table(run.folder.table("counters"), pd.concat([counters, pd.DataFrame(lines)]), columns.COUNTERS)
     found = summarize(run.folder, run.manifest)
-    assert (found["server_restarts_s"], found["server_moves_s"]) == (restarts, moves)
-    assert (found["engine_tpm"] is None) == bool(moves)
-    assert found["metric_value"]
+    assert (found.server_restarts_s, found.server_moves_s) == (restarts, moves)
+    assert (found.engine_tpm is None) == bool(moves)
+    assert found.metric_value
 
 
 def test_nopm_is_measured_between_the_middles_of_its_own_queries(tmp_path: Path) -> None:
@@ -112,43 +113,43 @@ def test_nopm_is_measured_between_the_middles_of_its_own_queries(tmp_path: Path)
     counters.loc[(counters["edge"] == "end") & ~late, "t_returned_us"] += 50_000_000
     write_table(run.folder.table("counters"), counters, columns.COUNTERS)
     orders = run.inside.query("operation == 0 and outcome == 0")
-    assert summarize(run.folder, run.manifest)["metric_value"] == pytest.approx(len(orders) * 60 / 11)
+    assert summarize(run.folder, run.manifest).metric_value == pytest.approx(len(orders) * 60 / 11)
 
 
-def test_work_done_is_committed_or_rolled_back_by_design_and_never_failed(run: Synthetic, result: dict) -> None:
+def test_work_done_is_committed_or_rolled_back_by_design_and_never_failed(run: Synthetic, result: RunResult) -> None:
     outcomes = run.inside["outcome"].value_counts()
-    assert (result["committed"], result["rolled_back_by_design"], result["failed"]) == tuple(outcomes[[0, 1, 2]])
-    assert result["completed"] == outcomes[0] + outcomes[1]
-    assert result["errors"] == {"deadlock": outcomes[2]}
-    assert result["retries"] == run.inside["retries"].sum()
+    assert (result.committed, result.rolled_back_by_design, result.failed) == tuple(outcomes[[0, 1, 2]])
+    assert result.completed == outcomes[0] + outcomes[1]
+    assert result.errors == {"deadlock": outcomes[2]}
+    assert result.retries == run.inside["retries"].sum()
 
 
-def test_latencies_are_those_of_the_sorted_rows(run: Synthetic, result: dict) -> None:
+def test_latencies_are_those_of_the_sorted_rows(run: Synthetic, result: RunResult) -> None:
     assert len(run.rows) > 200_000
     for index, name in enumerate(NAMES):
-        line, rows = result["operations"][name], run.inside[run.inside["operation"] == index]
+        line, rows = result.operations[name], run.inside[run.inside["operation"] == index]
         done = rows.loc[rows["outcome"] != 2, "latency_us"].to_numpy()
-        assert line["count"] == len(rows)
+        assert line.count == len(rows)
         for quantile, share in QUANTILES.items():
             assert line[f"{quantile}_us"] == np.quantile(done, share, method="inverted_cdf")
-        assert (line["max_us"], line["mean_us"]) == (done.max(), pytest.approx(done.mean()))
+        assert (line.max_us, line.mean_us) == (done.max(), pytest.approx(done.mean()))
 
 
 def test_response_times_are_reported_besides_where_users_think(tmp_path: Path) -> None:
     rows = operations(2, 6).assign(wait_us=500)
     run = write_run(tmp_path / "thinking", users=2, duration_s=3, rows=rows, load={"keying_and_thinking": True})
-    line = summarize(run.folder, run.manifest)["operations"]["payment"]
-    assert line["response"]["p95_us"] == line["p95_us"] + 500
+    line = summarize(run.folder, run.manifest).operations["payment"]
+    assert line.response.p95_us == line.p95_us + 500
 
 
-def test_cpu_time_is_reported_per_transaction(run: Synthetic, result: dict) -> None:
-    assert result["client_cpu_us_per_operation"] == pytest.approx(4 * 1e6 / len(run.inside))
-    assert result["server_cpu_us_per_operation"] == pytest.approx(0.5 * 40 * 1e6 / result["completed"])
+def test_cpu_time_is_reported_per_transaction(run: Synthetic, result: RunResult) -> None:
+    assert result.client_cpu_us_per_operation == pytest.approx(4 * 1e6 / len(run.inside))
+    assert result.server_cpu_us_per_operation == pytest.approx(0.5 * 40 * 1e6 / result.completed)
     supervisor_us = 0.05 * 40 * 1e6 / len(run.inside)
-    both_us = result["client_and_supervisor_cpu_us_per_operation"]
-    assert both_us == pytest.approx(result["client_cpu_us_per_operation"] + supervisor_us)
-    assert result["server_cpu_unknown"] == ""
-    assert result["host_cpu_pct"] == pytest.approx({"user": 50, "system": 20, "iowait": 5, "steal": 0, "idle": 25})
+    both_us = result.client_and_supervisor_cpu_us_per_operation
+    assert both_us == pytest.approx(result.client_cpu_us_per_operation + supervisor_us)
+    assert result.server_cpu_unknown == ""
+    assert result.host_cpu_pct == pytest.approx({"user": 50, "system": 20, "iowait": 5, "steal": 0, "idle": 25})
 
 
 def test_cpu_time_of_a_lost_client_is_omitted_with_its_transactions(tmp_path: Path) -> None:
@@ -158,8 +159,8 @@ def test_cpu_time_of_a_lost_client_is_omitted_with_its_transactions(tmp_path: Pa
     write_table(run.folder.table("clients"), clients, columns.CLIENTS)
     result = summarize(run.folder, run.manifest)
     others = int((run.inside["virtual_user"] != 2).sum())
-    assert result["client_cpu_us_per_operation"] == pytest.approx(3e6 / others)
-    assert result["clients_lost"] == 1
+    assert result.client_cpu_us_per_operation == pytest.approx(3e6 / others)
+    assert result.clients_lost == 1
 
 
 def test_round_trips_and_bytes_a_transaction_are_those_of_the_clients_that_know_them(
@@ -170,8 +171,8 @@ def test_round_trips_and_bytes_a_transaction_are_those_of_the_clients_that_know_
     clients.loc[2, ["sent_bytes", "received_bytes", "sent_segments"]] = np.nan
     clients.loc[3, ["context_switches"]] = 0
     write_table(run.folder.table("clients"), clients, columns.CLIENTS)
-    reported = summarize(run.folder, run.manifest)["per_operation"]
-    switches = reported.pop("context_switches")
+    reported = summarize(run.folder, run.manifest).per_operation
+    switches = reported.context_switches
     assert reported == {"round_trips": 2.0, "sent_bytes": 100.0, "received_bytes": 400.0}
     assert switches == pytest.approx(3 * clients["operations"][:3].sum() / clients["operations"].sum())
 
@@ -181,14 +182,14 @@ def test_a_folder_of_before_round_trips_were_kept_is_read_all_the_same(tmp_path:
     older = {name: kind for name, kind in columns.CLIENTS.items() if not name.startswith(("context", "sent", "rece"))}
     write_table(run.folder.table("clients"), clients_of(run.rows, 4), older)
     result = summarize(run.folder, run.manifest)
-    assert set(result["per_operation"].values()) == {None}
-    assert result["client_cpu_us_per_operation"] > 0
+    assert set(dict(result.per_operation).values()) == {None}
+    assert result.client_cpu_us_per_operation > 0
 
 
-def test_little_counts_the_time_between_calls(result: dict) -> None:
-    law = result["littles_law"]
-    assert law["ratio"] == pytest.approx(1, abs=0.005)
-    assert law["outside_pct"] == pytest.approx(100 * 20 / (law["mean_us"] + 20), rel=0.01)
+def test_little_counts_the_time_between_calls(result: RunResult) -> None:
+    law = result.littles_law
+    assert law.ratio == pytest.approx(1, abs=0.005)
+    assert law.outside_pct == pytest.approx(100 * 20 / (law.mean_us + 20), rel=0.01)
 
 
 def test_what_was_not_sampled_is_none_and_not_zero(tmp_path: Path) -> None:
@@ -203,15 +204,15 @@ def test_what_was_not_sampled_is_none_and_not_zero(tmp_path: Path) -> None:
         "server_cpu_us_per_operation",
         "host_cpu_pct",
     )
-    assert [result[name] for name in (*unknown, "clients_lost")] == [None] * 6
-    assert result["completed"] > 0
+    assert [getattr(result, name) for name in (*unknown, "clients_lost")] == [None] * 6
+    assert result.completed > 0
 
 
 def test_a_server_on_another_host_has_no_cpu_time_here(tmp_path: Path) -> None:
     run = write_run(tmp_path / "remote", duration_s=2, host=host_of(6).assign(server_cpu_s=np.nan))
     result = summarize(run.folder, run.manifest)
-    assert result["server_cpu_us_per_operation"] is None
-    assert result["server_cpu_unknown"].startswith("the database is embedded, on another host")
+    assert result.server_cpu_us_per_operation is None
+    assert result.server_cpu_unknown.startswith("the database is embedded, on another host")
 
 
 @pytest.mark.parametrize(
@@ -229,8 +230,8 @@ def test_a_server_that_ended_or_restarted_in_the_window_has_no_cpu_time_but_a_re
         tmp_path / "restarted", duration_s=3, host=host.assign(server_cpu_s=changed(host["server_cpu_s"]))
     )
     result = summarize(run.folder, run.manifest)
-    assert result["server_cpu_us_per_operation"] is None
-    assert reason in result["server_cpu_unknown"]
+    assert result.server_cpu_us_per_operation is None
+    assert reason in result.server_cpu_unknown
 
 
 def test_a_run_in_which_nothing_ended_has_a_result_of_zeros(tmp_path: Path) -> None:
@@ -238,9 +239,9 @@ def test_a_run_in_which_nothing_ended_has_a_result_of_zeros(tmp_path: Path) -> N
     for file in run.folder.operations.glob("*.parquet"):
         file.unlink()
     result = summarize(run.folder, run.manifest)
-    assert (result["completed"], result["failed"], result["operations_per_s"]) == (0, 0, 0)
-    assert result["operations"]["new_order"]["p95_us"] is None
-    assert json.dumps(result, allow_nan=False)
+    assert (result.completed, result.failed, result.operations_per_s) == (0, 0, 0)
+    assert result.operations["new_order"].p95_us is None
+    assert json.dumps(result.model_dump(), allow_nan=False)
 
 
 def test_a_run_that_never_measured_is_reported(run: Synthetic) -> None:
@@ -266,8 +267,8 @@ def test_a_run_that_only_reads_has_the_figures_of_what_it_executes(tmp_path: Pat
     run = write_run(tmp_path / "run", rows=rows, duration_s=12, users=2, metric=metric, load=load)
     result = summarize(run.folder, run.manifest)
     assert run.manifest.headline == "order_status"
-    assert result["operations"].keys() == {"order_status", "stock_level"}
-    assert result["metric_value"] == pytest.approx(result["operations_per_s"])
+    assert result.operations.keys() == {"order_status", "stock_level"}
+    assert result.metric_value == pytest.approx(result.operations_per_s)
     found = {one.name: one for one in check_run(run.folder, run.manifest)}["mix as asked"]
     assert found.passed, found.detail
     assert "new_order" not in found.detail
@@ -280,5 +281,5 @@ def test_a_geometric_mean_without_an_operation_is_unknown_and_names_it(tmp_path:
     metric = Metric(name="geometric mean", title="of all", unit="s", measure=Measure.GEOMETRIC_MEAN)
     run = write_run(tmp_path / "run", rows=rows, duration_s=12, users=1, metric=metric)
     result = summarize(run.folder, run.manifest)
-    assert result["metric_value"] is None
-    assert result["metric_unknown"] == "order_status: failed and never completed; stock_level: not completed"
+    assert result.metric_value is None
+    assert result.metric_unknown == "order_status: failed and never completed; stock_level: not completed"

@@ -57,9 +57,9 @@ def test_its_metric_mix_and_nouns_are_those_of_its_workload(manifest: Manifest) 
 def test_its_result_recomputed_is_the_one_it_kept(old: RunFolder, manifest: Manifest) -> None:
     again = summarize(old, manifest)
     for name in OF_THE_RECORDS:
-        kept = manifest.result[name]
-        assert again[name] == (pytest.approx(kept) if isinstance(kept, float) else kept), name
-    assert again["metric_value"] == pytest.approx(5021.88, abs=0.01)
+        kept = getattr(manifest.result, name)
+        assert getattr(again, name) == (pytest.approx(kept) if isinstance(kept, float) else kept), name
+    assert again.metric_value == pytest.approx(5021.88, abs=0.01)
 
 
 def test_its_checks_recomputed_are_those_it_kept(old: RunFolder, manifest: Manifest) -> None:

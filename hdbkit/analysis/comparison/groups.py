@@ -49,11 +49,11 @@ def metric_values(groups: Groups) -> pd.DataFrame:
             "group": name,
             "run_id": manifest.run_id,
             "virtual_users": int(manifest.plan["load"]["virtual_users"]),
-            "metric_value": float(manifest.result["metric_value"]),
+            "metric_value": manifest.metric_value,
         }
         for name, finished in groups.items()
         for _, manifest in finished
-        if manifest.result.get("metric_value")
+        if manifest.metric_value
     ]
     return pd.DataFrame(rows, columns=["group", "run_id", "virtual_users", "metric_value"])
 
@@ -133,10 +133,10 @@ def values_by_size(groups: Groups) -> tuple[pd.DataFrame, str]:
     Empty where all have one size.
     """
     rows = [
-        {"group": name, "size": manifest.size, "metric_value": float(manifest.result["metric_value"])}
+        {"group": name, "size": manifest.size, "metric_value": manifest.metric_value}
         for name, finished in groups.items()
         for _, manifest in finished
-        if manifest.size and manifest.result.get("metric_value")
+        if manifest.size and manifest.metric_value
     ]
     scale = next((manifest.scale for finished in groups.values() for _, manifest in finished if manifest.size), "")
     found = pd.DataFrame(rows, columns=["group", "size", "metric_value"])

@@ -45,7 +45,7 @@ def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
             "run_id": one.run_id,
             **times_of(one),
             "virtual_users": int(one.plan["load"]["virtual_users"]),
-            "metric_value": float(one.result["metric_value"]),
+            "metric_value": _value(one),
             "host": str(one.host.get("boot_id") or one.host.get("name")),
         }
         for side, manifests in sides.items()
@@ -54,6 +54,11 @@ def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
     runs = pd.DataFrame(rows).sort_values(["started", "run_id"], kind="stable", ignore_index=True)
     numbers = pd.concat([session_numbers(part["started"], part["ended"]) for _, part in runs.groupby("host")])
     return runs.assign(session=runs["host"] + " " + numbers.astype(str)).drop(columns="host")
+
+
+def _value(manifest: Manifest) -> float:
+    assert manifest.metric_value is not None
+    return manifest.metric_value
 
 
 def times_of(manifest: Manifest) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def of_shared_operations(
         InputError: no operation was completed by all runs.
     """
     given = {side: list(manifests) for side, manifests in sides.items()}
-    timed = [one for manifests in given.values() for one in manifests if one.result.get("operations")]
+    timed = [one for manifests in given.values() for one in manifests if one.result and one.result.operations]
     if not timed or not _differ_in_operations(timed):
         return given, ""
     times = mean_times_s(timed)
@@ -48,12 +48,11 @@ def of_shared_operations(
     metric = timed[0].metric.of_some(shared, every)
 
     def restricted(one: Manifest) -> Manifest:
-        if not one.result.get("operations"):
+        if not (one.result and one.result.operations):
             return one
         value = float(np.exp(np.log(times.loc[one.run_id, shared].astype(float)).mean()))
-        return one.model_copy(
-            update={"metric": metric, "result": {**one.result, "metric_value": value, "metric_unknown": ""}}
-        )
+        result = one.result.model_copy(update={"metric_value": value, "metric_unknown": ""})
+        return one.model_copy(update={"metric": metric, "result": result})
 
     note = f"Compared are the {plural(noun)} that all runs completed. Left out: {lacking}"
     return {side: [restricted(one) for one in manifests] for side, manifests in given.items()}, note
@@ -65,14 +64,14 @@ def _differ_in_operations(manifests: Sequence[Manifest]) -> bool:
     if not all(one.by_operation and one.comparable(alike[0]) for one in alike):
         return False
     sets = {tuple(sorted(one.of_metric)) for one in manifests}
-    return len(sets) > 1 or not all(one.result.get("metric_value") for one in manifests)
+    return len(sets) > 1 or not all(one.metric_value for one in manifests)
 
 
 def _why(name: str, manifests: Sequence[Manifest]) -> str:
     """Which runs lack an operation, by the reason: ``failed in run A``, ``not executed in run B``."""
-    lacking = {one.run_id: one.result["operations"].get(name) or {} for one in manifests}
-    lacking = {run_id: figures for run_id, figures in lacking.items() if not figures.get("mean_us")}
-    failed = [run_id for run_id, figures in lacking.items() if figures.get("failed")]
+    found = {one.run_id: one.measured.operations.get(name) for one in manifests}
+    lacking = {run_id: figures for run_id, figures in found.items() if figures is None or not figures.mean_us}
+    failed = [run_id for run_id, figures in lacking.items() if figures and figures.failed]
     absent = [run_id for run_id in lacking if run_id not in failed]
     parts = ((failed, "failed in"), (absent, "not completed in"))
     return "; ".join(f"{what} {_runs(runs)}" for runs, what in parts if runs)

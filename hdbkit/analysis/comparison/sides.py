@@ -329,7 +329,7 @@ def comparison_warnings(differences: pd.DataFrame, sides: Mapping[str, Iterable[
 def _of_side(side: str, manifests: Sequence[Manifest]) -> list[str]:
     """What is to be known of a side: who measured it, failed operations and checks (what fails is often fast), a rate
     that decides its throughput."""
-    failed = sum((one.result or {}).get("failed") or 0 for one in manifests)
+    failed = sum((one.result and one.result.failed) or 0 for one in manifests)
     checks = sorted({line.name for one in manifests for line in one.checks if line.passed is False})
     found = [f"{side}: {failed:,} {plural(manifests[0].noun)} failed"] if failed else []
     found += [f"{side}: failed checks: {', '.join(checks)}"] if checks else []

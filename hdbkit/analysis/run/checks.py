@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +30,7 @@ from hdbkit.config.load import client_slices
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
+from hdbkit.results.run_result import RunResult
 
 MAX_PRESSURE_PCT = 20.0
 MAX_UNCERTAIN_MS = 2.0
@@ -51,7 +51,7 @@ class _Run:
     folder: RunFolder
     manifest: Manifest
     window: Window
-    result: dict[str, Any]
+    result: RunResult
 
     @property
     def noun(self) -> str:
@@ -87,7 +87,7 @@ Check = Callable[[_Run], Line]
 
 
 def _bracketed(run: _Run) -> Line:
-    lost = run.result["clients_lost"] or 0
+    lost = run.result.clients_lost or 0
     found = brackets(run.folder, run.manifest, lost)
     if not found:
         return None, "the schema's count was not read at the run's start and at both edges of the window"
@@ -119,8 +119,9 @@ def _accounted(run: _Run) -> Line:
 
 
 def _rolled_back(run: _Run, operation: str, expected: float) -> Line:
-    line = run.result["operations"][operation]
-    rolled, n = line["rolled_back"], line["committed"] + line["rolled_back"]
+    line = run.result.operations[operation]
+    rolled = line.rolled_back or 0
+    n = (line.committed or 0) + rolled
     if not n:
         return None, f"no {operation} ended in the window"
     low, high = binomial_range(n, expected, SURE / 2)
@@ -131,36 +132,36 @@ def _rolled_back(run: _Run, operation: str, expected: float) -> Line:
 
 
 def _littles_law(run: _Run) -> Line:
-    law = run.result["littles_law"]
+    law = run.result.littles_law
     if run.manifest.paced:
         return None, "operations begin by a schedule; the law is checked only for closed loops without pauses"
-    if not run.result["completed"] or law["mean_us"] is None:
+    if not run.result.completed or law is None or law.mean_us is None:
         return None, "nothing was completed in the window"
-    longest = max(line["mean_us"] or 0 for line in run.result["operations"].values())
+    longest = max(line.mean_us or 0 for line in run.result.operations.values())
     allowed = LAW_TOLERANCE + longest / 1e6 / run.window.duration_s
     detail = (
-        f"throughput x cycle time = {law['users_by_law']:.2f} of {law['users']} users; "
-        f"{law['outside_pct']:.1f} % of a user's time is outside the calls"
+        f"throughput x cycle time = {law.users_by_law:.2f} of {law.users} users; "
+        f"{law.outside_pct:.1f} % of a user's time is outside the calls"
     )
-    return abs(law["ratio"] - 1) <= allowed, detail
+    return abs(law.ratio - 1) <= allowed, detail
 
 
 def _schedule_kept(run: _Run) -> Line:
-    found = run.manifest.result.get("schedule") or schedule_of(run.folder, run.manifest).result
-    backlog, p99_us = found["backlog"], found["lateness"]["p99_us"]
+    found = run.result.schedule or schedule_of(run.folder, run.manifest).result
+    backlog, p99_us = found.backlog, found.lateness.p99_us
     lateness = "none began" if p99_us is None else f"99 % of starts were at most {p99_us / 1000:,.1f} ms late"
     detail = (
-        f"{found['achieved_per_s']:,.1f} of {found['offered_per_s']:,.1f} {plural(run.noun)}/s that were due; "
-        f"{lateness}, {found['skipped']:,} skipped, backlog {backlog['start']:,} to {backlog['end']:,}"
+        f"{found.achieved_per_s:,.1f} of {found.offered_per_s:,.1f} {plural(run.noun)}/s that were due; "
+        f"{lateness}, {found.skipped:,} skipped, backlog {backlog.start:,} to {backlog.end:,}"
     )
     if run.window.duration_s < _WHOLE * run.manifest.plan["load"]["duration_s"]:
         planned_s = run.manifest.plan["load"]["duration_s"]
         detail += (
             f"; the window ended after {run.window.duration_s:.3g} of {planned_s:g} s, so these are rates until then"
         )
-    if not found["saturated"]:
+    if not found.saturated:
         return True, detail
-    if lost := run.result["clients_lost"]:
+    if lost := run.result.clients_lost:
         return False, f"{detail}: {many(lost, 'client')} ended early, so operations of its users did not begin"
     return False, f"{detail}: the load was saturated; use a lower rate, or more users if the server has capacity left"
 
@@ -195,9 +196,9 @@ def _no_jump(run: _Run) -> Line:
 
 
 def _none_failed(run: _Run) -> Line:
-    failed, errors = run.result["failed"], run.result["errors"]
+    failed, errors = run.result.failed, run.result.errors
     if not failed:
-        retries = f"{many(run.result['retries'], 'retry')} after deadlocks and serialization failures"
+        retries = f"{many(run.result.retries or 0, 'retry')} after deadlocks and serialization failures"
         return True, f"no {run.noun} failed; {retries}"
     classes = ", ".join(f"{name} {n:,}" for name, n in sorted(errors.items(), key=lambda one: -one[1]))
     return False, f"{many(failed, run.noun)} failed in the window: {classes}{_reasons(run)}"
@@ -236,7 +237,7 @@ def _disturbed(check: Check) -> Check:
 
 
 def _kept(run: _Run) -> Line:
-    lost = run.result.get("lost_commits")
+    lost = run.result.lost_commits
     return (None if lost is None else lost == 0), lost_text(run.result)
 
 
@@ -320,9 +321,9 @@ def completed_by_second(folder: RunFolder, window: Window) -> npt.NDArray[np.flo
 
 
 def _mix(run: _Run) -> Line:
-    names = list(run.result["operations"])
+    names = list(run.result.operations)
     weights = np.array([run.manifest.mix.get(name, 0.0) for name in names])
-    counts = np.array([run.result["operations"][name]["count"] for name in names], dtype=float)
+    counts = np.array([run.result.operations[name].count for name in names], dtype=float)
     total = counts.sum()
     if not total:
         return None, f"no {run.noun} ended in the window"

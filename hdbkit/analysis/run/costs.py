@@ -146,11 +146,11 @@ def _totals(counters: pd.DataFrame, names: Sequence[str], edges_us: Any) -> Any:
 
 def _costs(manifest: Manifest) -> Costs:
     """The costs in the window of a run."""
-    result = manifest.result
+    result = manifest.measured
     costs = {
-        _LATENCY.format(name): line["p50_us"] / 1000
-        for name, line in result["operations"].items()
-        if line["p50_us"] is not None and line["count"] >= _MIN_OPERATIONS
+        _LATENCY.format(name): line.p50_us / 1000
+        for name, line in result.operations.items()
+        if line.p50_us is not None and line.count >= _MIN_OPERATIONS
     }
     each = {one.what: one.each for one in work_of(result)}
     return costs | {what: cost for what in _LEAST if (cost := each.get(what)) is not None}

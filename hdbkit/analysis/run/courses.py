@@ -7,8 +7,7 @@ length take about a second.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -18,6 +17,7 @@ from hdbkit.analysis.run.windows import window_of
 from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import TimedOperation
 
 MAX_STEPS = 120
 """Points of a course; longer runs have steps of more than a second."""
@@ -79,22 +79,23 @@ def latencies(manifests: Sequence[Manifest]) -> pd.DataFrame:
     """
     names = [f"{name}_us" for name in QUANTILES]
     rows = [
-        {"run_id": manifest.run_id, **place, "operation": operation, **{name: line.get(name) for name in names}}
+        {"run_id": manifest.run_id, **place, "operation": operation, **{name: getattr(line, name) for name in names}}
         for manifest in manifests
         for place, operations in _operations(manifest)
         for operation, line in operations.items()
-        if line.get("p50_us") is not None
+        if line.p50_us is not None
     ]
     return pd.DataFrame(rows, columns=["run_id", *_places(manifests), "operation", *names])
 
 
-def _operations(manifest: Manifest) -> list[tuple[dict[str, int], dict[str, Any]]]:
+def _operations(manifest: Manifest) -> list[tuple[dict[str, int], Mapping[str, TimedOperation]]]:
     """The figures of operations of a run, or of each of its configurations."""
-    slices = manifest.result.get("slices")
-    if not slices:
-        return [({}, manifest.result.get("operations", {}))]
-    return [({"configuration": one["configuration"]}, one["operations"]) for one in slices["configurations"]]
+    if manifest.result is None:
+        return []
+    if slices := manifest.result.slices:
+        return [({"configuration": one.configuration}, one.operations) for one in slices.configurations]
+    return [({}, manifest.result.operations)]
 
 
 def _places(manifests: Sequence[Manifest]) -> list[str]:
-    return ["configuration"] if any(one.result.get("slices") for one in manifests) else []
+    return ["configuration"] if any(one.result and one.result.slices for one in manifests) else []

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -50,14 +49,13 @@ def mean_times_s(manifests: Sequence[Manifest]) -> pd.DataFrame:
     Operations that no run completed are left out; NaN where a run did not.
     """
     rows = {
-        one.run_id: {name: operations[name]["mean_us"] for name in one.of_metric if _is_timed(operations.get(name))}
+        one.run_id: {
+            name: line.mean_us
+            for name in one.of_metric
+            if one.result and (line := one.result.operations.get(name)) and line.mean_us
+        }
         for one in manifests
-        for operations in [one.result.get("operations", {})]
     }
     names = dict.fromkeys(name for one in manifests for name in one.of_metric)
     known = [name for name in names if any(name in row for row in rows.values())]
     return pd.DataFrame.from_dict(rows, orient="index").reindex(columns=known) / 1e6
-
-
-def _is_timed(figures: Mapping[str, Any] | None) -> bool:
-    return bool(figures and figures.get("mean_us"))

@@ -24,6 +24,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import FaultLine, Manifest
+from hdbkit.results.run_result import FaultEffect, RunResult
 
 BEFORE_S, MIN_BEFORE_S = 10, 0.5
 """The time before a fault, at most and at least, whose rate is what the throughput recovers to."""
@@ -35,69 +36,55 @@ NOTICED_S = 0.01
 _NO_NUMBERS = "the schema gives no numbers that show it"
 
 
-def effects(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
-    """A dict per fault, as plain JSON; times in seconds, those of ``_after_s`` from the fault's beginning on.
-
-    ``first_success_after_s``: the end of the first committed operation that began when the fault was in effect.
-    ``outage_s``: the longest time without a commit.
-    ``rate_before``, ``lowest_rate``: the metric's rate before the fault, and in its lowest second until the recovery.
-    ``recovered_after_s``: from when on the rate is at least 90 % of that before, for 3 s; None: not in the window.
-    ``errors``: failures by class.
-    ``cause_s``, ``undo_s``: how long hdbkit itself took to cause the fault and to undo it, as by starting a server.
-
-    Outage and errors are those from the fault's beginning to that of the next one, or to the end of the window: what
-    a fault disturbs may fail long after the throughput is back. None stands for what is unknown.
-    """
+def effects(folder: RunFolder, manifest: Manifest) -> list[FaultEffect]:
+    """The effect of each fault, in their order."""
     window = window_of(manifest)
     course = throughput(folder, manifest).set_index("second")["rate"]
     course = course.reindex(range(window.end_us // 1_000_000), fill_value=0.0)  # its end may lie in an outage
     starts = [line.start_us / 1e6 for line in manifest.faults]
     found, earlier_s = [], window.start_us / 1e6
     for line, next_s in zip(manifest.faults, [*starts[1:], math.inf], strict=True):
-        one = _effect(folder, manifest, line, course, window, earlier_s)
-        recovered_s = math.inf if one["recovered_after_s"] is None else one["start_s"] + one["recovered_after_s"]
         until_us = max(round(min(next_s * 1e6, window.end_us)), line.start_us + 1)
-        one["errors"] = _errors(folder, line.start_us, until_us)
-        one["outage_s"] = _outage_s(folder, line.start_us, until_us)
+        one = _effect(folder, manifest, line, course, window, (earlier_s, until_us))
+        recovered_s = math.inf if one.recovered_after_s is None else one.start_s + one.recovered_after_s
         found.append(one)
-        over_s = one["end_s"] or until_us / 1e6
+        over_s = one.end_s or until_us / 1e6
         earlier_s = max(recovered_s, over_s) if recovered_s * 1e6 <= until_us else over_s
     return found
 
 
-def effect_text(effect: Mapping[str, Any], metric: Metric) -> str:
-    """What a fault did, in a sentence; ``effect`` as ``effects`` gives it."""
-    if effect["error"]:
-        return f"{effect['fault']}: it failed: {effect['error']}"
-    rate, success, recovered = metric.rate, effect["first_success_after_s"], effect["recovered_after_s"]
+def effect_text(effect: FaultEffect, metric: Metric) -> str:
+    """What a fault did, in a sentence."""
+    if effect.error:
+        return f"{effect.fault}: it failed: {effect.error}"
+    rate, success, recovered = metric.rate, effect.first_success_after_s, effect.recovered_after_s
     parts = [
         "no commit after it" if success is None else f"first success after {success:.3g} s",
-        f"{effect['outage_s']:.3g} s without a commit",
+        f"{effect.outage_s:.3g} s without a commit",
         _time_taken(effect),
-        "" if effect["lowest_rate"] is None else f"lowest second {rate.text(effect['lowest_rate'])}",
+        "" if effect.lowest_rate is None else f"lowest second {rate.text(effect.lowest_rate)}",
     ]
-    if effect["rate_before"]:
-        before = f"of the {rate.text(effect['rate_before'])} before"
+    if effect.rate_before:
+        before = f"of the {rate.text(effect.rate_before)} before"
         back = "not in the window" if recovered is None else f"after {recovered:.3g} s"
         parts.append(f"back to {RECOVERED:.0%} {before} {back}".replace("%", " %"))
-    errors = ", ".join(f"{name} {count:,}" for name, count in effect["errors"].items())
+    errors = ", ".join(f"{name} {count:,}" for name, count in effect.errors.items())
     parts.append(f"failures: {errors or 'none'}")
-    return f"{effect['fault']}: {'; '.join(filter(None, parts))}"
+    return f"{effect.fault}: {'; '.join(filter(None, parts))}"
 
 
-def _time_taken(effect: Mapping[str, Any]) -> str:
+def _time_taken(effect: FaultEffect) -> str:
     """How much time hdbkit itself took; empty if that cannot be noticed."""
-    named = {"cause_s": "to cause the fault", "undo_s": "to undo it"}
-    taken = {text: effect.get(name) or 0.0 for name, text in named.items()}
+    taken = {"to cause the fault": effect.cause_s or 0.0, "to undo it": effect.undo_s or 0.0}
     parts = [f"{seconds:.2g} s {text}" for text, seconds in taken.items() if seconds >= NOTICED_S]
     return f"hdbkit itself took {' and '.join(parts)}" if parts else ""
 
 
-def lost_text(result: Mapping[str, Any]) -> str:
-    """How many acknowledged commits the faults lost, in a sentence; ``result`` is that of a run."""
-    lost = result.get("lost_commits")
+def lost_text(result: RunResult) -> str:
+    """How many acknowledged commits the faults lost, in a sentence."""
+    lost = result.lost_commits
     if lost is None:
-        reason = result.get("lost_commits_unknown") or _NO_NUMBERS
+        reason = result.lost_commits_unknown or _NO_NUMBERS
         return f"whether acknowledged commits were lost is unknown: {reason}"
     if not lost:
         return "no acknowledged commit was lost"
@@ -127,25 +114,29 @@ def _effect(
     line: FaultLine,
     course: pd.Series[float],
     window: Window,
-    earlier_s: float,
-) -> dict[str, Any]:
+    between: tuple[float, int],
+) -> FaultEffect:
+    """The effect of a fault; ``between`` are the recovery from the one before (s), and when the effect ends (us)."""
+    earlier_s, until_us = between
     start_s = line.start_us / 1e6
     after = course[(course.index >= math.floor(start_s)) & (course.index + 1 <= window.end_us / 1e6)]
     rate = _rate_before(folder, manifest, max(earlier_s, start_s - BEFORE_S), start_s)
     recovered_s = _recovered_s(after, rate) if rate else None
     span = after if recovered_s is None else after[after.index <= max(recovered_s, math.floor(start_s))]
-    return {
-        "fault": line.fault,
-        "error": line.error,
-        "start_s": round(start_s, 3),
-        "end_s": None if line.end_us is None else round(line.end_us / 1e6, 3),
-        "cause_s": _seconds(line.start_us, line.effective_us),
-        "undo_s": _seconds(line.undo_us, line.end_us),
-        "first_success_after_s": _first_success_after_s(folder, line),
-        "rate_before": rate,
-        "lowest_rate": float(span.min()) if len(span) else None,
-        "recovered_after_s": None if recovered_s is None else round(max(recovered_s - start_s, 0.0), 3),
-    }
+    return FaultEffect(
+        fault=line.fault,
+        error=line.error,
+        start_s=round(start_s, 3),
+        end_s=None if line.end_us is None else round(line.end_us / 1e6, 3),
+        cause_s=_seconds(line.start_us, line.effective_us),
+        undo_s=_seconds(line.undo_us, line.end_us),
+        first_success_after_s=_first_success_after_s(folder, line),
+        rate_before=rate,
+        lowest_rate=float(span.min()) if len(span) else None,
+        recovered_after_s=None if recovered_s is None else round(max(recovered_s - start_s, 0.0), 3),
+        errors=_errors(folder, line.start_us, until_us),
+        outage_s=_outage_s(folder, line.start_us, until_us),
+    )
 
 
 def _seconds(from_us: int | None, to_us: int | None) -> float | None:
@@ -198,8 +189,8 @@ def _errors(folder: RunFolder, start_us: int, end_us: int) -> dict[str, int]:
 
 def lost_commits(
     folder: RunFolder, manifest: Manifest, serials: Mapping[str, Any] | None, clients_lost: int
-) -> dict[str, Any]:
-    """How many acknowledged operations the schema does not have after the run, as fields of the result.
+) -> tuple[int | None, str]:
+    """How many acknowledged operations the schema does not have after the run; None, and why this is unknown.
 
     Args:
         folder: the run.
@@ -209,10 +200,10 @@ def lost_commits(
         clients_lost: how many clients ended early.
     """
     if serials is None:
-        return {"lost_commits": None, "lost_commits_unknown": _NO_NUMBERS}
+        return None, _NO_NUMBERS
     if any(edge.counted > edge.started for edge in brackets(folder, manifest, clients_lost)):
         reason = "the schema counted more than the clients started, so others changed it during the run"
-        return {"lost_commits": None, "lost_commits_unknown": reason}
+        return None, reason
     number = serials["number"]
     columns = [*serials["group"], number]
     last = pd.DataFrame(serials["last"], columns=columns)
@@ -225,7 +216,7 @@ def lost_commits(
         numbers: pd.DataFrame = kept.df()
     if numbers.empty:
         reason = f"no committed {serials['operation']} returned its number"
-        return {"lost_commits": None, "lost_commits_unknown": reason}
+        return None, reason
     known = numbers.merge(last, on=list(serials["group"]), how="left", suffixes=("", "_last"))
     beyond = known[number] > known[f"{number}_last"].fillna(-1)
-    return {"lost_commits": int((known["n"] - 1).sum() + beyond.sum()), "lost_commits_unknown": ""}
+    return int((known["n"] - 1).sum() + beyond.sum()), ""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.run.windows import Window
+from hdbkit.results.run_result import ClientUse
 
 CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
 MAX_OTHERS_PCT = 20.0
@@ -133,7 +134,7 @@ def server_cpu_us(host: pd.DataFrame | None, window: Window, done: int) -> tuple
     return (1e6 * spent_s / done, "") if done else (None, "nothing was completed")
 
 
-def client_use(clients: pd.DataFrame | None) -> dict[str, float | None]:
+def client_use(clients: pd.DataFrame | None) -> ClientUse:
     """Round trips, bytes sent and received, and context switches of the clients per operation that they began.
 
     Over the whole run, of those clients that know; None where none does, as in a folder of an older hdbkit. A round
@@ -144,4 +145,4 @@ def client_use(clients: pd.DataFrame | None) -> dict[str, float | None]:
         known = clients.dropna(subset=column) if clients is not None and column in clients else None
         operations = 0 if known is None else int(known["operations"].sum())
         found[name] = float(known[column].sum()) / operations if known is not None and operations else None
-    return found
+    return ClientUse(**found)

@@ -61,13 +61,14 @@ class Limit:
 
     def value_ms(self, manifest: Manifest) -> float:
         """The quantile of the run in milliseconds; NaN if no operation was completed."""
-        found = manifest.result["operations"][manifest.headline].get("response", {}).get(f"{self.quantile}_us")
+        response = manifest.measured.operations[manifest.headline].response
+        found = None if response is None else response.at(self.quantile)
         return math.nan if found is None else found / 1000
 
     def excess(self, manifest: Manifest) -> float:
         """The logarithm of the quantile over the limit; infinity where the quantile is unknown."""
-        line, value_ms = manifest.result["operations"][manifest.headline], self.value_ms(manifest)
-        if math.isnan(value_ms) or line["failed"] > self._tail * line["count"]:
+        line, value_ms = manifest.measured.operations[manifest.headline], self.value_ms(manifest)
+        if math.isnan(value_ms) or (line.failed or 0) > self._tail * line.count:
             return math.inf
         found = math.log(max(value_ms, 1e-3) / self.max_ms)
         return found if kept_its_rate(manifest) else max(found, _SATURATED)

@@ -87,15 +87,16 @@ def of_runs(manifests: Iterable[Manifest]) -> pd.DataFrame:
     """
     rows = []
     for one in manifests:
-        law = one.result["littles_law"]
-        if law is None:
+        result = one.measured
+        law = result.littles_law
+        if law is None or result.operations_per_s is None:
             continue
         rows.append(
             {
                 "run_id": one.run_id,
-                "virtual_users": law["users"],
-                "tpm": 60 * one.result["operations_per_s"],
-                "avg_response_ms": law["mean_us"] / 1000 if law["mean_us"] is not None else float("nan"),
+                "virtual_users": law.users,
+                "tpm": 60 * result.operations_per_s,
+                "avg_response_ms": law.mean_us / 1000 if law.mean_us is not None else float("nan"),
             }
         )
     return pd.DataFrame(rows, columns=["run_id", "virtual_users", "tpm", "avg_response_ms"]).set_index("run_id")

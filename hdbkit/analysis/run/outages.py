@@ -6,8 +6,8 @@ while other sessions go on is no outage; it is among the failures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -17,18 +17,15 @@ from hdbkit.analysis.wording import many
 from hdbkit.errors import ErrorClass
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.run_result import Outage
 
 MIN_US: Final = 100_000
 """A shorter time without a completed operation is no outage."""
 _LOST: Final = ERROR_CLASSES.index(ErrorClass.CONNECTION_LOST.value)
 
 
-def outages(folder: RunFolder, window: Window) -> list[dict[str, Any]]:
-    """A dict per outage that began before the window's end, in seconds since the run's start, as plain JSON.
-
-    ``start_s``, ``end_s``: between two completed operations; None if nothing was completed after it.
-    ``lost``: operations that failed in it because their connection was lost.
-    """
+def outages(folder: RunFolder, window: Window) -> list[Outage]:
+    """The outages that began before the window's end."""
     failed = f"outcome = {Outcome.FAILED.value}"
     with operations_of(folder) as rows:
         lost = rows.filter(f"{failed} AND error_class = {_LOST}").project("t_end_us").fetchnumpy()["t_end_us"]
@@ -45,16 +42,16 @@ def outages(folder: RunFolder, window: Window) -> list[dict[str, Any]]:
     chosen = (of_gap > 0) & (ends_us - begins_us >= MIN_US) & (begins_us < window.end_us)
     found = zip(begins_us[chosen].tolist(), ends_us[chosen].tolist(), of_gap[chosen].tolist(), strict=True)
     return [
-        {"start_s": start_us / 1e6, "end_s": None if end_us == never_us else end_us / 1e6, "lost": count}
+        Outage(start_s=start_us / 1e6, end_s=None if end_us == never_us else end_us / 1e6, lost=count)
         for start_us, end_us, count in found
     ]
 
 
-def outages_text(found: Sequence[Mapping[str, Any]], noun: str) -> str:
+def outages_text(found: Sequence[Outage], noun: str) -> str:
     """The outages in sentences; empty if there is none."""
     sentences = []
     for one in found:
-        until = "on" if one["end_s"] is None else f"to {one['end_s']:.2f} s"
-        lost = f"{many(one['lost'], noun)} lost {'its' if one['lost'] == 1 else 'their'} connection"
-        sentences.append(f"No {noun} was completed from {one['start_s']:.2f} s {until}, when {lost} (outage).")
+        until = "on" if one.end_s is None else f"to {one.end_s:.2f} s"
+        lost = f"{many(one.lost, noun)} lost {'its' if one.lost == 1 else 'their'} connection"
+        sentences.append(f"No {noun} was completed from {one.start_s:.2f} s {until}, when {lost} (outage).")
     return " ".join(sentences)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from hdbkit.arrivals import Times, due_us
 from hdbkit.config.load import sessions_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import Backlog, Latencies, ScheduleResult
 
 LATE_US: Final = 10_000
 """An operation that begins later than this after its scheduled start is counted as late."""
@@ -36,10 +37,10 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ScheduleFound:
-    """``rows`` as in ``columns.SCHEDULE``; ``result`` is the window's part of the manifest's result."""
+    """``rows`` as in ``columns.SCHEDULE``; ``result`` is of the window."""
 
     rows: pd.DataFrame
-    result: dict[str, Any]
+    result: ScheduleResult
 
 
 def schedule_of(folder: RunFolder, manifest: Manifest) -> ScheduleFound:
@@ -64,8 +65,7 @@ def schedule_of(folder: RunFolder, manifest: Manifest) -> ScheduleFound:
     bins = pd.DataFrame({"due": due, "begun": begun, "skipped": skipped, "backlog": backlog})
     inside = first_us >= window.start_us
     before = 0 if inside.all() else int(backlog[~inside][-1])
-    result = _result(bins[inside], before, sessions_of(manifest.plan["load"]))
-    result |= {"offered_per_s": result["due"] / window.duration_s, **_of_window(folder, window)}
+    result = _result(folder, window, bins[inside], before, sessions_of(manifest.plan["load"]))
     by_second = bins.groupby(first_us // _SECOND_US).agg(
         {"due": "sum", "begun": "sum", "skipped": "sum", "backlog": "last"}
     )
@@ -75,31 +75,31 @@ def schedule_of(folder: RunFolder, manifest: Manifest) -> ScheduleFound:
 
 def kept_its_rate(manifest: Manifest) -> bool:
     """Whether the run is an open loop that was not saturated, so that its throughput is the rate of its plan."""
-    schedule = manifest.result.get("schedule")
-    return schedule is not None and not schedule["saturated"]
+    schedule = None if manifest.result is None else manifest.result.schedule
+    return schedule is not None and not schedule.saturated
 
 
-def _result(bins: pd.DataFrame, before: int, users: int) -> dict[str, Any]:
-    """The counts of the window from its bins; ``before`` is the backlog at its start."""
+def _result(folder: RunFolder, window: Window, bins: pd.DataFrame, before: int, users: int) -> ScheduleResult:
+    """The schedule of the window from its bins; ``before`` is the backlog at its start."""
     due, skipped, backlog = int(bins["due"].sum()), int(bins["skipped"].sum()), int(bins["backlog"].iloc[-1])
-    return {
-        "due": due,
-        "begun": int(bins["begun"].sum()),
-        "skipped": skipped,
-        "backlog": {"start": before, "end": backlog},
-        "saturated": skipped + backlog - before > max(SATURATED_SHARE * due, users),
-    }
-
-
-def _of_window(folder: RunFolder, window: Window) -> dict[str, Any]:
-    """The achieved rate by the ends of operations, and the lateness of those that began in the window."""
     with operations_of(folder, window) as rows:
         ended = rows.aggregate("count(*)").fetchall()[0][0]
-    return {"achieved_per_s": ended / window.duration_s, **lateness(folder, window)}
+    late, late_us = lateness(folder, window)
+    return ScheduleResult(
+        offered_per_s=due / window.duration_s,
+        achieved_per_s=ended / window.duration_s,
+        due=due,
+        begun=int(bins["begun"].sum()),
+        late=late,
+        skipped=skipped,
+        backlog=Backlog(start=before, end=backlog),
+        lateness=late_us,
+        saturated=skipped + backlog - before > max(SATURATED_SHARE * due, users),
+    )
 
 
-def lateness(folder: RunFolder, window: Window) -> dict[str, Any]:
-    """Of the operations that began in the window: how many were ``late``, and quantiles of their ``lateness``."""
+def lateness(folder: RunFolder, window: Window) -> tuple[int, Latencies]:
+    """How many of the operations that began in the window were late, and quantiles of the lateness of all."""
     with operations_of(folder) as rows:
         begun = rows.filter(f"t_start_us >= {window.start_us} AND t_start_us < {window.end_us}")
         quantiles = f"quantile_disc(wait_us, {list(QUANTILES.values())})"
@@ -107,7 +107,7 @@ def lateness(folder: RunFolder, window: Window) -> dict[str, Any]:
             f"count(*) FILTER (wait_us > {LATE_US}), {quantiles}, max(wait_us), avg(wait_us)"
         ).fetchall()[0]
     selected = dict(zip((f"{name}_us" for name in QUANTILES), found or [None] * len(QUANTILES), strict=True))
-    return {"late": late, "lateness": {**selected, "max_us": longest, "mean_us": mean}}
+    return late, Latencies(max_us=longest, mean_us=mean, **selected)
 
 
 def lateness_by_second(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.run.host import CPU_PARTS, grown, host_cpu_pct
 from hdbkit.analysis.run.windows import Window
+from hdbkit.results.run_result import ServerHostUse
 
 MAX_READINGS = 400
 """Readings that a course is made of; of more, each second, third, ... is taken."""
@@ -84,12 +84,8 @@ def network_course(samples: pd.DataFrame) -> pd.DataFrame:
     return _with_seconds(pd.DataFrame(columns, index=rates.index))
 
 
-def server_host_use(samples: pd.DataFrame | None, window: Window) -> dict[str, Any] | None:
-    """Means over the window as plain JSON; None where readings span less than half of it.
-
-    ``cpu_pct`` has the shares of all cores' time, ``pressure_pct`` the share of the time in which some task waited
-    for a core (None: not known), ``disks`` and ``networks`` the figures of each device; sizes are in bytes.
-    """
+def server_host_use(samples: pd.DataFrame | None, window: Window) -> ServerHostUse | None:
+    """Means over the window; None where readings span less than half of it."""
     if samples is None or samples.empty:
         return None
     host = readings(samples)
@@ -98,13 +94,17 @@ def server_host_use(samples: pd.DataFrame | None, window: Window) -> dict[str, A
         return None
     waited_s = grown(host, "cpu_pressure_s", seen) if "cpu_pressure_s" in host else None
     inside = host[host["t_us"].between(seen.start_us, seen.end_us)]
-    return {
-        "cpu_pct": host_cpu_pct(host, seen),
-        "pressure_pct": None if waited_s is None else 100 * waited_s / seen.duration_s,
-        **{name: float(inside[name].mean()) for name in _LEVELS if name in inside and len(inside)},
-        "disks": _devices(host, seen, _OF_DISKS),
-        "networks": _devices(host, seen, _OF_NETWORKS),
-    }
+    levels = {name: float(inside[name].mean()) for name in _LEVELS if name in inside and len(inside)}
+    return ServerHostUse(
+        cpu_pct=host_cpu_pct(host, seen),
+        pressure_pct=None if waited_s is None else 100 * waited_s / seen.duration_s,
+        disks=_devices(host, seen, _OF_DISKS),
+        networks=_devices(host, seen, _OF_NETWORKS),
+        memory_used_bytes=levels.get("memory_used_bytes"),
+        memory_available_bytes=levels.get("memory_available_bytes"),
+        memory_cached_bytes=levels.get("memory_cached_bytes"),
+        swap_used_bytes=levels.get("swap_used_bytes"),
+    )
 
 
 def busy_pct(shares: Mapping[str, float]) -> float:

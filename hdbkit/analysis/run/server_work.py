@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from hdbkit.analysis.run.counters import END, START
 from hdbkit.readings import ENDS, LAG
+from hdbkit.results.run_result import FullPageRates, Lag, RunResult
 
 WAITING = "waiting_locks"
 """The gauge that counts sessions which wait for a lock of another."""
@@ -50,17 +50,16 @@ class Work:
     each: float | None
 
 
-def work_of(result: Mapping[str, Any]) -> list[Work]:
+def work_of(result: RunResult) -> list[Work]:
     """What the server of a result did, in the order of ``WORK``; empty where it was not read."""
-    counted, completed = result.get("counters", {}), result.get("completed")
+    counted, completed = result.counters, result.completed
     found = ((what, _total(counted, names)) for what, names in WORK.items())
     return [Work(what, total, total / completed if completed else None) for what, total in found if total is not None]
 
 
-def found_in_cache_pct(result: Mapping[str, Any]) -> float | None:
+def found_in_cache_pct(result: RunResult) -> float | None:
     """The share of requested pages that the server's own cache had, in percent."""
-    counted = result.get("counters", {})
-    asked, read = _total(counted, _REQUESTED), _total(counted, _READ)
+    asked, read = _total(result.counters, _REQUESTED), _total(result.counters, _READ)
     return 100 * (1 - read / asked) if asked and read is not None else None
 
 
@@ -74,13 +73,13 @@ def mean_waiting(counters: pd.DataFrame | None) -> float | None:
     return float(seen.mean()) if len(seen) else None
 
 
-def replication_lag(counters: pd.DataFrame | None) -> dict[str, float] | None:
+def replication_lag(counters: pd.DataFrame | None) -> Lag | None:
     """The mean and the maximum of a standby's lag in the samples of the window, in seconds; None if not sampled."""
     seen = _inside(counters, LAG)
-    return {"mean": float(seen.mean()), "max": float(seen.max())} if len(seen) else None
+    return Lag(mean=float(seen.mean()), max=float(seen.max())) if len(seen) else None
 
 
-def full_page_rates(counters: pd.DataFrame | None) -> dict[str, float] | None:
+def full_page_rates(counters: pd.DataFrame | None) -> FullPageRates | None:
     """Full-page images per operation in the first and in the last quarter of the window, or a little more of it.
 
     None where the server counts none, or was read too seldom.
@@ -99,7 +98,7 @@ def full_page_rates(counters: pd.DataFrame | None) -> dict[str, float] | None:
         if operations <= 0:
             return None
         rates[name] = float(images[end] - images[begin]) / operations
-    return rates
+    return FullPageRates(**rates)
 
 
 def _inside(counters: pd.DataFrame | None, name: str) -> pd.Series[float]:

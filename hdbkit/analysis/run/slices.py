@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 import duckdb
 import numpy as np
@@ -31,6 +31,7 @@ from hdbkit.config.metric import Measure
 from hdbkit.results.columns import SLICES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import SlicesConfiguration, SlicesResult, TimedOperation
 from hdbkit.slices import SERVER, SliceOrder, Slices
 
 WASHOUT_QUANTILE: Final = 0.99
@@ -96,29 +97,29 @@ def slice_table(folder: RunFolder, manifest: Manifest) -> SliceTable | None:
     return SliceTable(counting.measured(), washout_ns / 1e9, len(kept), dropped, "", counting.quantiles())
 
 
-def slices_result(found: SliceTable, manifest: Manifest) -> dict[str, Any]:
-    """What the manifest keeps of the slices, as plain JSON; a figure that is not known is None.
+def slices_result(found: SliceTable, manifest: Manifest) -> SlicesResult:
+    """What the manifest keeps of the slices.
 
     The metric of a configuration is the mean over its slices: the arithmetic one of rates, the geometric of times.
     """
     configurations = manifest.plan["slices"]["configurations"]
     by_place = {int(str(place)): rows for place, rows in found.rows.groupby("place")}
     mean = partial(mean_of, rate=manifest.metric.measure is Measure.RATE)
-    return {
-        "washout_s": found.washout_s,
-        "cycles": found.cycles,
-        "dropped": found.dropped,
-        "unusable": found.unusable,
-        "configurations": [
-            {
-                "configuration": configuration,
-                "metric_value": mean(by_place[place]["metric_value"]) if found.usable else None,
-                "operations_per_s": float(by_place[place]["operations_per_s"].mean()) if found.usable else None,
-                "operations": _figures(found.operations, place, manifest.operations),
-            }
+    return SlicesResult(
+        washout_s=found.washout_s,
+        cycles=found.cycles,
+        dropped=found.dropped,
+        unusable=found.unusable,
+        configurations=[
+            SlicesConfiguration(
+                configuration=configuration,
+                metric_value=mean(by_place[place]["metric_value"]) if found.usable else None,
+                operations_per_s=float(by_place[place]["operations_per_s"].mean()) if found.usable else None,
+                operations=_figures(found.operations, place, manifest.operations),
+            )
             for place, configuration in enumerate(configurations)
         ],
-    }
+    )
 
 
 def mean_of(values: pd.Series[float], *, rate: bool) -> float | None:
@@ -271,11 +272,11 @@ def _values(found: duckdb.DuckDBPyRelation) -> dict[int, float]:
     return {int(number): float(value) for number, value in found.fetchall() if value is not None}
 
 
-def _figures(quantiles: pd.DataFrame, place: int, names: list[str]) -> dict[str, dict[str, int | float]]:
+def _figures(quantiles: pd.DataFrame, place: int, names: list[str]) -> dict[str, TimedOperation]:
     """Count and quantiles of each operation of a configuration."""
     return {
-        names[int(row["operation"])]: {
-            "count": int(row["n"]), **{f"{name}_us": float(row[f"{name}_us"]) for name in QUANTILES}
-        }
+        names[int(row["operation"])]: TimedOperation(
+            count=int(row["n"]), **{f"{name}_us": float(row[f"{name}_us"]) for name in QUANTILES}
+        )
         for row in quantiles[quantiles["place"] == place].to_dict("records")
-    }  # fmt: skip
+    }

@@ -6,7 +6,7 @@ An operation belongs to the step in which it ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ from hdbkit.config.steps import Step, mean_level, parse_steps, steps_of
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import StepLatencies, StepResult
 
 FOLLOWED = 0.95
 """Throughput follows an offered rate while at least this share of it is completed."""
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
-def steps_result(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
+def steps_result(folder: RunFolder, manifest: Manifest) -> list[StepResult]:
     """The figures of each step that has begun in the window, in order; none if the window is one.
 
     Raises:
@@ -45,10 +46,11 @@ def steps_result(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
         begin_s = end_s
     if not found:
         return []
-    return [planned | measured for planned, measured in zip(found, _measured(folder, manifest, places), strict=True)]
+    measured = _measured(folder, manifest, places)
+    return [StepResult(**planned, **of_it) for planned, of_it in zip(found, measured, strict=True)]
 
 
-def knee(steps: Sequence[Mapping[str, Any]]) -> Estimate | None:
+def knee(steps: Sequence[StepResult]) -> Estimate | None:
     """The rate up to which the throughput follows the offered one (``FOLLOWED``), with its 95 % interval.
 
     From the steps of a constant rate, those of equal rates together. The interval goes from the highest rate that
@@ -64,10 +66,10 @@ def knee(steps: Sequence[Mapping[str, Any]]) -> Estimate | None:
     """
     done: dict[float, list[tuple[float, float]]] = {}
     for one in steps:
-        (planned,) = parse_steps(one["step"])
-        if one["offered_per_s"] is not None and planned.first == planned.last and not planned.period_s:
-            length_s = one["end_s"] - one["start_s"]
-            done.setdefault(one["offered_per_s"], []).append((one["completed_per_s"] * length_s, length_s))
+        (planned,) = parse_steps(one.step)
+        if one.offered_per_s is not None and planned.first == planned.last and not planned.period_s:
+            length_s = one.end_s - one.start_s
+            done.setdefault(one.offered_per_s, []).append((one.completed_per_s * length_s, length_s))
     rates = sorted(done)
     numbers, lengths_s = np.array([np.sum(done[rate], axis=0) for rate in rates]).reshape(-1, 2).T
     if not rates:
@@ -105,6 +107,8 @@ def _measured(folder: RunFolder, manifest: Manifest, places: list[Window]) -> li
             found[at] |= {
                 "completed_per_s": int(done["n"].sum()) / place.duration_s,
                 "failed": int(part["n"].sum() - done["n"].sum()),
-                time: {f"{name}_us": int(rows[0][f"{name}_us"]) if rows else None for name in QUANTILES},
+                time: StepLatencies(
+                    **{f"{name}_us": int(rows[0][f"{name}_us"]) if rows else None for name in QUANTILES}
+                ),
             }
     return found

@@ -1,14 +1,10 @@
-"""The result of a run in numbers: ``summarize`` makes what the manifest keeps as ``result``.
-
-All figures are of the measured window, except those of ``per_operation``, which are of the clients' whole run. An
-operation counts where it ends; work done (``completed``) is committed or rolled back by design, never failed. A
-metric with a counter comes from the schema's own count, never from the clients.
-"""
+"""The figures of a run, from the tables of its folder."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, assert_never
+from collections.abc import Mapping
+from typing import assert_never
 
 import pandas as pd
 
@@ -17,6 +13,7 @@ from hdbkit.analysis.run.counters import (
     RUN_START,
     START,
     Growth,
+    Reading,
     growth,
     moves_s,
     rate,
@@ -44,10 +41,11 @@ from hdbkit.readings import ENDS, REQUESTS
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import DataSize, Latencies, LittlesLaw, OperationResult, RunResult
 
 
-def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
-    """The run's figures as plain JSON; a figure that is not known is None.
+def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
+    """The figures of a run, without those of its faults, slices, schedule and steps.
 
     Raises:
         DamagedResult: there is no measured window, or a file cannot be read.
@@ -66,41 +64,41 @@ def summarize(folder: RunFolder, manifest: Manifest) -> dict[str, Any]:
     client_us = client_cpu_us(clients, users["n"])
     supervisor_us = supervisor_cpu_us(host, window, int(users["n"].sum()))
     server_us, server_unknown = server_cpu_us(host, window, completed)
-    return {
-        "metric_value": _metric_value(manifest, window, judged, grew, operations),
-        "metric_unknown": _metric_unknown(manifest, operations),
-        "engine_tpm": _engine_tpm(counters, grew),
-        "window_s": window.duration_s,
-        "measured_s": _measured_s(manifest, window, grew),
-        "completed": completed,
-        "committed": by_outcome[Outcome.COMMITTED],
-        "rolled_back_by_design": by_outcome[Outcome.ROLLED_BACK_BY_DESIGN],
-        "failed": by_outcome[Outcome.FAILED],
-        "retries": int(histogram["retries"].sum()),
-        "operations_per_s": completed / window.duration_s,
-        "operations": operations,
-        "errors": _errors(histogram),
-        "client_cpu_us_per_operation": client_us,
-        "client_and_supervisor_cpu_us_per_operation": (
+    return RunResult(
+        metric_value=_metric_value(manifest, window, judged, grew, operations),
+        metric_unknown=_metric_unknown(manifest, operations),
+        engine_tpm=_engine_tpm(counters, grew),
+        window_s=window.duration_s,
+        measured_s=_measured_s(manifest, window, grew),
+        completed=completed,
+        committed=by_outcome[Outcome.COMMITTED],
+        rolled_back_by_design=by_outcome[Outcome.ROLLED_BACK_BY_DESIGN],
+        failed=by_outcome[Outcome.FAILED],
+        retries=int(histogram["retries"].sum()),
+        operations_per_s=completed / window.duration_s,
+        operations=operations,
+        errors=_errors(histogram),
+        client_cpu_us_per_operation=client_us,
+        client_and_supervisor_cpu_us_per_operation=(
             None if client_us is None or supervisor_us is None else client_us + supervisor_us
         ),
-        "server_cpu_us_per_operation": server_us,
-        "server_cpu_unknown": server_unknown,
-        "per_operation": client_use(clients),
-        "host_cpu_pct": host_cpu_pct(host, window),
-        "others_cpu_pct": others_cpu_pct(host, clients, window, _server_elsewhere(manifest)),
-        "server_host": server_host_use(table(folder, "server_host"), window),
-        "littles_law": _littles_law(users, window, sessions_of(manifest.plan["load"])),
-        "counters": {name: one.value for name, one in grew.items()},
-        "waiting_locks": mean_waiting(counters),
-        "replication_lag_s": replication_lag(counters),
-        "server_restarts_s": restarts_s(counters),
-        "outages": outages(folder, window),
-        "server_moves_s": moves_s(counters),
-        "full_pages": full_page_rates(counters),
-        "data": _data(counters),
-        "clients_lost": None if clients is None else int((clients["ended"] != "done").sum()),
-    }
+        server_cpu_us_per_operation=server_us,
+        server_cpu_unknown=server_unknown,
+        per_operation=client_use(clients),
+        host_cpu_pct=host_cpu_pct(host, window),
+        others_cpu_pct=others_cpu_pct(host, clients, window, _server_elsewhere(manifest)),
+        server_host=server_host_use(table(folder, "server_host"), window),
+        littles_law=_littles_law(users, window, sessions_of(manifest.plan["load"])),
+        counters={name: one.value for name, one in grew.items()},
+        waiting_locks=mean_waiting(counters),
+        replication_lag_s=replication_lag(counters),
+        server_restarts_s=restarts_s(counters),
+        outages=outages(folder, window),
+        server_moves_s=moves_s(counters),
+        full_pages=full_page_rates(counters),
+        data=_data(counters),
+        clients_lost=None if clients is None else int((clients["ended"] != "done").sum()),
+    )
 
 
 def _engine_tpm(counters: pd.DataFrame | None, grew: dict[str, Growth]) -> float | None:
@@ -119,7 +117,7 @@ def _metric_value(
     window: Window,
     histogram: pd.DataFrame,
     grew: dict[str, Growth],
-    operations: dict[str, dict[str, Any]],
+    operations: dict[str, OperationResult],
 ) -> float | None:
     """The value of the metric; None where it is not known, as when the schema's count was not read.
 
@@ -130,7 +128,7 @@ def _metric_value(
         case Measure.RATE:
             if metric.counter:
                 return rate(grew, COUNTED, per_s=metric.per_s)
-            return metric.per_s * sum(int(operations[name]["committed"]) for name in names) / window.duration_s
+            return metric.per_s * sum((operations[name].committed or 0) for name in names) / window.duration_s
         case Measure.QUANTILE:
             codes = [manifest.operations.index(name) for name in names]
             done = histogram[(histogram["outcome"] != Outcome.FAILED.value) & histogram["operation"].isin(codes)]
@@ -138,21 +136,21 @@ def _metric_value(
             found = quantiles_of(latencies, ["all"], {"asked": metric.quantile})
             return float(found["asked_us"].iloc[0]) / 1000 if len(found) else None
         case Measure.GEOMETRIC_MEAN:
-            means_us = [operations[name]["mean_us"] for name in names]
-            if None in means_us or not all(means_us):
+            means_us = [mean_us for name in names if (mean_us := operations[name].mean_us)]
+            if len(means_us) < len(names):
                 return None
             return math.exp(sum(math.log(mean_us / 1e6) for mean_us in means_us) / len(means_us))
         case never:
             assert_never(never)
 
 
-def _metric_unknown(manifest: Manifest, operations: dict[str, dict[str, Any]]) -> str:
+def _metric_unknown(manifest: Manifest, operations: dict[str, OperationResult]) -> str:
     """Which operations have no time, so that their geometric mean is unknown; empty if it is known."""
     if manifest.metric.measure is not Measure.GEOMETRIC_MEAN:
         return ""
-    missing = [name for name in manifest.of_metric if not operations[name]["mean_us"]]
-    failed = [name for name in missing if operations[name]["failed"]]
-    others = [name for name in missing if not operations[name]["failed"]]
+    missing = [name for name in manifest.of_metric if not operations[name].mean_us]
+    failed = [name for name in missing if operations[name].failed]
+    others = [name for name in missing if not operations[name].failed]
     parts = ((failed, "failed and never completed"), (others, "not completed"))
     return "; ".join(f"{', '.join(names)}: {what}" for names, what in parts if names)
 
@@ -164,16 +162,21 @@ def _measured_s(manifest: Manifest, window: Window, grew: dict[str, Growth]) -> 
     return grew[COUNTED].seconds if COUNTED in grew else None
 
 
-def _data(counters: pd.DataFrame | None) -> dict[str, float | None] | None:
+def _data(counters: pd.DataFrame | None) -> DataSize | None:
     """The size of the data, and the schema's count, before the first and after the last operation; None: not read."""
     before, after = readings(counters, RUN_START), readings(counters, RUN_END)
     if "data_bytes" not in before:
         return None
-    return {
-        f"{name}_{when}": taken[counter].value if counter in taken else None
-        for when, taken in (("before", before), ("after", after))
-        for name, counter in (("bytes", "data_bytes"), ("counted", COUNTED))
-    }
+    return DataSize(
+        bytes_before=_value(before, "data_bytes"),
+        counted_before=_value(before, COUNTED),
+        bytes_after=_value(after, "data_bytes"),
+        counted_after=_value(after, COUNTED),
+    )
+
+
+def _value(taken: Mapping[str, Reading], name: str) -> float | None:
+    return taken[name].value if name in taken else None
 
 
 def _sum(histogram: pd.DataFrame, outcome: Outcome) -> int:
@@ -182,44 +185,40 @@ def _sum(histogram: pd.DataFrame, outcome: Outcome) -> int:
 
 def _by_operation(
     manifest: Manifest, histogram: pd.DataFrame, responses: pd.DataFrame | None
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, OperationResult]:
     """Counts and latencies of each operation that was planned, is counted by the metric, or was executed.
 
     Response times besides where operations have a scheduled start.
     """
     service = _latencies(histogram)
     response = None if responses is None else _latencies(responses)
-    lines: dict[str, dict[str, Any]] = {}
+    lines: dict[str, OperationResult] = {}
     for index, name in enumerate(manifest.operations):
         rows = histogram[histogram["operation"] == index]
         if rows.empty and name not in (*manifest.planned, *manifest.of_metric):
             continue
-        lines[name] = {
-            "count": int(rows["n"].sum()),
-            "committed": _sum(rows, Outcome.COMMITTED),
-            "rolled_back": _sum(rows, Outcome.ROLLED_BACK_BY_DESIGN),
-            "failed": _sum(rows, Outcome.FAILED),
-            "retries": int(rows["retries"].sum()),
-            **service.get(index, _NO_LATENCIES),
-        }
-        if response is not None:
-            lines[name]["response"] = response.get(index, _NO_LATENCIES)
+        lines[name] = OperationResult(
+            count=int(rows["n"].sum()),
+            committed=_sum(rows, Outcome.COMMITTED),
+            rolled_back=_sum(rows, Outcome.ROLLED_BACK_BY_DESIGN),
+            failed=_sum(rows, Outcome.FAILED),
+            retries=int(rows["retries"].sum()),
+            response=None if response is None else response.get(index, Latencies()),
+            **dict(service.get(index, Latencies())),
+        )
     return lines
 
 
-_NO_LATENCIES: dict[str, float | None] = dict.fromkeys([*(f"{name}_us" for name in QUANTILES), "max_us", "mean_us"])
-
-
-def _latencies(histogram: pd.DataFrame) -> dict[int, dict[str, float | None]]:
-    """p50_us .. p999_us, max_us and mean_us of the completed ones of each operation."""
+def _latencies(histogram: pd.DataFrame) -> dict[int, Latencies]:
+    """The latencies of the completed ones of each operation."""
     done = histogram[histogram["outcome"] != Outcome.FAILED.value]
     merged = done.groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
     spent = (merged["latency_us"] * merged["n"]).groupby(merged["operation"]).sum()
-    found: dict[int, dict[str, float | None]] = {}
+    found: dict[int, Latencies] = {}
     for row in quantiles_of(merged, ["operation"], QUANTILES).to_dict("records"):
         index, n = int(row["operation"]), int(row["n"])
-        figures: dict[str, float | None] = {f"{name}_us": int(row[f"{name}_us"]) for name in QUANTILES}
-        found[index] = {**figures, "max_us": int(row["max_us"]), "mean_us": float(spent[index]) / n}
+        quantiles = {f"{name}_us": int(row[f"{name}_us"]) for name in QUANTILES}
+        found[index] = Latencies(max_us=int(row["max_us"]), mean_us=float(spent[index]) / n, **quantiles)
     return found
 
 
@@ -240,21 +239,18 @@ def _users(folder: RunFolder, window: Window) -> pd.DataFrame:
     return found.set_index("virtual_user").sort_index()
 
 
-def _littles_law(users: pd.DataFrame, window: Window, planned: int) -> dict[str, float | None]:
-    """Little's law: users = throughput x (mean time inside calls + mean time outside, between two calls).
-
-    ``ratio`` is users by law to users planned; ``outside_pct`` the share of a user's time between calls.
-    """
+def _littles_law(users: pd.DataFrame, window: Window, planned: int) -> LittlesLaw:
+    """Little's law over the users of the window."""
     n, busy_us, span_us = (int(users[name].sum()) for name in ("n", "busy_us", "span_us"))
     gaps = n - len(users)
     if not n:
-        return {"users_by_law": 0.0, "users": planned, "ratio": 0.0, "mean_us": None, "outside_pct": None}
+        return LittlesLaw(users_by_law=0.0, users=planned, ratio=0.0, mean_us=None, outside_pct=None)
     inside, outside = busy_us / n, (span_us - busy_us) / gaps if gaps else 0.0
     by_law = n / window.duration_s * (inside + outside) / 1e6
-    return {
-        "users_by_law": by_law,
-        "users": planned,
-        "ratio": by_law / planned,
-        "mean_us": inside,
-        "outside_pct": 100 * outside / (inside + outside),
-    }
+    return LittlesLaw(
+        users_by_law=by_law,
+        users=planned,
+        ratio=by_law / planned,
+        mean_us=inside,
+        outside_pct=100 * outside / (inside + outside),
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT
 from hdbkit.analysis.run.server_host import busy_pct
@@ -11,6 +10,7 @@ from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.config.quantities import size_text
 from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import RunResult, ServerHostUse
 
 DATA, FULL_PAGES, BUSY, EARLY = "data", "full pages", "busy", "early end"
 SCHEMA, RESTART = "schema", "restart"
@@ -25,60 +25,60 @@ _FULL_PCT = 95.0
 
 def run_warnings(manifest: Manifest) -> dict[str, str]:
     """Each warning of a run by its kind: one sentence without its full stop."""
-    found = {DATA: _fit(manifest), FULL_PAGES: _full_pages(manifest), BUSY: _busy(manifest)}
-    found[RESTART] = "; ".join(filter(None, (_restarted(manifest), _moved(manifest))))
+    found = {DATA: "", FULL_PAGES: "", BUSY: _busy(manifest), RESTART: ""}
     found[SCHEMA] = "; ".join(manifest.warnings)
     found[EARLY] = f"it {manifest.ended_early}" if manifest.ended_early else ""
-    found[STEAL] = _steal(manifest.result.get("host_cpu_pct"), "load host")
-    found[OTHERS] = _others(manifest.result.get("others_cpu_pct"))
-    found |= _server_host(manifest.result.get("server_host"))
+    if result := manifest.result:
+        found |= {DATA: _fit(manifest, result), FULL_PAGES: _full_pages(manifest, result)}
+        found[RESTART] = "; ".join(filter(None, (_restarted(result), _moved(result))))
+        found |= {STEAL: _steal(result.host_cpu_pct, "load host"), OTHERS: _others(result.others_cpu_pct)}
+        found |= _server_host(result.server_host)
     return {kind: sentence for kind, sentence in found.items() if sentence}
 
 
-def _restarted(manifest: Manifest) -> str:
-    times = manifest.result.get("server_restarts_s")
+def _restarted(result: RunResult) -> str:
+    times = result.server_restarts_s
     if not times:
         return ""
     listed = " and ".join(f"{at:.0f} s" for at in times)
     return f"the server was restarted during the run, {listed} after its start: the result includes its recovery"
 
 
-def _moved(manifest: Manifest) -> str:
-    times = manifest.result.get("server_moves_s")
+def _moved(result: RunResult) -> str:
+    times = result.server_moves_s
     if not times:
         return ""
     listed = " and ".join(f"{at:.0f} s" for at in times)
     return f"another server answered from {listed} after the run's start on, so what the servers counted is unknown"
 
 
-def _fit(manifest: Manifest) -> str:
+def _fit(manifest: Manifest, result: RunResult) -> str:
     """That the data are larger than the host's memory or the server's cache."""
     server = manifest.server
-    data_bytes = (manifest.result.get("data") or {}).get("bytes_before")
+    data_bytes = result.data and result.data.bytes_before
     if not data_bytes or not server.get("cache_bytes"):
         return ""
     memory_bytes = manifest.host.get("memory_bytes") if server.get("on_this_host") else None
     if memory_bytes and data_bytes > memory_bytes:
         return (
             f"the data ({size_text(data_bytes)}) are larger than the memory of the host ({size_text(memory_bytes)}): "
-            f"the disks are measured with the server{_reads(manifest)}"
+            f"the disks are measured with the server{_reads(manifest.noun, result)}"
         )
     if data_bytes > server["cache_bytes"]:
         cache = f"{server['cache']} ({size_text(server['cache_bytes'])})"
         return (
             f"the data ({size_text(data_bytes)}) are larger than {cache}: "
-            f"the other pages are read from files, at best out of the system's memory{_reads(manifest)}"
+            f"the other pages are read from files, at best out of the system's memory{_reads(manifest.noun, result)}"
         )
     return ""
 
 
-def _reads(manifest: Manifest) -> str:
-    result = manifest.result
+def _reads(noun: str, result: RunResult) -> str:
     read = next((one.each for one in work_of(result) if one.what == "pages read from files"), None)
     hits = found_in_cache_pct(result)
     if read is None or hits is None:
         return ""
-    return f" ({_two_digits(read)} per {manifest.noun}; {hits:.2f} % were in its cache)"
+    return f" ({_two_digits(read)} per {noun}; {hits:.2f} % were in its cache)"
 
 
 def _two_digits(value: float) -> str:
@@ -86,14 +86,14 @@ def _two_digits(value: float) -> str:
     return f"{float(f'{value:.2g}'):,.4g}" if value < 1000 else f"{float(f'{value:.2g}'):,.0f}"
 
 
-def _full_pages(manifest: Manifest) -> str:
+def _full_pages(manifest: Manifest, result: RunResult) -> str:
     """Of a list there is no ramp-up to extend, and its unlike operations have no common rate."""
-    rates = manifest.result.get("full_pages")
-    if not rates or manifest.one_by_one or rates["first"] < _MANY_IMAGES or rates["last"] > _FALLEN * rates["first"]:
+    rates = result.full_pages
+    if not rates or manifest.one_by_one or rates.first < _MANY_IMAGES or rates.last > _FALLEN * rates.first:
         return ""
     return (
         "the window began before the full-page writes that follow a checkpoint had subsided "
-        f"({_two_digits(rates['first'])} per {manifest.noun} at its start, {_two_digits(rates['last'])} at its end); "
+        f"({_two_digits(rates.first)} per {manifest.noun} at its start, {_two_digits(rates.last)} at its end); "
         "set a longer rampup_s, or rampup_max_s"
     )
 
@@ -128,20 +128,18 @@ def _others(share_pct: float | None) -> str:
     )
 
 
-def _server_host(use: dict[str, Any] | None) -> dict[str, str]:
+def _server_host(use: ServerHostUse | None) -> dict[str, str]:
     """Where the database's host itself was the limit, or shared; nothing without an agent."""
+    if use is None:
+        return {}
     found: dict[str, str] = {}
-    shares = (use or {}).get("cpu_pct") or {}
+    shares = use.cpu_pct or {}
     if shares and busy_pct(shares) >= _FULL_PCT:
         found[SERVER_CPU] = (
             f"the processors of the database's host were {busy_pct(shares):.0f} % busy: they limit the throughput"
         )
     found[SERVER_STEAL] = _steal(shares, "database's host")
-    full = {
-        name: disk["busy_pct"]
-        for name, disk in (use or {}).get("disks", {}).items()
-        if disk.get("busy_pct", 0.0) >= _FULL_PCT
-    }
+    full = {name: disk["busy_pct"] for name, disk in use.disks.items() if disk.get("busy_pct", 0.0) >= _FULL_PCT}
     if full:
         named = " and ".join(f"{name} ({share:.0f} % of the time)" for name, share in full.items())
         found[SERVER_DISK] = (

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
 from hdbkit.analysis.sweep.together import Figure, judged_together
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import Latencies, TimedOperation
 
 PERCENTILES = {"p95": 0.95, "p99": 0.99}
 MIN_OPERATIONS = 200
@@ -51,24 +51,34 @@ def latency_verdicts(
         Figure(
             {"operation": name, "percentile": percentile},
             latency_metric(name, percentile),
-            [found[key][name][f"{percentile}_us"] / 1000 if key in found else math.nan for key in keys],
+            [_ms(found[key][name], percentile) if key in found else math.nan for key in keys],
         )
         for name, percentile in asked
     ]
     return judged_together(runs, figures, smallest_effect, confidence, level)
 
 
-def operations_of(manifest: Manifest, configuration: int) -> Mapping[str, Any]:
+def operations_of(manifest: Manifest, configuration: int) -> Mapping[str, TimedOperation]:
     """The figures of each operation of a run, of a configuration where several alternate.
 
     Latencies are response times in an open loop, else service times.
     """
-    slices = manifest.result.get("slices")
-    if not slices:
-        lines: Mapping[str, Any] = manifest.result.get("operations", {})
-        return {name: {**line, **line["response"]} for name, line in lines.items()} if manifest.is_open else lines
-    each = {one["configuration"]: one["operations"] for one in slices["configurations"]}
-    return dict(each.get(configuration, {}))
+    result = manifest.result
+    if result is None:
+        return {}
+    if result.slices:
+        each = {one.configuration: one.operations for one in result.slices.configurations}
+        return each.get(configuration, {})
+    if not manifest.is_open:
+        return result.operations
+    return {
+        name: TimedOperation(count=line.count, **dict(line.response or Latencies()))
+        for name, line in result.operations.items()
+    }
+
+
+def _ms(line: TimedOperation, percentile: str) -> float:
+    return (line.at(percentile) or 0) / 1000
 
 
 def latency_metric(operation: str, percentile: str) -> Metric:
@@ -84,12 +94,12 @@ def latency_metric(operation: str, percentile: str) -> Metric:
     )
 
 
-def _measured(results: Sequence[Mapping[str, Any]]) -> list[str]:
+def _measured(results: Sequence[Mapping[str, TimedOperation]]) -> list[str]:
     """The operations of which all runs completed enough, in their order."""
-    names = results[0] if results else {}
+    names: Mapping[str, TimedOperation] = results[0] if results else {}
     return [
         name
         for name in names
-        if all((one.get(name, {}).get("count") or 0) >= MIN_OPERATIONS for one in results)
-        and all(one[name].get(f"{percentile}_us") for one in results for percentile in PERCENTILES)
+        if all(name in one and one[name].count >= MIN_OPERATIONS for one in results)
+        and all(one[name].at(percentile) for one in results for percentile in PERCENTILES)
     ]

@@ -31,10 +31,11 @@ def throughput_and_latency(
     if metric.measure is not Measure.RATE:
         return pd.DataFrame(columns=columns)
     latencies = [
-        operations_of(known[run_id], configuration).get(known[run_id].headline, {}).get("p95_us")
-        if run_id in known
-        else None
+        line.p95_us if line else None
         for run_id, configuration in zip(runs["run_id"], runs["configuration"], strict=True)
+        for line in [
+            operations_of(known[run_id], configuration).get(known[run_id].headline) if run_id in known else None
+        ]
     ]
     measured = runs.assign(p95_ms=pd.Series(latencies, index=runs.index, dtype=float) / 1000)
     measured = measured.dropna(subset=["p95_ms"]).assign(label=measured["configuration"].map(labels))

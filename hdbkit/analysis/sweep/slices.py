@@ -27,6 +27,7 @@ from hdbkit.analysis.wording import change, many, percent, share, virtual_users
 from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import SlicesResult
 from hdbkit.results.sweep_folder import STRETCH
 from hdbkit.slices import SliceOrder, Slices
 
@@ -57,13 +58,13 @@ def slice_notes(runs: Runs, observations: pd.DataFrame) -> list[str]:
 
     None for a sweep by runs, or without a usable run.
     """
-    results = [one for one in _results(runs) if not one["unusable"]]
+    results = [one for one in _results(runs) if not one.unusable]
     if not results:
         return []
     slice_s = float(runs[0][1].plan["slices"]["slice_s"])
-    washouts_ms = sorted(1000 * float(one["washout_s"]) for one in results)
+    washouts_ms = sorted(1000 * one.washout_s for one in results if one.washout_s is not None)
     ends = dict.fromkeys(f"{one:.3g}" for one in (washouts_ms[0], washouts_ms[-1]))
-    cycles, dropped = (sum(int(one[name]) for one in results) for name in ("cycles", "dropped"))
+    cycles, dropped = sum(one.cycles for one in results), sum(one.dropped for one in results)
     return [
         f"Slices of {slice_s:g} s, of which the first {' to '.join(ends)} ms (washout, measured in each run) do not "
         f"count: {many(cycles, 'cycle')} in {many(len(results), 'run')} count, {dropped:,} were dropped because a "
@@ -87,11 +88,12 @@ def _unit(observations: pd.DataFrame) -> str:
 def slice_warnings(runs: Runs, observations: pd.DataFrame, metric: Metric) -> list[str]:
     """Reasons to doubt the result of a sweep by slices, one phrase each; none for a sweep by runs."""
     found = [
-        f"the slices of run {manifest.plan['sweep']['number']} are not used: {result['unusable']}"
+        f"the slices of run {manifest.plan['sweep']['number']} are not used: {result.unusable}"
         for (_, manifest), result in zip(runs, _results(runs), strict=True)
-        if result["unusable"]
+        if result.unusable
     ]
-    counted, dropped = (sum(int(one[name]) for one in _results(runs)) for name in ("cycles", "dropped"))
+    results = _results(runs)
+    counted, dropped = sum(one.cycles for one in results), sum(one.dropped for one in results)
     if counted and dropped > MANY_DROPPED * (counted + dropped):
         found.append(
             f"{share(dropped / (counted + dropped))} of the cycles were dropped because a change of settings was "
@@ -218,9 +220,11 @@ def _varying_text(one: Varying, labels: Mapping[int, str], metric: Metric, by_ru
     )
 
 
-def _results(runs: Runs) -> list[Mapping[str, Any]]:
-    nothing = {"unusable": "they were not counted", "cycles": 0, "dropped": 0, "washout_s": None}
-    return [manifest.result.get("slices") or nothing for _, manifest in runs]
+_NOT_COUNTED = SlicesResult(washout_s=None, cycles=0, dropped=0, unusable="they were not counted", configurations=[])
+
+
+def _results(runs: Runs) -> list[SlicesResult]:
+    return [(manifest.result and manifest.result.slices) or _NOT_COUNTED for _, manifest in runs]
 
 
 def _parts(folder: RunFolder, manifest: Manifest, metric: Metric, runs: int) -> list[Floats]:

@@ -23,9 +23,12 @@ def data_by_block(manifests: Sequence[Manifest]) -> pd.DataFrame:
     server does not report the size of its data.
     """
     rows = [
-        {"block": place["block"], "number": place["number"], **data}
+        {"block": place["block"], "number": place["number"], **dict(data)}
         for manifest in manifests
-        if (place := manifest.plan.get("sweep")) and (data := manifest.result.get("data")) and data["bytes_before"]
+        if (place := manifest.plan.get("sweep"))
+        and manifest.result
+        and (data := manifest.result.data)
+        and data.bytes_before
     ]
     columns = ["block", "bytes_before", "bytes_after", "counted_before", "counted_after"]
     if not rows:

@@ -18,7 +18,7 @@ _MIN_SAMPLES = 3
 
 def work_apart(base: Manifest, new: Manifest, most: int = 1) -> list[str]:
     """The figures of ``WORK`` per operation that differ most between two results, the most different first."""
-    each = [{one.what: one.each for one in work_of(manifest.result) if one.each} for manifest in (base, new)]
+    each = [{one.what: one.each for one in work_of(manifest.measured) if one.each} for manifest in (base, new)]
     both = [name for name in each[0] if name in each[1] and name not in MARKED]
     apart = {name: abs(math.log((each[1][name] or 1) / (each[0][name] or 1))) for name in both}
     return sorted(both, key=lambda name: -apart[name])[:most]
