@@ -26,7 +26,7 @@ from hdbkit.web.guard import Guard
 if TYPE_CHECKING:
     import uvicorn
 
-_BACKLOG = 64
+_BACKLOG = 1024
 _GRACE_S = 10
 MAX_HEAD_BYTES = 64 * 1024
 """The largest first line and headers of a request, and the largest trailers of a chunked one."""
@@ -102,6 +102,7 @@ class Endpoint:
             ws="websockets-sansio" if channels else "none",
             ws_max_size=_MAX_MESSAGE_BYTES,
             limit_concurrency=MAX_UNVERIFIED + reserved,
+            backlog=_BACKLOG,
             timeout_graceful_shutdown=_GRACE_S,
             **tls,
         )

@@ -1,7 +1,8 @@
 """The socket that an HTTP server listens on: connections that have shown no valid token never fill it.
 
-These have a limited time to send a request, and a limited number by address and in all. Beyond it the oldest
-of them is closed, never the new one: it may be about to send a valid token.
+These have a limited time to send a request, and are limited in number. Beyond it, the address that has the most of
+them loses the one that has been silent longest, never the new one: it may be about to send a valid token. So a flood
+from one address costs others nothing, and who shares its address is served, since a client that sends is not silent.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any
 
 HEADER_S = 10.0
 """The time to send the headers of a request with a valid token, TLS handshake included."""
-MAX_UNVERIFIED = 64
-MAX_PER_ADDRESS = 16
+MAX_UNVERIFIED = 512
+_AT_ONCE = 16
+"""Connections that are accepted before those accepted earlier are read again: a flood must not outrun them."""
 
 
 class _Connection(socket.socket):
@@ -22,6 +24,19 @@ class _Connection(socket.socket):
 
     gate: Gate | None = None
     key: tuple[str, int] = ("", 0)
+    expires: asyncio.TimerHandle | None = None
+
+    def recv(self, *arguments: Any) -> bytes:
+        """Receive, and note that the peer is not silent."""
+        if self.gate is not None:
+            self.gate.heard(self)
+        return super().recv(*arguments)
+
+    def recv_into(self, *arguments: Any) -> int:
+        """Receive, and note that the peer is not silent."""
+        if self.gate is not None:
+            self.gate.heard(self)
+        return super().recv_into(*arguments)
 
     def close(self) -> None:
         """Close it, and leave the gate."""
@@ -35,34 +50,46 @@ class Gate(socket.socket):
 
     def __init__(self, listening: socket.socket) -> None:
         super().__init__(listening.family, listening.type, listening.proto, listening.detach())
-        self._unverified: dict[tuple[str, int], _Connection] = {}  # the oldest first
+        self._unverified: dict[str, dict[tuple[str, int], _Connection]] = {}
+        """By address, the one that has been silent longest first."""
+        self._accepted = 0
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept a connection, and close the oldest one without a valid token if there are too many."""
+        """Accept a connection, and close another without a valid token if there are too many."""
+        if self._accepted == _AT_ONCE:
+            self._accepted = 0
+            raise BlockingIOError  # the event loop asks again after it has read from others
         accepted, address = super().accept()
+        self._accepted += 1
         connection = _Connection(accepted.family, accepted.type, accepted.proto, accepted.detach())
         connection.gate, connection.key = self, (str(address[0]), int(address[1]))
-        same = [one for one in self._unverified.values() if one.key[0] == connection.key[0]]
-        if len(same) >= MAX_PER_ADDRESS:
-            self._end(same[0])
-        elif len(self._unverified) >= MAX_UNVERIFIED:
-            self._end(next(iter(self._unverified.values())))
-        self._unverified[connection.key] = connection
-        asyncio.get_running_loop().call_later(HEADER_S, self._expire, connection)
+        if sum(map(len, self._unverified.values())) >= MAX_UNVERIFIED:
+            most = max(self._unverified.values(), key=len)
+            self._end(next(iter(most.values())))
+        self._unverified.setdefault(connection.key[0], {})[connection.key] = connection
+        connection.expires = asyncio.get_running_loop().call_later(HEADER_S, self._end, connection)
         return connection, address
+
+    def heard(self, connection: _Connection) -> None:
+        """Note that a connection has sent something."""
+        same = self._unverified.get(connection.key[0], {})
+        if same.get(connection.key) is connection:
+            same[connection.key] = same.pop(connection.key)
 
     def known(self, host: str, port: int) -> None:
         """Note that the connection from here has sent a valid token."""
-        self._unverified.pop((host, port), None)
+        if found := self._unverified.get(host, {}).get((host, port)):
+            self.left(found)
 
     def left(self, connection: _Connection) -> None:
-        """Note that a connection is closed."""
-        if self._unverified.get(connection.key) is connection:
-            del self._unverified[connection.key]
-
-    def _expire(self, connection: _Connection) -> None:
-        if self._unverified.get(connection.key) is connection:
-            self._end(connection)
+        """Note that a connection is closed, or no longer unverified."""
+        if connection.expires is not None:
+            connection.expires.cancel()
+        same = self._unverified.get(connection.key[0], {})
+        if same.get(connection.key) is connection:
+            del same[connection.key]
+            if not same:
+                del self._unverified[connection.key[0]]
 
     def _end(self, connection: _Connection) -> None:
         """Have its reader see the end of the connection, and close it."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Client:
 
     port: int
     token: str
+    tls: bool = False
 
     def get(self, path: str) -> Answer:
         return self.send("GET", path)
@@ -49,6 +51,10 @@ class Client:
     def send(self, method: str, path: str, content: str = "", headers: dict[str, str] | None = None) -> Answer:
         authorized = {"authorization": f"Bearer {self.token}"} if self.token else {}
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        if self.tls:
+            trusting = ssl.create_default_context()
+            trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+            connection = HTTPSConnection("127.0.0.1", self.port, timeout=60, context=trusting)
         try:
             connection.request(method, path, content.encode(), {**authorized, **(headers or {})})
             response: HTTPResponse = connection.getresponse()
@@ -96,17 +102,19 @@ def written_job(place: Workspace, number: int) -> JobFolder:
 
 
 @contextmanager
-def running_service(place: Workspace, folder: Path, voila: Path | None = None) -> Iterator[Service]:
+def running_service(
+    place: Workspace, folder: Path, voila: Path | None = None, *, tls: bool = False
+) -> Iterator[Service]:
     """A service in this process, with a token of each role; ``voila``: the socket of the panels."""
     tokens = Tokens(folder)
     given = {role.value: tokens.add(role.value, role) for role in Role}
-    with listening(ServiceOptions(listen="127.0.0.1:0", tls=False, state=folder), "service") as endpoint:
+    with listening(ServiceOptions(listen="127.0.0.1:0", tls=tls, state=folder), "service") as endpoint:
         guard = application(place, tokens, endpoint.audit, endpoint.gate, voila=voila)
         server = endpoint.server(guard, 10, channels=voila is not None)
         thread = threading.Thread(target=server.run, args=([endpoint.gate],))
         thread.start()
         port = endpoint.gate.getsockname()[1]
-        clients = {role: Client(port, token) for role, token in {**given, "none": ""}.items()}
+        clients = {role: Client(port, token, tls) for role, token in {**given, "none": ""}.items()}
         try:
             yield Service(folder, tokens, clients, list(given.values()))
         finally:

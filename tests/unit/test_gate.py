@@ -32,10 +32,9 @@ def states(clients: list[socket.socket]) -> list[str]:
     return found
 
 
-def test_the_oldest_unverified_connection_of_an_address_makes_way_and_known_ones_stay(
+def test_the_address_with_most_connections_loses_the_most_silent_and_known_ones_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gate, "MAX_PER_ADDRESS", 2)
     monkeypatch.setattr(gate, "MAX_UNVERIFIED", 4)
 
     async def live() -> None:
@@ -51,9 +50,11 @@ def test_the_oldest_unverified_connection_of_an_address_makes_way_and_known_ones
             first = await connected("127.0.0.1")
             gated.known(*first.getsockname())
             of_one = [await connected("127.0.0.1") for _ in range(3)]
-            assert states([first, *of_one]) == ["open", "closed", "open", "open"]
-            others = [await connected(f"127.0.0.{number}") for number in (5, 6, 7)]
-            assert states([first, *of_one[1:], *others]) == ["open", "closed", *["open"] * 4]
+            of_one[0].sendall(b"GET")
+            others = [await connected(f"127.0.0.{number}") for number in (5, 6)]
+            assert states([first, *of_one, *others]) == ["open", "open", "closed", *["open"] * 3]
+            others += [await connected("127.0.0.6")]
+            assert states([first, of_one[0], of_one[2], *others]) == ["open", "open", "closed", *["open"] * 3]
             for one in (first, *of_one, *others):
                 one.close()
             await asyncio.sleep(0.05)

@@ -6,6 +6,9 @@ import json
 import socket
 import threading
 import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -99,3 +102,43 @@ def test_a_request_is_validated_in_the_workspace_of_its_service(place: Workspace
         for service, known in ((one, "mine"), (two, "theirs")):
             answer = service.post("run", {"target": "lab", "workload": {"folder": "nowhere"}})
             assert f"of the workspace ({known}), not 'nowhere'" in answer.json()["error"]
+
+
+@pytest.fixture
+def encrypted(place: Workspace, tmp_path: Path) -> Iterator[Service]:
+    with running_service(place, tmp_path, tls=True) as made:
+        yield made
+
+
+def test_many_honest_clients_at_once_are_all_served(encrypted: Service) -> None:
+    with ThreadPoolExecutor(60) as clients:
+        found = list(clients.map(lambda _: encrypted.clients["read"].get("/api/targets").status_code, range(60)))
+    assert found == [200] * 60
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"], ids=["silent", "half a handshake"]
+)
+def test_a_flood_of_connections_locks_out_nobody_who_shares_its_address(encrypted: Service, sent: bytes) -> None:
+    ended, opened = threading.Event(), deque[socket.socket]()
+
+    def flood() -> None:
+        while not ended.is_set():
+            with suppress(OSError):  # the service has closed it
+                opened.append(socket.create_connection(("127.0.0.1", encrypted.clients["none"].port), timeout=10))
+                opened[-1].sendall(sent)
+            if len(opened) > 600:
+                opened.popleft().close()
+
+    flooding = threading.Thread(target=flood)
+    flooding.start()
+    try:
+        while len(opened) < 600:
+            time.sleep(0.01)
+        client = encrypted.clients["read"]
+        assert [client.get("/api/targets").status_code for _ in range(15)] == [200] * 15
+    finally:
+        ended.set()
+        flooding.join()
+        for one in opened:
+            one.close()
