@@ -59,6 +59,7 @@ LONGEST_FIRST = (
     "tests/run/test_private_server",
     "tests/run/test_faults_server.py",
     "tests/run/",
+    "tests/engines/",
     "tests/widgets/",
     "tests/unit/",
     "tests/architecture/",

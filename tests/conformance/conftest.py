@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +23,6 @@ from hdbkit.servers import private_server
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, runner
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill
-from tests import babelfish, derby
 from tests.quick import QUICK
 from tests.sources import OF_SOURCES, SOURCES, source
 
@@ -30,8 +31,6 @@ KINDS = [kind for kind in kinds() if database(kind).capabilities >= STORES and k
 WORK = workload(WorkloadSpec(warehouses=1))
 SOAK = bool(os.environ.get("HDBKIT_SOAK"))
 Connect = Callable[..., SqlSession]
-STARTED = babelfish.STARTED | derby.STARTED
-"""The kinds of server that the suite starts itself."""
 
 
 class Tables:
@@ -80,6 +79,12 @@ def connected(target: Target, options: SessionOptions | None = None) -> SqlSessi
     return sql_session(target, WORK.scope(database(target).dialects), options)
 
 
+def server_of(kind: str) -> Any:
+    """The module that starts a server for the suite: ``server.py`` in the folder of the engine's tests, if any."""
+    there = (Path(__file__).parents[1] / "engines" / kind / "server.py").is_file()
+    return importlib.import_module(f"tests.engines.{kind}.server") if there else None
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Callable[[str], Target]]:
     """The account of a private server by its kind, started when it is first wanted."""
@@ -89,10 +94,10 @@ def servers() -> Iterator[Callable[[str], Target]]:
         def of(kind: str) -> Target:
             try:
                 database(kind).driver_version()
-                if kind in derby.STARTED and not SOAK:
-                    pytest.skip("the suite takes minutes on Apache Derby; set HDBKIT_SOAK to run it")
-                if kind in STARTED:
-                    return block.enter_context(STARTED[kind]())
+                if own := server_of(kind):
+                    if own.WHY_LONG and not SOAK:
+                        pytest.skip(f"{own.WHY_LONG}; set HDBKIT_SOAK to run it")
+                    return block.enter_context(own.start())
                 return block.enter_context(private_server(kind, settings=QUICK.get(kind))).target
             except InputError as error:
                 pytest.skip(f"no server: {error}")
