@@ -103,7 +103,7 @@ def serve() -> None:
     with distributed.LocalCluster(
         n_workers=HOSTS, threads_per_worker=1, processes=False, silence_logs="CRITICAL", **options
     ) as own:
-        print(own.scheduler_address, flush=True)
+        print(f"unencrypted:{own.scheduler_address}", flush=True)
         sys.stdin.read()
 
 

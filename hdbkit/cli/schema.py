@@ -17,7 +17,7 @@ from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
-from hdbkit.config.cluster import FORMS
+from hdbkit.config.cluster import FORMS, parse_cluster
 from hdbkit.databases import database
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import schema_place
@@ -71,6 +71,8 @@ def build(
     connection = connect(target, admin=admin)
     for created in connection.created:
         show.notes.print(f"  created {created}", markup=False)
+    if cluster and (unsafe := parse_cluster(cluster).warning):
+        show.notes.print(f"  Warning: {unsafe}", markup=False)
     with BuildBar() as bar:
         done = connection.build(spec, loaders=loaders, progress=bar, from_files=from_files, cluster=cluster)
     checks = checks_frame(done.checks)

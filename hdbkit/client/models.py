@@ -169,7 +169,7 @@ class Factors(TypedDict):
     sessions_per_user: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: sessions of a virtual user, each a connection that executes operations like a user of its own"""
     cluster: NotRequired[list[Any] | dict[str, Any] | str]
-    """values of: load hosts that share the virtual users: tls://HOST:8786 or tcp://127.0.0.1:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N; none: this host alone"""
+    """values of: load hosts that share the virtual users: tls://HOST:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N; none: this host alone"""
     cut_off_hosts: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: what users of a load host do that is cut off from the others: continue or stop"""
     start_delay_ms: NotRequired[list[Any] | dict[str, Any] | str]
@@ -376,7 +376,7 @@ class BuildRequest(TypedDict):
     loaders: NotRequired[int | None]
     """loader processes; default: one per core"""
     cluster: NotRequired[str | None]
-    """load hosts that load the rows: tls://HOST:8786 or tcp://127.0.0.1:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N"""
+    """load hosts that load the rows: tls://HOST:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N"""
 
 
 class CheckRequest(TypedDict):
@@ -446,7 +446,7 @@ class Load(TypedDict):
     sessions_per_user: NotRequired[int]
     """sessions of a virtual user, each a connection that executes operations like a user of its own"""
     cluster: NotRequired[str | None]
-    """load hosts that share the virtual users: tls://HOST:8786 or tcp://127.0.0.1:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N; none: this host alone"""
+    """load hosts that share the virtual users: tls://HOST:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N; none: this host alone"""
     cut_off_hosts: NotRequired[CutOff]
     """what users of a load host do that is cut off from the others: continue or stop"""
     start_delay_ms: NotRequired[int | None]

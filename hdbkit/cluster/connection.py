@@ -1,7 +1,7 @@
 """The connection with a dask cluster: an existing scheduler, hosts reached by SSH, or processes of this host.
 
-Connections beyond this host are encrypted, and both sides show certificates: dask's own configuration names the files
-(``distributed.comm.tls``).
+Connections are encrypted, and both sides show certificates: for processes of this host one that is made for the
+cluster, else those in the files that dask's own configuration names (``distributed.comm.tls``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import importlib.util
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import IO, Any, Final, TypeVar
 
 from hdbkit.config.cluster import parse_cluster, read_hosts, security_of
 from hdbkit.config.served import cluster_problem, served_clusters
@@ -53,6 +53,7 @@ class Connection:
         except ValueError as error:
             raise HdbkitError(str(error)) from None
         self._deployed: Any = None
+        self._key: IO[bytes] | None = None
         self._client: Any = None
 
     def open(self) -> None:
@@ -66,7 +67,7 @@ class Connection:
             if self._deployed is None:
                 self._deployed = self._deploy(distributed)
             self._client = distributed.Client(
-                self._text if self._deployed is None else self._deployed,
+                self._cluster.scheduler if self._deployed is None else self._deployed,
                 timeout=CONNECT_S,
                 direct_to_workers=True,
                 security=self._security,
@@ -85,8 +86,11 @@ class Connection:
     def _deploy(self, distributed: Any) -> Any:
         if self._cluster.local:
             from hdbkit.cluster.deploying import local_cluster
+            from hdbkit.cluster.local_worker import security_from, temporary_certificate
 
-            return local_cluster(self._cluster.local, self._threads)
+            content = temporary_certificate()
+            self._security, self._key = security_from(content)
+            return local_cluster(self._cluster.local, self._threads, content, self._security)
         if self._cluster.hosts is not None:
             from hdbkit.cluster.deploying import ssh_cluster
 
@@ -217,6 +221,8 @@ class Connection:
         if self._deployed is not None:
             with suppress(OSError, RuntimeError, TimeoutError):
                 self._deployed.close(timeout=10)
+        if self._key is not None:
+            self._key.close()
 
     def _close_client(self) -> None:
         if self._client is not None:

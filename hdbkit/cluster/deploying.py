@@ -11,25 +11,22 @@ from hdbkit.errors import HdbkitError, MissingDriver
 
 _LOOPBACK: Final = "127.0.0.1"
 _NO_PAGES: Final = {"dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
-"""dask's HTTP server has no encryption: what it must have is on loopback, at a free port."""
+"""dask's HTTP server has no encryption: it is on loopback, at a free port, and without pages."""
 _WORKER: Final = {"memory_limit": 0, **_NO_PAGES}
 
 
-def local_cluster(count: int, threads: int | None) -> Any:
-    """Workers in processes of this host, which do not import the program that starts them."""
-    distributed: Any = importlib.import_module("distributed")
-    kwargs = {**_WORKER, "host": _LOOPBACK, "silence_logs": "ERROR"}
+def local_cluster(count: int, threads: int | None, content: bytes, security: Any) -> Any:
+    """Workers in processes of this host, which do not import the program that starts them.
+
+    Other accounts of the host reach the ports, so both sides show the certificate ``content`` that was made for them.
+    """
+    options = {**_WORKER, "host": _LOOPBACK, "silence_logs": "ERROR"}
+    options |= {} if threads is None else {"nthreads": threads}
     return _cluster(
-        "distributed.deploy.subprocess.SubprocessWorker",
-        [
-            {
-                "worker_class": "distributed.Worker",
-                "worker_kwargs": kwargs if threads is None else {**kwargs, "nthreads": threads},
-            }
-        ]
-        * count,
-        {"protocol": "tcp", "host": _LOOPBACK},
-        distributed.Security(require_encryption=False),
+        "hdbkit.cluster.local_worker.LocalWorker",
+        [{"content": content, "options": options}] * count,
+        {"protocol": "tls", "host": _LOOPBACK},
+        security,
     )
 
 
@@ -55,12 +52,13 @@ def _cluster(kind: str, workers: Sequence[dict[str, Any]], scheduler: dict[str, 
     distributed: Any = importlib.import_module("distributed")
     module, _, name = kind.rpartition(".")
     worker = getattr(importlib.import_module(module), name)
-    return distributed.SpecCluster(
-        {number: {"cls": worker, "options": options} for number, options in enumerate(workers)},
-        {"cls": distributed.Scheduler, "options": {**scheduler, **_NO_PAGES, "security": security}},
-        security=security,
-        silence_logs="ERROR",
-    )
+    with importlib.import_module("dask").config.set({"distributed.scheduler.http.routes": []}):
+        return distributed.SpecCluster(
+            {number: {"cls": worker, "options": options} for number, options in enumerate(workers)},
+            {"cls": distributed.Scheduler, "options": {**scheduler, **_NO_PAGES, "security": security}},
+            security=security,
+            silence_logs="ERROR",
+        )
 
 
 def _address(line: str) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from hdbkit.config.hosts import is_loopback
 from hdbkit.errors import InputError
 from hdbkit.files import read_text
 
-FORMS = "tls://HOST:8786 or tcp://127.0.0.1:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N"
+FORMS = "tls://HOST:8786 (a dask scheduler), ssh:FILE (a host per line), or local:N"
+UNENCRYPTED = "unencrypted:"
+"""Before the address of a scheduler of this host: any account of the host may use it, too."""
 MAX_LOCAL = 256
 """The maximum number of load hosts that are processes of this host."""
 
@@ -36,15 +38,25 @@ class Cluster:
 
     @property
     def needs_tls(self) -> bool:
-        """Whether its connections leave this host, so that both sides must have certificates."""
-        return not self.local and (self.hosts is not None or not is_loopback(urlsplit(self.scheduler).hostname or ""))
+        """Whether both sides must have certificates that dask's configuration names."""
+        return self.hosts is not None or self.scheduler.startswith("tls:")
+
+    @property
+    def warning(self) -> str:
+        """What makes it unsafe; empty if nothing does."""
+        if not self.scheduler.startswith("tcp:"):
+            return ""
+        return (
+            f"the scheduler {self.scheduler} has no encryption: every account of this host can execute programs as "
+            "yours and read the database's password; use local:N, or certificates and tls://"
+        )
 
 
 def parse_cluster(text: str) -> Cluster:
     """The cluster that a text names.
 
     Raises:
-        ValueError: it is no cluster, or an unencrypted scheduler on another host.
+        ValueError: it is no cluster, or an unencrypted scheduler on another host or without the word for it.
 
     Example:
         >>> parse_cluster("local:4").local
@@ -59,15 +71,22 @@ def parse_cluster(text: str) -> Cluster:
         return Cluster(local=count)
     if text.startswith("ssh:") and text.removeprefix("ssh:").strip():
         return Cluster(hosts=Path(text.removeprefix("ssh:")).expanduser())
-    if not re.fullmatch(r"(tcp|tls)://[^/@\s]+:[0-9]{1,5}", text):
+    address = text.removeprefix(UNENCRYPTED)
+    if not re.fullmatch(r"(tcp|tls)://[^/@\s]+:[0-9]{1,5}", address):
         raise ValueError(f"'{text}' is no cluster; write {FORMS}")
-    cluster = Cluster(scheduler=text)
-    if cluster.needs_tls and text.startswith("tcp:"):
+    if not address.startswith("tcp:"):
+        return Cluster(scheduler=address)
+    if not is_loopback(urlsplit(address).hostname or ""):
         raise ValueError(
             f"'{text}' is another host, so its connections must be encrypted; start the scheduler and its workers "
             "with certificates, and write tls:// (see docs/cluster.md)"
         )
-    return cluster
+    if address == text:
+        raise ValueError(
+            f"'{text}' is not encrypted, so every account of this host could execute programs as yours; use local:N,"
+            f" or tls:// with certificates (see docs/cluster.md), or accept that with {UNENCRYPTED}{address}"
+        )
+    return Cluster(scheduler=address)
 
 
 def security_of(cluster: Cluster) -> Any:
@@ -76,7 +95,7 @@ def security_of(cluster: Cluster) -> Any:
     Raises:
         ValueError: connections are encrypted, and a file is not named or not there.
     """
-    if not cluster.needs_tls and not cluster.scheduler.startswith("tls:"):
+    if not cluster.needs_tls:
         return None
     security = importlib.import_module("distributed").Security()
     files = {name: getattr(security, name) for name in ("tls_ca_file", "tls_client_cert", "tls_client_key")}

@@ -166,7 +166,7 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
     warnings += shared_outages(plan.load.faults)
     warnings += [workload(plan.workload).hint(plan.load), served_in_order(engine, plan)]
-    warnings += [_rare(plan)]
+    warnings += [_rare(plan), parse_cluster(plan.load.cluster).warning if plan.load.cluster else ""]
     warnings += [f"{name} has no effect without {missing}" for name, missing in plan.load.without_effect.items()]
     timed = all(phase.duration_s for phase in workload(plan.workload).phases(plan.load) if phase.measured)
     cycle = engine.write_cycle(schema.session) if timed and _changing(plan) else None

@@ -51,7 +51,7 @@ def own_certificate(folder: Path, host: str, title: str) -> Certificate:
     """Load the server's self-signed certificate for ``host``; create it, with this title, the first time."""
     file, key = folder / "certificate.pem", folder / "key.pem"
     if not (file.is_file() and key.is_file()):
-        certificate, private = _made(host, title)
+        certificate, private = new_certificate(host, title)
         replace_file(key, private, mode=0o600)
         replace_file(file, certificate)
     return given_certificate(file, key)
@@ -64,7 +64,7 @@ def _fingerprint(file: Path) -> str:
     return hashlib.sha256(ssl.PEM_cert_to_DER_cert(first)).hexdigest()
 
 
-def _made(host: str, title: str) -> tuple[bytes, bytes]:
+def new_certificate(host: str, title: str) -> tuple[bytes, bytes]:
     """Create a self-signed certificate and its key, both as PEM. Clients identify it by its fingerprint."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from hdbkit.config.cluster import UNENCRYPTED
+
 
 @contextmanager
 def dask_cluster(state: Path, workers: int, **options: Any) -> Iterator[Any]:
@@ -26,3 +28,9 @@ def dask_cluster(state: Path, workers: int, **options: Any) -> Iterator[Any]:
             **options,
         ) as cluster:
             yield cluster
+
+
+def address_of(cluster: Any) -> str:
+    """The text that names it."""
+    address = str(cluster.scheduler_address)
+    return f"{UNENCRYPTED}{address}" if address.startswith("tcp:") else address

@@ -18,7 +18,7 @@ from hdbkit.errors import RunFailed
 from hdbkit.execution.load_hosts import NotedHost, noted_hosts
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
-from tests.run.clusters import dask_cluster
+from tests.run.clusters import address_of, dask_cluster
 from tests.run.conftest import NullTarget
 
 USERS = 6
@@ -40,7 +40,7 @@ def cluster(state: Path) -> Iterator[Any]:
 @pytest.fixture
 def scheduler(cluster: Any) -> str:
     """The address of the scheduler."""
-    return str(cluster.scheduler_address)
+    return address_of(cluster)
 
 
 def check(result: Result, name: str) -> tuple[bool | None, str]:
@@ -144,7 +144,7 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing(
     cluster: Any, null_target: NullTarget, tmp_path: Path
 ) -> None:
     """Its users continue, and what they recorded meanwhile is collected."""
-    load = Load(virtual_users=3, rampup_s=0, duration_s=12, cluster=cluster.scheduler_address)
+    load = Load(virtual_users=3, rampup_s=0, duration_s=12, cluster=address_of(cluster))
     running = Workspace(results=tmp_path).start(null_target(latency_us=20_000), load=load)
     after(running, 0.5)
     pid = worker_of(tmp_path / running.run_id, cluster, 1)
@@ -174,7 +174,7 @@ def test_a_dead_host_degrades_the_run_and_is_collected_once_it_is_back(
 ) -> None:
     """The others continue; its users are counted, and ``recover`` adds what its disk still has."""
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    load = Load(virtual_users=3, rampup_s=0, duration_s=4, cluster=cluster.scheduler_address)
+    load = Load(virtual_users=3, rampup_s=0, duration_s=4, cluster=address_of(cluster))
     running = Workspace(results=tmp_path).start(null_target(latency_us=20_000), load=load)
     after(running, 1)
     folder, pid = state / "hdbkit/load_hosts" / running.run_id, worker_of(tmp_path / running.run_id, cluster, 2)

@@ -22,7 +22,7 @@ from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import specification, workload
-from tests.run.clusters import dask_cluster
+from tests.run.clusters import address_of, dask_cluster
 from tests.run.faults import until
 from tests.unit.own_workload import folder
 
@@ -82,11 +82,11 @@ def loaders_of(cluster: Any, target: Target, spec: WorkloadSpec, schema: Schema)
     """The loaders of both hosts; a worker that was killed is started again."""
     cluster.wait_for_workers(2, timeout=60)
     order = Order(target, spec, 0)
-    return ClusterLoaders(cluster.scheduler_address, 1, order, Event(), lambda: schema.log().parts)
+    return ClusterLoaders(address_of(cluster), 1, order, Event(), lambda: schema.log().parts)
 
 
 def test_hosts_load_each_part_once(cluster: Any, target: Target, spec: WorkloadSpec) -> None:
-    result = hdbkit.connect(target).build(spec, loaders=1, cluster=cluster.scheduler_address)
+    result = hdbkit.connect(target).build(spec, loaders=1, cluster=address_of(cluster))
     assert (result.rows, result.passed) == (ROWS, True)
     assert rows_in(target, spec) == (ROWS, ROWS)
 

@@ -24,7 +24,7 @@ from hdbkit.databases import database
 from hdbkit.errors import BuildFailed
 from hdbkit.servers import find_binaries, private_server
 from hdbkit.workloads import workload
-from tests.run.clusters import dask_cluster
+from tests.run.clusters import address_of, dask_cluster
 from tests.run.conftest import password_of
 
 SPEC = WorkloadSpec(warehouses=4)
@@ -82,14 +82,14 @@ def require_each_part_once(target: Target) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_workers_are_killed(target: Target, cluster: Any, seed: int) -> None:
     """Two of three die; the parts of the dead ones are loaded by what is left."""
-    hosts = cluster_loaders(cluster.scheduler_address, 1)
+    hosts = cluster_loaders(address_of(cluster), 1)
     build(target, SPEC, 1, Killing(cluster, random.Random(seed)), hosts=hosts)
     require_each_part_once(target)
 
 
 def test_all_workers_are_killed(target: Target, cluster: Any) -> None:
     """The build states that; it continues on this host alone."""
-    hosts = cluster_loaders(cluster.scheduler_address, 1)
+    hosts = cluster_loaders(address_of(cluster), 1)
     with pytest.raises(BuildFailed, match=r"all load hosts .+ were lost.+to resume"):
         build(target, SPEC, 1, Killing(cluster, random.Random(0), all_of_them=True), hosts=hosts)
     assert build(target, SPEC, 2).parts_kept
@@ -100,14 +100,14 @@ def test_all_workers_are_killed(target: Target, cluster: Any) -> None:
 def test_the_building_process_is_killed(target: Target, cluster: Any, seed: int, tmp_path: Path) -> None:
     """What hosts were loading is rolled back or committed; the next build continues at once."""
     environment = {**os.environ, "HDBKIT_PASSWORD": password_of(target)}
-    words = [sys.executable, "-c", BUILD, target.url, cluster.scheduler_address]
+    words = [sys.executable, "-c", BUILD, target.url, address_of(cluster)]
     with subprocess.Popen(words, env=environment, cwd=tmp_path) as process:
         time.sleep(random.Random(seed).uniform(3, 9))
         process.kill()
     if process.returncode == 0:
         drop(target, SPEC)
         pytest.skip("the host built the schema before it was killed")
-    build(target, SPEC, 1, hosts=cluster_loaders(cluster.scheduler_address, 1))
+    build(target, SPEC, 1, hosts=cluster_loaders(address_of(cluster), 1))
     require_each_part_once(target)
 
 
@@ -122,9 +122,7 @@ def test_a_host_that_hangs_is_not_awaited(target: Target, cluster: Any) -> None:
                 frozen[0].suspend()
 
     try:
-        build(
-            target, SPEC, 1, Freezing(cluster, random.Random(0)), hosts=cluster_loaders(cluster.scheduler_address, 1)
-        )
+        build(target, SPEC, 1, Freezing(cluster, random.Random(0)), hosts=cluster_loaders(address_of(cluster), 1))
     finally:
         for one in frozen:
             one.resume()

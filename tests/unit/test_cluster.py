@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
+import psutil
 import pytest
 
-from hdbkit.cluster.connection import Connection
+from hdbkit.cluster.connection import Connection, connected
 from hdbkit.cluster.deploying import ssh_cluster
 from hdbkit.cluster.hosts import shares
 from hdbkit.config import Load
@@ -25,7 +30,9 @@ def test_the_forms_of_a_cluster(tmp_path: Path) -> None:
     assert parse_cluster("local:4") == Cluster(local=4)
     assert parse_cluster(f"ssh:{tmp_path}/hosts").hosts == tmp_path / "hosts"
     assert parse_cluster("tls://load0:8786").needs_tls
-    assert not parse_cluster("tcp://127.0.0.1:8786").needs_tls
+    unsafe = parse_cluster("unencrypted:tcp://127.0.0.1:8786")
+    assert (unsafe.needs_tls, "has no encryption" in unsafe.warning) == (False, True)
+    assert not parse_cluster("local:4").warning
     assert parse_cluster("ssh:hosts.txt").needs_tls
 
 
@@ -38,8 +45,34 @@ def test_what_is_no_cluster_is_refused(text: str) -> None:
 
 
 def test_connections_with_another_host_are_encrypted() -> None:
-    with pytest.raises(ConfigErrors, match="must be encrypted"):
-        Load(cluster="tcp://10.0.0.1:8786")
+    for text in ("tcp://10.0.0.1:8786", "unencrypted:tcp://10.0.0.1:8786"):
+        with pytest.raises(ConfigErrors, match="must be encrypted"):
+            Load(cluster=text)
+    with pytest.raises(ConfigErrors, match="accept that with unencrypted:tcp:"):
+        Load(cluster="tcp://127.0.0.1:8786")
+
+
+def test_another_account_of_the_host_cannot_use_a_cluster_of_this_host_nor_find_its_key() -> None:
+    distributed = pytest.importorskip("distributed")
+    with connected("local:1") as connection:
+        (worker,) = connection.await_workers()
+        scheduler = connection._deployed.scheduler
+        for address in (scheduler.address, worker):
+            for security in (None, distributed.Security.temporary()):
+                plain = address.replace("tls:", "tcp:") if security is None else address
+                with pytest.raises(OSError):
+                    distributed.Client(plain, security=security, timeout=3)
+        port = scheduler.http_server.port
+        for page in ("/info/main/workers.html", "/json/counts.json", "/health", "/metrics", "/proxy/22/127.0.0.1/"):
+            with pytest.raises(HTTPError, match="404"):
+                urlopen(f"http://127.0.0.1:{port}{page}", timeout=5)
+        assert connection.result(connection.task(os.getpid, "pid", [worker])) not in (None, os.getpid())
+        children = psutil.Process().children(recursive=True)
+        words = [word for one in children for word in (*one.cmdline(), *one.environ().values())]
+        assert children
+        assert not any("PRIVATE KEY" in word for word in words)
+    named = [Path(place, name) for place, _, names in os.walk(tempfile.gettempdir()) for name in names]
+    assert not [one for one in named if one.suffix in (".pem", ".crt", ".key") and "dask" in one.name]
 
 
 def test_a_file_of_hosts(tmp_path: Path) -> None:
