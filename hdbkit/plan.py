@@ -18,11 +18,11 @@ from hdbkit.config import Target
 from hdbkit.config.load import AnyLoad, Load, by_steps
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_spec import AbortRules
-from hdbkit.config.words import option_words
 from hdbkit.config.workload_spec import AnyWorkload, WorkloadSpec
 from hdbkit.contracts import AHEAD, UserPlan
 from hdbkit.readings import Pooling
 from hdbkit.slices import Slices
+from hdbkit.text import option_words
 
 _MIN_AHEAD = 32
 """Operations that a session draws at once at least: fewer cost more time each."""

@@ -24,7 +24,6 @@ from pydantic import Field
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
-from hdbkit.config.quantities import duration_text
 from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors
 from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import Strategy
@@ -32,6 +31,7 @@ from hdbkit.errors import InputError
 from hdbkit.plan import Limits, RequiredRate, RunPlan, SweepPosition, new_run_id, random_letters
 from hdbkit.run_order import in_turn
 from hdbkit.slices import Slices
+from hdbkit.text import duration_text
 from hdbkit.workloads import metric_of, workload
 
 ASSUMED_OVERHEAD_S = 6.0

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hdbkit.config.metric import Better, Measure, Metric
+from hdbkit.text import percent_of, share
 
 _MANY = 1.5
 """From this ratio on, "times as fast" is easier to read than per cent."""
-_HUGE = 1000
-"""Beyond so many times as much, a change is only a bound."""
 _MAX_LOG = 700.0
 """Beyond this, a ratio is no finite number."""
 
@@ -74,44 +73,9 @@ def label(settings: Mapping[str, object], baseline: Mapping[str, object]) -> str
     return ", ".join(differing) or "baseline"
 
 
-def virtual_users(count: int) -> str:
-    """``1 virtual user``, ``4 virtual users``."""
-    return many(count, "virtual user")
-
-
-def many(count: int, what: str) -> str:
-    """``1 run``, ``1,200 runs``, ``2 queries``."""
-    return f"{count:,} {what if count == 1 else plural(what)}"
-
-
-def plural(noun: str) -> str:
-    """``transactions``, ``queries``."""
-    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-
-
-def all_per_s(rate: float, noun: str) -> str:
-    """Completed operations of all types per second: ``1,234 transactions/s``."""
-    return f"{rate_text(rate)} {plural(noun)}/s"
-
-
-def rate_text(rate: float) -> str:
-    """``1,234``, ``3.87``."""
-    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
-
-
-def share(fraction: float) -> str:
-    """``0.021`` as ``2.1 %``, ``0.02`` as ``2 %``."""
-    return f"{round(fraction * 100, 1):g} %"
-
-
 def percent(ratio: float, metric: Metric) -> str:
     """The change of the metric that a ratio of scores means: ``+3.4 %``."""
     return percent_of(metric.from_score(ratio) - 1)
-
-
-def percent_of(change: float) -> str:
-    """A relative change: 0.034 as ``+3.4 %``."""
-    return f"{100 * change:+z.1f} %" if change <= _HUGE else f"over +{100 * _HUGE:,} %"
 
 
 def percents(low: float, high: float, metric: Metric) -> str:
@@ -176,11 +140,6 @@ def blocks_text(blocks: int, low: int, high: int | None) -> str:
     if low == high:
         return f"{blocks} blocks"
     return f"{blocks} blocks ({low} or more)" if high is None else f"{blocks} blocks ({low} to {high})"
-
-
-def capital(text: str) -> str:
-    """``text`` as the beginning of a sentence; a setting at its beginning (``name=value``) stays as it is."""
-    return text if "=" in text.split(" ", 1)[0] else text[:1].upper() + text[1:]
 
 
 def sentence(

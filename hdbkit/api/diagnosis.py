@@ -21,7 +21,6 @@ from hdbkit.api.discovery import DiscoveryVerbs, drivers, host_facts
 from hdbkit.api.left_settings import advised, left_settings, resume_command, unknown_settings
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.hosts import is_local
-from hdbkit.config.quantities import size_text
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting, Workload
 from hdbkit.databases import database
 from hdbkit.errors import (
@@ -35,6 +34,7 @@ from hdbkit.errors import (
 )
 from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import control
+from hdbkit.text import size_text
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.commands import analyze_command

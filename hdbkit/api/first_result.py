@@ -24,13 +24,13 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.build import Stage, estimate
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
-from hdbkit.config.quantities import duration_text
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, SchemaProblem
 from hdbkit.execution.live import LiveView
 from hdbkit.servers import find_binaries
 from hdbkit.sweep_runner import SweepStatus
 from hdbkit.sweep_runner.events import EventKind, SweepEvent
+from hdbkit.text import duration_text
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.present import present_schema
 

@@ -19,7 +19,6 @@ import pandas as pd
 
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, LimitNotFound, Trial, estimate, search
-from hdbkit.analysis.wording import many, plural
 from hdbkit.api.alternating import Settled, new_label, require_word
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnTick, RunVerbs, default_load
@@ -28,14 +27,13 @@ from hdbkit.charts.max_rate_chart import max_rate_chart
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.load import RateOf
 from hdbkit.config.metric import Measure
-from hdbkit.config.words import number_text
 from hdbkit.errors import InputError, RunFailed, SearchFailed
 from hdbkit.plan import RunPlan
 from hdbkit.report import max_rate_report
-from hdbkit.report.tables import number
 from hdbkit.results.catalog import runs_under
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Status
+from hdbkit.text import exact_number, many, number, plural
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workspace import BareWorkspace
@@ -126,7 +124,7 @@ class MaxRate:
         blocks = many(max(one.block for one in self.made), "block")
         return (
             f"The highest rate at which the {self.limit.quantile} of the response time of {self._newest.headline} "
-            f"stays within {number_text(self.limit.max_ms)} ms is {number(self.rate)} {self.counted} per second "
+            f"stays within {exact_number(self.limit.max_ms)} ms is {number(self.rate)} {self.counted} per second "
             f"(95 % confidence interval: {interval}; {blocks})."
         )
 

@@ -16,7 +16,6 @@ from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.planning import Design, Noise, detectable, detection, pooled_noise
-from hdbkit.analysis.wording import many, share
 from hdbkit.api.alike import alike
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.power_chart import power_chart
@@ -25,6 +24,7 @@ from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import run_folders
 from hdbkit.results.sweep_folder import runs_frame, sweep_folders
 from hdbkit.sweep_plan import SweepPlan
+from hdbkit.text import many, share
 from hdbkit.workspace import BareWorkspace
 
 ASSUMED = (0.01, 0.03, 0.1)

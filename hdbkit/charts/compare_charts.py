@@ -25,7 +25,7 @@ from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
 from hdbkit.charts.forest_chart import forest
-from hdbkit.charts.marks import MAX_LINES, left_out, significant
+from hdbkit.charts.marks import MAX_LINES, left_out
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import quantile_lines
 from hdbkit.charts.scale_chart import metric_over_scale
@@ -33,6 +33,7 @@ from hdbkit.charts.scaling_charts import throughput_over_users
 from hdbkit.charts.style import axis_title, figure, shade_rampup
 from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import number
 
 
 def compare_charts(
@@ -110,7 +111,7 @@ def latency_distributions(seen: dict[str, pd.Series[int]], operation: str) -> Ch
         {"group": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()
     ]
     figures = "; ".join(
-        f"{one['group']} p50 {significant(one['p50 (ms)'])}, p99 {significant(one['p99 (ms)'])} ms" for one in lines
+        f"{one['group']} p50 {number(one['p50 (ms)'], 3)}, p99 {number(one['p99 (ms)'], 3)} ms" for one in lines
     )
     words = [
         f"{operation}: {figures}.",

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import left_out, plain, significant
+from hdbkit.charts.marks import left_out, plain
 from hdbkit.charts.style import (
     MARKERS,
     MAX_COLOURED,
@@ -29,6 +28,7 @@ from hdbkit.charts.style import (
 )
 from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import number, virtual_users
 
 MAX_ROWS = 4
 QUANTILES = {"p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us"}
@@ -160,7 +160,7 @@ def latency_by_operation(
     )
     fig.update_xaxes(**log_axis(value for trace in fig.data for value in trace.x if value is not None))
     known = [(line.label, typical.get((line.configuration, first.headline))) for line in drawn]
-    figures = "; ".join(f"{label} {significant(values[1])} ms" for label, values in known if values)
+    figures = "; ".join(f"{label} {number(values[1], 3)} ms" for label, values in known if values)
     words = [
         f"95 % of {first.headline} took at most: {figures}." if figures else "",
         f"Exact figures of each run's window, medians over the runs, at {virtual_users(users)}.",
@@ -183,7 +183,7 @@ def _quantiles(line: Line, row: int, tall: int, names: list[str], typical: _Typi
         x += [*(round(value, 4) for value in values), None]
         y += [-(tall * index + row)] * (len(values) + 1)
         hovers += [
-            f"{name} {quantile} {significant(value)} ms" for quantile, value in zip(QUANTILES, values, strict=True)
+            f"{name} {quantile} {number(value, 3)} ms" for quantile, value in zip(QUANTILES, values, strict=True)
         ]
         hovers.append("")
     symbols = [*MARKERS[: len(QUANTILES)], MARKERS[0]] * (len(x) // (len(QUANTILES) + 1))

@@ -6,13 +6,12 @@ import pandas as pd
 
 from hdbkit.analysis.run.records import operations_of
 from hdbkit.analysis.run.windows import Window
-from hdbkit.analysis.wording import many, plural
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import significant
 from hdbkit.charts.style import colour, figure
 from hdbkit.config.metric import DetailChart
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
+from hdbkit.text import many, number, plural
 
 MAX_VALUES = 200
 """Values that are drawn, the most frequent first; the table has all."""
@@ -38,8 +37,8 @@ def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: st
     p95 = table["p95_us"] / 1000
     words = (
         f"{many(len(table), 'value')}, with {table['n'].min():,} to {table['n'].max():,} {plural(noun)} each, "
-        f"{significant(table['n'].mean())} on average; 95 % of them took at most {significant(p95.min())} to "
-        f"{significant(p95.max())} ms."
+        f"{number(table['n'].mean(), 3)} on average; 95 % of them took at most {number(p95.min(), 3)} to "
+        f"{number(p95.max(), 3)} ms."
     )
     words += f" The {MAX_VALUES} most frequent are drawn; the table has all." if len(table) > MAX_VALUES else ""
     shown = pd.DataFrame(

@@ -6,10 +6,10 @@ import pandas as pd
 
 from hdbkit.analysis.run.faults import effect_text, lost_text
 from hdbkit.analysis.run.windows import Window
-from hdbkit.analysis.wording import capital
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import colour, figure, log_axis, series, shade_rampup
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import capital
 
 
 def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -> Chart:

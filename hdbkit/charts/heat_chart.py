@@ -8,8 +8,8 @@ import pandas as pd
 from hdbkit.analysis.run.latency_bands import BANDS_PER_DECADE
 from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import significant
 from hdbkit.charts.style import colour, figure, log_axis, shade_rampup
+from hdbkit.text import number
 
 MAX_STEPS = 120
 """Steps of time that are drawn; a longer run is drawn in longer steps."""
@@ -41,7 +41,7 @@ def latency_heat(bands: pd.DataFrame, window: Window, operation: str, step_s: in
     by_band = bands.groupby("band", as_index=False)["n"].sum()
     at = int(by_band.loc[by_band["n"].to_numpy().argmax(), "band"]) - rows[0]
     slow = bands[bands["band"] == rows[-1]]
-    low, high, slow_low, slow_high = (significant(end) for end in (ends[at], ends[at + 1], ends[-2], ends[-1]))
+    low, high, slow_low, slow_high = (number(end, 3) for end in (ends[at], ends[at + 1], ends[-2], ends[-1]))
     words = (
         f"The most common latency of {operation} is {low} to {high} ms; the slowest band, {slow_low} to {slow_high} "
         f"ms, was reached in {slow['second'].nunique()} of {len(steps)} steps of {step_s} s. The stronger the colour "

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.wording import virtual_users
 from hdbkit.charts.style import HEIGHT, axis_title, colour, compact, figure, hover, log_axis, series
 from hdbkit.config.metric import Better, Metric
 from hdbkit.config.quantities import quantity
+from hdbkit.text import virtual_users
 
 MAX_DOTS = 3000
 RUN = "run"
@@ -95,11 +95,6 @@ def from_where(*values: pd.Series[Any] | pd.DataFrame) -> tuple[str, str]:
     known = pd.concat([pd.Series(one.to_numpy(dtype=float).ravel()) for one in values]).dropna()
     far = not known.empty and known.min() > _MARGIN * (known.max() - known.min())
     return (", axis starts above 0", "normal") if far else ("", "tozero")
-
-
-def significant(value: float) -> str:
-    """A number with about three significant digits and no exponent: ``0.631``, ``10,788``."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def name_rows(fig: go.Figure, names: Sequence[str]) -> None:

@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.wording import many, percent, percent_within, plural
+from hdbkit.analysis.wording import percent, percent_within
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_DOTS, bars, left_out, name_rows, plain, significant
+from hdbkit.charts.marks import MAX_DOTS, bars, left_out, name_rows, plain
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, colour, figure, series
 from hdbkit.config.metric import Metric
+from hdbkit.text import many, number, plural
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.2, "fgopacity": 1}
 _BARS = 0.8
@@ -88,7 +89,7 @@ def _profile_words(group: str, seconds: pd.Series[float], noun: str) -> str:
         return f"{group} completed no {noun}."
     total, longest = float(seconds.sum()), str(seconds.idxmax())
     part = 100 * float(seconds.max()) / total
-    return f"{group}: {significant(total)} s for {many(len(seconds), noun)}, {part:.0f} % of it for {longest}."
+    return f"{group}: {number(total, 3)} s for {many(len(seconds), noun)}, {part:.0f} % of it for {longest}."
 
 
 def ratios(

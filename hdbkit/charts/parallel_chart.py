@@ -17,6 +17,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import by_worth
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure
 from hdbkit.config.metric import Better, Metric
+from hdbkit.text import number
 
 MAX_RUNS = 400
 MAX_VALUES = 12
@@ -91,19 +92,15 @@ def _positions(values: pd.Series[Any], metric: Metric) -> tuple[np.ndarray, list
         low, high = float(values.min()), float(values.max())
         if values.name == "metric_value" and metric.better is Better.LOWER:
             low, high = high, low
-        ticks = [(share, _rounded(low + share * (high - low))) for share in (0.0, 0.5, 1.0)]
+        ticks = [(share, number(low + share * (high - low))) for share in (0.0, 0.5, 1.0)]
         at = (values.to_numpy(dtype=float) - low) / (high - low) if high != low else np.full(len(values), 0.5)
-        return at, ticks if high != low else [(0.5, _rounded(low))], False
+        return at, ticks if high != low else [(0.5, number(low))], False
     words = values.map(lambda one: _NONE if pd.isna(one) else str(one)).astype(str)
     kinds = pd.Index(sorted(words.unique()))
     ordered = kinds[by_worth(kinds).argsort()]
     spots = np.linspace(0, 1, len(ordered)) if len(ordered) > 1 else np.array([0.5])
     place = dict(zip(ordered, spots, strict=True))
     return words.map(place).to_numpy(dtype=float), [(float(spot), str(name)) for name, spot in place.items()], True
-
-
-def _rounded(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _add_axis(fig: go.Figure, index: int, ticks: Sequence[tuple[float, str]]) -> None:

@@ -23,12 +23,11 @@ from hdbkit.analysis.run.schedule import lateness, lateness_by_second
 from hdbkit.analysis.run.timeline import PURGES, gauge, marks_s, throughput
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
-from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_column import detail_chart
 from hdbkit.charts.fault_chart import faults_over_time
 from hdbkit.charts.heat_chart import MAX_STEPS, latency_heat
-from hdbkit.charts.marks import plain, significant
+from hdbkit.charts.marks import plain
 from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import busy_over_time, lateness_over_time, schedule_charts
 from hdbkit.charts.server_host_charts import server_host_charts
@@ -42,6 +41,7 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Outage
+from hdbkit.text import many, number
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
 
@@ -242,8 +242,8 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str, tim
         low, high = inside["p95_us"].min() / 1000, inside["p95_us"].max() / 1000
         worst = inside.iloc[int(inside["max_us"].argmax())]
         words = (
-            f"The p95 of the {time} time of {operation} per second was between {significant(low)} and "
-            f"{significant(high)} ms in the window; the longest took {significant(worst['max_us'] / 1000)} ms, in "
+            f"The p95 of the {time} time of {operation} per second was between {number(low, 3)} and "
+            f"{number(high, 3)} ms in the window; the longest took {number(worst['max_us'] / 1000, 3)} ms, in "
             f"second {int(worst['second'])} of the run."
         )
     table = seconds.drop(columns="operation").reset_index(drop=True)
@@ -262,8 +262,8 @@ def lag_over_time(samples: pd.DataFrame, window: Window) -> Chart:
     )  # fmt: skip
     fig.update_yaxes(rangemode="tozero")
     words = (
-        f"In {many(len(samples), 'sample')} the standby was {significant(samples['value'].mean())} s behind on "
-        f"average, and {significant(samples['value'].max())} s at most."
+        f"In {many(len(samples), 'sample')} the standby was {number(samples['value'].mean(), 3)} s behind on "
+        f"average, and {number(samples['value'].max(), 3)} s at most."
     )
     return Chart("replication_lag", "How far was the standby behind?", fig, words, samples)
 
@@ -283,8 +283,7 @@ def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: s
         {"operation": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()
     ]
     words = "; ".join(
-        f"{one['operation']} p50 {significant(one['p50 (ms)'])}, p99 {significant(one['p99 (ms)'])} ms"
-        for one in lines
+        f"{one['operation']} p50 {number(one['p50 (ms)'], 3)}, p99 {number(one['p99 (ms)'], 3)} ms" for one in lines
     )
     table = pd.DataFrame(lines)
     key, asked = "latency", f"How long did each {noun} take?"

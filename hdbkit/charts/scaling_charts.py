@@ -15,11 +15,12 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.analysis.statistics.scalability import Scaling, laws, laws_table
-from hdbkit.analysis.wording import highest_mean, virtual_users
+from hdbkit.analysis.wording import highest_mean
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users, plain
 from hdbkit.charts.style import HEIGHT, MARKERS, MAX_COLOURED, axis_title, colour, figure, log_axis, series
 from hdbkit.config.metric import Better, Metric
+from hdbkit.text import virtual_users
 
 _LOG_FROM = 20
 """From this ratio on between the highest and the lowest value their axis is logarithmic."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 import pandas as pd
 
 from hdbkit.analysis.run.windows import Window
-from hdbkit.analysis.wording import many, plural
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import plain, significant
+from hdbkit.charts.marks import plain
 from hdbkit.charts.style import figure, log_axis, series, shade_rampup
 from hdbkit.results.run_result import Latencies, ScheduleResult
+from hdbkit.text import many, number, plural
 
 _SECONDS = "seconds since the start"
 
@@ -95,8 +95,8 @@ def busy_over_time(busy: pd.DataFrame, window: Window, sessions: int, noun: str)
     words = "No whole second lies in the window."
     if len(inside):
         words = (
-            f"In the window {significant(inside.mean())} of {many(sessions, 'session')} were busy on average, and "
-            f"{significant(inside.max())} in the busiest second: they had a {noun} that was due, or begun, and had "
+            f"In the window {number(inside.mean(), 3)} of {many(sessions, 'session')} were busy on average, and "
+            f"{number(inside.max(), 3)} in the busiest second: they had a {noun} that was due, or begun, and had "
             "not ended."
         )
     return Chart("busy", "How many sessions were busy?", fig, words, busy.round(3))

@@ -19,10 +19,9 @@ from hdbkit.analysis.run.server_host import (
 )
 from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import significant
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, SERIES, colour, figure, series, shade_rampup
-from hdbkit.config.quantities import size_text
 from hdbkit.results.run_result import ServerHostUse
+from hdbkit.text import number, size_text
 
 _STACKED = tuple(part for part in CPU_WORDS if part != "idle")
 """The parts of the CPU time that are stacked."""
@@ -123,4 +122,4 @@ def _inside(figures: list[str], nothing: str, use: ServerHostUse | None) -> str:
 
 
 def _megabytes(rate: float) -> str:
-    return f"{significant(rate / 1e6)} MB/s"
+    return f"{number(rate / 1e6, 3)} MB/s"

@@ -13,13 +13,13 @@ from hdbkit.analysis.run.windows import window_of
 from hdbkit.analysis.sweep.pareto import throughput_and_latency
 from hdbkit.analysis.sweep.response import numeric, pairs_by_block, response_to
 from hdbkit.analysis.sweep.work_apart import work_apart, work_course
-from hdbkit.analysis.wording import many, virtual_users
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_LINES, from_where, of_runs, plain, significant
+from hdbkit.charts.marks import MAX_LINES, from_where, of_runs, plain
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series, shade_rampup
 from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import many, number, virtual_users
 
 CURVE = "curve_"
 """How the keys of the charts of :func:`response_curve` begin; the setting follows."""
@@ -102,7 +102,7 @@ def pareto(found: pd.DataFrame, metric: Metric, operation: str) -> Chart:
     words = (
         f"{many(len(front), 'point')} of {len(found)} {'has' if len(front) == 1 else 'have'} no other with more "
         f"throughput at the same or a lower latency. The highest throughput is {metric.text(best['metric_value'])} "
-        f"at a p95 of {significant(best['p95_ms'])} ms: {best['label']}, {virtual_users(int(best['virtual_users']))}."
+        f"at a p95 of {number(best['p95_ms'], 3)} ms: {best['label']}, {virtual_users(int(best['virtual_users']))}."
         " Points are means over the runs."
     )
     return Chart("pareto", "Which throughput is to be had at which latency?", fig, words, found)
@@ -199,7 +199,7 @@ def counters_of_two(two: Mapping[str, tuple[RunFolder, Manifest]], what: str) ->
         for dash, at in ((_MARKED[name][1], one) for name, found in marks.items() for one in found):
             fig.add_vline(at, line_color=look["color"], line_dash=dash, line_width=1.5)
         counted = ", ".join(many(len(marks[name]), what) for name, (what, _) in _MARKED.items() if marks[name])
-        average = significant(course["per_s"].mean())
+        average = number(course["per_s"].mean(), 3)
         words.append(f"{label}: on average {average} per second, {counted or 'no checkpoint'}.")
     fig.update_yaxes(rangemode="tozero")
     frame = pd.concat([course.assign(label=label) for label, course in courses.items()], ignore_index=True)

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis.run.slices import mean_of
-from hdbkit.analysis.wording import label, percent_within, virtual_users
+from hdbkit.analysis.wording import label, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, drawn_lines
 from hdbkit.charts.marks import MAX_DOTS, change_percent, change_title, left_out, plain
@@ -14,6 +14,7 @@ from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover,
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.manifest import Manifest
 from hdbkit.slices import Slices
+from hdbkit.text import virtual_users
 
 _MAX_CHANGES = 3
 """The maximum number of configurations in one chart; the lines of more overlap too much to be read."""

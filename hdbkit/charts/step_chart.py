@@ -8,10 +8,10 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis.run.steps import FOLLOWED, knee
-from hdbkit.analysis.wording import many, plural, share
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import colour, figure, log_axis, series
 from hdbkit.results.run_result import StepResult
+from hdbkit.text import many, plural, share
 
 _QUANTILES = ("p50", "p95", "p99")
 

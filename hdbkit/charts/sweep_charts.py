@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import usable
-from hdbkit.analysis.wording import highest_mean, many, percent_within, virtual_users
+from hdbkit.analysis.wording import highest_mean, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import (
     BELOW,
@@ -32,6 +32,7 @@ from hdbkit.charts.marks import (
 )
 from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover
 from hdbkit.config.metric import Better, Metric
+from hdbkit.text import many, virtual_users
 
 
 def sweep_charts(

@@ -11,7 +11,7 @@ import typer
 from hdbkit import api
 from hdbkit.analysis.comparison.plans import plans_note
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, settings_apart
-from hdbkit.analysis.wording import about, percent_of
+from hdbkit.analysis.wording import about
 from hdbkit.api import documents
 from hdbkit.api.alternating import Turn
 from hdbkit.cli import show
@@ -22,6 +22,7 @@ from hdbkit.cli.schema import AsJson, WorkloadOption, with_schema
 from hdbkit.config import Load, read_params
 from hdbkit.config.quantities import counts_in
 from hdbkit.errors import InputError
+from hdbkit.text import percent_of
 from hdbkit.workloads import specification
 
 _EXAMPLES = (

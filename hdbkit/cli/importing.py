@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from hdbkit import api
-from hdbkit.analysis.wording import many
 from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.schema import AsJson
 from hdbkit.hammerdb import is_job_file
+from hdbkit.text import many
 
 
 def add_to(app: typer.Typer) -> None:

@@ -9,7 +9,7 @@ from types import TracebackType
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from hdbkit.analysis.wording import about, all_per_s
+from hdbkit.analysis.wording import about
 from hdbkit.api import Running
 from hdbkit.build import Stage
 from hdbkit.cli.show import notes
@@ -18,6 +18,7 @@ from hdbkit.execution.live import LiveView
 from hdbkit.results.journal import RESTORED
 from hdbkit.results.manifest import Status
 from hdbkit.sweep_runner import EventKind, SweepEvent
+from hdbkit.text import all_per_s
 
 _EVERY_S = 5.0
 

@@ -16,13 +16,14 @@ from rich.table import Table
 from hdbkit.analysis.comparison.plans import PlanPair
 from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.sweep.plans import changed_note
-from hdbkit.analysis.wording import about, many, plural
+from hdbkit.analysis.wording import about
 from hdbkit.api import PlannedHosts, PlannedPower, Result, SweepResult, documents
 from hdbkit.config import SweepSpec, WorkloadSpec
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.sweep_runner.slicing import on_server_note, unsuitable
+from hdbkit.text import many, number, plural
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
@@ -142,7 +143,7 @@ def cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+        return number(value)
     if isinstance(value, int):
         return f"{value:,}"
     return str(value)

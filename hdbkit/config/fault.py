@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.words import number_text
+from hdbkit.text import exact_number
 
 _NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,3})?"
 _SENTENCE = re.compile(
@@ -116,9 +116,9 @@ class Fault:
 
     def __str__(self) -> str:
         number = f"{self.count} " if self.count > 1 else ""
-        words = f"{self.action} {number}{self.thing}{'s' if self.count > 1 else ''} at {number_text(self.at_s)} s"
-        words += f" for {number_text(self.duration_s)} s" if self.duration_s else ""
-        return words + (f" by {number_text(self.delay_ms)} ms" if self.delay_ms else "")
+        words = f"{self.action} {number}{self.thing}{'s' if self.count > 1 else ''} at {exact_number(self.at_s)} s"
+        words += f" for {exact_number(self.duration_s)} s" if self.duration_s else ""
+        return words + (f" by {exact_number(self.delay_ms)} ms" if self.delay_ms else "")
 
 
 def parse_faults(text: str) -> tuple[Fault, ...]:

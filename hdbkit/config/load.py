@@ -17,7 +17,7 @@ from hdbkit.config.extensible import Extensible
 from hdbkit.config.fault import Fault, parse_faults
 from hdbkit.config.routing import POLICIES, Policy, parse_routing, routing_text
 from hdbkit.config.steps import joined, parse_steps, steps_of, total_s
-from hdbkit.config.words import number_text
+from hdbkit.text import exact_number
 
 MAX_USERS = 100_000
 MAX_SESSIONS = 100_000
@@ -260,7 +260,7 @@ class Load(Extensible):
         window_s = info.data.get("duration_s", math.inf)
         late = [one for one in parse_faults(text) if one.end_s >= window_s] if text is not None else []
         if late:
-            raise ValueError(f"'{late[0]}' is not over before the end of the window ({number_text(window_s)} s)")
+            raise ValueError(f"'{late[0]}' is not over before the end of the window ({exact_number(window_s)} s)")
         return text
 
     @model_validator(mode="after")

@@ -88,22 +88,6 @@ def quantity_text(of: Quantity, units: tuple[str, ...] = ()) -> str:
     return f"{_number_text(amount / allowed[unit])}{unit}"
 
 
-def size_text(size_bytes: float) -> str:
-    """A measured size, rounded: ``134217728`` is ``128 MiB``."""
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if abs(size_bytes) < 1024:
-            return f"{size_bytes:.3g} {unit}" if size_bytes < 999.5 else f"{size_bytes:.0f} {unit}"
-        size_bytes /= 1024
-    return f"{size_bytes:,.3g} TiB"
-
-
-def duration_text(duration_s: float) -> str:
-    """A duration, rounded: ``20 s``, ``12 minutes``, ``1.5 hours``."""
-    if duration_s < 90:
-        return f"{max(1, round(duration_s))} s"
-    return f"{duration_s / 60:.0f} minutes" if duration_s < 5400 else f"{duration_s / 3600:.1f} hours"
-
-
 def counts_in(text: str, what: str) -> tuple[int, ...]:
     """Parse whole numbers separated by commas or spaces, such as ``1,4,16``.
 

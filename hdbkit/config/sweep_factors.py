@@ -15,9 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 from hdbkit.config.load import Load
 from hdbkit.config.problems import did_you_mean, problems_of
 from hdbkit.config.sweep_values import is_formula, setting_text, value_texts
-from hdbkit.config.words import number_text
 from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema, storage_fields
 from hdbkit.errors import ConfigErrors
+from hdbkit.text import exact_number
 
 _NO_FACTORS = {
     "virtual_users": "give virtual users next to factors, not in it: virtual_users: [1, 4, 16]",
@@ -115,8 +115,8 @@ def _written(value: object) -> str:
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, dict):
-        return ",".join(f"{key}={number_text(one)}" for key, one in value.items())
-    return number_text(value) if isinstance(value, float) else setting_text(value)
+        return ",".join(f"{key}={exact_number(one)}" for key, one in value.items())
+    return exact_number(value) if isinstance(value, float) else setting_text(value)
 
 
 def _holds_weights(name: str) -> bool:

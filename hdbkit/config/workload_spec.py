@@ -11,7 +11,7 @@ from pydantic_core import CoreSchema
 
 from hdbkit.config.extensible import Extensible, has_mark, storage_models, workload_models
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.words import option_words
+from hdbkit.text import option_words
 
 StorageValue = bool | int | float | str
 

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from hdbkit.analysis.run.prospects import PARTS, looks, upper_bound
-from hdbkit.analysis.wording import share
 from hdbkit.plan import Limits, RunPlan
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.records import Records, is_committed
 from hdbkit.results.spool import SpoolTails
+from hdbkit.text import share
 
 _P95 = 0.05
 """The share of operations that are slower than the 95 % quantile."""

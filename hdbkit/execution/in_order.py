@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Final, cast
 
-from hdbkit.analysis.wording import plural
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database, OverlappingSession, Prepared, Session, UserPlan
 from hdbkit.execution.routes import open_routes, policies_of
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.plan import RunPlan
+from hdbkit.text import plural
 from hdbkit.workloads import workload
 
 _DRAWN: Final = 500

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hdbkit.analysis.wording import plural
 from hdbkit.results.columns import Outcome
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.records import Records
+from hdbkit.text import plural
 
 _SHOWN = 4
 """So many of the operations that are running are named."""

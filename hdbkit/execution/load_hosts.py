@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, Field
 
-from hdbkit.analysis.wording import many
 from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file
 from hdbkit.results import columns
@@ -24,6 +23,7 @@ from hdbkit.results.host_clock import Estimate, HostClock, reliable
 from hdbkit.results.manifest import LoadHost
 from hdbkit.results.spool import SpoolReader
 from hdbkit.results.writer import read_lines
+from hdbkit.text import many
 
 HOST_SAMPLES = "host.ndjson"
 ENDINGS = "endings.json"

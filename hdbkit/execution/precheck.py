@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hdbkit.analysis.wording import plural
 from hdbkit.arrivals import rate_of
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.cluster import parse_cluster, read_hosts, security_of
@@ -27,6 +26,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
 from hdbkit.readings import Pooling, PoolMode, ServerRole
 from hdbkit.servers import caches, control
+from hdbkit.text import plural
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import require_access
 from hdbkit.workloads.checking import run_checks

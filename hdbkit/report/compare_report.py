@@ -11,7 +11,7 @@ import pandas as pd
 from hdbkit.analysis.comparison.groups import Groups, common_metric
 from hdbkit.analysis.comparison.plans import PlanPair, plans_note
 from hdbkit.analysis.comparison.sides import Compared, settings_apart
-from hdbkit.analysis.wording import percent, percent_of, percents
+from hdbkit.analysis.wording import percent, percents
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
@@ -20,6 +20,7 @@ from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.plan_tables import plan_pair_tables
 from hdbkit.report.tables import MARKS, Table, cell, heading, milliseconds, text_table
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import percent_of
 
 
 def compare_report(

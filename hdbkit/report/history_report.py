@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from hdbkit.analysis.run.courses import readable
-from hdbkit.analysis.wording import many, percent
+from hdbkit.analysis.wording import percent
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import compact
 from hdbkit.config.metric import Metric
@@ -18,6 +18,7 @@ from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import Table, cell, frame_table, heading, text_table
 from hdbkit.results.folder import RunFolder, make_folder
+from hdbkit.text import many
 
 
 def history_report(

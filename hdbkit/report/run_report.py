@@ -8,7 +8,6 @@ from pathlib import Path
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
 from hdbkit.analysis.run.warnings import run_warnings
-from hdbkit.analysis.wording import all_per_s, many, plural
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Better, Measure, Metric
@@ -17,12 +16,13 @@ from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.plan_tables import plan_tables
 from hdbkit.report.server_work import server_host_work, server_work
-from hdbkit.report.tables import Table, cell, frame_table, milliseconds, number, text_table
+from hdbkit.report.tables import Table, cell, frame_table, milliseconds, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.query_plans import read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.slices import Slices
+from hdbkit.text import all_per_s, many, number, plural
 
 
 def run_report(folder: RunFolder) -> Path:

@@ -10,10 +10,10 @@ import pandas as pd
 from hdbkit.analysis.run.server_host import CPU_WORDS, busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.analysis.sweep.starts import data_by_block
-from hdbkit.config.quantities import size_text
-from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, number
+from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, ServerHostUse
+from hdbkit.text import number, size_text
 
 TITLE = "What the server did"
 _MEMORY = {

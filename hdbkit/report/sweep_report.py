@@ -17,7 +17,7 @@ from hdbkit.analysis.sweep.latencies import latency_metric
 from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.sweep.plans import ChangedPlan, changed_note
 from hdbkit.analysis.sweep.verdicts import needed_range
-from hdbkit.analysis.wording import percent, percent_within, percents, virtual_users
+from hdbkit.analysis.wording import percent, percent_within, percents
 from hdbkit.charts.style import axis_title
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config.metric import Metric
@@ -32,6 +32,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import JournalLine
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import each_run
+from hdbkit.text import listed, virtual_users
 
 _AGAINST = "Configurations against the baseline"
 
@@ -74,7 +75,7 @@ def sweep_report(
     several = verdicts["virtual_users"].nunique() > 1
     page = Page(
         kicker=str(plan["sweep_id"]),
-        question=str(spec.get("question") or f"Which values of {_listed(settings)} are fastest?"),
+        question=str(spec.get("question") or f"Which values of {listed(settings)} are fastest?"),
         answer=answer,
         notice=manifests[0].notice if manifests else "",
         command=command,
@@ -124,7 +125,7 @@ def _key_figures(runs: pd.DataFrame, plan: Mapping[str, Any], settings: Sequence
     order = "of a run, in which configurations alternate" if slices else "each in its own random order"
     return [
         Figure("runs measured", f"{len(each_run(usable(runs))):,}", f"of {len(each_run(runs)):,} planned"),
-        Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {_listed(settings)}{alternating}"),
+        Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {listed(settings)}{alternating}"),
         Figure("virtual users", ", ".join(f"{one:,}" for one in spec["virtual_users"]), "in turn"),
         Figure("blocks", f"{_blocks(runs):,}", order),
         Figure("smallest effect", f"{100 * float(spec['smallest_effect']):g} %", "that matters"),
@@ -305,7 +306,3 @@ def _verdict_row(row: dict[Hashable, Any], metric: Metric) -> list[str]:
         verdict_words(row),
         cell(row["sentence"]),
     ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.results.sweep_folder import ENDED_EARLY
+from hdbkit.text import number
 
 MAX_ROWS = 1000
 """Rows of a chart's table; a longer one is cut, with a note."""
@@ -104,15 +105,6 @@ def cell(value: Any) -> str:
 def shortened(text: str) -> str:
     """A text of at most ``MAX_TEXT`` characters."""
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
-
-
-def number(value: float) -> str:
-    """Four significant digits, thousands in groups, never an exponent."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
-    text = f"{value:,.{min(decimals, 6)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def milliseconds(latency_us: float | None) -> str:

@@ -17,11 +17,11 @@ from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.looks import decided, verdicts
 from hdbkit.analysis.sweep.observations import observations
 from hdbkit.analysis.sweep.verdicts import fastest
-from hdbkit.analysis.wording import virtual_users
 from hdbkit.results.journal import Step, SweepState
 from hdbkit.results.sweep_folder import SweepFolder
 from hdbkit.sweep_plan import SweepPlan, ended_at, with_winners, without_decided
 from hdbkit.sweep_runner.searching import searched
+from hdbkit.text import virtual_users
 
 
 def spending(plan: SweepPlan, state: SweepState) -> Spending:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hdbkit.analysis.wording import plural
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.results.journal import GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.sweep_folder import SweepFolder, run_facts
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
+from hdbkit.text import plural
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from hdbkit.api import DEFAULT, Quickstart, QuickStep, StepState
 from hdbkit.api.first_result import OnStep
 from hdbkit.build import BuildProgress, BuildResult, Stage
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
-from hdbkit.config.quantities import duration_text
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.results.manifest import Status
+from hdbkit.text import duration_text
 from tests.widgets.conftest import build_null
 
 WAITING, RUNNING, DONE, FAILED = StepState

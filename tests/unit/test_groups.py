@@ -16,6 +16,7 @@ from hdbkit.charts import marks
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.parallel_chart import MAX_RUNS, parallel_coordinates
 from hdbkit.results.columns import ERROR_CLASSES
+from hdbkit.text import number
 from tests.unit.every_chart import finished
 from tests.unit.synthetic import METRIC, write_run
 
@@ -181,7 +182,7 @@ def test_an_axis_starts_at_zero_or_says_that_it_does_not() -> None:
 
 
 def test_figures_of_words_have_no_exponent() -> None:
-    assert [marks.significant(value) for value in (0.6312, 99.96, 630.96, 12589.3)] == [
+    assert [number(value, 3) for value in (0.6312, 99.96, 630.96, 12589.3)] == [
         "0.631",
         "100",
         "631",

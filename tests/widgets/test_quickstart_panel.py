@@ -14,8 +14,8 @@ import hdbkit
 from hdbkit.api import Quickstart, StepState
 from hdbkit.api.first_result import OnStep
 from hdbkit.config import Load, SweepSpec, Target
-from hdbkit.config.quantities import duration_text
 from hdbkit.errors import InputError
+from hdbkit.text import duration_text
 from hdbkit.widgets import QuickstartPanel, RunPanel, Shared, SweepPanel
 from hdbkit.widgets.parts.links import FileLink
 from tests.widgets.conftest import build_null, code_of, text_of, until

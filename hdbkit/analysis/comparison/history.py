@@ -19,9 +19,10 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.sessions import session_numbers
 from hdbkit.analysis.statistics.change_points import MAX_VALUES, breaks
-from hdbkit.analysis.wording import change, many, than, virtual_users
+from hdbkit.analysis.wording import change, than
 from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import many, virtual_users
 
 HOST_FACTS = ("name", "system", "processor", "cores", "memory_bytes")
 """The facts of the clients' host that two runs must share to be comparable."""

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hdbkit.analysis.wording import many, share
+from hdbkit.text import many, share
 
 Floats = NDArray[np.float64]
 BASE, NEW = "base", "new"

@@ -11,9 +11,9 @@ from typing import TypeVar
 import numpy as np
 
 from hdbkit.analysis.run.executions import mean_times_s
-from hdbkit.analysis.wording import plural
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import plural
 
 _Side = TypeVar("_Side", bound=str)
 _SHOWN = 3

@@ -22,21 +22,11 @@ from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import MAX_BLOCKS, Critical, blocks_needed
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
-from hdbkit.analysis.wording import (
-    Interval,
-    blocks_text,
-    change,
-    many,
-    percent,
-    percents,
-    plural,
-    sentence,
-    share,
-    virtual_users,
-)
+from hdbkit.analysis.wording import Interval, blocks_text, change, percent, percents, sentence
 from hdbkit.config.metric import Better, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import many, plural, share, virtual_users
 
 _COLUMNS = (
     "virtual_users",

@@ -24,13 +24,13 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.tails import binomial_range, chi_square_tail
-from hdbkit.analysis.wording import many, percent_of, plural, share
 from hdbkit.config.fault import parse_faults
 from hdbkit.config.load import client_slices
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
 from hdbkit.results.run_result import RunResult
+from hdbkit.text import many, percent_of, plural, share
 
 MAX_PRESSURE_PCT = 20.0
 MAX_UNCERTAIN_MS = 2.0

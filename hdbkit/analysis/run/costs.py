@@ -19,7 +19,6 @@ from hdbkit.analysis.run.counters import is_set_back
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_work import PAGES, SCANNED, WORK, work_of
 from hdbkit.analysis.run.windows import Window
-from hdbkit.analysis.wording import many
 from hdbkit.config import Load
 from hdbkit.config.extensible import has_mark
 from hdbkit.config.load import client_slices, sessions_of
@@ -28,6 +27,7 @@ from hdbkit.readings import ENDS
 from hdbkit.results.columns import LATENCY_BUCKETS_US
 from hdbkit.results.folder import RunFolder, run_folders
 from hdbkit.results.manifest import Manifest, Status
+from hdbkit.text import many, number
 
 MIN_S = 10.0
 """The shortest run whose parts are compared."""
@@ -57,11 +57,7 @@ class Jump:
     since: str
 
     def __str__(self) -> str:
-        return f"{self.what}: {_figure(self.now)}, but {_figure(self.before)} {self.since}"
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        return f"{self.what}: {number(self.now, 3)}, but {number(self.before, 3)} {self.since}"
 
 
 def within(folder: RunFolder, manifest: Manifest, window: Window) -> list[Jump] | None:
@@ -108,8 +104,8 @@ def _latencies(seconds: pd.DataFrame, operations: Sequence[str], edges_s: Any) -
     found: dict[str, list[float | None]] = {}
     for code, name in enumerate(operations):
         medians: list[float | None] = []
-        for number in range(_PARTS):
-            rows = seconds["histogram"][(part == number) & (seconds["operation"] == code)]
+        for index in range(_PARTS):
+            rows = seconds["histogram"][(part == index) & (seconds["operation"] == code)]
             counts = np.sum(np.stack(rows.to_list()), axis=0) if len(rows) else np.zeros(1)
             enough = counts.sum() >= _MIN_OPERATIONS
             middle = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))

@@ -19,12 +19,12 @@ from hdbkit.analysis.run.failures import CLASS_NAMES, RETRIED, failures
 from hdbkit.analysis.run.records import metric_codes, operations_of
 from hdbkit.analysis.run.timeline import throughput
 from hdbkit.analysis.run.windows import Window, window_of
-from hdbkit.analysis.wording import many
 from hdbkit.config.metric import Metric
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import FaultLine, Manifest
 from hdbkit.results.run_result import FaultEffect, RunResult
+from hdbkit.text import many
 
 BEFORE_S, MIN_BEFORE_S = 10, 0.5
 """The time before a fault, at most and at least, whose rate is what the throughput recovers to."""

@@ -15,9 +15,9 @@ from fractions import Fraction
 from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.schedule import kept_its_rate
 from hdbkit.config.quantities import TIMES, Dimension, quantity
-from hdbkit.config.words import number_text
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import exact_number
 
 _SATURATED = math.log(2)
 _MIN_S, _MAX_S = Fraction(1, 10**6), 86_400
@@ -48,7 +48,7 @@ class Limit:
     @property
     def text(self) -> str:
         """The limit as it is written."""
-        return f"{self.quantile}={number_text(self.max_ms)}ms"
+        return f"{self.quantile}={exact_number(self.max_ms)}ms"
 
     @property
     def min_operations(self) -> int:

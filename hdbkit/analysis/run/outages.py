@@ -13,11 +13,11 @@ import numpy as np
 
 from hdbkit.analysis.run.records import operations_of
 from hdbkit.analysis.run.windows import Window
-from hdbkit.analysis.wording import many
 from hdbkit.errors import ErrorClass
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.run_result import Outage
+from hdbkit.text import many
 
 MIN_US: Final = 100_000
 """A shorter time without a completed operation is no outage."""

@@ -25,7 +25,6 @@ import pandas as pd
 from hdbkit.analysis.run.quantiles import QUANTILES, TIMES, quantiles_of, rank
 from hdbkit.analysis.run.records import metric_codes, operations_of, table
 from hdbkit.analysis.run.windows import Window, window_of
-from hdbkit.analysis.wording import many
 from hdbkit.config.load import sessions_of
 from hdbkit.config.metric import Measure
 from hdbkit.results.columns import SLICES, Outcome
@@ -33,6 +32,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import SlicesConfiguration, SlicesResult, TimedOperation
 from hdbkit.slices import SERVER, SliceOrder, Slices
+from hdbkit.text import many
 
 WASHOUT_QUANTILE: Final = 0.99
 """The share of all changes of settings that have ended by the end of the washout."""

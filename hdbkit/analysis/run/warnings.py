@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT
 from hdbkit.analysis.run.server_host import busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
-from hdbkit.config.quantities import size_text
 from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, ServerHostUse
+from hdbkit.text import size_text
 
 DATA, FULL_PAGES, BUSY, EARLY = "data", "full pages", "busy", "early end"
 SCHEMA, RESTART = "schema", "restart"

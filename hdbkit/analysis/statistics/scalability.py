@@ -25,7 +25,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from hdbkit.analysis.wording import share
+from hdbkit.text import share
 
 Floats = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import scipy
 
-from hdbkit.analysis.wording import share
+from hdbkit.text import share
 
 AT_THE_END = 0.8
 """The share of the error rate that is spent at the planned end; the rest is for blocks added later."""

@@ -15,8 +15,9 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel, Floats, usable
-from hdbkit.analysis.wording import Interval, sentence, virtual_users
+from hdbkit.analysis.wording import Interval, sentence
 from hdbkit.config.metric import Metric
+from hdbkit.text import virtual_users
 
 Grid = dict[int, tuple[str, ...]]
 _COLUMNS = (

@@ -20,8 +20,9 @@ import pandas as pd
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.sweep.effects import Grid, grid_of
-from hdbkit.analysis.wording import Interval, change, changed, percent, percents, share
+from hdbkit.analysis.wording import Interval, change, changed, percent, percents
 from hdbkit.config.metric import Metric
+from hdbkit.text import share
 
 _COLUMNS = (
     *("setting", "value", "reference", "other", "other_value", "other_reference", "sets", "ratio", "low", "high"),

@@ -19,8 +19,8 @@ import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import Cell
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.analysis.wording import many
 from hdbkit.config.metric import Metric
+from hdbkit.text import many
 
 _OF_THE_LOOK = (
     *("ratio", "low", "high", "verdict", "equivalent", "blocks_needed", "blocks_low", "blocks_high", "sentence"),

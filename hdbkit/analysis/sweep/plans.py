@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs, shape
-from hdbkit.analysis.wording import many
 from hdbkit.errors import DamagedResult
 from hdbkit.results.query_plans import QueryPlan
+from hdbkit.text import many
 
 Plans = Mapping[str, QueryPlan]
 _BASELINE = 0

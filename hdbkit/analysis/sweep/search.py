@@ -16,12 +16,12 @@ import pandas as pd
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, usable
 from hdbkit.analysis.statistics.surrogate import Surrogate
 from hdbkit.analysis.sweep.verdicts import FASTEST
-from hdbkit.analysis.wording import many, share
 from hdbkit.config.expressions import value_of
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import Quantity
 from hdbkit.plan import RequiredRate
 from hdbkit.results.sweep_folder import ENDED_EARLY
+from hdbkit.text import many, share
 
 Configuration = Mapping[str, str]
 Scale = tuple[bool, list[str]]

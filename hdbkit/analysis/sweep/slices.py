@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.sweep.observations import MIN_RUN_DF, grouped, slices_of
 from hdbkit.analysis.sweep.verdicts import configuration_labels
-from hdbkit.analysis.wording import change, many, percent, share, virtual_users
+from hdbkit.analysis.wording import change, percent
 from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import SlicesResult
 from hdbkit.results.sweep_folder import STRETCH
 from hdbkit.slices import SliceOrder, Slices
+from hdbkit.text import many, share, virtual_users
 
 Floats = NDArray[np.float64]
 Runs = Sequence[tuple[RunFolder, Manifest]]

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from hdbkit.analysis.run.warnings import run_warnings
-from hdbkit.analysis.wording import many, share
-from hdbkit.config.quantities import size_text
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import many, share, size_text
 
 MAX_GROWTH = 0.05
 """From this growth on the last runs may have had more work than the first."""

@@ -21,9 +21,10 @@ from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, u
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, Needed, blocks_needed
 from hdbkit.analysis.sweep import best
-from hdbkit.analysis.wording import Interval, blocks_text, capital, change, label, sentence, share, virtual_users
+from hdbkit.analysis.wording import Interval, blocks_text, change, label, sentence
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
+from hdbkit.text import capital, share, virtual_users
 
 NOT_RUN = "not run"
 FASTEST = 3

@@ -14,10 +14,11 @@ from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.verdicts import configuration_labels
-from hdbkit.analysis.wording import change, many, percent, share, virtual_users
+from hdbkit.analysis.wording import change, percent
 from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import each_run
+from hdbkit.text import many, share, virtual_users
 
 _OUTLYING = 0.05
 _SURPRISING = 3.0

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.analysis.wording import change, many
+from hdbkit.analysis.wording import change
 from hdbkit.config.metric import Metric
+from hdbkit.text import many
 
 
 def winners(

@@ -9,9 +9,9 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
-from hdbkit.analysis.wording import many
 from hdbkit.charts.chart import Chart
 from hdbkit.errors import InputError
+from hdbkit.text import many
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.compare_choice import RunsChoice

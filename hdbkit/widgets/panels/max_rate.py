@@ -19,7 +19,7 @@ from hdbkit.api.alternating import new_label
 from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
-from hdbkit.report.tables import number
+from hdbkit.text import number
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import button, row

@@ -12,8 +12,8 @@ from hdbkit import api
 from hdbkit.api import Quickstart, QuickStep, StepState
 from hdbkit.config import Target
 from hdbkit.config.notebook import PRIVATE
-from hdbkit.config.quantities import duration_text
 from hdbkit.errors import HdbkitError, InputError
+from hdbkit.text import duration_text
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.links import FileLink

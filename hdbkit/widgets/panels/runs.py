@@ -13,10 +13,10 @@ import pandas as pd
 from hdbkit import api
 from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.run.courses import readable
-from hdbkit.analysis.wording import many
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.errors import InputError
 from hdbkit.results.folder import RunFolder
+from hdbkit.text import many
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import button, html_table, row

@@ -16,10 +16,10 @@ import pandas as pd
 from hdbkit import api
 from hdbkit.api.connection import checks_frame
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.config.quantities import duration_text, size_text
 from hdbkit.config.workload_spec import identifies_schema, is_filled_in
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, InputError, SchemaProblem
+from hdbkit.text import duration_text, size_text
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, grid, html_table, row
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm

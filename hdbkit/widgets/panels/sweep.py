@@ -10,13 +10,13 @@ from typing import ClassVar
 import ipywidgets
 
 from hdbkit import api
-from hdbkit.analysis.wording import many
 from hdbkit.api import Workspace
 from hdbkit.config import SweepSpec, Target
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.sweep_plan import SweepPlan
 from hdbkit.sweep_runner.slicing import on_server_note
+from hdbkit.text import many
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.no_target import no_target

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import ipywidgets
 
 from hdbkit import api
-from hdbkit.analysis.wording import many
 from hdbkit.config import ControlSpec, Target, target_names
 from hdbkit.config.passwords import keyring_trouble
 from hdbkit.errors import InputError, SchemaProblem
+from hdbkit.text import many
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import LABELS, button, grid, row
 from hdbkit.widgets.parts.password import PasswordField

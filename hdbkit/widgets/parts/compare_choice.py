@@ -9,9 +9,9 @@ from typing import Any
 import ipywidgets
 import pandas as pd
 
-from hdbkit.analysis.wording import many
 from hdbkit.errors import InputError
 from hdbkit.report.tables import cell
+from hdbkit.text import many
 from hdbkit.widgets.parts.layout import LABELS, button, grid, row
 
 BY = {

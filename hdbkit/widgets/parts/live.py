@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 import anywidget
 
-from hdbkit.analysis.wording import plural
 from hdbkit.api import Tick
 from hdbkit.charts.style import palette_css
 from hdbkit.config.load import client_slices
@@ -24,6 +23,7 @@ from hdbkit.execution.list_progress import InLists
 from hdbkit.execution.live_schedule import ScheduleTick
 from hdbkit.in_notebook.background import alone
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import plural
 from hdbkit.widgets.parts.base import STATIC
 
 MAX_POINTS = 600

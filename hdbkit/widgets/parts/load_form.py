@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import ipywidgets
 
-from hdbkit.analysis.wording import plural
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.load import WINDOW
 from hdbkit.errors import HdbkitError
+from hdbkit.text import plural
 from hdbkit.widgets.parts.layout import grid
 from hdbkit.widgets.parts.mix import MixSliders
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm, default_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets
 
-from hdbkit.analysis.wording import plural
+from hdbkit.text import plural
 from hdbkit.widgets.parts.layout import button, grid, row
 
 WHOLE = 1000

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hdbkit.analysis.wording import all_per_s, plural
 from hdbkit.api import Tick
 from hdbkit.config.load import starting_s
-from hdbkit.config.quantities import duration_text
 from hdbkit.results.manifest import Manifest
+from hdbkit.text import all_per_s, duration_text, plural
 
 SILENT_S, SILENT_THINKING_S = 5.0, 60.0
 """Seconds without a successful operation before the state line reports it, without and with thinking times."""

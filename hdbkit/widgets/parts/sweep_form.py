@@ -10,8 +10,8 @@ import ipywidgets
 from hdbkit.api import DEFAULT, Workspace
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
-from hdbkit.config.words import number_text
 from hdbkit.errors import InputError
+from hdbkit.text import exact_number
 from hdbkit.widgets.parts.layout import LABELS, grid
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.sweep_factors import FactorsPicker
@@ -101,7 +101,7 @@ class SweepForm:
         self.blocks.value = spec.blocks
         self.looks.value, self.winners.value = ", ".join(map(str, spec.looks)), spec.winner_blocks
         self.rampup.value, self.duration.value = spec.load.rampup_s, spec.load.duration_s
-        self.cooldown.value = "" if spec.cooldown_s is None else number_text(spec.cooldown_s)
+        self.cooldown.value = "" if spec.cooldown_s is None else exact_number(spec.cooldown_s)
         self.effect.value = round(100 * spec.smallest_effect, 4)
         self._filling = False
 

@@ -17,16 +17,16 @@ import pandas as pd
 
 from hdbkit import api
 from hdbkit.analysis.sweep.looks import verdict_words
-from hdbkit.analysis.wording import all_per_s, many, percent_within, rate_text
+from hdbkit.analysis.wording import percent_within
 from hdbkit.api import Workspace
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.setting_charts import CURVE
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.config.metric import Metric
-from hdbkit.config.quantities import duration_text
 from hdbkit.errors import HdbkitError
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.sweep_folder import ENDED_EARLY
+from hdbkit.text import all_per_s, duration_text, many, number
 from hdbkit.widgets.parts.base import Panel, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import html_table
@@ -244,7 +244,7 @@ def ranking_html(verdicts: pd.DataFrame, metric: Metric) -> str:
             row["label"],
             *([row["virtual_users"]] if several else []),
             metric.number(row["metric_value"]) if math.isfinite(row["metric_value"]) else "",
-            rate_text(row["operations_per_s"]) if math.isfinite(row["operations_per_s"]) else "",
+            number(row["operations_per_s"], 3) if math.isfinite(row["operations_per_s"]) else "",
             _change(row, metric),
             row["sentence"].rpartition(": ")[2] if row["verdict"] == ENDED_EARLY else verdict_words(row),
             row["runs"],

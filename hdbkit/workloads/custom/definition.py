@@ -19,9 +19,9 @@ from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.quantities import Dimension, Quantity
-from hdbkit.config.words import number_text
 from hdbkit.errors import InputError
 from hdbkit.sql import Statement
+from hdbkit.text import exact_number
 
 Number = int | float
 OF_BUILD = frozenset({"partitions", "number"})
@@ -75,7 +75,7 @@ def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
 def _shown(bound: Bound) -> str:
     """A bound for a message; an integer may have thousands of digits."""
     is_long = isinstance(bound, int) and abs(bound) > 10**30
-    return "the number" if is_long else f"'{bound}'" if isinstance(bound, str) else number_text(bound)
+    return "the number" if is_long else f"'{bound}'" if isinstance(bound, str) else exact_number(bound)
 
 
 def _exact(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
@@ -116,7 +116,7 @@ def limits(kind: Range, parameters: Mapping[str, Number]) -> tuple[int, int]:
     low, high = number(kind.min, parameters), number(kind.max, parameters)
     decimals = kind.decimals if isinstance(kind, Uniform) else 0
     first, last = ceil(low * 10**decimals), floor(high * 10**decimals)
-    shown = [number_text(float(one)) for one in (low, high)]
+    shown = [exact_number(float(one)) for one in (low, high)]
     if low > high:
         raise InputError(f"min ({shown[0]}) is above max ({shown[1]})")
     if first > last:
@@ -333,9 +333,9 @@ def value_problems(
     for table, content in tables.items():
         try:
             if (rows := number(content.rows, parameters)) < 0:
-                yield ("tables", table, "rows"), f"must be 0 or more, not {number_text(float(rows))}"
+                yield ("tables", table, "rows"), f"must be 0 or more, not {exact_number(float(rows))}"
             if rows > _MAX_ROWS:
-                yield ("tables", table, "rows"), f"must be {_MAX_ROWS:,} or less, not {number_text(float(rows))}"
+                yield ("tables", table, "rows"), f"must be {_MAX_ROWS:,} or less, not {exact_number(float(rows))}"
         except InputError as error:
             yield ("tables", table, "rows"), str(error)
 
@@ -350,7 +350,7 @@ def _check_drawable(kind: Any, parameters: Mapping[str, Number]) -> None:
         start = number(kind.start, parameters)
         last = int(start) + kind.step * _MAX_DRAWN if kind.max is None else number(kind.max, parameters)
         if last < start:
-            raise InputError(f"max is below start ({number_text(float(start))})")
+            raise InputError(f"max is below start ({exact_number(float(start))})")
         if kind.max is None and last > MAX_INTEGER:
             raise InputError(f"its {_MAX_DRAWN:,}th number is beyond the range of 64-bit integers; give max")
         if last - start > MAX_INTEGER:
@@ -362,12 +362,12 @@ def _share_within(kind: Range, low: int, high: int, parameters: Mapping[str, Num
     if isinstance(kind, Exponential):
         mean = float(number(kind.mean, parameters))
         if mean < 0:
-            raise InputError(f"mean must be 0 or more, not {number_text(mean)}")
+            raise InputError(f"mean must be 0 or more, not {exact_number(mean)}")
         return -expm1((low - high - 1) / mean) if mean else 1.0
     if isinstance(kind, Normal):
         mean, stddev = float(number(kind.mean, parameters)), float(number(kind.stddev, parameters))
         if stddev < 0:
-            raise InputError(f"stddev must be 0 or more, not {number_text(stddev)}")
+            raise InputError(f"stddev must be 0 or more, not {exact_number(stddev)}")
         if not stddev:
             return float(low <= mean < high + 1)
         return (erf((high + 1 - mean) / stddev / sqrt(2)) - erf((low - mean) / stddev / sqrt(2))) / 2

@@ -15,9 +15,9 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hdbkit import config
-from hdbkit.config.words import number_text, option_words
 from hdbkit.config.workload_spec import workload_words
 from hdbkit.sql import made
+from hdbkit.text import exact_number, option_words
 from hdbkit.workloads import Models
 from hdbkit.workloads.custom.definition import BUILDING, MAX_WEIGHT, Definition, Number, value_problems, word_problems
 
@@ -154,9 +154,9 @@ class CustomLoad(config.Load):
     def _not_negative(cls, weights: dict[str, float] | None) -> dict[str, float] | None:
         for name, weight in (weights or {}).items():
             if weight < 0:
-                raise ValueError(f"the weight of {name} must be 0 or more, not {number_text(weight)}")
+                raise ValueError(f"the weight of {name} must be 0 or more, not {exact_number(weight)}")
             if weight > MAX_WEIGHT:
-                raise ValueError(f"the weight of {name} must be {MAX_WEIGHT:.0f} or less, not {number_text(weight)}")
+                raise ValueError(f"the weight of {name} must be {MAX_WEIGHT:.0f} or less, not {exact_number(weight)}")
         return weights
 
 
