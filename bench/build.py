@@ -25,10 +25,10 @@ from bench.common import (
     show,
     title,
 )
-from hdbkit.build import Stage, build, drop
 from hdbkit.config import WorkloadSpec
 from hdbkit.contracts import Table, TableLoad
 from hdbkit.databases import database
+from hdbkit.loading import Stage, build, drop
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.spec import TprocCSpec

@@ -15,9 +15,9 @@ from typing import cast
 
 from bench.common import blocks, quick_or, server, show, title
 from bench.side_by_side import BLOCKS, SPEC, WINDOW_S, Measured, Variant, measure
-from hdbkit.build import build
 from hdbkit.contracts import Session, SqlSession
 from hdbkit.databases import database
+from hdbkit.loading import build
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads.origin import SchemaFrom
 from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec

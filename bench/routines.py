@@ -11,7 +11,7 @@ from functools import partial
 import hdbkit
 from bench.common import blocks, show, title
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Variant, measure
-from hdbkit.build import build
+from hdbkit.loading import build
 from hdbkit.servers import PrivateServer, control, private_server
 from hdbkit.workloads.origin import SchemaFrom
 from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec

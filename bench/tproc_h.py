@@ -31,13 +31,13 @@ from psycopg.pq import ExecStatus
 import hdbkit
 from bench import build, mariadb
 from bench.common import blocks, postgres_environment, quick_or, scratch, server, show, title
-from hdbkit.build import drop
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
 from hdbkit.databases.postgresql.session import Bound, PsycopgSession
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop
 from hdbkit.execution.virtual_user import session_options
+from hdbkit.loading import drop
 from hdbkit.plan import RunPlan
 from hdbkit.results.spool import SpoolWriter
 from hdbkit.servers import PrivateServer

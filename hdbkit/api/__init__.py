@@ -43,14 +43,14 @@ from hdbkit.api.site import Site as Site
 from hdbkit.api.sweeping import SweepResult as SweepResult
 from hdbkit.api.workspace import DEFAULT as DEFAULT
 from hdbkit.api.workspace import Workspace as Workspace
-from hdbkit.build import Estimate as Estimate
-from hdbkit.build import estimate as estimate
 from hdbkit.config import Load as Load
 from hdbkit.config import SweepSpec as SweepSpec
 from hdbkit.config import Target as Target
 from hdbkit.config import WorkloadSpec as WorkloadSpec
 from hdbkit.execution.live import LiveView as LiveView
 from hdbkit.execution.live import Tick as Tick
+from hdbkit.loading import Estimate as Estimate
+from hdbkit.loading import estimate as estimate
 from hdbkit.servers import private_server as private_server
 from hdbkit.sweep_runner import SweepProgress as SweepProgress
 from hdbkit.sweep_runner import SweepStatus as SweepStatus

@@ -15,9 +15,6 @@ import pandas as pd
 from pydantic import SecretStr
 
 from hdbkit.api.discovery import host_facts
-from hdbkit.build import BuildProgress, BuildResult, DataFiles, Hosts
-from hdbkit.build import build as build_schema
-from hdbkit.build import drop as drop_schema
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.cluster import parse_cluster
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
@@ -25,6 +22,9 @@ from hdbkit.config.quantities import quantity, quantity_text
 from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Workload
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, TransactionError
+from hdbkit.loading import BuildProgress, BuildResult, DataFiles, Hosts
+from hdbkit.loading import build as build_schema
+from hdbkit.loading import drop as drop_schema
 from hdbkit.servers import control
 from hdbkit.servers.values import allowed, with_unit
 from hdbkit.workloads import specification

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hdbkit.build import Format, Progress, Written, write_population
 from hdbkit.config import WorkloadSpec
 from hdbkit.errors import InputError
+from hdbkit.loading import Format, Progress, Written, write_population
 from hdbkit.workloads import specification
 
 

@@ -13,12 +13,12 @@ from hdbkit.api.compare import Comparison, ComparisonVerbs
 from hdbkit.api.connection import ConnectionVerbs
 from hdbkit.api.first_steps import require_sound
 from hdbkit.api.running import OnTick
-from hdbkit.build import BuildProgress
 from hdbkit.config import Target, read_params
 from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.errors import InputError
+from hdbkit.loading import BuildProgress
 from hdbkit.paths import data_folder
 from hdbkit.servers import private_server
 

@@ -23,8 +23,8 @@ from hdbkit.api.profiles import Profile
 from hdbkit.api.releases import Releases
 from hdbkit.api.result import Result
 from hdbkit.api.sweeping import SweepResult
-from hdbkit.build import BuildResult
 from hdbkit.config.metric import Metric
+from hdbkit.loading import BuildResult
 from hdbkit.sweep_plan import SweepPlan
 
 Document = dict[str, Any]

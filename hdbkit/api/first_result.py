@@ -21,12 +21,12 @@ from hdbkit.api.result import Result
 from hdbkit.api.running import Running, RunVerbs, default_load
 from hdbkit.api.running_sweep import RunningSweepVerbs
 from hdbkit.api.sweeping import SweepResult
-from hdbkit.build import Stage, estimate
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, SchemaProblem
 from hdbkit.execution.live import LiveView
+from hdbkit.loading import Stage, estimate
 from hdbkit.servers import find_binaries
 from hdbkit.sweep_runner import SweepStatus
 from hdbkit.sweep_runner.events import EventKind, SweepEvent

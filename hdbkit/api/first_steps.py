@@ -15,11 +15,11 @@ from typing import Any
 
 from hdbkit.api.connection import Connection, ConnectionVerbs
 from hdbkit.api.sweeping import SweepResult, SweepVerbs
-from hdbkit.build import BuildProgress, BuildResult
 from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
 from hdbkit.errors import HdbkitError, SchemaProblem
 from hdbkit.execution.handle import OnPoll
+from hdbkit.loading import BuildProgress, BuildResult
 from hdbkit.paths import data_folder
 from hdbkit.servers import private_server
 from hdbkit.sweep_runner import Watcher

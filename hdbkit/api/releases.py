@@ -22,9 +22,9 @@ from hdbkit.api.connection import ConnectionVerbs
 from hdbkit.api.first_steps import require_sound
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnTick, RunVerbs
-from hdbkit.build import BuildProgress
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
+from hdbkit.loading import BuildProgress
 from hdbkit.servers import launcher, private_server, startable_kinds
 from hdbkit.servers.source_builds import built, commit_of, commits_between, short, subject_of
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
-from hdbkit.build import Format
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.schema import AsJson
+from hdbkit.loading import Format
 from hdbkit.workloads import specification
 
 

@@ -11,10 +11,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from hdbkit.analysis.wording import about
 from hdbkit.api import Running
-from hdbkit.build import Stage
 from hdbkit.cli.show import notes
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.live import LiveView
+from hdbkit.loading import Stage
 from hdbkit.results.journal import RESTORED
 from hdbkit.results.manifest import Status
 from hdbkit.sweep_runner import EventKind, SweepEvent

@@ -12,13 +12,13 @@ from rich.markup import escape
 from hdbkit import sql
 from hdbkit.api import DEFAULT, connect, documents
 from hdbkit.api.connection import checks_frame
-from hdbkit.build import DataFiles
 from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
 from hdbkit.config.cluster import FORMS, parse_cluster
 from hdbkit.databases import database
+from hdbkit.loading import DataFiles
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import schema_place
 

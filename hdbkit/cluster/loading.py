@@ -19,13 +19,13 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
-from hdbkit.build.loader import Job, LoadPart, Sent
-from hdbkit.build.loaders import STOPPED, Hosts
 from hdbkit.cluster.connection import ANSWER_S, IMPORT_S, Connection, Unreachable
 from hdbkit.cluster.part_loader import HEARTBEAT_TIMEOUT_S, Loaded, Order, PartLoader, load_part
 from hdbkit.cluster.versions import facts, require_same
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import BuildFailed, HdbkitError, InputError
+from hdbkit.loading.loader import Job, LoadPart, Sent
+from hdbkit.loading.loaders import STOPPED, Hosts
 from hdbkit.plan import random_letters
 
 _PREPARED_S: Final = 60.0

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
-from hdbkit.build.data_files import DataFiles
-from hdbkit.build.loader import LoadPart, Sent
-from hdbkit.build.loaders import Loaders
 from hdbkit.cluster.versions import facts
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import BuildFailed, HdbkitError
+from hdbkit.loading.data_files import DataFiles
+from hdbkit.loading.loader import LoadPart, Sent
+from hdbkit.loading.loaders import Loaders
 
 HEARTBEAT_TIMEOUT_S: Final = 15.0
 """A host without a heartbeat of the build for this long ends its loaders."""

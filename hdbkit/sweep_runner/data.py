@@ -11,11 +11,11 @@ import os
 import time
 from contextlib import suppress
 
-from hdbkit.build import build, drop
 from hdbkit.config import Reset, Target, WorkloadSpec
 from hdbkit.config.sweep_factors import schema_factors
 from hdbkit.contracts import BUILT, ServerControl
 from hdbkit.errors import BuildFailed, Problem, SchemaProblem, ServerFailed
+from hdbkit.loading import build, drop
 from hdbkit.sweep_plan import PlannedRun, SweepPlan
 from hdbkit.workloads.present import present_schema
 

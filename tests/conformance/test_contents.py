@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hdbkit.build import drop
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Capability, Database, SqlSession, Table
 from hdbkit.errors import SchemaProblem
+from hdbkit.loading import drop
 from hdbkit.workloads import workload
 from hdbkit.workloads.custom.population import load_text
 from hdbkit.workloads.tproc_c.conformance.rules import runner

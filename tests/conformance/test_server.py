@@ -9,12 +9,12 @@ from decimal import Decimal
 import pytest
 
 import hdbkit
-from hdbkit.build import build, drop
 from hdbkit.config import ControlSpec, Target
 from hdbkit.contracts import OPERATIONS, ApplyBy, Capability, Database, ServerControl, Setting, SqlSession, declared
 from hdbkit.databases._base import sql_schema
 from hdbkit.engines.gaps import provided
 from hdbkit.errors import InputError, SchemaProblem
+from hdbkit.loading import build, drop
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.values import with_unit
 from hdbkit.sql import SERVER_STATEMENTS, statements

@@ -15,12 +15,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hdbkit.build import Stage, build, drop, estimate
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Schema, SqlSession
 from hdbkit.databases import database, sql_session
 from hdbkit.databases.nulldb.state import State
 from hdbkit.errors import BuildFailed, HalfBuilt, InputError, SchemaProblem
+from hdbkit.loading import Stage, build, drop, estimate
 from hdbkit.processes import is_alive
 from hdbkit.servers import private_server
 from hdbkit.workloads import specification, workload
@@ -207,7 +207,7 @@ def test_tables_that_no_build_made_are_left_alone(target: Target) -> None:
 
 _SCRIPT = """
 import psutil, pathlib, sys
-from hdbkit.build import build
+from hdbkit.loading import build
 from hdbkit.config import Target, WorkloadSpec
 
 class Tell:

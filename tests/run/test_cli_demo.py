@@ -11,12 +11,12 @@ import pytest
 
 from hdbkit import api
 from hdbkit.api.first_steps import sweep_of
-from hdbkit.build import BuildResult
 from hdbkit.cli import measuring
 from hdbkit.config import Load, SweepSpec, WorkloadSpec
 from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError
+from hdbkit.loading import BuildResult
 from hdbkit.servers import PrivateServer, find_binaries, private_server, startable_kinds
 from hdbkit.workloads import specification
 from hdbkit.workloads.tproc_h.spec import TprocHLoad, TprocHSpec

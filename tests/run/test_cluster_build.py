@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.build.loader import LoadPart, Sent
 from hdbkit.cluster.loading import ClusterLoaders
 from hdbkit.cluster.part_loader import Order
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import Schema
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError
+from hdbkit.loading.loader import LoadPart, Sent
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import specification, workload
 from tests.run.clusters import address_of, dask_cluster

@@ -13,12 +13,12 @@ import duckdb
 import pytest
 
 from hdbkit import api
-from hdbkit.build import DataFiles, Format, data_files
-from hdbkit.build.data_files import Place
-from hdbkit.build.formats import rows_in, writer
 from hdbkit.config import Target
 from hdbkit.contracts import Table
 from hdbkit.errors import InputError
+from hdbkit.loading import DataFiles, Format, data_files
+from hdbkit.loading.data_files import Place
+from hdbkit.loading.formats import rows_in, writer
 from hdbkit.workloads import specification
 from tests.architecture.source_tree import ROOT
 
@@ -48,7 +48,7 @@ def test_every_value_survives_a_format(form: Format, tmp_path: Path) -> None:
 
 
 def test_rows_are_whole_however_a_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hdbkit.build.formats._CHUNK_BYTES", 16)
+    monkeypatch.setattr("hdbkit.loading.formats._CHUNK_BYTES", 16)
     for form in (Format.TEXT, Format.CSV):
         with writer(tmp_path / form, HARD, form) as file:
             file.write(ROWS[0])

@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 import hdbkit
-from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Session, UserPlan
 from hdbkit.errors import ErrorClass, InputError, NoAccess, RolledBackByDesign, SchemaProblem, TransactionError
+from hdbkit.loading import build
 from hdbkit.results.records import head_type
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.workloads import workload

@@ -12,10 +12,10 @@ import hdbkit
 from hdbkit import api
 from hdbkit.api import DEFAULT, Quickstart, QuickStep, StepState
 from hdbkit.api.first_result import OnStep
-from hdbkit.build import BuildProgress, BuildResult, Stage
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError, InputError
+from hdbkit.loading import BuildProgress, BuildResult, Stage
 from hdbkit.results.manifest import Status
 from hdbkit.text import duration_text
 from tests.widgets.conftest import build_null

@@ -14,9 +14,9 @@ import pytest
 
 import hdbkit
 from hdbkit.api.running import Running
-from hdbkit.build import build
 from hdbkit.config import Load, Target
 from hdbkit.errors import BuildFailed, HalfBuilt, InputError
+from hdbkit.loading import build
 from hdbkit.results.manifest import Status
 from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from tests.run.faults import manifest_of

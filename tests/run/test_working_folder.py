@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.build import build
 from hdbkit.config import Load, WorkloadSpec
+from hdbkit.loading import build
 from hdbkit.processes import command_of
 from tests.run.conftest import NullTarget
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.build import build
 from hdbkit.config import WorkloadSpec
+from hdbkit.loading import build
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.servers.place import held
 

@@ -17,11 +17,11 @@ import psutil
 import pytest
 
 import hdbkit
-from hdbkit.build import build, drop
 from hdbkit.cluster.loading import cluster_loaders
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed
+from hdbkit.loading import build, drop
 from hdbkit.servers import find_binaries, private_server
 from hdbkit.workloads import workload
 from tests.run.clusters import address_of, dask_cluster

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import hdbkit
-from hdbkit.build import build
 from hdbkit.config import Commands, ControlSpec, Load
+from hdbkit.loading import build
 from hdbkit.servers import private_server
 from hdbkit.workloads import specification
 from tests.run.conftest import password_of

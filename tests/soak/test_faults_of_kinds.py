@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hdbkit.build import build
 from hdbkit.config import WorkloadSpec
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
+from hdbkit.loading import build
 from hdbkit.servers import find_binaries, private_server
 from tests.run.faults import check_short_faults, passed, run_with
 

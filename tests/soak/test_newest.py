@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.build import build
 from hdbkit.config import Load
+from hdbkit.loading import build
 from hdbkit.servers import private_server
 from hdbkit.workloads import specification
 from tests.newest import needs, needs_python, on_newest_python, unpacked

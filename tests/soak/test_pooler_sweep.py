@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import hdbkit
-from hdbkit.build import build
 from hdbkit.config import Load, SweepSpec
+from hdbkit.loading import build
 from hdbkit.servers import private_server
 from hdbkit.workloads import specification
 from tests.run.conftest import password_of

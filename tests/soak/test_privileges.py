@@ -10,11 +10,11 @@ import pytest
 from pydantic import SecretStr
 
 import hdbkit
-from hdbkit.build import build, drop
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Capability, SqlSession
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, SchemaProblem
+from hdbkit.loading import build, drop
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.workloads import workload
 

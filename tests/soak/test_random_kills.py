@@ -12,9 +12,9 @@ import pytest
 
 import hdbkit
 from hdbkit.api import result as result_of
-from hdbkit.build import build
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.errors import HdbkitError
+from hdbkit.loading import build
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from tests.run.faults import (

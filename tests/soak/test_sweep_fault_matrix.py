@@ -15,11 +15,11 @@ import pytest
 
 import hdbkit
 from hdbkit.api import sweep_result
-from hdbkit.build import build
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.passwords import TOKEN_VARIABLE
 from hdbkit.databases import database
 from hdbkit.execution.handle import RunHandle
+from hdbkit.loading import build
 from hdbkit.paths import results_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step

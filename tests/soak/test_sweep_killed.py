@@ -15,9 +15,9 @@ import yaml
 
 import hdbkit
 from hdbkit.api import sweep_result
-from hdbkit.build import build
 from hdbkit.config import WorkloadSpec
 from hdbkit.errors import InputError
+from hdbkit.loading import build
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Status
 from hdbkit.results.sweep_folder import find_sweep

@@ -10,10 +10,10 @@ import pytest
 
 import hdbkit
 from hdbkit import api
-from hdbkit.build import build
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.databases import database
 from hdbkit.errors import SweepFailed
+from hdbkit.loading import build
 from hdbkit.servers import private_server
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.build import build
 from hdbkit.config import Load, Target
 from hdbkit.databases import sql_session
 from hdbkit.errors import BuildFailed, HalfBuilt
+from hdbkit.loading import build
 from hdbkit.results.columns import ERROR_CLASSES
 from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
 from tests.engines.db2.server import derby

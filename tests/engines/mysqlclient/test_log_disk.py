@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.build import build
 from hdbkit.config import Load, WorkloadSpec
+from hdbkit.loading import build
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from tests.run.faults import full, kept_orders, schema_orders, until, wait_for

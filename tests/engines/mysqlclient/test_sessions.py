@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
-from hdbkit.build import build
 from hdbkit.config import Isolation, Target, WorkloadSpec
 from hdbkit.contracts import Access, Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient.database import MysqlclientDatabase
 from hdbkit.databases._mysqlclient.wire import Call
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
+from hdbkit.loading import build
 from hdbkit.readings import ServerRole
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.sql import statements

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.build import build, drop
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import ApplyBy, Capability, Database, Rule, SessionOptions, Table
 from hdbkit.databases import database
@@ -31,6 +30,7 @@ from hdbkit.errors import (
     ServerFailed,
     TransactionError,
 )
+from hdbkit.loading import build, drop
 from hdbkit.servers import PrivateServer, control, find_binaries, private_server
 from hdbkit.sql import SERVER_STATEMENTS, find
 from hdbkit.workloads import workload

@@ -16,11 +16,11 @@ import pytest
 
 import hdbkit
 from hdbkit.api import result as result_of
-from hdbkit.build import build
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.databases import database, sql_session
 from hdbkit.databases.sqlserver.connect import chosen_driver, installed_drivers, is_freetds
 from hdbkit.errors import CannotConnect
+from hdbkit.loading import build
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.manifest import Status
 from hdbkit.servers.place import SERVER_UID

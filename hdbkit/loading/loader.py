@@ -25,7 +25,7 @@ from hdbkit.processes import die_with_parent
 from hdbkit.workloads import workload
 
 if TYPE_CHECKING:
-    from hdbkit.build.data_files import DataFiles
+    from hdbkit.loading.data_files import DataFiles
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ A build records every loaded part in the schema itself, in the same transaction,
 resumed. It never changes tables that it did not create.
 """
 
-from hdbkit.build.build import BuildResult, Estimate, build, estimate
-from hdbkit.build.data_files import DataFiles, Format, Progress, Written, write_population
-from hdbkit.build.drop import drop
-from hdbkit.build.loaders import Hosts, PartLoaders
-from hdbkit.build.progress import BuildProgress, Stage
+from hdbkit.loading.build import BuildResult, Estimate, build, estimate
+from hdbkit.loading.data_files import DataFiles, Format, Progress, Written, write_population
+from hdbkit.loading.drop import drop
+from hdbkit.loading.loaders import Hosts, PartLoaders
+from hdbkit.loading.progress import BuildProgress, Stage
 
 __all__ = [
     "BuildProgress",

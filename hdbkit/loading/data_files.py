@@ -31,7 +31,7 @@ from hdbkit.processes import die_with_parent
 from hdbkit.workloads import workload
 
 if TYPE_CHECKING:
-    from hdbkit.build.formats import Writer
+    from hdbkit.loading.formats import Writer
 
 _HEAD: Final = "population.json"
 _VERSION: Final = 1
@@ -115,7 +115,7 @@ class DataFiles:
         if key not in self._places:
             yield from work.part(key)
             return
-        from hdbkit.build.formats import rows_in  # it imports Arrow, which a build without files does not need
+        from hdbkit.loading.formats import rows_in  # it imports Arrow, which a build without files does not need
 
         form, (chunk, places) = Format(self.head["format"]), self._places[key]
         for name, place in places.items():
@@ -145,7 +145,7 @@ class DataFiles:
 
     def write_chunk(self, number: int) -> tuple[int, int]:
         """Write the files of a chunk, then its note; return its rows and bytes. Raises ``OSError``."""
-        from hdbkit.build.formats import writer
+        from hdbkit.loading.formats import writer
 
         work, form = workload(self.spec), Format(self.head["format"])
         parts: dict[str, dict[str, Any]] = {}

@@ -10,10 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from hdbkit.build.data_files import DataFiles
-from hdbkit.build.loader import LoadPart, Sent, Step
-from hdbkit.build.loaders import STOPPED, Hosts, Loaders, PartLoaders
-from hdbkit.build.progress import BuildProgress, Silent, Stage
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import BuildLog, Capability, Check, Schema, Session, SessionOptions
 from hdbkit.databases import database
@@ -27,6 +23,10 @@ from hdbkit.errors import (
     SchemaProblem,
     TransactionError,
 )
+from hdbkit.loading.data_files import DataFiles
+from hdbkit.loading.loader import LoadPart, Sent, Step
+from hdbkit.loading.loaders import STOPPED, Hosts, Loaders, PartLoaders
+from hdbkit.loading.progress import BuildProgress, Silent, Stage
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown
 from hdbkit.workloads.checking import run_checks_at_once

@@ -13,10 +13,10 @@ from threading import Event
 from types import TracebackType
 from typing import Protocol, cast
 
-from hdbkit.build.data_files import DataFiles
-from hdbkit.build.loader import Done, Job, Orders, Sent
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import BuildFailed
+from hdbkit.loading.data_files import DataFiles
+from hdbkit.loading.loader import Done, Job, Orders, Sent
 from hdbkit.processes import ONE_THREAD
 from hdbkit.programs import start_program
 
@@ -68,7 +68,7 @@ class Loaders:
         orders = Orders(target.with_(password=target.secret()), spec, tuple(pipe.fileno() for pipe in theirs), files)
         self._building, building = Pipe()
         self._process = start_program(  # in a session of its own: Ctrl-C is handled by the building process
-            "hdbkit.build.loader",
+            "hdbkit.loading.loader",
             environment={**os.environ, **ONE_THREAD},
             stdin=building.fileno(),
             pass_fds=orders.pipes,

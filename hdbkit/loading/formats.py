@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from hdbkit.build.data_files import Format, Place
 from hdbkit.contracts import Table
 from hdbkit.errors import InputError
+from hdbkit.loading.data_files import Format, Place
 
 _CHUNK_BYTES: Final = 1 << 20
 _TEXT: Final = "text"
