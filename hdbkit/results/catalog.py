@@ -65,7 +65,19 @@ _TOKEN = re.compile(
 )
 """Texts, quoted names, comments and words of SQL; all else is single characters."""
 _QUERIES = frozenset({"SELECT", "VALUES", "WITH"})
-_NO_COLUMN = re.compile(r"no such column: (.+)")
+# fmt: off
+_FUNCTIONS = frozenset({
+    "abs", "coalesce", "date", "datetime", "glob", "iif", "ifnull", "instr", "json_extract", "json_remove",
+    "julianday", "length", "like", "lower", "ltrim", "max", "min", "nullif", "round", "rtrim", "strftime", "substr",
+    "substring", "time", "trim", "typeof", "unixepoch", "upper",
+})
+# fmt: on
+"""The functions that a condition may call: none makes much out of little, as printf and zeroblob do."""
+_REASONS = {
+    re.compile(r"no such column: (.+)"): "there is no column {}",
+    re.compile(r"not authorized to use function: (.+)"): "the function {} is not permitted",
+}
+"""Messages of SQLite that give the reason; others quote the rest of the query."""
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
 
 
@@ -287,7 +299,6 @@ def _scalars(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
-    catalog.execute("PRAGMA query_only = ON")
     more = {} if where is None else _more_columns(catalog)
     columns = ", ".join(["*", *(f'{text} AS "{name}"' for name, text in more.items())])
     wanted = {name: name for name in (*_COLUMNS, *_DETAILS)}
@@ -296,17 +307,25 @@ def _select(catalog: sqlite3.Connection, where: str | None) -> pd.DataFrame:
     condition = f"WHERE ({where})" if where else ""
     try:
         _require_one_condition(where or "", {*_COLUMNS, *more})
+        catalog.set_authorizer(_permitted)
         cursor = catalog.execute(
             f"SELECT {', '.join(wanted.values())} FROM (SELECT {columns} FROM runs) {condition} ORDER BY run_id DESC"  # noqa: S608
         )
         return pd.DataFrame(cursor.fetchall(), columns=list(wanted))
     except (sqlite3.Error, sqlite3.Warning, UnicodeEncodeError, ValueError) as error:
-        unknown = _NO_COLUMN.fullmatch(str(error))  # other messages quote the rest of the query
-        why = f" (there is no column {unknown[1]})" if unknown else ""
+        known = ((pattern.fullmatch(str(error)), text) for pattern, text in _REASONS.items())
+        why = next((f" ({text.format(found[1])})" for found, text in known if found), "")
         raise InputError(
             f"'{where}' is not a valid filter of runs{why}; example: virtual_users = 8; columns: "
             f"{', '.join([*_COLUMNS, *more])}"
         ) from None
+
+
+def _permitted(action: int, _: str | None, name: str | None, *__: str | None) -> int:
+    """Whether the query of a list may do this: read, and call the functions of the list."""
+    reads = action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
+    calls = action == sqlite3.SQLITE_FUNCTION and str(name).lower() in _FUNCTIONS
+    return sqlite3.SQLITE_OK if reads or calls else sqlite3.SQLITE_DENY
 
 
 def _require_one_condition(where: str, known: Set[str]) -> None:

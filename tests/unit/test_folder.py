@@ -180,6 +180,8 @@ def test_runs_are_found_by_nested_options(results: Path) -> None:
         ("SELECT 1 UNION SELECT 0", ""),
         ("status = 'done') OR (1", ""),
         ("1; DROP TABLE runs", ""),
+        ("length(printf('%*d', 900000000, 1)) > 5", r" \(the function printf is not permitted\)"),
+        ("load_extension('x')", r" \(the function load_extension is not permitted\)"),
     ],
 )
 def test_a_filter_is_one_condition_over_known_columns(results: Path, where: str, why: str) -> None:
@@ -190,7 +192,11 @@ def test_a_filter_is_one_condition_over_known_columns(results: Path, where: str,
 
 def test_a_filter_may_quote_columns_and_hold_any_text(results: Path) -> None:
     make(results, "20261120-a")
-    for where in ("\"run_id\" = '20261120-a'", "run_id <> 'a ) SELECT \"x\" it''s'", "(run_id) IN ('20261120-a')"):
+    for where in (
+        "\"run_id\" = '20261120-a'",
+        "run_id <> 'a ) SELECT \"x\" it''s'",
+        "lower(run_id) IN ('20261120-a')",
+    ):
         assert len(list_runs(results, where).runs) == 1
 
 
