@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from hdbkit.agent.server import ControlledServer
 from hdbkit.agent.snapshots import Snapshots
 from hdbkit.config import Target
@@ -23,16 +25,16 @@ _RESERVED = 64
 """Connections beyond those without a valid token yet, for valid tokens."""
 
 
-@dataclass(frozen=True)
 class AgentOptions(EndpointOptions):
-    """Options of an agent; a token file contains only the token.
+    """Options of an agent."""
 
-    The folder ``state`` also contains its snapshots. ``text_settings`` names the text settings that it may change.
-    """
-
-    listen: str = f"127.0.0.1:{AGENT_PORT}"
-    token_file: Path | None = None
-    text_settings: tuple[str, ...] = ()
+    listen: str = Field(default=f"127.0.0.1:{AGENT_PORT}", description="address and port; port 0: any free port")
+    token_file: Path | None = Field(
+        default=None, description="file with the token and nothing else; none: HDBKIT_AGENT_TOKEN, else a new token"
+    )
+    text_setting: tuple[str, ...] = Field(
+        default=(), description="text setting that may be changed; its value may name a program or a file"
+    )
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
     token, made = _token(options.token_file)
     with listening(options, "agent") as endpoint:
         snapshots = Snapshots(endpoint.state / "snapshots")
-        server = ControlledServer(target, control(target), snapshots, options.text_settings)
+        server = ControlledServer(target, control(target), snapshots, options.text_setting)
         guard = Guard(
             make_app(server),
             lambda scope: "agent" if token.is_right(bearer_token(scope)) else None,

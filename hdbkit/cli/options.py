@@ -11,9 +11,11 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
@@ -25,7 +27,7 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.workloads import models
 
-PLAIN = (bool, int, float, str)
+PLAIN = (bool, int, float, str, Path)
 _OPTIONS = "Options"
 
 
@@ -68,6 +70,11 @@ def schema_options(*left_out: str, for_build: bool = False) -> Callable[[Callabl
     return _with_options(
         fields, left_out, "fields", _sections("Schema options", WorkloadSpec) | _engine_sections(), for_build
     )
+
+
+def model_options(model: type[BaseModel], *left_out: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command an option for each field of a model; it receives those given as ``given``."""
+    return _with_options(model.model_fields, left_out, "given", dict.fromkeys(model.model_fields, _OPTIONS))
 
 
 def _with_options(
@@ -128,7 +135,7 @@ def _option(name: str, field: FieldInfo, section: str, defaults: bool) -> inspec
         names.append("-u")
     default = field.get_default(call_default_factory=True)
     shown = default.value if isinstance(default, Enum) else default
-    has_default = defaults and shown not in (None, False, {})
+    has_default = defaults and shown not in (None, False, {}, ())
     text = f"{field.description or name}" + (f" [default: {shown}]" if has_default else "")
     option = typer.Option(*names, help=text, show_default=False, rich_help_panel=section)
     annotation: Any = Annotated[kind | None, option]
@@ -136,7 +143,9 @@ def _option(name: str, field: FieldInfo, section: str, defaults: bool) -> inspec
 
 
 def _plain_type(annotation: Any) -> Any:
-    """The type of an option for a field: plain types unchanged, all others as text."""
+    """The type of an option for a field: plain types and lists of text unchanged, all others as text."""
+    if annotation == tuple[str, ...]:
+        return list[str]
     if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
         annotation = next(one for one in typing.get_args(annotation) if one is not type(None))
     if annotation in PLAIN or (isinstance(annotation, type) and issubclass(annotation, Enum)):

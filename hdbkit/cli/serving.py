@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hdbkit.api import DEFAULT
 from hdbkit.cli import show
 from hdbkit.cli.exits import stopped_like_ctrl_c
+from hdbkit.cli.options import model_options
 from hdbkit.cli.schema import AsJson
-from hdbkit.config.cluster import FORMS
+from hdbkit.service import ServiceOptions, Started, serve
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import DEFAULT_DAYS, Tokens
 from hdbkit.web.certificate import make_state_folder
-
-if TYPE_CHECKING:
-    from hdbkit.service import Started
 
 State = Annotated[Path | None, typer.Option(help="folder for tokens, the certificate and the log")]
 _SERVE = """Serve the verbs of hdbkit as jobs by HTTP.
@@ -50,53 +48,28 @@ def add_to(app: typer.Typer) -> None:
 def _serving(*, panels: bool) -> Callable[..., None]:
     """The command that serves, with the panels or without."""
 
-    def command(
-        listen: Annotated[str | None, typer.Option(help="address and port [default: 127.0.0.1:8448]")] = None,
-        certificate: Annotated[
-            Path | None, typer.Option(help="certificate (PEM) [default: a self-signed one]")
-        ] = None,
-        key: Annotated[Path | None, typer.Option(help="the certificate's key (PEM)")] = None,
-        client_ca: Annotated[
-            Path | None, typer.Option(help="authorities (PEM) whose certificates clients must show, beside the token")
-        ] = None,
-        tls: Annotated[bool, typer.Option("--tls/--no-tls", help="without TLS: on this host only")] = True,
-        state: State = None,
-        audit_log: Annotated[Path | None, typer.Option(help="log of requests [default: in the state folder]")] = None,
-        cluster: Annotated[
-            list[str] | None, typer.Option(help=f"a cluster that requests may use: {FORMS}; repeat for several")
-        ] = None,
-        as_json: AsJson = False,
-    ) -> None:
-        from hdbkit.service.serve import SERVICE_PORT, ServiceOptions, serve
+    @model_options(ServiceOptions, "panels")
+    def command(given: dict[str, Any], as_json: AsJson = False) -> None:
+        def say(started: Started) -> None:
+            line = f"the service listens at {started.url}; results: {started.results}; log: {started.audit_log}"
+            show_started(started, line, [], as_json)
 
-        options = ServiceOptions(
-            listen=listen or f"127.0.0.1:{SERVICE_PORT}",
-            certificate=certificate,
-            key=key,
-            client_ca=client_ca,
-            tls=tls,
-            state=state,
-            audit_log=audit_log,
-            panels=panels,
-            clusters=tuple(cluster or ()),
-        )
         with stopped_like_ctrl_c():  # so that the panels end with the service
-            serve(options, DEFAULT, lambda started: _say(started, as_json))
+            serve(ServiceOptions(**given, panels=panels), DEFAULT, say)
 
     return command
 
 
-def _say(started: Started, as_json: bool) -> None:
+def show_started(started: Any, line: str, more: list[str], as_json: bool) -> None:
+    """Print where a server listens, as one line and what its clients need, or as JSON."""
     if as_json:
         facts = {name: str(v) if isinstance(v, Path) else v for name, v in vars(started).items() if v is not None}
         show.print_json(facts)
         show.console.file.flush()
         return
-    lines = [f"the service listens at {started.url}; results: {started.results}; log: {started.audit_log}"]
-    lines += [f"fingerprint: {started.fingerprint}"] if started.fingerprint else []
-    lines += [f"token (shown only once): {started.token}"] if started.token else []
-    for line in lines:
-        show.console.print(line, markup=False, soft_wrap=True)
+    needed = {"fingerprint": started.fingerprint, "token (shown only once)": started.token}
+    for text in (line, *(f"{name}: {value}" for name, value in needed.items() if value), *more):
+        show.console.print(text, markup=False, soft_wrap=True)
 
 
 def token_add(

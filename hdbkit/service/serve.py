@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from hdbkit.api import Workspace
-from hdbkit.config.cluster import parse_cluster
+from hdbkit.config.cluster import FORMS, parse_cluster
 from hdbkit.errors import InputError
 from hdbkit.service.roles import Role
 from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
@@ -34,16 +36,14 @@ _RESERVED = 256
 """Connections beyond those without a valid token yet: viewers of live pages keep theirs."""
 
 
-@dataclass(frozen=True)
 class ServiceOptions(EndpointOptions):
-    """Options of a service. The folder ``state`` also contains the hashes of the tokens; ``panels``: with Voila.
+    """Options of a service, whose state are the hashes of its tokens."""
 
-    ``clusters``: those that requests may name.
-    """
-
-    listen: str = f"127.0.0.1:{SERVICE_PORT}"
-    panels: bool = False
-    clusters: tuple[str, ...] = ()
+    listen: str = Field(default=f"127.0.0.1:{SERVICE_PORT}", description="address and port; port 0: any free port")
+    panels: bool = Field(default=False, description="with the panels of the notebooks")
+    cluster: tuple[str, ...] = Field(
+        default=(), description=f"a cluster that requests may use: {FORMS}; repeat for several"
+    )
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
     require_web("the service", SERVICE)
     from hdbkit.service.jobs import Jobs
 
-    for one in options.clusters:
+    for one in options.cluster:
         try:
             parse_cluster(one)
         except ValueError as error:
@@ -79,7 +79,7 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
         secure = endpoint.certificate is not None
         with _panels(options, workspace) as voila:
             guard = application(
-                workspace, tokens, endpoint.audit, endpoint.gate, options.clusters, secure=secure, voila=voila
+                workspace, tokens, endpoint.audit, endpoint.gate, options.cluster, secure=secure, voila=voila
             )
             os.nice(_NICE)
             say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
@@ -94,7 +94,7 @@ def _panels(options: ServiceOptions, workspace: Workspace) -> Iterator[Path | No
         return
     from hdbkit.service.panels.process import running_panels
 
-    with running_panels(workspace, options.clusters) as socket:
+    with running_panels(workspace, options.cluster) as socket:
         yield socket
 
 

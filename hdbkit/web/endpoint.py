@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from hdbkit.config.hosts import is_loopback
+from hdbkit.config.model import ConfigModel
 from hdbkit.errors import InputError, MissingDriver
 from hdbkit.web.audit import AuditLog
 from hdbkit.web.certificate import (
@@ -34,22 +37,20 @@ _MAX_MESSAGE_BYTES = 1024 * 1024
 """The largest message of a websocket that a client may send."""
 
 
-@dataclass(frozen=True)
-class EndpointOptions:
-    """Options of a server: ``listen`` is ``host:port`` (port 0: any free port).
+class EndpointOptions(ConfigModel):
+    """Options of a server, which its command has as well."""
 
-    Without ``certificate`` and ``key`` it creates its own in the folder ``state``, which also contains what else it
-    keeps and, by default, its log. With ``client_ca`` clients must also show a certificate of one of these
-    authorities.
-    """
+    noun = "the options"
 
-    listen: str
-    certificate: Path | None = None
-    key: Path | None = None
-    client_ca: Path | None = None
-    tls: bool = True
-    state: Path | None = None
-    audit_log: Path | None = None
+    listen: str = Field(description="address and port; port 0: any free port")
+    certificate: Path | None = Field(default=None, description="certificate (PEM); none: a self-signed one, kept")
+    key: Path | None = Field(default=None, description="the certificate's key (PEM)")
+    client_ca: Path | None = Field(
+        default=None, description="authorities (PEM) whose certificates clients must show, beside the token"
+    )
+    tls: bool = Field(default=True, description="use TLS; a server without it listens on its own host only")
+    state: Path | None = Field(default=None, description="folder for the certificate, the log and what else is kept")
+    audit_log: Path | None = Field(default=None, description="log of requests; none: in the state folder")
 
 
 @dataclass(frozen=True)

@@ -172,6 +172,7 @@ def test_every_verb_has_its_command_and_every_command_its_verb() -> None:
 ELSEWHERE = {
     "load": "an option per field",
     "fields": "an option per field",
+    "options": "an option per field",
     "resume_id": "--resume",
     "smallest_effect": "a key of the sweep's file",
     "command": "the line itself",
