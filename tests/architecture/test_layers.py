@@ -25,7 +25,9 @@ HELP = {"description", "help", "examples", "epilog"}
 ALLOWED = {
     "hdbkit/config/target.py": {"postgresql"},  # the example of a URL in a message to the user
     "hdbkit/hammerdb/jobs.py": {"sqlite3"},  # the module of the standard library that reads another tool's file
-    "hdbkit/results/catalog.py": {"sqlite", "sqlite3"},  # the module of the standard library that stores the catalog
+    # the module of the standard library that stores the catalog
+    "hdbkit/results/catalog.py": {"sqlite", "sqlite3"}
+    | {f"SQLITE_{name}" for name in ("OK", "DENY", "SELECT", "READ", "FUNCTION")},
     "hdbkit/widgets/panels/sweep.py": {"nulldb"},  # a target that needs no server
 }
 """Where an engine's name is needed; nothing may be decided by it."""
