@@ -27,8 +27,7 @@ from hdbkit.execution.restoring import undo_changes
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, command_of, is_alive, signals_held
 from hdbkit.programs import DEVNULL, Process, start_program
-from hdbkit.results.folder import RunFolder
-from hdbkit.results.locks import only_one
+from hdbkit.results.folder import RunFolder, only_one
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import require_readable
 from hdbkit.servers import caches, control

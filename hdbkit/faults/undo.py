@@ -36,11 +36,11 @@ from hdbkit.errors import (
 )
 from hdbkit.faults.file_system import thaw
 from hdbkit.files import draft_of
+from hdbkit.locks import held
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.seal import drop_sealed, read_sealed, write_sealed
 from hdbkit.servers import control
-from hdbkit.servers.place import held
 
 _KIND = "fault"
 _START_S, _AGAIN_S = 30.0, 0.5

@@ -6,7 +6,6 @@ batch skips jobs that are done with the same notebook and values.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import re
@@ -21,7 +20,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import nofollow, replace_file
+from hdbkit.files import replace_file
+from hdbkit.locks import held
 from hdbkit.results.folder import make_folder
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
@@ -78,11 +78,7 @@ class BatchFolder:
     def held(self) -> Iterator[None]:
         """Create and lock the folder. Raises ``InputError`` if the same batch is running."""
         make_folder(self.path, exist_ok=True)
-        with open(self.path / "batch.lock", "w", opener=nofollow) as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"batch {self.batch_id} is already running in another process") from None
+        with held(self.path / "batch.lock", f"batch {self.batch_id} is already running in another process"):
             yield
 
     @property

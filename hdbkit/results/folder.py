@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +14,12 @@ from pydantic import ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file
+from hdbkit.locks import held
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import PARTS, Manifest
+
+_END_GRACE_S = 2.0
+"""How long to wait for a process that is about to exit."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +141,18 @@ def make_folder(path: Path, exist_ok: bool = False) -> Path:
             f"the folder {path} cannot be created ({error.strerror}); set HDBKIT_RESULTS to a writable folder"
         ) from None
     return path
+
+
+@contextmanager
+def only_one(root: Path, what: str, otherwise: str) -> Iterator[int]:
+    """Lock ``what`` in a results folder, waiting for a process that is about to exit; yield the descriptor.
+
+    Raises:
+        InputError: ``otherwise``, while another process holds the lock.
+    """
+    folder = make_folder(root / "sweeps" / ".locks", exist_ok=True)
+    with held(folder / hashlib.sha256(what.encode()).hexdigest()[:16], otherwise, _END_GRACE_S) as descriptor:
+        yield descriptor
 
 
 def is_run(root: Path, name: str) -> bool:

@@ -6,9 +6,7 @@ server's settings are saved before the first change. A crash can only truncate t
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,10 +21,10 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult
 from hdbkit.files import irregular_entry, replace_file, sync_folder
+from hdbkit.locks import held
 from hdbkit.processes import birth_of
-from hdbkit.results.folder import RunFolder, is_run, only_match
+from hdbkit.results.folder import RunFolder, is_run, only_match, only_one
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
-from hdbkit.results.locks import only_one
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, SlicesConfiguration
 from hdbkit.results.seal import drop_sealed, is_revoked, read_sealed, require_key, write_sealed
@@ -163,12 +161,8 @@ class SweepFolder:
     @contextmanager
     def starting(self) -> Iterator[None]:
         """Lock the sweep while a process for it is started, so that a second one sees the first."""
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with held(self.path):
             yield
-        finally:
-            os.close(descriptor)
 
     def note_started(self, pid: int) -> None:
         """Record which process executes the sweep, unless already recorded."""

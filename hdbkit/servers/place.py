@@ -27,6 +27,7 @@ from pydantic import SecretStr
 
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.files import replace_file
+from hdbkit.locks import held
 from hdbkit.servers._guard import NOTE, USERS, read_note
 from hdbkit.trust import trusted
 
@@ -226,17 +227,6 @@ def _copy(root: Path, copy: Path) -> None:
         shutil.copytree(libraries, fresh / libraries.name, symlinks=True)
     _open_up(fresh)
     fresh.rename(copy)
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Lock a folder for one process at a time; the lock ends with the process, even if it is killed."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

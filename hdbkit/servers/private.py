@@ -26,6 +26,7 @@ from hdbkit.contracts import ServerControl
 from hdbkit.control_groups import move_to_cgroup
 from hdbkit.databases import database
 from hdbkit.errors import InputError, ServerFailed
+from hdbkit.locks import held
 from hdbkit.servers import _guard
 from hdbkit.servers.log import last_lines, read_since
 from hdbkit.servers.place import (
@@ -33,7 +34,6 @@ from hdbkit.servers.place import (
     Binaries,
     Place,
     free_port,
-    held,
     new_folder,
     new_password,
     readable_by,

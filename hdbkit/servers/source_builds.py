@@ -7,7 +7,6 @@ is held by all its commands, so another build of the same commit waits even for 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -16,13 +15,14 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.files import replace_file
+from hdbkit.locks import held
 from hdbkit.paths import cache_folder
 from hdbkit.servers import place
 from hdbkit.servers.log import NO_MESSAGE, last_lines
@@ -84,7 +84,7 @@ def built(launcher: Launcher, checkout: Path, commit: str, options: Sequence[str
     if not launcher.build_commands(folder, options, 1):
         raise InputError(f"hdbkit cannot build a server of kind '{launcher.kind}' from its source")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(folder) as lock:
+    with held(folder.with_suffix(".lock")) as lock:  # no other process builds into this folder meanwhile
         if not (folder / _NOTE).is_file():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
@@ -143,14 +143,6 @@ def _reason(log: Path) -> str:
     lines = [line.strip() for line in said if line.strip()]
     errors = (line for line in lines if re.search(r"\berror\b", line, re.IGNORECASE))
     return next(errors, lines[-1] if lines else NO_MESSAGE)[:_LONGEST]
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[int]:
-    """No other process builds into this folder meanwhile; the descriptor of the lock, which commands inherit."""
-    with folder.with_suffix(".lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock.fileno()
 
 
 def _require_checkout(checkout: Path) -> None:

@@ -20,8 +20,7 @@ from hdbkit.config.target import target_names
 from hdbkit.errors import DamagedResult, HdbkitError, InputError
 from hdbkit.processes import birth_of
 from hdbkit.programs import DEVNULL, PIPE, Process, start_program
-from hdbkit.results.folder import make_folder
-from hdbkit.results.locks import only_one
+from hdbkit.results.folder import make_folder, only_one
 from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, Signs, State
 from hdbkit.service.job_process import STOPS
 from hdbkit.service.requests import Request

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from hdbkit.errors import InputError
 from hdbkit.files import replace_file
+from hdbkit.locks import held
 from hdbkit.service.roles import Role
 from hdbkit.web.tokens import hash_of, new_token
 
@@ -90,8 +90,7 @@ class Tokens:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        with self._file.with_suffix(".lock").open("ab") as lock:
-            flock(lock, LOCK_EX)
+        with held(self._file.with_suffix(".lock")):
             yield
 
     def _write(self, holders: list[Holder]) -> None:

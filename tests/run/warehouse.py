@@ -17,8 +17,8 @@ import pytest
 
 from hdbkit.config import WorkloadSpec
 from hdbkit.loading import build
+from hdbkit.locks import held
 from hdbkit.servers import PrivateServer, find_binaries, private_server
-from hdbkit.servers.place import held
 
 _KIND = "postgresql"
 
