@@ -11,7 +11,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def data_folder(name: str) -> Path:
-    """The folder ``schemas``, ``params`` or ``notebooks/data``: inside the wheel, else in the checkout."""
+    """The folder ``schemas`` or ``params``: inside the wheel, else in the checkout."""
     packed = _PACKAGE / "data" / name
     return packed if packed.is_dir() else _PACKAGE.parent / name
 

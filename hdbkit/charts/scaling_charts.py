@@ -1,8 +1,4 @@
-"""Charts of results that need no run folder: a metric over virtual users, performance profiles, client languages.
-
-Frames are those of :mod:`hdbkit.analysis.comparison.published` and
-:mod:`hdbkit.analysis.statistics.performance_profile`, or own ones with the same columns.
-"""
+"""Charts of results that need no run folder: a metric over virtual users, and the law of its scaling."""
 
 from __future__ import annotations
 
@@ -18,9 +14,8 @@ from hdbkit.analysis.statistics.scalability import Scaling, laws, laws_table
 from hdbkit.analysis.wording import highest_mean
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users, plain
-from hdbkit.charts.style import HEIGHT, MARKERS, MAX_COLOURED, axis_title, colour, figure, log_axis, series
+from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, series
 from hdbkit.config.metric import Better, Metric
-from hdbkit.text import virtual_users
 
 _LOG_FROM = 20
 """From this ratio on between the highest and the lowest value their axis is logarithmic."""
@@ -160,63 +155,3 @@ def _law_signs(found: Sequence[Scaling]) -> list[go.Scatter]:
     if any(one.peak is not None for one in found):
         signs.append(go.Scatter(**line, name="its peak", line={"color": muted, "dash": "dot", "width": 1.5}))
     return signs
-
-
-def performance_profile(profile: pd.DataFrame, what: str = "queries") -> Chart:
-    """Performance profiles, as steps over tau; as ``analysis.statistics.performance_profile`` gives them."""
-    fig = figure("time, as a multiple of the best (tau)", f"share of {what} (%)", height=HEIGHT + 40)
-    last = float(profile.index.max()) * 1.2
-    edges = [*map(float, profile.index), last]
-    taus = [edges[0], *(tau for tau in edges[1:] for _ in (0, 1))][:-1]
-    for index, (name, shares) in enumerate(profile.items()):
-        look = series(index)
-        fig.add_scatter(
-            x=taus, y=[100 * float(share) for share in shares for _ in (0, 1)], mode="lines", name=str(name),
-            line={"color": look["color"], "dash": look["dash"], "width": 2.5},
-            hovertemplate=f"within %{{x:.3g}} x the best: %{{y:.0f}} %<extra>{name}</extra>",
-        )  # fmt: skip
-    fig.update_xaxes(**log_axis([1.01, last]))
-    fig.update_yaxes(range=[0, 103], ticksuffix=" %")
-    firsts = ", ".join(f"{name} {100 * share:.0f} %" for name, share in profile.iloc[0].items())
-    within = profile.loc[: 10 * (1 + 1e-9)].iloc[-1]
-    tens = ", ".join(f"{name} {100 * share:.0f} %" for name, share in within.items())
-    words = f"Fastest of {what}: {firsts}. Within ten times the best: {tens}."
-    return Chart("profile", f"On which share of {what} is each within a factor of the best?", fig, words, profile)
-
-
-def beside_published(results: pd.DataFrame, metric: Metric) -> Chart:
-    """Throughput of ways to drive a load, each relative to the first of its group and count of users.
-
-    ``results`` has a row per way: group (whose measurement), setting (the way), virtual_users, metric_value. Absolute
-    figures of different machines do not compare, their ratios within one machine do.
-    """
-    first = results.groupby(["group", "virtual_users"], sort=False)["metric_value"].transform("first")
-    table = results.assign(ratio=results["metric_value"] / first)
-    rows: list[dict[Any, Any]] = table.to_dict("records")
-    names = [f"{row['setting']}, {virtual_users(int(row['virtual_users']))} ({row['group']})" for row in rows]
-    fig = figure("throughput, relative to the first of its group", "", height=110 + 58 * len(table), showlegend=False)
-    fig.add_vline(1, line_color=colour("muted"), line_width=1)
-    places = list(range(len(table) - 1, -1, -1))
-    for index, group in enumerate(dict.fromkeys(table["group"])):
-        at = [i for i, one in enumerate(table["group"]) if one == group]
-        fig.add_scatter(
-            x=[float(table["ratio"].iloc[i]) for i in at], y=[places[i] for i in at], mode="markers", name=group,
-            marker={"color": series(index)["color"], "symbol": MARKERS[index % len(MARKERS)], "size": 13},
-        )  # fmt: skip
-    for place, row in zip(places, rows, strict=True):
-        fig.add_annotation(
-            x=row["ratio"],
-            y=place + 0.33,
-            text=f"{row['ratio']:.2f} ({metric.text(row['metric_value'])})",
-            showarrow=False,
-        )
-    reach = float(table["ratio"].max())
-    fig.update_xaxes(range=[-0.05 * reach, 1.2 * reach])
-    fig.update_yaxes(
-        tickvals=places,
-        ticktext=[name.replace(" (", "<br>(") for name in names],
-        range=[-0.6, len(table) - 0.2],
-        showgrid=False,
-    )
-    words = "; ".join(f"{row['ratio']:.2f} {name}" for name, row in zip(names, rows, strict=True))
-    return Chart("ways", "What does the client's language or model cost?", fig, f"Throughput: {words}.", table)

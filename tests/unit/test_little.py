@@ -5,8 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison import published
-from hdbkit.analysis.run import little
+from bench import little, published
 
 
 def results(*rows: tuple[int, float, float]) -> pd.DataFrame:

@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison import published
-from hdbkit.analysis.statistics.performance_profile import profile, ratios, wins
+from bench import published
+from bench.published import profile, ratios
 from hdbkit.errors import InputError
 
 NAN = float("nan")
@@ -43,7 +43,7 @@ def test_profiles_never_fall_and_end_at_the_share_that_was_solved() -> None:
 
 
 def test_the_published_queries_are_won_by_the_local_disk() -> None:
-    won = wins(published.cern_queries())
+    won = profile(published.cern_queries()).iloc[0]
     assert won.to_dict() == pytest.approx({"oracle local": 21 / 22, "oracle nas": 0, "timesten": 1 / 22})
 
 

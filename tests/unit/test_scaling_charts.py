@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.comparison import published
-from hdbkit.analysis.statistics import performance_profile
+from bench import published
 from hdbkit.charts import scaling_charts
 from hdbkit.config import SweepSpec
 
@@ -32,8 +31,8 @@ def test_repeated_results_become_dots_and_the_line_goes_through_their_geometric_
 
 
 def test_a_performance_profile_is_drawn_as_steps() -> None:
-    profile = performance_profile.profile(pd.DataFrame({"a": [1.0, 1.0], "b": [3.0, 1.0]}))
-    chart = scaling_charts.performance_profile(profile)
+    profile = published.profile(pd.DataFrame({"a": [1.0, 1.0], "b": [3.0, 1.0]}))
+    chart = published.performance_profile(profile)
     assert list(chart.figure.data[1].x)[:3] == [1, 3, 3]
     assert list(chart.figure.data[1].y) == [50, 50, 100, 100]
     assert "Fastest of queries: a 100 %, b 50 %" in chart.alternative
@@ -41,18 +40,18 @@ def test_a_performance_profile_is_drawn_as_steps() -> None:
 
 def test_ways_are_reported_relative_to_the_first_of_their_group_and_count() -> None:
     ways = published.points("client language").assign(group="published")
-    chart = scaling_charts.beside_published(ways, published.metric())
+    chart = published.beside_published(ways, published.metric())
     assert chart.table["ratio"].round(2).tolist() == [1, 1.03, 1, 7.44]
     assert "7.44 Tcl threads, 64 virtual users (published)" in chart.alternative
 
 
 def test_every_chart_can_be_put_on_paper() -> None:
-    queries = performance_profile.profile(published.cern_queries())
+    queries = published.profile(published.cern_queries())
     ways = published.points("client language").assign(group="published")
     for chart in (
         scaling_charts.throughput_over_users(published.cern_oltp(), published.metric()),
-        scaling_charts.performance_profile(queries),
-        scaling_charts.beside_published(ways, published.metric()),
+        published.performance_profile(queries),
+        published.beside_published(ways, published.metric()),
     ):
         assert chart.image("svg").startswith(b"<?xml")
 
