@@ -1,59 +1,50 @@
 """What the shell completes: names of targets, URLs of engines, ids and labels of runs, ids of sweeps.
 
-A completion never fails and connects to no server.
+A completion never fails, connects to no server and imports little: the shell waits for it at each press of the key.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 
-from hdbkit.api import DEFAULT
-from hdbkit.config.target import target_names
-from hdbkit.databases import kinds
 from hdbkit.errors import HdbkitError
-from hdbkit.results.catalog import list_runs
-from hdbkit.results.folder import run_folders
-from hdbkit.results.sweep_folder import sweep_folders
-from hdbkit.servers import startable_kinds
+from hdbkit.files import read_text
+from hdbkit.paths import results_folder, targets_file
 
 _SHOWN = 50
 """Runs that are offered, the newest first."""
+_MAX_MANIFEST = 1 << 20
 
 
 def targets(incomplete: str) -> list[str]:
     """Names of the targets file, and the beginnings of URLs."""
-    names: list[str] = []
-    with suppress(HdbkitError, OSError):
-        names = target_names(DEFAULT.targets)
-    return _fitting([*names, *(f"{kind}://" for kind in kinds())], incomplete)
+    return fitting([*_target_names(), *(f"{kind}://" for kind in _known("kinds"))], incomplete)
 
 
 def engines(incomplete: str) -> list[str]:
     """Kinds of databases."""
-    return _fitting(list(kinds()), incomplete)
+    return fitting(_known("kinds"), incomplete)
 
 
 def startable_engines(incomplete: str) -> list[str]:
     """Kinds of databases that hdbkit can start."""
-    return _fitting(list(startable_kinds()), incomplete)
+    return fitting(_known("startable"), incomplete)
 
 
 def run_names(incomplete: str) -> list[str]:
-    """Ids of the newest runs, ``last``, and labels."""
-    ids = [one.run_id for one in islice(run_folders(DEFAULT.results), _SHOWN)]
-    labels: list[str] = []
-    if incomplete:
-        with suppress(HdbkitError, OSError):
-            labels = [str(one) for one in list_runs(DEFAULT.results).runs["label"].dropna().unique()]
-    return _fitting(["last", *ids, *labels], incomplete)
+    """Ids of the newest runs, ``last``, and their labels."""
+    newest = list(islice(_folders(results_folder(), "manifest.json"), _SHOWN))
+    labels = dict.fromkeys(filter(None, map(_label, newest))) if incomplete else ()
+    return fitting(["last", *(folder.name for folder in newest), *labels], incomplete)
 
 
 def sweep_names(incomplete: str) -> list[str]:
     """Ids of sweeps, and ``last``."""
-    with suppress(HdbkitError, OSError):
-        return _fitting(["last", *(one.sweep_id for one in sweep_folders(DEFAULT.results))], incomplete)
-    return []
+    return fitting(["last", *(one.name for one in _folders(results_folder() / "sweeps", "plan.json"))], incomplete)
 
 
 def any_names(incomplete: str) -> list[str]:
@@ -61,5 +52,36 @@ def any_names(incomplete: str) -> list[str]:
     return list(dict.fromkeys([*run_names(incomplete), *sweep_names(incomplete)]))
 
 
-def _fitting(words: list[str], incomplete: str) -> list[str]:
+def fitting(words: list[str], incomplete: str) -> list[str]:
+    """The words that begin like an incomplete one."""
     return [word for word in words if word.startswith(incomplete)]
+
+
+def _known(what: str) -> list[str]:
+    from hdbkit.cli.described import known
+
+    return list(known()[what])
+
+
+def _target_names() -> list[str]:
+    import yaml
+
+    with suppress(HdbkitError, OSError, ValueError, RecursionError, yaml.YAMLError):
+        top = yaml.compose(read_text(targets_file()), Loader=yaml.SafeLoader)
+        if isinstance(top, yaml.MappingNode):
+            return [str(name.value) for name, _ in top.value]
+    return []
+
+
+def _folders(root: Path, inside: str) -> Iterator[Path]:
+    """Folders with this file, the newest first."""
+    with suppress(OSError):
+        yield from (path for path in sorted(root.iterdir(), reverse=True) if (path / inside).is_file())
+
+
+def _label(run: Path) -> str:
+    with suppress(OSError, ValueError, RecursionError, LookupError, TypeError):
+        with (run / "manifest.json").open(encoding="utf-8") as file:
+            content = json.loads(file.read(_MAX_MANIFEST))
+        return str(content["plan"]["label"] or "")
+    return ""

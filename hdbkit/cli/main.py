@@ -1,63 +1,99 @@
-"""The program ``hdbkit``: all commands, and its entry."""
+"""The program ``hdbkit``: its commands, each imported when it is called, and its entry."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
-from importlib import metadata
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module, metadata
+from typing import Annotated, Any
 
 import typer
 
-from hdbkit.cli import (
-    agent,
-    batching,
-    comparing,
-    data_files,
-    engine,
-    importing,
-    looking,
-    max_rate,
-    measuring,
-    profiling,
-    releases,
-    schema,
-    server,
-    serving,
-    show,
-)
 from hdbkit.cli.exits import Interruptible, guarded
 from hdbkit.errors import InputError
 from hdbkit.files import is_utf8
 
+COMMANDS = {
+    "doctor": ("looking", "Examine a target, or show usable drivers and servers"),
+    "demo": ("measuring", "Sweep settings of a private server, from start to report"),
+    "build": ("schema", "Build a workload's schema and its data"),
+    "check": ("schema", "Check a schema: row counts, indexes, consistency"),
+    "drop": ("schema", "Drop a workload's tables and routines, and nothing else"),
+    "run": ("measuring", "Run a workload against its schema"),
+    "sweep": ("measuring", "Measure combinations of server settings"),
+    "plan": ("measuring", "Print the runs of a sweep and the estimated time"),
+    "attach": ("measuring", "Watch a run or a sweep in progress"),
+    "stop": ("measuring", "Stop a run or a sweep and keep its results"),
+    "recover": ("measuring", "Complete the result of a run whose supervisor died"),
+    "compare": ("comparing", "Compare runs, with a 95 % confidence interval"),
+    "find-max": ("max_rate", "Find the highest rate that keeps a latency limit"),
+    "profile": ("profiling", "Repeat the runs of a profile at each user count"),
+    "profiles": ("profiling", "List the profiles"),
+    "history": ("profiling", "Show when the results of a profile changed"),
+    "releases": ("releases", "Build commits of a server and compare them in turn"),
+    "runs": ("looking", "List, show, tag and remove runs"),
+    "report": ("looking", "Write the report of a run or a sweep"),
+    "batch": ("batching", "Execute a notebook once per parameter file"),
+    "site": ("batching", "Write a static site of results"),
+    "datagen": ("data_files", "Write a workload's rows to files"),
+    "import-hammerdb": ("importing", "Translate the settings of HammerDB"),
+    "server": ("server", "List, start, stop and remove kept private servers"),
+    "engine": ("engine", "Check, compare and create engines"),
+    "sql": ("schema", "Show the SQL that is sent"),
+    "agent": ("agent", "Run the agent on a database's host"),
+    "serve": ("serving", "Serve the verbs of hdbkit as jobs by HTTP"),
+    "app": ("serving", "Serve the panels of the notebooks to browsers"),
+    "token": ("serving", "Add, list and remove tokens of the service"),
+}
+"""By command or group of commands: the module that adds it, and its line in the program's help."""
+
+
+class _OnCall(Mapping[str, Any]):
+    """The commands by name; the module of one is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        return _of_module(COMMANDS[name][0])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Commands(Interruptible):
+    """The program's commands, whose help needs no import."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands: Any = _OnCall()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names in the order of the help."""
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a line for each command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
 app = typer.Typer(
     name="hdbkit",
-    cls=Interruptible,
+    cls=Commands,
     epilog="Start with: hdbkit demo --quick. For options and examples of a command: hdbkit COMMAND --help",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-looking.add_to(app)
-comparing.add_to(app)
-schema.add_to(app)
-measuring.add_to(app)
-max_rate.add_to(app)
-releases.add_to(app)
-profiling.add_to(app)
-batching.add_to(app)
-data_files.add_to(app)
-importing.add_to(app)
-server.add_to(app)
-engine.add_to(app)
-agent.add_to(app)
-serving.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        show.console.print(f"hdbkit {metadata.version('hdbkit')}")
+        typer.echo(f"hdbkit {metadata.version('hdbkit')}")
         raise typer.Exit
 
 
@@ -70,11 +106,31 @@ def _about(
     """A database benchmark: build a schema, run a workload, sweep server settings, compare and report."""
 
 
+def typer_of(module: str) -> typer.Typer:
+    """The commands that a module of this package adds."""
+    made = typer.Typer(rich_markup_mode=None)
+    import_module(f"hdbkit.cli.{module}").add_to(made)
+    return made
+
+
+@cache
+def _of_module(name: str) -> Mapping[str, Any]:
+    return typer.main.get_group(typer_of(name)).commands
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry of the program; exits with one of :class:`~hdbkit.cli.exits.Exit`."""
-    command = typer.main.get_command(app)
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(int(guarded(lambda: command.main(_readable(words), prog_name="hdbkit", standalone_mode=False))))
+    sys.exit(int(guarded(lambda: _program().main(_readable(words), prog_name="hdbkit", standalone_mode=False))))
+
+
+def _program() -> Any:
+    """The commands, or for a shell that completes a word, what is known of them."""
+    if "_HDBKIT_COMPLETE" in os.environ:
+        from hdbkit.cli.described import known, without_code
+
+        return typer.main.get_command(without_code(known()["commands"]))
+    return typer.main.get_command(app)
 
 
 def _readable(words: list[str]) -> list[str]:
