@@ -124,7 +124,7 @@ def _reached(target: Target, workspace: DiscoveryVerbs, asked: Workload) -> Find
     except MissingDriver as error:
         yield Finding("driver", State.PROBLEM, str(error))
         return
-    yield Finding("password", State.OK, workspace.password_place(target) or "none was found")
+    yield Finding("password", State.OK, workspace.password_source(target) or "none was found")
     for left in left_settings(workspace.results, target):
         text = f"{left} ended and left its settings on this server"
         yield Finding("settings of a sweep", State.WARNING, text, resume_command(left))

@@ -50,18 +50,18 @@ def list_databases() -> pd.DataFrame:
 class DiscoveryVerbs(BareWorkspace):
     """Verbs that look at what a target needs."""
 
-    def password_place(self, target: Target | str) -> str | None:
+    def password_source(self, target: Target | str) -> str | None:
         """The source of the password for ``target``, as text; None if there is none. Never reveals the password.
 
         Searched in this order: memory, ``HDBKIT_PASSWORD``, the keyring, then the driver's own sources.
 
         Example:
-            >>> hdbkit.password_place("postgresql://bench@db1/tpcc")  # doctest: +SKIP
+            >>> hdbkit.password_source("postgresql://bench@db1/tpcc")  # doctest: +SKIP
             '~/.pgpass'
         """
         target = self.target(target)
         found = target.found_password()
-        return found.place if found else database(target).password_place(target)
+        return found.place if found else database(target).password_source(target)
 
 
 def host_facts(target: Target) -> dict[str, str]:

@@ -196,7 +196,7 @@ class Database(Protocol):
         """How rows are loaded where that is not the server's own bulk load, and what to do; None if it is."""
         ...
 
-    def password_place(self, target: Target) -> str | None:
+    def password_source(self, target: Target) -> str | None:
         """Where the driver itself finds a password for ``target``; None if nowhere. Does not connect."""
         ...
 

@@ -100,8 +100,8 @@ def private_server(
         InputError: there are no such binaries, or the folder is not empty.
         ServerFailed: the server did not start; the message contains the last lines of its log.
     """
-    place = Path(folder) if folder is not None else None
-    kept = str(read_note(str(place)).get("kind", "")) if place is not None else ""
+    path = Path(folder) if folder is not None else None
+    kept = str(read_note(str(path)).get("kind", "")) if path is not None else ""
     chosen = launcher(kind or kept or startable_kinds()[0])
     texts = {name: setting_text(value) for name, value in (settings or {}).items()}
-    return PrivateServer(chosen, binaries=chosen.choose(version, source), folder=place, keep=keep, settings=texts)
+    return PrivateServer(chosen, binaries=chosen.choose(version, source), folder=path, keep=keep, settings=texts)

@@ -2,7 +2,7 @@
 
 The settings go to a separate file in a drop-in folder, or to the end of the server's own file, between :data:`OURS`
 and :data:`END`. Everything else stays unchanged; what others write there meanwhile is kept. The server must read the
-settings after every other place that sets the same name. If another place takes precedence, the value that is read
+settings after every other file that sets the same name. If another one takes precedence, the value that is read
 back differs and the change is undone.
 """
 

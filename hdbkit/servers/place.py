@@ -34,7 +34,7 @@ from hdbkit.trust import trusted
 SERVER_UID = 65534
 """The unprivileged account that a server runs as when its owner is root."""
 COPIES = Path("/var/cache/hdbkit")
-"""The folder for copies of binaries that the server's account cannot run in their original place."""
+"""The folder for copies of binaries that the server's account cannot run in their original folder."""
 DATABASE = "hdbkit"
 """The name of the measured database, where databases have names."""
 NEW_FOLDERS = "hdbkit-"

@@ -114,14 +114,14 @@ def _build(launcher: Launcher, checkout: Path, commit: str, folder: Path, option
     shutil.rmtree(source)
 
 
-def _run(words: Sequence[str], place: Path, output: BinaryIO, lock: int) -> None:
+def _run(words: Sequence[str], folder: Path, output: BinaryIO, lock: int) -> None:
     """Run a command of a build; what it has started is ended with it by Ctrl-C."""
     command, log = shlex.join(words), output.name
     output.write(f"$ {command}\n".encode())
     output.flush()
     try:
         running = subprocess.Popen(
-            words, cwd=place, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            words, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             start_new_session=True, pass_fds=(lock,), umask=0o022,
         )  # fmt: skip
     except OSError as error:

@@ -1,4 +1,4 @@
--- Types decide how values are stored and read: DECIMAL_2 and DECIMAL_4 are read as decimals with so many places.
+-- Types decide how values are stored and read: DECIMAL_2 and DECIMAL_4 are read as decimals with so many decimals.
 
 -- fragment: decimal(precision, scale)
 DECIMAL_{scale}

@@ -76,7 +76,7 @@ NO_COMMAND = {
     "running_runs": "runs list shows their status",
     "estimate": "panels show it before a build",
     "import_hammerdb_jobs": "import-hammerdb of a database of jobs",
-    "password_place": "panels show it; a command line says what was wrong instead",
+    "password_source": "panels show it; a command line says what was wrong instead",
     "Result.require_removable": "runs rm checks it first",
     "Result.with_manifest": "compare uses it for the operations that all runs completed",
     "planned_hosts": "plan prints it",

@@ -52,16 +52,16 @@ TARGET = Target.parse("postgresql://bench@db1/tpcc?sslmode=require")
 @pytest.mark.usefixtures("home")
 def test_without_any_password_nothing_is_found() -> None:
     assert TARGET.secret() is None
-    assert api.password_place(TARGET) is None
+    assert api.password_source(TARGET) is None
 
 
 @pytest.mark.usefixtures("keyring")
 def test_memory_comes_before_the_environment_and_that_before_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (TARGET.secret(), api.password_place(TARGET)) == ("from-the-keyring", "the keyring")
+    assert (TARGET.secret(), api.password_source(TARGET)) == ("from-the-keyring", "the keyring")
     monkeypatch.setenv("HDBKIT_PASSWORD", "from-the-environment")
-    assert (TARGET.secret(), api.password_place(TARGET)) == ("from-the-environment", "HDBKIT_PASSWORD")
+    assert (TARGET.secret(), api.password_source(TARGET)) == ("from-the-environment", "HDBKIT_PASSWORD")
     typed = TARGET.with_(password="from-memory")
-    assert (typed.secret(), api.password_place(typed)) == ("from-memory", "memory")
+    assert (typed.secret(), api.password_source(typed)) == ("from-memory", "memory")
 
 
 @pytest.mark.usefixtures("keyring")
@@ -90,23 +90,23 @@ def test_a_private_server_is_let_in_by_its_own_file(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("HDBKIT_PASSWORD", "of-another")
     private = TARGET.with_(server_folder=tmp_path)
     assert private.secret() == ""
-    assert api.password_place(private) == "the private server's password file"
+    assert api.password_source(private) == "the private server's password file"
 
 
 def test_the_drivers_own_sources_are_reported(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _colon_file(home / ".pgpass", "db1:5432:tpcc:bench:one")
-    assert api.password_place(TARGET) == "~/.pgpass"
+    assert api.password_source(TARGET) == "~/.pgpass"
     named = _colon_file(home / "mine", "*:*:*:bench:two")
-    assert api.password_place(TARGET.with_(password_file=named)) == str(named)
+    assert api.password_source(TARGET.with_(password_file=named)) == str(named)
     monkeypatch.setenv("PGPASSWORD", "three")
-    assert api.password_place(TARGET) == "PGPASSWORD"
+    assert api.password_source(TARGET) == "PGPASSWORD"
 
 
 def test_the_usual_option_file_is_reported(home: Path) -> None:
     target = Target.parse("mariadb://bench@db1/tpcc")
-    assert api.password_place(target) is None
+    assert api.password_source(target) is None
     (home / ".my.cnf").write_text("[client]\npassword = secret\n")
-    assert api.password_place(target) == str(home / ".my.cnf")
+    assert api.password_source(target) == str(home / ".my.cnf")
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ def first_usable(target: Target, connect: Callable[[Target], S]) -> S:
             failures.append(error)
     if len(failures) == 1:
         raise _with_start_command(target, failures[0])
-    places = (f"{one.host}{f':{one.port}' if one.port else ''}" for one in addresses)
-    reasons = "; ".join(f"{place}: {error.reason}" for place, error in zip(places, failures, strict=True))
+    tried = (f"{one.host}{f':{one.port}' if one.port else ''}" for one in addresses)
+    reasons = "; ".join(f"{address}: {error.reason}" for address, error in zip(tried, failures, strict=True))
     raise CannotConnect(target.url, f"none of its addresses can be used ({reasons})", failures[0].advice)
 
 
@@ -83,16 +83,16 @@ def check_options(target: Target, known: Collection[str] | None, values: Mapping
     Raises:
         InputError: an option is unknown, or has an unknown value.
     """
-    place = f"target {target.described}"
+    subject = f"target {target.described}"
     for name, given in target.options.items():
         if known is not None and name not in known:
             close = did_you_mean(name, list(known))
-            raise InputError(f"{place} has the unknown option '{name}'; known: {', '.join(known)}.{close}")
+            raise InputError(f"{subject} has the unknown option '{name}'; known: {', '.join(known)}.{close}")
         if name in values and given not in values[name]:
             close, listed = did_you_mean(given, list(values[name])), ", ".join(values[name])
-            raise InputError(f"{place}: the option {name} is '{given}'; known values: {listed}.{close}")
+            raise InputError(f"{subject}: the option {name} is '{given}'; known values: {listed}.{close}")
         if name == CONNECT_TIMEOUT and not (given.isascii() and given.isdigit() and 1 <= int(given[:5]) <= 3600):
-            raise InputError(f"{place}: the option {name} is '{given}'; give whole seconds from 1 to 3600")
+            raise InputError(f"{subject}: the option {name} is '{given}'; give whole seconds from 1 to 3600")
 
 
 def connect_timeout_s(target: Target, max_s: int | None) -> int:

@@ -192,7 +192,7 @@ class BaseDatabase:
         """No faster load is known."""
         return None
 
-    def password_place(self, target: Target) -> str | None:
+    def password_source(self, target: Target) -> str | None:
         """The driver finds no password itself."""
         return None
 

@@ -258,15 +258,15 @@ class DbapiSession:
 
     def _insert(self, table: Table, head: str, one: Piece, cursor: Any, rows: Sequence[bytes]) -> None:
         """In one command; drivers whose placeholders have names or numbers cannot repeat those of a row."""
-        places = ", ".join([f"({one.text})"] * len(rows))
-        cursor.execute(f"{head} {places}", [value for row in self._values(table, rows) for value in row])
+        marks = ", ".join([f"({one.text})"] * len(rows))
+        cursor.execute(f"{head} {marks}", [value for row in self._values(table, rows) for value in row])
 
     def _insertion(self, table: Table) -> tuple[str, Piece]:
         """The beginning of an INSERT, and the placeholders of a row."""
         statement = in_scope({}, self.engine.dialects, self.insertion)
-        places = Statement("", ", ".join(f":{name}" for name in table.columns), statement.origin, "")
+        marks = Statement("", ", ".join(f":{name}" for name in table.columns), statement.origin, "")
         head = statement.filled({"table": table.name, "columns": table.columns})
-        return head.text, piece(places, self.engine.paramstyle)
+        return head.text, piece(marks, self.engine.paramstyle)
 
     def _values(self, table: Table, rows: Iterable[bytes]) -> Iterator[list[Any]]:
         """The values of each row as the driver takes them."""

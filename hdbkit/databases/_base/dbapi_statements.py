@@ -34,12 +34,16 @@ class Piece(NamedTuple):
 
     def picker(self, parameters: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
         """What makes the values that the driver takes of the values of these parameters."""
-        places = [parameters.index(name) for name in self.names]
+        positions = [parameters.index(name) for name in self.names]
         if self.by_name:
-            return lambda values: {_place(n): values[at] for n, at in zip(self.names, places, strict=True)}
-        if places == list(range(len(parameters))):
+            return lambda values: {_placeholder(n): values[at] for n, at in zip(self.names, positions, strict=True)}
+        if positions == list(range(len(parameters))):
             return list
-        return itemgetter(*places) if len(places) > 1 else lambda values: [values[place] for place in places]
+        return (
+            itemgetter(*positions)
+            if len(positions) > 1
+            else lambda values: [values[position] for position in positions]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +94,12 @@ def numbered(text: str) -> tuple[str, int]:
     """A command with ``$1``, ``$2`` in place of its question marks, and how many there are."""
     count = 0
 
-    def place(_: re.Match[str]) -> str:
+    def number(_: re.Match[str]) -> str:
         nonlocal count
         count += 1
         return f"${count}"
 
-    parts = (part if part.startswith(_UNTOUCHED) else _MARK.sub(place, part) for part in _TOKEN.findall(text))
+    parts = (part if part.startswith(_UNTOUCHED) else _MARK.sub(number, part) for part in _TOKEN.findall(text))
     return "".join(parts), count
 
 
@@ -136,23 +140,23 @@ def piece(statement: Statement, paramstyle: str) -> Piece:
     """One command of a statement for a driver with this ``paramstyle``."""
     used: list[str] = []
 
-    def place(name: str, index: int) -> str:
+    def mark(name: str, index: int) -> str:
         used.append(name)
         return {
             "qmark": "?",
             "format": "%s",
             "numeric": f":{index}",
-            "named": f":{_place(name)}",
-            "pyformat": f"%({_place(name)})s",
+            "named": f":{_placeholder(name)}",
+            "pyformat": f"%({_placeholder(name)})s",
         }[paramstyle]
 
     escaped = plain(statement.text, paramstyle).text
-    text = Statement("", escaped, statement.origin, "").rendered(place)
+    text = Statement("", escaped, statement.origin, "").rendered(mark)
     by_name = paramstyle in ("named", "pyformat")
     once = by_name or paramstyle == "numeric"
     return Piece(text, statement.parameters if once else tuple(used), by_name)
 
 
-def _place(name: str) -> str:
+def _placeholder(name: str) -> str:
     """The name of a value for the driver: that of no keyword, such as ``:size`` or ``:number`` would be."""
     return f"{name}_"

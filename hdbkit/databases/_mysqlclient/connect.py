@@ -34,9 +34,9 @@ VALUES = {
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
 _TLS_ADVICE = "check the options ssl_mode, ssl_ca, ssl_cert and ssl_key of the target"
-_RUNS = ("nothing listens on {place}", "check host and port, and that the server runs")
-_ENDED = ("the server at {place} closed the connection during login", "see the server's log")
-_LATE = ("no answer came from {place} in time", "check host, port and firewall")
+_RUNS = ("nothing listens on {address}", "check host and port, and that the server runs")
+_ENDED = ("the server at {address} closed the connection during login", "see the server's log")
+_LATE = ("no answer came from {address} in time", "check host, port and firewall")
 _ERRORS: dict[int, tuple[str, str]] = {
     # error number of the server or the driver: meaning, advice
     1040: ("no more connections are allowed", _FEWER),
@@ -131,7 +131,7 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
 
     given = target.options
     arguments: dict[str, Any] = {
-        **_place(target),
+        **_address(target),
         "user": target.user,
         "password": _password(target),
         "database": target.database,
@@ -186,7 +186,7 @@ def option_group(target: Target) -> str:
     return f"client_{target.user}"
 
 
-def _place(target: Target) -> dict[str, Any]:
+def _address(target: Target) -> dict[str, Any]:
     """Host and port, or the socket: a host that starts with ``/`` is the socket or its folder."""
     socket = target.options.get("socket")
     if target.host and target.host.startswith("/"):
@@ -205,7 +205,7 @@ def _connect_error(target: Target, code: int, text: str, late: bool = False) -> 
         "user": target.user or "(none given)",
         "database": target.database or "(none given)",
         "host": host,
-        "place": f"{host}, port {target.port or 'not given'}",
+        "address": f"{host}, port {target.port or 'not given'}",
     }
     account = _ACCOUNT.search(text)
     words["grant"] = f"run: GRANT SELECT ON `{words['database']}`.* TO {account[0]}" if account else "grant it SELECT"

@@ -45,7 +45,7 @@ from hdbkit.databases._mysqlclient.connect import (
     password_file,
     refused_from,
 )
-from hdbkit.databases._mysqlclient.grants import advised_grants, granted, grants_for, place_of
+from hdbkit.databases._mysqlclient.grants import advised_grants, granted, grants_for, level_of
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, Rejected, TransactionError
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
@@ -298,7 +298,7 @@ class MysqlclientDatabase(BaseDatabase):
             return None
         return "local_infile is off: rows were loaded by INSERT, which is slower; set local_infile=ON on the server"
 
-    def password_place(self, target: Target) -> str | None:
+    def password_source(self, target: Target) -> str | None:
         """The option file, if it has a password for this account."""
         path = password_file(target)
         return str(path) if path and has_password(path, target) else None
@@ -332,7 +332,7 @@ class MysqlclientDatabase(BaseDatabase):
                 session.query("create_database", database=database)
                 created.append(f"database {database}")
             if not usable:
-                session.query("grant_database", place=place_of(session, database), role=role, host=host)
+                session.query("grant_database", level=level_of(session, database), role=role, host=host)
                 with suppress(TransactionError):  # not every administrator may grant it
                     session.query("grant_sight", role=role, host=host)
                 created.append(f"all privileges of '{role}'@'{host}' on {database}")

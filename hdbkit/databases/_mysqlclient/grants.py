@@ -70,7 +70,7 @@ class Grants:
             for one in self._of(privilege)
         )
 
-    def place(self, database: str) -> str:
+    def level(self, database: str) -> str:
         """All of a database, as a GRANT names it: as one did already, since servers may use only one spelling."""
         spellings = [one for one in self._patterns(database) if self._plain_name(one) == database]
         wanted = database if self._literal else _WILDCARD.sub(_ESCAPED, database)
@@ -78,7 +78,7 @@ class Grants:
         return "`" + name.replace("`", "``") + "`.*"
 
     def is_replaced(self, database: str) -> bool:
-        """Whether a grant on :meth:`place` takes the place of one on a pattern, so that it must have all privileges.
+        """Whether a grant on :meth:`level` replaces one on a pattern, so that it must have all privileges.
 
         Servers use the grant on the narrowest pattern alone.
         """
@@ -137,9 +137,9 @@ def _is_literal(session: Session, database: str) -> bool:
     return bool(_WILDCARD.search(database)) and bool(session.ask("literal_databases")[0][0])
 
 
-def place_of(session: Session, database: str) -> str:
+def level_of(session: Session, database: str) -> str:
     """All of a database, as the GRANT for a new account names it."""
-    return Grants((), literal=_is_literal(session, database)).place(database)
+    return Grants((), literal=_is_literal(session, database)).level(database)
 
 
 def grants_for(session: Session, access: Access) -> list[str]:
@@ -150,7 +150,9 @@ def grants_for(session: Session, access: Access) -> list[str]:
     sought = ",".join(sorted(_split(name)[1].lower() for name in access.routines | access.functions))
     seen = session.ask("granted_to", routines=sought)
     account, current = str(seen[0][0]), seen[0][1]
-    routines = {(str(place).casefold(), str(name).casefold()): bool(own) for _, _, place, name, own in seen if name}
+    routines = {
+        (str(database).casefold(), str(name).casefold()): bool(own) for _, _, database, name, own in seen if name
+    }
     called = {_key(name, current) for name in access.routines}
     called |= {_key(name, current) for name in access.functions} & routines.keys()
     needed = [access.tables]
@@ -176,7 +178,7 @@ def grants_for(session: Session, access: Access) -> list[str]:
             lacking.setdefault(database, set()).add(privilege)
     for one in filter(grants.is_replaced, lacking):
         lacking[one] |= {privilege for privilege, database, _ in used if database == one}
-    return [f"GRANT {', '.join(sorted(names))} ON {grants.place(one)} TO {account}" for one, names in lacking.items()]
+    return [f"GRANT {', '.join(sorted(names))} ON {grants.level(one)} TO {account}" for one, names in lacking.items()]
 
 
 def advised_grants(session: Session) -> list[MissingGrant]:
@@ -191,7 +193,7 @@ def advised_grants(session: Session) -> list[MissingGrant]:
         if not there:
             lacking.setdefault((bool(in_database), without), []).append(privilege)
     return [
-        MissingGrant(f"GRANT {', '.join(names)} ON {grants.place(current) if own else '*.*'} TO {account}", without)
+        MissingGrant(f"GRANT {', '.join(names)} ON {grants.level(current) if own else '*.*'} TO {account}", without)
         for (own, without), names in lacking.items()
     ]
 

@@ -50,7 +50,7 @@ class Template(NamedTuple):
     """A statement with a ``%b`` for each value, and the parameter index of each; empty if trivial."""
 
     text: bytes
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     answers_last: bool = False
     """Whether it is a CALL without a result set, followed by a SELECT of one row."""
 
@@ -282,16 +282,16 @@ class MysqlclientSession:
 
     def _prepared(self, statement: Statement) -> Template:
         """The EXECUTE of a statement that the server prepared, with values or with variables set before."""
-        text, places = _marked(statement, "?")
+        text, positions = _marked(statement, "?")
         name = f"s_{statement.name}"  # the name alone may be an SQL keyword
         self.query("prepare", name=name, text=text)
-        kind, marks, ahead = "values" if self._takes_values else "variables", ["%b"] * len(places), ""
+        kind, marks, ahead = "values" if self._takes_values else "variables", ["%b"] * len(positions), ""
         if marks and not self._takes_values:
-            marks = [f"@hdbkit_{number}" for number in range(len(places))]
+            marks = [f"@hdbkit_{number}" for number in range(len(positions))]
             ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
         execute = find(self._dialects, SERVER_STATEMENTS, f"execute_with_{kind}").text
         using = f" USING {','.join(marks)}" if marks else ""
-        return Template(f"{ahead}{execute} {name}{using}".encode(), places)
+        return Template(f"{ahead}{execute} {name}{using}".encode(), positions)
 
     def _find(self, name: str) -> Statement:
         return in_scope(self._own, self._dialects, name)
@@ -364,22 +364,22 @@ def _class_of(code: int, words: str) -> ErrorClass:
 
 def _template(statement: Statement) -> Template:
     """A statement that is sent with literals."""
-    text, places = _marked(replace(statement, text=statement.text.replace("%", "%%")), "%b")
-    return Template(text.encode(), () if places == tuple(range(len(places))) else places)
+    text, positions = _marked(replace(statement, text=statement.text.replace("%", "%%")), "%b")
+    return Template(text.encode(), () if positions == tuple(range(len(positions))) else positions)
 
 
 def _marked(statement: Statement, mark: str) -> tuple[str, tuple[int, ...]]:
     """The text with ``mark`` for each value, and the parameter index of each mark."""
     numbers: list[int] = []
 
-    def place(_: str, index: int) -> str:
+    def mark_of(_: str, index: int) -> str:
         numbers.append(index - 1)
         return mark
 
-    return statement.rendered(place), tuple(numbers)
+    return statement.rendered(mark_of), tuple(numbers)
 
 
 def _rendered(template: Template, values: Sequence[Any]) -> bytes:
-    text, places, _ = template
+    text, positions, _ = template
     literals = [ENCODERS[type(value)](value) for value in values]
-    return text % tuple([literals[place] for place in places] if places else literals)
+    return text % tuple([literals[position] for position in positions] if positions else literals)

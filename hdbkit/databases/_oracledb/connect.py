@@ -180,7 +180,7 @@ def connected(target: Target, options: SessionOptions) -> Any:
 
     Raises:
         CannotConnect: the listener or the server refuses it, or there is none.
-        InputError: the options do not name a place.
+        InputError: there is neither a host nor a name.
     """
     module = driver()
     given = parameters(target, options)
@@ -202,8 +202,8 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
     """
     if not target.host and not target.database:
         raise InputError(
-            f"target {target.described} names no place; write oracle://user@host:1521/service, or oracle://user@/X "
-            "for the entry X of tnsnames.ora"
+            f"target {target.described} names no database; write oracle://user@host:1521/service, or "
+            "oracle://user@/X for the entry X of tnsnames.ora"
         )
     given: dict[str, Any] = {
         "user": target.user,

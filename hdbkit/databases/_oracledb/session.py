@@ -240,14 +240,14 @@ def _out(declared: str) -> Out:
     """What ``total(decimal.2)`` declares; ``[]`` at the end of the type is an array."""
     name, _, kind = declared.removesuffix(")").partition("(")
     is_array, kind = kind.endswith("[]"), kind.removesuffix("[]")
-    word, _, places = kind.partition(".")
-    read: Callable[[Any], Any] = partial(_rounded, Decimal(1).scaleb(-int(places))) if places else _as_it_is
+    word, _, decimals = kind.partition(".")
+    read: Callable[[Any], Any] = partial(_rounded, Decimal(1).scaleb(-int(decimals))) if decimals else _as_it_is
     types: Mapping[str, type] = {"integer": int, "decimal": Decimal, "text": str, "timestamp": datetime}
     return Out(name, types[word], read, is_array)
 
 
 def _numbers(cursor: Any, column: Any) -> Any:
-    """How the numbers of a column are read: exactly, and with all places; a computed one without places is an int."""
+    """How the numbers of a column are read: exactly, with all decimals; a computed one without any is an int."""
     if column.type_code is not driver().DB_TYPE_NUMBER:
         return None
     if column.scale == 0 and column.precision:

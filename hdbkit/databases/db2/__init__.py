@@ -387,7 +387,7 @@ class Db2(DbapiDatabase):
         """Arrays are sent: LOAD commits by itself, so that an interrupted build could not continue."""
         return None
 
-    def password_place(self, target: Target) -> str | None:
+    def password_source(self, target: Target) -> str | None:
         """The target's password file."""
         return str(target.password_file) if password(target) and target.password_file else None
 

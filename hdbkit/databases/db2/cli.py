@@ -117,16 +117,16 @@ class _Prepared:
         self.handle = _guarded(self._module.prepare, connection.handle, text)
         self.is_call = _CALL.match(text) is not None
         self._decimals: dict[int, tuple[int, ...]] = {}
-        """By the number of a result, the places of its decimals."""
+        """By the number of a result, its columns of decimals."""
         if connection.statement_timeout_s:
             option = {self._module.SQL_ATTR_QUERY_TIMEOUT: connection.statement_timeout_s}
             _guarded(self._module.set_option, self.handle, option, _ONE_STATEMENT)
 
     def decimals(self, result: int, handle: Any, width: int) -> tuple[int, ...]:
-        """The places of the decimals of a result, which the driver returns as texts; asked once."""
+        """The columns of decimals of a result, which the driver returns as texts; asked once."""
         if result not in self._decimals:
-            types = [_guarded(self._module.field_type, handle, place) for place in range(width)]
-            self._decimals[result] = tuple(place for place, name in enumerate(types) if name in _DECIMALS)
+            types = [_guarded(self._module.field_type, handle, column) for column in range(width)]
+            self._decimals[result] = tuple(column for column, name in enumerate(types) if name in _DECIMALS)
         return self._decimals[result]
 
 
@@ -147,7 +147,7 @@ class Cursor:
         """The names of the columns of the current result; None if there is none."""
         if not self.width:
             return None
-        return [str(_guarded(self._module.field_name, self._handle, place)) for place in range(self.width)]
+        return [str(_guarded(self._module.field_name, self._handle, column)) for column in range(self.width)]
 
     def execute(self, text: str, values: Sequence[Any] = ()) -> None:
         """Execute a statement."""
@@ -164,13 +164,15 @@ class Cursor:
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows of the current result, with decimals."""
         assert self._prepared is not None, "no result"
-        places = self._prepared.decimals(self._result, self._handle, self.width)  # before its last row closes it
+        decimals = self._prepared.decimals(self._result, self._handle, self.width)  # before its last row closes it
         rows = _guarded(self._module.fetchall, self._handle) or []
-        if not places:
+        if not decimals:
             return list(rows)
-        kept = {*places}
+        kept = {*decimals}
         return [
-            tuple(Decimal(value) if place in kept and value is not None else value for place, value in enumerate(row))
+            tuple(
+                Decimal(value) if column in kept and value is not None else value for column, value in enumerate(row)
+            )
             for row in rows
         ]
 

@@ -94,7 +94,7 @@ def connected(target: Target, options: SessionOptions) -> Connection:
 
     Raises:
         CannotConnect: the server refuses it, or there is none.
-        InputError: the options do not name a place, or have a character that the driver cannot take.
+        InputError: host or database is missing, or have a character that the driver cannot take.
     """
     attributes = parameters(target, options)
     try:
@@ -115,7 +115,7 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, str]:
         InputError: there is no host or database, or a value has a character that the driver cannot take.
     """
     if not target.host or not target.database:
-        raise InputError(f"target {target.described} names no place; write db2://user@host:50000/DATABASE")
+        raise InputError(f"target {target.described} names no database; write db2://user@host:50000/DATABASE")
     given = {
         "DATABASE": target.database,
         "HOSTNAME": target.host,

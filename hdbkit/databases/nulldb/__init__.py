@@ -315,7 +315,7 @@ class NullDatabase(BaseDatabase):
         """Its three settings."""
         return _own(session).settings.all()
 
-    def password_place(self, target: Target) -> str | None:
+    def password_source(self, target: Target) -> str | None:
         """It needs no password."""
         return "not required"
 

@@ -241,6 +241,6 @@ def indexes(connection: pyodbc.Connection, source: Source) -> list[tuple[str, ..
     return sorted(found)
 
 
-def _is(place: str | None, wanted: str) -> bool:
+def _is(given: str | None, wanted: str) -> bool:
     """Whether a catalog or schema is the wanted one; where a source has none, each is."""
-    return not place or not wanted or place == wanted
+    return not given or not wanted or given == wanted

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _KIND = "postgresql"
 _PREFER_STANDBY = "prefer-standby"
 _OTHER_PLACES = frozenset({"hostaddr", "service", "servicefile"})
-"""Options of libpq that name another place to connect to."""
+"""Options of libpq that name another server to connect to."""
 _CONNECTIONS = MappingProxyType(
     {"max_connections": 1, "superuser_reserved_connections": -1, "reserved_connections": -1}
 )
@@ -203,7 +203,7 @@ class PostgreSQL(BaseDatabase):
         asked += [session.ask("grants_to_reload")] if applied else []
         return [str(command) for rows in asked for (command,) in rows]
 
-    def password_place(self, target: Target) -> str | None:
+    def password_source(self, target: Target) -> str | None:
         """``PGPASSWORD``, or the password file of libpq if it has a line for this account."""
         if "PGPASSWORD" in os.environ:
             return "PGPASSWORD"

@@ -77,9 +77,9 @@ _ERRORS = (
     ("not permitted to log in", "user '{user}' may not log in", "use another account or give it LOGIN"),
     *((sign, "the server is starting up", "try again in a moment") for sign in _STARTING),
     ("is shutting down", "the server is shutting down", "start it again"),
-    ("timeout expired", "no answer came from {place} in time", "check host, port and firewall"),
-    ("Connection refused", "nothing listens on {place}", _RUNS),
-    ("No such file or directory", "nothing listens on {place}", _RUNS),
+    ("timeout expired", "no answer came from {address} in time", "check host, port and firewall"),
+    ("Connection refused", "nothing listens on {address}", _RUNS),
+    ("No such file or directory", "nothing listens on {address}", _RUNS),
     ("does not support SSL", "the server does not support TLS, but sslmode is '{sslmode}'", _NO_TLS),
     ("SSL error", "TLS negotiation failed", "check the options sslmode and sslrootcert of the target"),
     (
@@ -266,7 +266,7 @@ def _connect_error(target: Target, text: str) -> CannotConnect:
         "database": target.database or target.user or "(none given)",
         "host": host,
         "sslmode": target.options.get("sslmode", "prefer"),
-        "place": f"{host}, port {target.port or 'not given'}",
+        "address": f"{host}, port {target.port or 'not given'}",
     }
     if failure := tls_failure(target, _certificate_problem(target, text), "sslrootcert"):
         return failure

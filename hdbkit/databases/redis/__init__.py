@@ -188,7 +188,7 @@ class Redis(BaseDatabase):
                 session.command("ACL", "SAVE")
         return [f"account {target.user}"]
 
-    def password_place(self, target: Target) -> str | None:
+    def password_source(self, target: Target) -> str | None:
         """The target's password file, or a variable of redis-cli."""
         if in_account_file(target.password_file, target.user or "default") is not None:
             return str(target.password_file)

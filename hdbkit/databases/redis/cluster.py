@@ -95,8 +95,8 @@ class RedisClusterSession:
         """Prepare functions on each node."""
         for name in operations:
             statement = self._first.find(name)
-            places = {word: place for place, word in enumerate(statement.parameters)}
-            self._keys[name] = Word(statement.key, places)
+            positions = {word: position for position, word in enumerate(statement.parameters)}
+            self._keys[name] = Word(statement.key, positions)
             for node in self.nodes:
                 node.prepare([name])
 
@@ -138,8 +138,8 @@ class RedisClusterSession:
         tag = key[key.index(b"{") + 1 : key.index(b"}")]
         if tag not in self._of_key:
             slot = key_slot(tag)
-            places = (node for node, slots in zip(self.nodes, self._slots, strict=True) if slot in slots)
-            self._of_key[tag] = next(places)
+            holders = (node for node, slots in zip(self.nodes, self._slots, strict=True) if slot in slots)
+            self._of_key[tag] = next(holders)
         return self._of_key[tag]
 
     def close(self) -> None:

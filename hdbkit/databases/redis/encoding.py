@@ -70,8 +70,8 @@ _READERS: dict[str, Convert] = {"": _text, "integer": int, "last": _last, "time"
 
 
 def _decimal(fraction: int) -> Convert:
-    places = -(len(str(fraction)) - 1)
-    return lambda value: Decimal(value).scaleb(places)
+    exponent = -(len(str(fraction)) - 1)
+    return lambda value: Decimal(value).scaleb(exponent)
 
 
 def storer(form: str | None) -> Callable[[bytes], bytes] | None:

@@ -28,11 +28,11 @@ class Loader:
     """Makes the commands that load one table; ``columns`` are those of the rows, ``prefix`` is that of the keys."""
 
     def __init__(self, table: str, commands: Sequence[str], columns: Sequence[str], prefix: str) -> None:
-        places = {name: place for place, name in enumerate(columns)}
-        unknown = {found[1] for line in commands for found in _REFERENCE.finditer(line)} - places.keys()
+        positions = {name: position for position, name in enumerate(columns)}
+        unknown = {found[1] for line in commands for found in _REFERENCE.finditer(line)} - positions.keys()
         if unknown:
             raise InputError(f"load_{table}: the rows have no column '{sorted(unknown)[0]}'")
-        self._commands = [_Command(line.split(), places, prefix) for line in commands]
+        self._commands = [_Command(line.split(), positions, prefix) for line in commands]
 
     def keyed(self, chunk: bytes) -> list[tuple[bytes, bytes]]:
         """The commands for a chunk of rows, with their keys."""
@@ -48,10 +48,10 @@ class Loader:
 class _Command:
     """One line: command, key, and words that are repeated for rows with the same key."""
 
-    def __init__(self, words: list[str], places: dict[str, int], prefix: str) -> None:
+    def __init__(self, words: list[str], positions: dict[str, int], prefix: str) -> None:
         self._name = words[0].encode()
-        self._key = Word(prefix + words[1], places)
-        self._values = [Word(word, places) for word in words[2:]]
+        self._key = Word(prefix + words[1], positions)
+        self._values = [Word(word, positions) for word in words[2:]]
         self._removed: set[bytes] = set()
 
     def encoded(self, columns: Sequence[Column]) -> Iterator[tuple[bytes, bytes]]:
@@ -85,10 +85,10 @@ class _Command:
 class Word:
     """A word of a command, with values of columns in it."""
 
-    def __init__(self, text: str, places: dict[str, int]) -> None:
+    def __init__(self, text: str, positions: dict[str, int]) -> None:
         pieces = _REFERENCE.split(text)
         self._form = b"%b".join(piece.replace("%", "%%").encode() for piece in pieces[::3])
-        self._used = [(places[name], storer(how)) for name, how in zip(pieces[1::3], pieces[2::3], strict=True)]
+        self._used = [(positions[name], storer(how)) for name, how in zip(pieces[1::3], pieces[2::3], strict=True)]
 
     def of(self, columns: Sequence[Column]) -> bytes | Column:
         """The word of each row; only one if all have the same."""
@@ -104,7 +104,7 @@ class Word:
         return not self._used
 
     def filled(self, values: Sequence[bytes]) -> bytes:
-        """The word of one row, by place."""
+        """The word of one row, by position."""
         return self._form % tuple([store(values[at]) if store else values[at] for at, store in self._used])
 
 

@@ -26,7 +26,7 @@ class Step:
     """A statement of commands, whose keys begin with ``prefix``."""
 
     def __init__(self, statement: Statement, prefix: str) -> None:
-        places = {name: place for place, name in enumerate(statement.parameters)}
+        positions = {name: position for position, name in enumerate(statement.parameters)}
         self._pieces: list[bytes | Word] = []
         commands = [line.split() for line in statement.text.splitlines()]
         for name, *words in commands:
@@ -34,11 +34,11 @@ class Step:
                 words[0] = prefix + words[0]
             self._add(b"*%d\r\n%b" % (1 + len(words), bulk(name.encode())))
             for word in words:
-                made = Word(word, places)
+                made = Word(word, positions)
                 self._add(bulk(made.filled(())) if made.is_constant else made)
         self.commands = len(commands)
         self.watches = any(name == WATCH for name, *_ in commands)
-        self._answering = [place for place, (name, *_) in enumerate(commands) if name != WATCH]
+        self._answering = [number for number, (name, *_) in enumerate(commands) if name != WATCH]
         columns = [column.split(_PACKED) for column in statement.returns]
         self._columns = [(len(names) - 1, readers(tuple(names))) for names in columns]
 
@@ -56,7 +56,7 @@ class Step:
 
     def rows(self, replies: list[Any]) -> list[Row]:
         """The rows in the replies to the commands; a row of nulls alone is none."""
-        values = [*_values([replies[place] for place in self._answering])]
+        values = [*_values([replies[number] for number in self._answering])]
         width = len(self._columns)
         cut = [values[low : low + width] for low in range(0, len(values), width or 1)]
         return [self._row(row) for row in cut if any(value is not None for value in row)]

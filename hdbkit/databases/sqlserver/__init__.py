@@ -365,7 +365,7 @@ class SqlServer(DbapiDatabase):
             "server's own bulk load reads files of its host"
         )
 
-    def password_place(self, target: Target) -> str | None:
+    def password_source(self, target: Target) -> str | None:
         """The target's password file."""
         return str(target.password_file) if password(target) and target.password_file else None
 

@@ -19,7 +19,7 @@ from hdbkit.sql import Statement
 
 MEMORY, PARTITIONS = "sqlserver/memory", "sqlserver/partitions"
 """The dialects of what the schema options memory_optimized and partitions replace."""
-_PARTITIONS, _MEMORY_PLACE = "create_partitions", "memory_place"
+_PARTITIONS, _MEMORY_FILEGROUP = "create_partitions", "memory_filegroup"
 _OF_PROCEDURES: Final = "dbo"
 """The schema that natively compiled procedures name."""
 _BUCKETS, _BOUNDS = "buckets_", "bounds_"
@@ -92,9 +92,9 @@ class SqlServerSchema(SqlSchema):
         super()._use_options()
 
     def _check_memory(self) -> None:
-        if _MEMORY_PLACE not in self._known:
+        if _MEMORY_FILEGROUP not in self._known:
             raise InputError(f"{self._engine.title} here has no memory-optimized tables; omit memory_optimized")
-        has_filegroup, schema, database = self.session.query(_MEMORY_PLACE)[0]
+        has_filegroup, schema, database = self.session.query(_MEMORY_FILEGROUP)[0]
         if not has_filegroup:
             raise InputError(
                 f"memory_optimized needs a filegroup for memory-optimized data, and the database {database} has "

@@ -183,7 +183,7 @@ class TargetPanel(Panel):
 
     def _show_place(self, target: Target) -> None:
         def look() -> None:
-            place = self.workspace.password_place(target) or _nowhere(target)
+            place = self.workspace.password_source(target) or _nowhere(target)
             if target is self.shared.target:
                 self.place.value = f"Password: {html.escape(place)}"
 

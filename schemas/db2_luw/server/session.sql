@@ -121,14 +121,14 @@ WHERE NOT EXISTS (SELECT 1 FROM SYSCAT.TABLES AS t WHERE t.TABSCHEMA = 'SYSTOOLS
 -- The plan of a statement, by the explain tables of the schema SYSTOOLS, from which it is removed at once.
 EXPLAIN PLAN FOR {statement};
 WITH {{plan_steps}},
-tree (id, depth, place) AS (
+tree (id, depth, path) AS (
     SELECT id, 0, CAST(DIGITS(id) AS VARCHAR(2000)) FROM steps WHERE parent IS NULL
     UNION ALL
-    SELECT s.id, t.depth + 1, t.place || DIGITS(s.id) FROM tree AS t, steps AS s WHERE s.parent = t.id AND t.depth < 100)
+    SELECT s.id, t.depth + 1, t.path || DIGITS(s.id) FROM tree AS t, steps AS s WHERE s.parent = t.id AND t.depth < 100)
 SELECT REPEAT('  ', t.depth) || s.kind || COALESCE(' ' || s.object, '') || ' (rows ' || VARCHAR(DECIMAL(s.amount, 31, 1))
        || ', cost ' || VARCHAR(DECIMAL(s.cost, 31, 1)) || ')'
 FROM tree AS t JOIN steps AS s ON s.id = t.id
-ORDER BY t.place;
+ORDER BY t.path;
 {{remove_plan}};
 
 -- name: explain_json

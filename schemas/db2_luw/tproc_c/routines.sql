@@ -105,7 +105,7 @@ LANGUAGE SQL
 MODIFIES SQL DATA
 DYNAMIC RESULT SETS 1
 BEGIN
-    DECLARE payer, place INTEGER;
+    DECLARE payer, middle INTEGER;
     DECLARE paid, since TIMESTAMP;
     DECLARE first_name, last_name VARCHAR(16);
     DECLARE middle, credit, c_state_, d_state_, w_state_ CHAR(2);
@@ -130,12 +130,12 @@ BEGIN
     SET paid = CURRENT TIMESTAMP;
     SET payer = in_c_id;
     IF payer IS NULL THEN
-        SELECT (COUNT(*) + 1) / 2 INTO place FROM customer
+        SELECT (COUNT(*) + 1) / 2 INTO middle FROM customer
         WHERE c_w_id = in_c_w_id AND c_d_id = in_c_d_id AND c_last = in_c_last;
         SELECT c_id INTO payer
         FROM (SELECT c_id, ROW_NUMBER() OVER (ORDER BY c_first, c_id) AS number FROM customer
               WHERE c_w_id = in_c_w_id AND c_d_id = in_c_d_id AND c_last = in_c_last) AS named
-        WHERE number = place;
+        WHERE number = middle;
     END IF;
 
     SELECT c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since, c_credit,
@@ -179,7 +179,7 @@ LANGUAGE SQL
 READS SQL DATA
 DYNAMIC RESULT SETS 2
 BEGIN
-    DECLARE customer_number, place, order_number INTEGER;
+    DECLARE customer_number, middle, order_number INTEGER;
     DECLARE entered TIMESTAMP;
     DECLARE carrier SMALLINT;
     DECLARE heading CURSOR WITH RETURN TO CLIENT FOR
@@ -193,12 +193,12 @@ BEGIN
 
     SET customer_number = in_c_id;
     IF customer_number IS NULL THEN
-        SELECT (COUNT(*) + 1) / 2 INTO place FROM customer
+        SELECT (COUNT(*) + 1) / 2 INTO middle FROM customer
         WHERE c_w_id = in_w_id AND c_d_id = in_d_id AND c_last = in_c_last;
         SELECT c_id INTO customer_number
         FROM (SELECT c_id, ROW_NUMBER() OVER (ORDER BY c_first, c_id) AS number FROM customer
               WHERE c_w_id = in_w_id AND c_d_id = in_d_id AND c_last = in_c_last) AS named
-        WHERE number = place;
+        WHERE number = middle;
     END IF;
     SELECT o_id, o_entry_d, o_carrier_id INTO order_number, entered, carrier FROM orders
     WHERE o_w_id = in_w_id AND o_d_id = in_d_id AND o_c_id = customer_number

@@ -231,7 +231,7 @@ SELECT CONCAT('CREATE DATABASE `', REPLACE(:database, '`', '``'), '`');
 
 -- commands: grant_database
 -- Grants an account all privileges on a database, which is named as GRANT does.
-SELECT CONCAT('GRANT ALL ON ', :place, ' TO ', QUOTE(:role), '@', QUOTE(:host));
+SELECT CONCAT('GRANT ALL ON ', :level, ' TO ', QUOTE(:role), '@', QUOTE(:host));
 
 -- commands: grant_sight
 -- Lets an account read counters of the whole server; gives no access to data.

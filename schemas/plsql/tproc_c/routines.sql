@@ -74,8 +74,8 @@ CREATE OR REPLACE PACKAGE BODY new_order_routine AS
         FROM item
         WHERE i_id IN (wanted(1), wanted(2), wanted(3), wanted(4), wanted(5), wanted(6), wanted(7), wanted(8),
                        wanted(9), wanted(10), wanted(11), wanted(12), wanted(13), wanted(14), wanted(15));
-        FOR place IN 1 .. found_ids.COUNT LOOP
-            at_item(found_ids(place)) := place;
+        FOR i IN 1 .. found_ids.COUNT LOOP
+            at_item(found_ids(i)) := i;
         END LOOP;
 
         -- the lines with known items, by (warehouse, item)
@@ -99,19 +99,19 @@ CREATE OR REPLACE PACKAGE BODY new_order_routine AS
                 stock_i_ids(slot) := item_ids(line);
             END IF;
         END LOOP;
-        FOR place IN 1 .. known LOOP
-            taken(place) := quantities(line_numbers(place));
-            remote(place) := CASE WHEN stock_w_ids(place) = in_w_id THEN 0 ELSE 1 END;
+        FOR i IN 1 .. known LOOP
+            taken(i) := quantities(line_numbers(i));
+            remote(i) := CASE WHEN stock_w_ids(i) = in_w_id THEN 0 ELSE 1 END;
         END LOOP;
 
-        FORALL place IN 1 .. known
+        FORALL i IN 1 .. known
             UPDATE stock
-            SET s_quantity = s_quantity - taken(place)
-                           + CASE WHEN s_quantity >= taken(place) + 10 THEN 0 ELSE 91 END,
-                s_ytd = s_ytd + taken(place),
+            SET s_quantity = s_quantity - taken(i)
+                           + CASE WHEN s_quantity >= taken(i) + 10 THEN 0 ELSE 91 END,
+                s_ytd = s_ytd + taken(i),
                 s_order_cnt = s_order_cnt + 1,
-                s_remote_cnt = s_remote_cnt + remote(place)
-            WHERE s_w_id = stock_w_ids(place) AND s_i_id = stock_i_ids(place)
+                s_remote_cnt = s_remote_cnt + remote(i)
+            WHERE s_w_id = stock_w_ids(i) AND s_i_id = stock_i_ids(i)
             RETURNING s_quantity, s_data,
                       DECODE(in_d_id, 1, s_dist_01, 2, s_dist_02, 3, s_dist_03, 4, s_dist_04, 5, s_dist_05,
                                       6, s_dist_06, 7, s_dist_07, 8, s_dist_08, 9, s_dist_09, s_dist_10)
@@ -120,27 +120,27 @@ CREATE OR REPLACE PACKAGE BODY new_order_routine AS
             RAISE NO_DATA_FOUND;
         END IF;
 
-        FOR place IN 1 .. known LOOP
-            slot := line_numbers(place);
-            found := at_item(stock_i_ids(place));
-            amounts(place) := taken(place) * found_prices(found);
-            total := total + amounts(place);
+        FOR i IN 1 .. known LOOP
+            slot := line_numbers(i);
+            found := at_item(stock_i_ids(i));
+            amounts(i) := taken(i) * found_prices(found);
+            total := total + amounts(i);
             out_names(slot) := found_names(found);
             out_prices(slot) := found_prices(found);
-            out_left(slot) := left_over(place);
-            out_amounts(slot) := amounts(place);
-            IF INSTR(found_datas(found), 'ORIGINAL') > 0 AND INSTR(stock_datas(place), 'ORIGINAL') > 0 THEN
+            out_left(slot) := left_over(i);
+            out_amounts(slot) := amounts(i);
+            IF INSTR(found_datas(found), 'ORIGINAL') > 0 AND INSTR(stock_datas(i), 'ORIGINAL') > 0 THEN
                 out_brands(slot) := 'B';
             ELSE
                 out_brands(slot) := 'G';
             END IF;
         END LOOP;
 
-        FORALL place IN 1 .. known
+        FORALL i IN 1 .. known
             INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity,
                                     ol_amount, ol_dist_info)
-            VALUES (in_w_id, in_d_id, v_o_id, line_numbers(place), stock_i_ids(place), stock_w_ids(place),
-                    taken(place), amounts(place), dist_infos(place));
+            VALUES (in_w_id, in_d_id, v_o_id, line_numbers(i), stock_i_ids(i), stock_w_ids(i),
+                    taken(i), amounts(i), dist_infos(i));
         INSERT INTO orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local)
         VALUES (in_w_id, in_d_id, v_o_id, in_c_id, v_entered, item_ids.COUNT, all_local);
         INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (in_w_id, in_d_id, v_o_id);
@@ -370,25 +370,25 @@ CREATE OR REPLACE PACKAGE BODY delivery_routine AS
         WHERE oldest IS NOT NULL
         ORDER BY d_id;
 
-        FORALL place IN 1 .. d_ids.COUNT
+        FORALL i IN 1 .. d_ids.COUNT
             DELETE FROM new_order
-            WHERE no_w_id = in_w_id AND no_d_id = d_ids(place) AND no_o_id = o_ids(place);
-        FORALL place IN 1 .. d_ids.COUNT
+            WHERE no_w_id = in_w_id AND no_d_id = d_ids(i) AND no_o_id = o_ids(i);
+        FORALL i IN 1 .. d_ids.COUNT
             UPDATE orders SET o_carrier_id = in_carrier_id
-            WHERE o_w_id = in_w_id AND o_d_id = d_ids(place) AND o_id = o_ids(place)
+            WHERE o_w_id = in_w_id AND o_d_id = d_ids(i) AND o_id = o_ids(i)
             RETURNING o_c_id BULK COLLECT INTO c_ids;
         IF c_ids.COUNT <> d_ids.COUNT THEN
             RAISE NO_DATA_FOUND;
         END IF;
-        FOR place IN 1 .. d_ids.COUNT LOOP
+        FOR i IN 1 .. d_ids.COUNT LOOP
             UPDATE order_line SET ol_delivery_d = v_now
-            WHERE ol_w_id = in_w_id AND ol_d_id = d_ids(place) AND ol_o_id = o_ids(place)
+            WHERE ol_w_id = in_w_id AND ol_d_id = d_ids(i) AND ol_o_id = o_ids(i)
             RETURNING SUM(ol_amount) INTO amount;
-            amounts(place) := amount;
+            amounts(i) := amount;
         END LOOP;
-        FORALL place IN 1 .. d_ids.COUNT
-            UPDATE customer SET c_balance = c_balance + amounts(place), c_delivery_cnt = c_delivery_cnt + 1
-            WHERE c_w_id = in_w_id AND c_d_id = d_ids(place) AND c_id = c_ids(place);
+        FORALL i IN 1 .. d_ids.COUNT
+            UPDATE customer SET c_balance = c_balance + amounts(i), c_delivery_cnt = c_delivery_cnt + 1
+            WHERE c_w_id = in_w_id AND c_d_id = d_ids(i) AND c_id = c_ids(i);
         out_d_ids := d_ids;
         out_o_ids := o_ids;
     EXCEPTION

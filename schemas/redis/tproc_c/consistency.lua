@@ -219,8 +219,8 @@ for _, w_id in ipairs(warehouses()) do
     local sum = sums[w_id] or { 0, 0, 0 }
     for _, i_id in ipairs(existing(of(w_id) .. "stock:")) do
         local counted = call("HMGET", of(w_id) .. "stock:" .. i_id, "s_ytd", "s_order_cnt", "s_remote_cnt")
-        for place = 1, 3 do
-            sum[place] = sum[place] - counted[place]
+        for i = 1, 3 do
+            sum[i] = sum[i] - counted[i]
         end
     end
     if sum[1] ~= 0 or sum[2] ~= 0 or sum[3] ~= 0 then

@@ -89,9 +89,9 @@ each_district(nil, nil, function(w_id, d_id, here)
         rows[#rows + 1] = { tonumber(c_id), tonumber(c_d_id), tonumber(c_w_id), d_id, w_id, date, tonumber(amount), data }
     end)
     table.sort(rows, function(one, other)
-        for _, place in ipairs({ 3, 2, 1 }) do
-            if one[place] ~= other[place] then
-                return one[place] < other[place]
+        for _, i in ipairs({ 3, 2, 1 }) do
+            if one[i] ~= other[i] then
+                return one[i] < other[i]
             end
         end
         return one[7] < other[7]

@@ -72,8 +72,8 @@ local function each_field(key, visit)
     repeat
         local page = call("HSCAN", key, cursor, "COUNT", 5000)
         cursor = page[1]
-        for place = 1, #page[2], 2 do
-            visit(page[2][place], page[2][place + 1])
+        for i = 1, #page[2], 2 do
+            visit(page[2][i], page[2][i + 1])
         end
     until cursor == "0"
 end
@@ -105,9 +105,9 @@ local function existing(keys)
             asked[#asked + 1] = keys .. i_id
         end
         local count = call("EXISTS", unpack(asked))
-        for place, key in ipairs(count > 0 and asked or {}) do
+        for i, key in ipairs(count > 0 and asked or {}) do
             if count == #asked or call("EXISTS", key) == 1 then
-                found[#found + 1] = first + place - 1
+                found[#found + 1] = first + i - 1
             end
         end
     end

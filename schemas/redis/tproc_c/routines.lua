@@ -144,7 +144,7 @@ for d_id = 1, 10 do
 end
 
 local d_ids, o_ids, at = {}, {}, now()
-for place, one in ipairs(found) do
+for i, one in ipairs(found) do
     local d_id, o_id, c_id, entered, count, all_local, lines, fields = unpack(one)
     local written, total = {}, 0
     for number, text in ipairs(lines) do
@@ -159,7 +159,7 @@ for place, one in ipairs(found) do
     local customer = here .. "customer:" .. d_id .. ":" .. c_id
     call("HINCRBY", customer, "c_balance", total)
     call("HINCRBY", customer, "c_delivery_cnt", 1)
-    d_ids[place], o_ids[place] = d_id, o_id
+    d_ids[i], o_ids[i] = d_id, o_id
 end
 if #found > 0 then
     call("INCR", here .. "deliveries")
@@ -178,8 +178,8 @@ for o_id = next_o_id - 20, next_o_id - 1 do
     recent[#recent + 1] = o_id
 end
 local seen, low, limit = {}, 0, tonumber(threshold)
-for place, text in ipairs(call("HMGET", here .. "orders:" .. d_id, unpack(recent))) do
-    local lines = text and lines_of(w_id, d_id, recent[place], tonumber((select(4, order_of(text))))) or {}
+for i, text in ipairs(call("HMGET", here .. "orders:" .. d_id, unpack(recent))) do
+    local lines = text and lines_of(w_id, d_id, recent[i], tonumber((select(4, order_of(text))))) or {}
     for _, line in ipairs(lines) do
         local i_id = string.match(line, "^%d+")
         if not seen[i_id] then

@@ -10,7 +10,7 @@ UPDATE STATISTICS {table};
 -- With the schema option columnstore: the table is kept by columns; its keys are then indexes beside that.
 CREATE CLUSTERED COLUMNSTORE INDEX {table}_columns ON {table};
 
--- name: memory_place
+-- name: memory_filegroup
 -- What memory-optimized tables need of the database: whether it has a filegroup for them (Azure SQL Database has none, and
 -- needs none), and the schema of the account, which natively compiled procedures name.
 SELECT CASE WHEN EXISTS (SELECT 1 FROM sys.filegroups WHERE type = 'FX')

@@ -56,7 +56,7 @@ WHERE database_id = DB_ID();
 -- commands: set_setting
 -- An advanced setting can only be set while advanced ones are shown; that is undone at once.
 SELECT command FROM (
-    SELECT 1 AS place, 'EXEC sp_configure ''show advanced options'', 1 RECONFIGURE' AS command FROM sys.configurations
+    SELECT 1 AS step, 'EXEC sp_configure ''show advanced options'', 1 RECONFIGURE' AS command FROM sys.configurations
     WHERE name = :name AND is_advanced = 1
       AND 0 = (SELECT CAST(value_in_use AS INT) FROM sys.configurations WHERE name = 'show advanced options')
     UNION ALL
@@ -79,7 +79,7 @@ SELECT command FROM (
                                 WHEN 'database.READ_COMMITTED_SNAPSHOT' THEN ' WITH ROLLBACK IMMEDIATE' ELSE '' END)
     WHERE :name LIKE 'database.%' AND :apply_by <> 'fixed'
 ) AS commands
-ORDER BY place;
+ORDER BY step;
 
 -- name: set_running_setting
 -- Nothing is set that the server would not keep.

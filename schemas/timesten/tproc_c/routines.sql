@@ -24,28 +24,28 @@ CREATE OR REPLACE PACKAGE BODY delivery_routine AS
         GROUP BY no_d_id
         ORDER BY no_d_id;
 
-        FORALL place IN 1 .. d_ids.COUNT
+        FORALL i IN 1 .. d_ids.COUNT
             DELETE FROM new_order
-            WHERE no_w_id = in_w_id AND no_d_id = d_ids(place) AND no_o_id = o_ids(place);
-        FORALL place IN 1 .. d_ids.COUNT
+            WHERE no_w_id = in_w_id AND no_d_id = d_ids(i) AND no_o_id = o_ids(i);
+        FORALL i IN 1 .. d_ids.COUNT
             UPDATE orders SET o_carrier_id = in_carrier_id
-            WHERE o_w_id = in_w_id AND o_d_id = d_ids(place) AND o_id = o_ids(place)
+            WHERE o_w_id = in_w_id AND o_d_id = d_ids(i) AND o_id = o_ids(i)
             RETURNING o_c_id BULK COLLECT INTO c_ids;
         IF c_ids.COUNT <> d_ids.COUNT THEN
             RAISE NO_DATA_FOUND;
         END IF;
-        FOR place IN 1 .. d_ids.COUNT LOOP
+        FOR i IN 1 .. d_ids.COUNT LOOP
             SELECT SUM(ol_amount) INTO amount
             FROM order_line
-            WHERE ol_w_id = in_w_id AND ol_d_id = d_ids(place) AND ol_o_id = o_ids(place);
-            amounts(place) := amount;
+            WHERE ol_w_id = in_w_id AND ol_d_id = d_ids(i) AND ol_o_id = o_ids(i);
+            amounts(i) := amount;
         END LOOP;
-        FORALL place IN 1 .. d_ids.COUNT
+        FORALL i IN 1 .. d_ids.COUNT
             UPDATE order_line SET ol_delivery_d = v_now
-            WHERE ol_w_id = in_w_id AND ol_d_id = d_ids(place) AND ol_o_id = o_ids(place);
-        FORALL place IN 1 .. d_ids.COUNT
-            UPDATE customer SET c_balance = c_balance + amounts(place), c_delivery_cnt = c_delivery_cnt + 1
-            WHERE c_w_id = in_w_id AND c_d_id = d_ids(place) AND c_id = c_ids(place);
+            WHERE ol_w_id = in_w_id AND ol_d_id = d_ids(i) AND ol_o_id = o_ids(i);
+        FORALL i IN 1 .. d_ids.COUNT
+            UPDATE customer SET c_balance = c_balance + amounts(i), c_delivery_cnt = c_delivery_cnt + 1
+            WHERE c_w_id = in_w_id AND c_d_id = d_ids(i) AND c_id = c_ids(i);
         out_d_ids := d_ids;
         out_o_ids := o_ids;
     EXCEPTION

@@ -40,7 +40,7 @@ def test_a_target_is_attributes_of_the_driver(url: str, expected: dict[str, str]
 
 
 def test_a_target_without_a_place_is_refused(ibm_db: Module) -> None:
-    with pytest.raises(InputError, match="names no place"):
+    with pytest.raises(InputError, match="names no database"):
         ENGINE.connect(Target.parse("db2://bench@db1/"))
 
 

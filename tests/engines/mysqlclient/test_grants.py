@@ -37,7 +37,7 @@ def test_the_name_of_a_database_is_a_pattern_unless_the_server_takes_it_literall
     ]
     assert [literal.on_database("DELETE", name) for name in ("my_shop", "abcde", "a_c%")] == [False, False, True]
     assert grants.on_database("DROP", "all `of` it")
-    assert (grants.place("a_b`c%"), literal.place("a_b`c%")) == (r"`a\_b``c\%`.*", "`a_b``c%`.*")
+    assert (grants.level("a_b`c%"), literal.level("a_b`c%")) == (r"`a\_b``c\%`.*", "`a_b``c%`.*")
 
 
 def test_a_grant_names_a_database_as_an_earlier_one_does() -> None:
@@ -45,9 +45,9 @@ def test_a_grant_names_a_database_as_an_earlier_one_does() -> None:
     earlier = Grants(["GRANT CREATE ON `my_shop`.* TO `lim`@`%`"])
     both = Grants(["GRANT CREATE ON `my_shop`.* TO `lim`@`%`", "GRANT DROP ON `my\\_shop`.* TO `lim`@`%`"])
     wider = Grants(["GRANT SELECT ON `my%`.* TO `lim`@`%`"])
-    assert [one.place("my_shop") for one in (earlier, both, wider)] == ["`my_shop`.*", *[r"`my\_shop`.*"] * 2]
+    assert [one.level("my_shop") for one in (earlier, both, wider)] == ["`my_shop`.*", *[r"`my\_shop`.*"] * 2]
     assert [one.is_replaced("my_shop") for one in (earlier, both, wider)] == [False, False, True]
-    assert [one.place("myXshop") for one in (earlier, wider)] == ["`myXshop`.*"] * 2
+    assert [one.level("myXshop") for one in (earlier, wider)] == ["`myXshop`.*"] * 2
 
 
 def test_a_privilege_on_a_table_or_a_column_suffices_for_that_table() -> None:

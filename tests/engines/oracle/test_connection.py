@@ -49,7 +49,7 @@ def test_the_password_of_a_wallet_is_in_its_own_variable(monkeypatch: pytest.Mon
 
 
 def test_a_target_without_a_place_is_refused(oracledb: Module) -> None:
-    with pytest.raises(InputError, match="names no place"):
+    with pytest.raises(InputError, match="names no database"):
         ENGINE.connect(Target.parse("oracle://bench@/"))
 
 

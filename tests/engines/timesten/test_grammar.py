@@ -28,7 +28,7 @@ UNREAD_BY_PMD = {"server.list_indexes.0"}
 UNREAD = {"server.load_cache_group.0", "server.drop_cache_group.0"}
 """What no grammar reads."""
 SEEDED = {
-    "a word": ("FORALL place IN 1 .. d_ids.COUNT", "FORALL place 1 .. d_ids.COUNT"),
+    "a word": ("FORALL i IN 1 .. d_ids.COUNT", "FORALL i 1 .. d_ids.COUNT"),
     "an end": ("END LOOP;", "END LOP;"),
     "a key": ("PRIMARY KEY (i_id)", "PRIMARY KEY i_id)"),
 }
