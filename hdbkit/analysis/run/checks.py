@@ -13,6 +13,7 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import scipy
 
 from hdbkit.analysis.run import steady
 from hdbkit.analysis.run.bracket import brackets
@@ -23,7 +24,6 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
-from hdbkit.analysis.statistics.tails import binomial_range, chi_square_tail
 from hdbkit.config.fault import parse_faults
 from hdbkit.config.load import client_slices
 from hdbkit.results.columns import Outcome
@@ -124,11 +124,20 @@ def _rolled_back(run: _Run, operation: str, expected: float) -> Line:
     n = (line.committed or 0) + rolled
     if not n:
         return None, f"no {operation} ended in the window"
-    low, high = binomial_range(n, expected, SURE / 2)
+    low, high = _binomial_range(n, expected, SURE / 2)
     detail = (
         f"{rolled:,} of {n:,} {operation} ({100 * rolled / n:.2f} %) were rolled back; expected {low:,} to {high:,}"
     )
     return low <= rolled <= high, detail
+
+
+def _binomial_range(n: int, share: float, tail: float) -> tuple[int, int]:
+    """The least counts of ``n`` whose cumulative probabilities reach ``tail`` and 1 - ``tail``."""
+    levels = np.array([tail, 1 - tail])
+    counts = np.ceil(scipy.special.bdtrik(levels, n, share))
+    below = np.maximum(counts - 1, 0)  # bdtrik is exact to rounding only
+    low, high = np.where(scipy.special.bdtr(below, n, share) >= levels, below, counts)
+    return int(low), int(high)
 
 
 def _littles_law(run: _Run) -> Line:
@@ -335,7 +344,7 @@ def _mix(run: _Run) -> Line:
     drawn = weights > 0
     due = total * asked[drawn] / 100
     away = float(((counts[drawn] - due) ** 2 / due).sum())
-    chance = chi_square_tail(away, int(drawn.sum()) - 1) if drawn.sum() > 1 else 1.0
+    chance = float(scipy.special.chdtrc(int(drawn.sum()) - 1, away)) if drawn.sum() > 1 else 1.0
     return chance >= SURE or abs(got[worst] - asked[worst]) <= MIX_TOLERANCE_PCT, detail
 
 

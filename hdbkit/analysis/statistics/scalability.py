@@ -6,8 +6,7 @@ none is below 0 (Gunther 2007, Guerrilla Capacity Planning, chapter 4). With kap
 sqrt((1 - sigma) / kappa).
 
 Fitted by least squares to the means of each count of virtual users on the log scale, as all throughputs here are
-judged. N / throughput is linear in (1, sigma, kappa) / lambda, so each Gauss-Newton step is a linear problem whose
-solution must not be negative (``scipy.optimize.nnls``; Lawson and Hanson 1974).
+judged. N / throughput is linear in (1, sigma, kappa) / lambda, none of which is negative.
 
 The noise is that of runs within their blocks, so it is known without the law. The distances of the means from the law
 are compared with it by an F test of lack of fit (Draper and Smith 1998, Applied Regression Analysis, chapter 2). A
@@ -39,7 +38,9 @@ MIN_BLOCKS = 3
 """Blocks that intervals and the test of lack of fit need."""
 LACK_OF_FIT_P = 0.05
 """A law whose means would lie so far away less often than this does not fit."""
-_STEPS = 25
+_EXACT = 1e-12
+_AT_LIMIT = 1e-10
+"""Below this, sigma or kappa is 0: the search stays inside its bounds."""
 _MIN_INVERSE = 1e-3
 """The least inverse rate to begin with, as a share of that of the highest throughput."""
 _BEYOND_COUNTS = 4.0
@@ -174,19 +175,28 @@ def fitted(
 ) -> Law:
     """The law nearest to throughputs (above 0) on the log scale; users of 1 must be among them."""
     n, y = np.asarray(users, dtype=float), np.asarray(throughput, dtype=float)
-    root = np.sqrt(np.ones_like(n) if weights is None else weights)
+    root, top = np.sqrt(np.ones_like(n) if weights is None else weights), y.max()
     columns = np.column_stack([np.ones_like(n), n - 1, n * (n - 1)]) / n[:, None]
-    solution, _ = scipy.optimize.nnls(columns * (y * root)[:, None], root)
-    solution[0] = max(solution[0], _MIN_INVERSE / y.max())
-    for _ in range(_STEPS):
-        inverse = columns @ solution
-        step, _ = scipy.optimize.nnls(columns * (root / inverse)[:, None], root * (1 - np.log(y * inverse)))
-        step[0] = max(step[0], solution[0] / 10)  # a rate is finite
-        moved, solution = np.abs(step - solution), step
-        if np.all(moved <= 1e-10 * np.abs(solution).max()):
-            break
-    first, second, third = solution.tolist()
-    return Law(1 / first, second / first, third / first)
+    start, _ = scipy.optimize.nnls(columns * (y / top * root)[:, None], root)
+
+    def away(inverse: Floats) -> Floats:
+        return np.asarray(root * np.log(y / top * (columns @ inverse)), dtype=np.float64)
+
+    def slopes(inverse: Floats) -> Floats:
+        return np.asarray(columns * (root / (columns @ inverse))[:, None], dtype=np.float64)
+
+    found = scipy.optimize.least_squares(
+        away,
+        np.maximum(start, [_MIN_INVERSE, 0, 0]),
+        slopes,
+        bounds=(0, np.inf),
+        ftol=_EXACT,
+        xtol=_EXACT,
+        gtol=_EXACT,
+    )
+    inverse, *others = found.x.tolist()
+    sigma, kappa = (0.0 if one < _AT_LIMIT * inverse else one / inverse for one in others)
+    return Law(float(top) / inverse, sigma, kappa)
 
 
 def scaling(runs: pd.DataFrame, confidence: float = 0.95) -> Scaling | None:
