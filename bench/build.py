@@ -26,12 +26,12 @@ from bench.common import (
     title,
 )
 from hdbkit.config import WorkloadSpec
+from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Table, TableLoad
 from hdbkit.databases import database
 from hdbkit.loading import Stage, build, drop
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.spec import TprocCSpec
 
 SPEC = TprocCSpec(warehouses=quick_or(2, 10))
 CONNECTIONS = 2

@@ -28,7 +28,7 @@ from bench.common import (
     show,
     title,
 )
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import Load, TprocCSpec
 from hdbkit.contracts import Prepared
 from hdbkit.databases import database
 from hdbkit.databases.postgresql.session import PsycopgSession
@@ -42,7 +42,7 @@ from hdbkit.workloads import workload
 
 SECONDS = 1
 BLOCKS = quick_or(5, 21)
-WORK = workload(WorkloadSpec())
+WORK = workload(TprocCSpec())
 LOOP = Path(__file__).with_name("ceiling.tcl")
 
 

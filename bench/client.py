@@ -14,8 +14,8 @@ from pathlib import Path
 
 import hdbkit
 from bench.common import Ended, blocks, postgres_environment, program, quick_or, scratch, server, show, title
+from hdbkit.config.specs.tproc_c import InputRules
 from hdbkit.servers import PrivateServer, control
-from hdbkit.workloads.tproc_c.spec import InputRules
 
 WAREHOUSES = 8
 CLIENTS = quick_or((4,), (1, 2, 4, 8))
@@ -103,7 +103,9 @@ def operations_of(ended: Ended) -> int:
 
 def by_hdbkit(own: PrivateServer, clients: int) -> tuple[float, float]:
     """The same two figures of a run."""
-    load = hdbkit.Load(virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB)
+    load = hdbkit.TprocCLoad(
+        virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB
+    )
     found = hdbkit.run(own.target, load=load).summary
     return found.operations_per_s or 0.0, found.client_cpu_us_per_operation or 0.0
 

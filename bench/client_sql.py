@@ -12,9 +12,9 @@ from functools import partial
 import hdbkit
 from bench.common import blocks, show, title
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Variant, measure
+from hdbkit.config.specs.tproc_c import Routines, TprocCLoad
 from hdbkit.loading import build
 from hdbkit.servers import PrivateServer, control, private_server
-from hdbkit.workloads.tproc_c.spec import Routines, TprocCLoad
 
 
 def variants(server: PrivateServer) -> dict[str, Variant]:

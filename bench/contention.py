@@ -15,12 +15,12 @@ from typing import cast
 
 from bench.common import blocks, quick_or, server, show, title
 from bench.side_by_side import BLOCKS, SPEC, WINDOW_S, Measured, Variant, measure
+from hdbkit.config.specs.tproc_c import InputRules, TprocCLoad, TprocCSpec
+from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import Session, SqlSession
 from hdbkit.databases import database
 from hdbkit.loading import build
 from hdbkit.servers import PrivateServer, control
-from hdbkit.workloads.origin import SchemaFrom
-from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.hammerdb_like import converted
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import hdbkit
 from bench.client import RAMPUP_S, THREADS, WINDOW_S, operations_of, seconds_of
 from bench.common import blocks, postgres_environment, program, quick_or, scratch, server, show, title
+from hdbkit.config.specs.custom import CustomSpec
+from hdbkit.config.specs.definition import RoundTrips
 from hdbkit.paths import data_folder
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads import specification
-from hdbkit.workloads.custom.definition import RoundTrips
-from hdbkit.workloads.custom.spec import CustomSpec
 
 CLIENTS = 4
 BLOCKS = quick_or(2, 8)

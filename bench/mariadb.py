@@ -14,8 +14,8 @@ import hdbkit
 from bench import build
 from bench.client import by_hdbkit
 from bench.common import Command, blocks, quick_or, scratch, server, show, title
+from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.servers import PrivateServer, control
-from hdbkit.workloads.tproc_c.spec import TprocCSpec
 
 CLIENTS = (4, 16, 32)
 SPEC = TprocCSpec(warehouses=8)

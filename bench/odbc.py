@@ -13,14 +13,14 @@ from decimal import Decimal
 from functools import partial
 
 from bench.common import blocks, postgres_environment, quick_or, scratch, server, show, title
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import SqlSession, TableLoad
 from hdbkit.databases import database, sql_session
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import client
 
-WORK = workload(WorkloadSpec(warehouses=1))
+WORK = workload(TprocCSpec(warehouses=1))
 SLICES = quick_or(20, 100)
 TRANSACTIONS = 30
 OWN, ODBC = "own", "odbc"

@@ -17,7 +17,7 @@ import numpy as np
 from bench.common import blocks, program, quick_or, scratch, show, title
 from hdbkit.analysis.run.quantiles import by_second
 from hdbkit.analysis.run.windows import Window
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.contracts import Prepared, User, UserPlan
 from hdbkit.databases import database
 from hdbkit.execution.failures import ErrorCounts, Failures
@@ -33,7 +33,7 @@ CALLS = quick_or(50_000, 300_000)
 BLOCKS = quick_or(3, 7)
 USERS, ROWS_OF_USER, PARTS = 8, quick_or(125_000, 1_250_000), 10
 GAP_NS, MEDIAN_NS, SPREAD = 10_000, 350_000, 0.5
-WORK = workload(WorkloadSpec())
+WORK = workload(TprocCSpec())
 
 
 class Nowhere(SpoolWriter):

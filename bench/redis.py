@@ -19,13 +19,13 @@ import hdbkit
 from bench.build import CONNECTIONS, by_hdbkit
 from bench.build import SPEC as BUILT
 from bench.common import blocks, program, quick_or, scratch, server, show, title
+from hdbkit.config.specs.tproc_c import InputRules, TprocCSpec
 from hdbkit.contracts import TableLoad
 from hdbkit.databases import database
 from hdbkit.databases._base.password_files import in_account_file
 from hdbkit.databases.redis.load import Loader
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.spec import InputRules, TprocCSpec
 
 SPEC = TprocCSpec(warehouses=quick_or(2, 4))
 CLIENTS = quick_or((2,), (1, 2, 4))
@@ -37,7 +37,9 @@ FIGURES = ("metric_value", "client_cpu_us_per_operation", "server_cpu_us_per_ope
 
 def measured(own: PrivateServer, clients: int) -> tuple[float, ...]:
     """NOPM, and the CPU time of clients and server in microseconds per transaction."""
-    load = hdbkit.Load(virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB)
+    load = hdbkit.TprocCLoad(
+        virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB
+    )
     found = hdbkit.run(own.target, load=load).summary
     figures = tuple(float(getattr(found, name) or "nan") for name in FIGURES)
     print(f"  {own.target.kind}, {clients} clients: {figures[0]:,.0f} NOPM", flush=True)  # its checks take long

@@ -11,10 +11,10 @@ from functools import partial
 import hdbkit
 from bench.common import blocks, show, title
 from bench.side_by_side import BLOCKS, CLIENTS, SETTINGS, SPEC, WINDOW_S, Measured, Variant, measure
+from hdbkit.config.specs.tproc_c import InputRules, TprocCLoad, TprocCSpec
+from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.loading import build
 from hdbkit.servers import PrivateServer, control, private_server
-from hdbkit.workloads.origin import SchemaFrom
-from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec
 from tests.hammerdb_like import copied
 
 LOAD = TprocCLoad(virtual_users=CLIENTS, input_rules=InputRules.HAMMERDB)

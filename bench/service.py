@@ -91,7 +91,7 @@ def service() -> Iterator[Service]:
     """A service whose workspace has a target, ``lab``, and 1,000 jobs."""
     folder = results_folder()
     null = hdbkit.Target(kind="nulldb", database=f"bench-{os.getpid()}", options={"latency_us": "2000"})
-    hdbkit.connect(null).build(hdbkit.WorkloadSpec())
+    hdbkit.connect(null).build(hdbkit.TprocCSpec())
     named = {"lab": null.model_dump(mode="json", exclude_defaults=True) | {"kind": null.kind}}
     folder.mkdir(exist_ok=True)
     file = folder / "targets.yaml"

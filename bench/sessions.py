@@ -23,10 +23,10 @@ from bench.common import SETTINGS, Ended, blocks, postgres_environment, program,
 from bench.custom import CONTENT, READ, ROWS, SCALE, TRANSFER, UPDATE, Figures, example
 from hdbkit.analysis.run.windows import window_of
 from hdbkit.config import Target
+from hdbkit.config.specs.custom import CustomSpec
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.servers import PrivateServer, private_server
-from hdbkit.workloads.custom.spec import CustomSpec
 from tests.run.poolers import pgbouncer
 
 PROCESSES = 2

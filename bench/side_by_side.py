@@ -15,12 +15,12 @@ from pathlib import Path
 
 from bench.common import quick_or
 from hdbkit.config import Load, Target
+from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Prepared, Session, User, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import RolledBackByDesign, TransactionError
 from hdbkit.servers import control
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.spec import TprocCSpec
 
 CLIENTS = 4
 RAMPUP_S, WINDOW_S = quick_or((1.0, 4.0), (3.0, 10.0))

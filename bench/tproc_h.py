@@ -31,6 +31,7 @@ from psycopg.pq import ExecStatus
 import hdbkit
 from bench import build, mariadb
 from bench.common import blocks, postgres_environment, quick_or, scratch, server, show, title
+from hdbkit.config.specs.tproc_h import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
 from hdbkit.databases.postgresql.session import Bound, PsycopgSession
@@ -43,7 +44,6 @@ from hdbkit.results.spool import SpoolWriter
 from hdbkit.servers import PrivateServer
 from hdbkit.sql import Statement
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import Values, drawn
 
 SPEC = TprocHSpec(scale_factor=quick_or(0.1, 1))

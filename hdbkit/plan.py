@@ -11,14 +11,16 @@ import random
 import shlex
 import string
 from datetime import datetime
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hdbkit.config import Target
-from hdbkit.config.load import AnyLoad, Load, by_steps
+from hdbkit.config.load import Load, by_steps
 from hdbkit.config.model import ConfigModel
+from hdbkit.config.specs import MODELS, AnyLoad, AnyWorkload, OtherLoad, OtherSpec
 from hdbkit.config.sweep_spec import AbortRules
-from hdbkit.config.workload_spec import AnyWorkload, WorkloadSpec
+from hdbkit.config.workload_spec import WorkloadSpec
 from hdbkit.contracts import AHEAD, UserPlan
 from hdbkit.readings import Pooling
 from hdbkit.slices import Slices
@@ -76,6 +78,15 @@ class RunPlan(ConfigModel):
     limits: Limits = Limits()
     slices: Slices | None = Field(default=None, description="configurations that alternate within the run")
     pooling: Pooling | None = Field(default=None, description="how connections reach the server, as found")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_workload_that_is_not_installed(cls, values: Any) -> Any:
+        """Keep all keys of its specification and load, so that the plan can be read and written again."""
+        spec, load = (values.get(name) if isinstance(values, dict) else None for name in ("workload", "load"))
+        if not (isinstance(spec, dict) and isinstance(load, dict)) or spec.get("kind") in MODELS:
+            return values
+        return {**values, "workload": OtherSpec.model_validate(spec), "load": OtherLoad.model_validate(load)}
 
     @property
     def users(self) -> tuple[UserPlan, ...]:

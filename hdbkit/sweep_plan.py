@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import Field
 
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec, load_from, spec_from
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors
@@ -96,7 +96,7 @@ class SweepPlan(ConfigModel):
     @property
     def metric(self) -> Metric:
         """The metric that compares the configurations."""
-        return metric_of(workload(self.spec.workload or WorkloadSpec()), self.spec.load)
+        return metric_of(workload(self.spec.workload or spec_from({})), self.spec.load)
 
     @property
     def decided_after(self) -> dict[Cell, int]:
@@ -106,7 +106,7 @@ class SweepPlan(ConfigModel):
     @property
     def estimated_s(self) -> float | None:
         """Estimated duration of the sweep, in seconds; None where runs have no window of time."""
-        if workload(self.spec.workload or WorkloadSpec()).listed(self.spec.load):
+        if workload(self.spec.workload or spec_from({})).listed(self.spec.load):
             return None
         max_s = [self._load(one).max_duration_s for one in self.configurations]
         runs_s = sum(max_s[planned.configuration] for planned in self.runs)
@@ -126,7 +126,7 @@ class SweepPlan(ConfigModel):
     def rebuilds(self) -> dict[int, WorkloadSpec]:
         """The schemas that the sweep builds, by the number of the first run that needs each."""
         each = [self._workload(one) for one in self.configurations]
-        order = [self.spec.workload or WorkloadSpec(), *(each[planned.configuration] for planned in self.runs)]
+        order = [self.spec.workload or spec_from({}), *(each[planned.configuration] for planned in self.runs)]
         numbers = (planned.number for planned in self.runs)
         pairs = zip(numbers, itertools.pairwise(order), strict=True)
         return {number: after for number, (before, after) in pairs if before != after}
@@ -163,10 +163,10 @@ class SweepPlan(ConfigModel):
         return self._workload(self.configurations[planned.configuration])
 
     def _load(self, configuration: Mapping[str, str]) -> Load:
-        return self.spec.load.with_(**factor_values(load_factors(), configuration))
+        return load_from({**self.spec.load.given, **factor_values(load_factors(), configuration)})
 
     def _workload(self, configuration: Mapping[str, str]) -> WorkloadSpec:
-        base = self.spec.workload or WorkloadSpec()
+        base = self.spec.workload or spec_from({})
         return base.with_(**factor_values(schema_factors(), configuration))
 
 
@@ -422,11 +422,11 @@ def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:
 
 def _check_metric(spec: SweepSpec, configurations: Sequence[Mapping[str, str]]) -> None:
     """Raise ``InputError`` if a factor of the load gives configurations a metric that cannot be compared."""
-    work, names = workload(spec.workload or WorkloadSpec()), load_factors().keys() & spec.factors.keys()
+    work, names = workload(spec.workload or spec_from({})), load_factors().keys() & spec.factors.keys()
     loads = {tuple(one[name] for name in names): one for one in configurations} if names else {}
     own = metric_of(work, spec.load)
     for one in loads.values():
-        other = metric_of(work, spec.load.with_(**factor_values(names, one)))
+        other = metric_of(work, load_from({**spec.load.given, **factor_values(names, one)}))
         if not own.comparable(other):
             raise InputError(
                 f"configurations with different metrics cannot be compared: {own.title} and {other.title}; "

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
+from hdbkit.config.specs.tproc_h import QUERIES, TprocHSpec
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_h.contract import CONTRACTS
-from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn
 
 ANALYTIC: Final = workload(TprocHSpec(scale_factor=1))

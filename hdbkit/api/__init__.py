@@ -43,9 +43,15 @@ from hdbkit.api.site import Site as Site
 from hdbkit.api.sweeping import SweepResult as SweepResult
 from hdbkit.api.workspace import DEFAULT as DEFAULT
 from hdbkit.api.workspace import Workspace as Workspace
+from hdbkit.config import CustomLoad as CustomLoad
+from hdbkit.config import CustomSpec as CustomSpec
 from hdbkit.config import Load as Load
 from hdbkit.config import SweepSpec as SweepSpec
 from hdbkit.config import Target as Target
+from hdbkit.config import TprocCLoad as TprocCLoad
+from hdbkit.config import TprocCSpec as TprocCSpec
+from hdbkit.config import TprocHLoad as TprocHLoad
+from hdbkit.config import TprocHSpec as TprocHSpec
 from hdbkit.config import WorkloadSpec as WorkloadSpec
 from hdbkit.execution.live import LiveView as LiveView
 from hdbkit.execution.live import Tick as Tick

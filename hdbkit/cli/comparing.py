@@ -19,8 +19,8 @@ from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import BuildBar, RunLines
 from hdbkit.cli.schema import AsJson, WorkloadOption, with_schema
-from hdbkit.config import Load, read_params
 from hdbkit.config.quantities import counts_in
+from hdbkit.config.specs import load_from, read_load
 from hdbkit.errors import InputError
 from hdbkit.text import percent_of
 from hdbkit.workloads import specification
@@ -84,8 +84,8 @@ def compare(
     With --run both sides are measured in turn first: those of the same session differ only by what is compared.
     """
     limit = _fraction(fail_below)
-    values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
-    load = Load(**{**values, **given}) if values or given else None
+    values = read_load(params).given if params else {}
+    load = load_from({**values, **given}) if values or given else None
     spec = specification(workload, **fields) if workload is not None or fields else None
     if not run:
         if together or any(one is not None for one in (blocks, virtual_users, load, spec, label)):

@@ -19,7 +19,7 @@ from hdbkit.cli.exits import stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import RunLines
 from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
-from hdbkit.config import Load, read_params
+from hdbkit.config.specs import load_from, read_load
 from hdbkit.errors import RunFailed
 from hdbkit.workloads import specification
 
@@ -53,8 +53,8 @@ def find_max(
 
     Runs bracket and bisect the limit, then each block has a run at each rate around it, in random order.
     """
-    values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
-    load = Load(**{**values, **given}) if values or given else None
+    values = read_load(params).given if params else {}
+    load = load_from({**values, **given}) if values or given else None
     spec = specification(workload, **fields) if workload is not None or fields else None
     label = label or new_label("find-max")
     with RunLines() as lines, _continued(label):

@@ -16,8 +16,9 @@ from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
 from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
 from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
-from hdbkit.config import Load, SweepSpec, read_params
+from hdbkit.config import SweepSpec
 from hdbkit.config.quantities import counts_in
+from hdbkit.config.specs import load_from, read_load
 from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status
@@ -95,8 +96,8 @@ def run(
     given: dict[str, Any],
 ) -> int:
     """Run a workload against its schema. Ctrl-C stops the run and keeps the result; a second one stops at once."""
-    values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
-    load = Load(**{**values, **given})
+    values = read_load(params).given if params else {}
+    load = load_from({**values, **given})
     spec = specification(workload, **fields)
     if detach:
         running = api.start(target, spec, load, label=label)
@@ -222,7 +223,7 @@ def _spec(
     spec = SweepSpec.read(path)
     if workload is not None or fields:
         spec = spec.with_(workload=specification(workload or spec.workload, **fields))
-    load = Load(**{**spec.load.model_dump(exclude_unset=True), **given})
+    load = load_from({**spec.load.given, **given})
     counts = counts_in(virtual_users, "--virtual-users") if virtual_users else spec.virtual_users
     return spec.with_(load=load, virtual_users=counts)
 

@@ -20,12 +20,12 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.config.extensible import Extensible, has_mark, storage_models
+from hdbkit.config.installed import storage_fields, storage_models
+from hdbkit.config.model import ConfigModel, has_mark
+from hdbkit.config.specs import MODELS, load_fields, spec_fields
 from hdbkit.config.sweep_factors import weights_of
-from hdbkit.config.workload_spec import storage_fields
 from hdbkit.databases import database
 from hdbkit.errors import InputError
-from hdbkit.workloads import models
 
 PLAIN = (bool, int, float, str, Path)
 _OPTIONS = "Options"
@@ -51,7 +51,8 @@ class Sectioned(TyperCommand):
 
 def load_options(*left_out: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of the load, those of every workload included; it receives them as ``given``."""
-    return _with_options(Load.written_fields(), left_out, "given", _sections("Load options", Load))
+    sections = _sections("Load options", Load, {one.title: one.load for one in MODELS.values()})
+    return _with_options(load_fields(), left_out, "given", sections)
 
 
 def schema_options(*left_out: str, for_build: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -63,13 +64,10 @@ def schema_options(*left_out: str, for_build: bool = False) -> Callable[[Callabl
     """
     unwanted = {"kind", "storage", *(() if for_build else storage_fields()), *left_out}
     fields = {
-        name: field
-        for name, field in WorkloadSpec.written_fields().items()
-        if name not in unwanted and not has_mark(field, "named")
+        name: field for name, field in spec_fields().items() if name not in unwanted and not has_mark(field, "named")
     }
-    return _with_options(
-        fields, left_out, "fields", _sections("Schema options", WorkloadSpec) | _engine_sections(), for_build
-    )
+    sections = _sections("Schema options", WorkloadSpec, {one.title: one.spec for one in MODELS.values()})
+    return _with_options(fields, left_out, "fields", sections | _engine_sections(), for_build)
 
 
 def model_options(model: type[BaseModel], *left_out: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -108,13 +106,13 @@ def _with_options(
     return decorate
 
 
-def _sections(shared: str, base: type[Extensible]) -> dict[str, str]:
+def _sections(shared: str, base: type[ConfigModel], models: Mapping[str, type[ConfigModel]]) -> dict[str, str]:
     """By field, its section: the one that all workloads share, or that of the workloads that have the field."""
     found = dict.fromkeys(base.model_fields, shared)
     titles: dict[str, list[str]] = {}
-    for kind, model in base.subclasses().items():
+    for title, model in models.items():
         for name in model.model_fields.keys() - base.model_fields.keys():
-            titles.setdefault(name, []).append(models()[kind].title)
+            titles.setdefault(name, []).append(title)
     return found | {name: f"{shared} ({', '.join(of)})" for name, of in titles.items()}
 
 

@@ -15,8 +15,8 @@ from hdbkit.cli.exits import stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import RunLines
 from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
-from hdbkit.config import Load, read_params
 from hdbkit.config.quantities import counts_in
+from hdbkit.config.specs import load_from, read_load
 from hdbkit.workloads import specification
 
 Name = Annotated[str, typer.Argument(help="the profile's name, one word")]
@@ -47,8 +47,8 @@ def profile(
     given: dict[str, Any],
 ) -> None:
     """Repeat the runs of a profile: one per block at each user count, in random order."""
-    values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
-    load = Load(**{**values, **given})
+    values = read_load(params).given if params else {}
+    load = load_from({**values, **given})
     with RunLines() as lines:
         watch = None if as_json else lines
         done = api.profile(

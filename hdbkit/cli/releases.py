@@ -18,8 +18,8 @@ from hdbkit.cli.exits import stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import BuildBar, RunLines
 from hdbkit.cli.schema import AsJson, WorkloadOption, with_schema
-from hdbkit.config import Load, read_params
 from hdbkit.config.quantities import counts_in
+from hdbkit.config.specs import load_from, read_load
 from hdbkit.errors import InputError
 from hdbkit.workloads import specification
 
@@ -66,7 +66,7 @@ def releases(
 
     A commit is built once and kept in the cache. The checkout is not changed.
     """
-    values = read_params(params, Load).model_dump(exclude_unset=True) if params else {}
+    values = read_load(params).given if params else {}
     with BuildBar() as bar, RunLines() as lines:
         found = api.releases(
             checkout,
@@ -77,7 +77,7 @@ def releases(
             blocks=blocks,
             max_blocks=max_blocks,
             workload=specification(workload, **fields) if workload is not None or fields else None,
-            load=Load(**{**values, **given}) if values or given else None,
+            load=load_from({**values, **given}) if values or given else None,
             virtual_users=counts_in(virtual_users, "--virtual-users") if virtual_users else (),
             settings=dict(map(_setting, settings or [])),
             say=lambda line: show.notes.print(line, markup=False),

@@ -18,7 +18,7 @@ from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.sweep.plans import changed_note
 from hdbkit.analysis.wording import about
 from hdbkit.api import PlannedHosts, PlannedPower, Result, SweepResult, documents
-from hdbkit.config import SweepSpec, WorkloadSpec
+from hdbkit.config import SweepSpec, spec_from
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.sweep_plan import SweepPlan
@@ -301,7 +301,7 @@ def plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | N
         line = f"{one.number:4}  block {one.block}  {one.virtual_users} users  {planned.described(one)}{rebuilt}"
         console.print(line, markup=False)
     spec = planned.spec
-    title = workload(spec.workload or WorkloadSpec()).title
+    title = workload(spec.workload or spec_from({})).title
     each = planned.slices.described + "," if planned.slices else f"{len(planned.configurations)} configurations x"
     made_of = f"{each} {len(spec.virtual_users)} user counts"
     console.print(f"{len(planned.runs)} runs, {planned.time_text}, {title}: {made_of} x {spec.blocks} blocks")

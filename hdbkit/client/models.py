@@ -311,47 +311,43 @@ class WorkloadSpec(TypedDict):
     """
     A workload and its schema. ``seed`` determines the population: equal specifications give equal tables.
 
-    Calling this base creates the specification of the workload ``kind``, by default the first workload.
-
-    Example:
-        >>> WorkloadSpec().seed
-        1
+    Each workload has a subclass with its scale; ``hdbkit.config.spec_from`` reads any.
     """
 
-    cache_groups: NotRequired[Literal['awt', 'swt', 'read_only'] | None]
-    """cache groups of the same tables in Oracle Database: asynchronous (awt) or synchronous (swt) write-through, or read-only"""
-    cached_tables: NotRequired[Literal['full', 'partial']]
-    """the tables in cache groups: all, or those that do not grow"""
-    columnstore: NotRequired[bool]
-    """keep every table by columns (a clustered columnstore index)"""
-    partitions: NotRequired[int]
-    """number of partitions of the largest tables; 0: none"""
-    memory_optimized: NotRequired[Literal['SCHEMA_AND_DATA', 'SCHEMA_ONLY'] | None]
-    """durability of memory-optimized tables with natively compiled procedures; none: tables on disk"""
-    bucket_factor: NotRequired[int]
-    """hash buckets of memory-optimized tables for each row that their key has after a build"""
-    history_key: NotRequired[bool]
-    """add a primary key to tables that the specification defines without one"""
-    tablespace: NotRequired[str | None]
-    """table space of the tables; none: the account's default"""
-    unlogged: NotRequired[bool]
-    """leave the tables out of the write-ahead log; a crash of the server empties them"""
-    index_tablespace: NotRequired[str | None]
-    """table space of the indexes; needs tablespace"""
-    hash_clusters: NotRequired[bool]
-    """tables that do not grow are in hash clusters, sized for the scale of the build"""
-    checkpoint: NotRequired[bool]
-    """after a build, write all changed blocks and switch the redo log"""
-    storage_engine: NotRequired[str | None]
-    """storage engine of the tables, such as InnoDB"""
-    table_tablespaces: NotRequired[str | None]
-    """table spaces of single tables, as table=space,table=space"""
     kind: NotRequired[str]
     """the workload"""
     seed: NotRequired[int]
     """seed of the population"""
     storage: NotRequired[dict[str, bool | int | float | str]]
     """storage options of the engine, such as partitions"""
+    partitions: NotRequired[int]
+    """number of partitions of the largest tables; 0: none"""
+    history_key: NotRequired[bool]
+    """add a primary key to tables that the specification defines without one"""
+    tablespace: NotRequired[str | None]
+    """table space of the tables; none: the account's default"""
+    table_tablespaces: NotRequired[str | None]
+    """table spaces of single tables, as table=space,table=space"""
+    index_tablespace: NotRequired[str | None]
+    """table space of the indexes; needs tablespace"""
+    storage_engine: NotRequired[str | None]
+    """storage engine of the tables, such as InnoDB"""
+    hash_clusters: NotRequired[bool]
+    """tables that do not grow are in hash clusters, sized for the scale of the build"""
+    checkpoint: NotRequired[bool]
+    """after a build, write all changed blocks and switch the redo log"""
+    unlogged: NotRequired[bool]
+    """leave the tables out of the write-ahead log; a crash of the server empties them"""
+    columnstore: NotRequired[bool]
+    """keep every table by columns (a clustered columnstore index)"""
+    memory_optimized: NotRequired[Literal['SCHEMA_AND_DATA', 'SCHEMA_ONLY'] | None]
+    """durability of memory-optimized tables with natively compiled procedures; none: tables on disk"""
+    bucket_factor: NotRequired[int]
+    """hash buckets of memory-optimized tables for each row that their key has after a build"""
+    cache_groups: NotRequired[Literal['awt', 'swt', 'read_only'] | None]
+    """cache groups of the same tables in Oracle Database: asynchronous (awt) or synchronous (swt) write-through, or read-only"""
+    cached_tables: NotRequired[Literal['full', 'partial']]
+    """the tables in cache groups: all, or those that do not grow"""
     warehouses: NotRequired[int]
     """scale: number of warehouses"""
     schema_from: NotRequired[Literal['hdbkit', 'hammerdb']]
@@ -432,7 +428,7 @@ class Load(TypedDict):
     """
     How a workload runs.
 
-    With an option of a workload, this creates that workload's own load model.
+    Each workload has a subclass with its own options; ``hdbkit.config.load_from`` reads any.
 
     Example:
         >>> Load(virtual_users=8, rampup_s=30, duration_s=120).virtual_users

@@ -7,6 +7,10 @@ and ``SweepSpec`` which settings a sweep tries. All errors of a file are reporte
 from hdbkit.config.control_spec import Commands, ControlSpec
 from hdbkit.config.files import read_params, read_yaml, validate
 from hdbkit.config.load import Cache, Isolation, Load
+from hdbkit.config.specs import load_from, spec_from
+from hdbkit.config.specs.custom import CustomLoad, CustomSpec
+from hdbkit.config.specs.tproc_c import TprocCLoad, TprocCSpec
+from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
 from hdbkit.config.sweep_spec import Cooldown, Reset, SweepSpec
 from hdbkit.config.target import Target, target_names
 from hdbkit.config.workload_spec import WorkloadSpec
@@ -16,14 +20,22 @@ __all__ = [
     "Commands",
     "ControlSpec",
     "Cooldown",
+    "CustomLoad",
+    "CustomSpec",
     "Isolation",
     "Load",
     "Reset",
     "SweepSpec",
     "Target",
+    "TprocCLoad",
+    "TprocCSpec",
+    "TprocHLoad",
+    "TprocHSpec",
     "WorkloadSpec",
+    "load_from",
     "read_params",
     "read_yaml",
+    "spec_from",
     "target_names",
     "validate",
 ]

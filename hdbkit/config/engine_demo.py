@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from hdbkit.config.load import AnyLoad, Load
+from hdbkit.config.load import Load
 from hdbkit.config.model import ConfigModel
-from hdbkit.config.workload_spec import AnyWorkload
+from hdbkit.config.specs import AnyLoad, AnyWorkload
 
 
 class EngineDemo(ConfigModel):

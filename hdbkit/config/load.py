@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
-from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from hdbkit.config.cluster import FORMS, CutOff, parse_cluster
-from hdbkit.config.extensible import Extensible
 from hdbkit.config.fault import Fault, parse_faults
+from hdbkit.config.model import ConfigModel
 from hdbkit.config.routing import POLICIES, Policy, parse_routing, routing_text
 from hdbkit.config.steps import joined, parse_steps, steps_of, total_s
 from hdbkit.text import exact_number
@@ -27,8 +27,6 @@ WINDOW = frozenset({"rampup_s", "rampup_max_s", "duration_s"})
 _ALONE: dict[str, Any] = {"of_a_run_alone": True}
 """Marks an option that does not change what an operation costs the server."""
 _SAME_S = 1e-6
-_RENAMED = {"rampup_most_s": "rampup_max_s"}
-"""Keys of earlier versions."""
 
 
 class Isolation(StrEnum):
@@ -64,10 +62,10 @@ class RateOf(StrEnum):
 CACHE_STATES = "warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"
 
 
-class Load(Extensible):
+class Load(ConfigModel):
     """How a workload runs.
 
-    With an option of a workload, this creates that workload's own load model.
+    Each workload has a subclass with its own options; ``hdbkit.config.load_from`` reads any.
 
     Example:
         >>> Load(virtual_users=8, rampup_s=30, duration_s=120).virtual_users
@@ -75,7 +73,6 @@ class Load(Extensible):
     """
 
     noun: ClassVar[str] = "the load"
-    model_field: ClassVar[str] = "load_model"
 
     virtual_users: int = Field(
         default=1,
@@ -227,11 +224,11 @@ class Load(Extensible):
         default=None, description="faults to cause in the window, separated by ;, such as 'kill server at 30 s'"
     )
 
+    @model_validator(mode="before")
     @classmethod
-    def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Rename keys of earlier versions; steps decide the length of the window, and how many users there are."""
-        values = {_RENAMED.get(name, name): value for name, value in values.items()}
-        steps = values.get("steps")
+    def _as_long_as_the_steps(cls, values: Any) -> Any:
+        """Steps decide the length of the window, and how many users there are."""
+        steps = values.get("steps") if isinstance(values, dict) else None
         listed = isinstance(steps, list | tuple) and all(isinstance(one, str) for one in steps)
         if not steps or not (listed or isinstance(steps, str)):
             return values
@@ -307,6 +304,15 @@ class Load(Extensible):
                 + ("users_per_process" if self.users_per_process > 1 else "sessions_per_user")
             )
         return self
+
+    def with_(self, **changes: Any) -> Self:
+        """The same load with some options changed, validated like a new one. Raises ``ConfigErrors``."""
+        return type(self)(**{**self.given, **changes})
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that were given, by name."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
 
     @property
     def sessions(self) -> int:
@@ -411,7 +417,3 @@ def client_slices(load: Mapping[str, Any]) -> list[range]:
 def starting_s(load: Mapping[str, Any]) -> float:
     """Seconds from the start of the first virtual user to that of the last, for the fields of a load."""
     return float((load["virtual_users"] - 1) * (load.get("start_delay_ms") or 0) / 1000)
-
-
-AnyLoad = SerializeAsAny[Load]
-"""A field that keeps a workload's own options when it is written."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -35,9 +35,17 @@ class ConfigModel(BaseModel):
         """What an error of ``values`` names: what the user wrote."""
         return cls.noun
 
-    @_only_for_calls
-    def __init__(self, /, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise ConfigErrors(self.source(values), problems_of(error, type(self))) from None
+    if not TYPE_CHECKING:  # a signature of its own would hide the fields from type checkers
+
+        @_only_for_calls
+        def __init__(self, /, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise ConfigErrors(self.source(values), problems_of(error, type(self))) from None
+
+
+def has_mark(field: Any, mark: str) -> bool:
+    """Whether a field is marked in its ``json_schema_extra``: ``filled_in``, ``identifies_schema``, ``named``; or
+    ``after_load``, if rows do not depend on it."""
+    return bool((field.json_schema_extra or {}).get(mark))

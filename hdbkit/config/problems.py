@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -146,6 +146,9 @@ def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
 
 
 def _fields(model: type[BaseModel]) -> dict[str, Any]:
-    """The fields of a model, including those of subclasses that extend it."""
-    known: Callable[[], dict[str, Any]] | None = getattr(model, "known_fields", None)
-    return known() if known else dict(model.model_fields)
+    """The fields of a model, including those of subclasses that extend it, and the other keys that it takes."""
+    found: dict[str, Any] = dict(model.model_fields)
+    for one in model.__subclasses__():
+        found = {**one.model_fields, **found}
+    other: Callable[[], Iterable[str]] | None = getattr(model, "other_keys", None)
+    return {**dict.fromkeys(other() if other else ()), **found}

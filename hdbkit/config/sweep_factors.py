@@ -12,10 +12,11 @@ from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from hdbkit.config.load import Load
+from hdbkit.config.installed import storage_fields
 from hdbkit.config.problems import did_you_mean, problems_of
+from hdbkit.config.specs import load_fields, load_from, spec_fields, spec_from
 from hdbkit.config.sweep_values import is_formula, setting_text, value_texts
-from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema, storage_fields
+from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema
 from hdbkit.errors import ConfigErrors
 from hdbkit.text import exact_number
 
@@ -29,14 +30,14 @@ _NONE = "none"
 
 def load_factors() -> dict[str, Any]:
     """The load options of all workloads that can be factors, by name; a change applies to the next run."""
-    return {name: field for name, field in Load.known_fields().items() if name not in _NO_FACTORS}
+    return {name: field for name, field in load_fields().items() if name not in _NO_FACTORS}
 
 
 def schema_factors() -> dict[str, Any]:
     """The schema options that can be factors, by name; a change requires a rebuild."""
     return {
         name: field
-        for name, field in WorkloadSpec.written_fields().items()
+        for name, field in spec_fields().items()
         if name not in ("kind", "seed", "storage") and not identifies_schema(field)
     }
 
@@ -58,9 +59,9 @@ def factor_value(name: str, text: str) -> Any:
         given = weights_of(text)
     try:
         if name in load_factors():
-            return getattr(Load(**{name: given}), name)
+            return getattr(load_from({name: given}), name)
         if name in storage_fields():
-            return WorkloadSpec(**{name: given}).storage.get(name, storage_fields()[name].default)
+            return spec_from({name: given}).storage.get(name, storage_fields()[name].default)
         field = schema_factors()[name]
         adapter: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, field])  # type: ignore[arg-type]
         return adapter.validate_python(given)

@@ -24,17 +24,17 @@ from pydantic import (
 
 from hdbkit.config.expressions import Expression, Value, value_of
 from hdbkit.config.files import read_yaml, validate
-from hdbkit.config.load import CACHE_STATES, MAX_USERS, AnyLoad, Cache, Load
+from hdbkit.config.load import CACHE_STATES, MAX_USERS, Cache, Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.origin import At, Origin
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.config.sweep_fields import Condition, Factors, Facts, Text, Values
 from hdbkit.config.sweep_values import (
     Formula,
     is_formula,
     special_texts,
 )
-from hdbkit.config.workload_spec import AnyWorkload
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"

@@ -15,11 +15,11 @@ from typing import Any
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.files import Lines, read_yaml, validate
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.specs import MODELS
 from hdbkit.contracts import Database
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, Problem
 from hdbkit.hammerdb.reading import NOTHING, Given
-from hdbkit.workloads import models
 
 _PARTS = ("target", "workload", "build", "load")
 _COMPUTED = "the value is computed when the script runs; give it yourself"
@@ -231,7 +231,7 @@ class _Translator:
     def result(self, source: str) -> Translation:
         """The models of the collected fields. Raises ``ConfigErrors`` with the errors of all of them."""
         target = {"kind": table()["databases"][self.database]["kind"], **self.fields["target"]}
-        found = models()[self._entry["workload"]]
+        found = MODELS[self._entry["workload"]]
         loaders = self.fields["build"].pop("loaders", None)
         self._leave_out_foreign(database(target["kind"]))
         spec = {"kind": self._entry["workload"], **self.fields["workload"], **self.fields["build"]}
@@ -239,8 +239,8 @@ class _Translator:
         lines = {"workload": self.lines["workload"] | self.lines["build"]}
         if loaders is not None and loaders < 1:
             self.problems.append(Problem("loaders", "must be 1 or more", self.lines["build"]["loaders",]))
-        checked_spec = self._checked(source, spec, found.spec_model, lines["workload"])
-        checked_load = self._checked(source, load, found.load_model, self.lines["load"])
+        checked_spec = self._checked(source, spec, found.spec, lines["workload"])
+        checked_load = self._checked(source, load, found.load, self.lines["load"])
         checked_target = self._checked(source, target, Target, self.lines["target"])
         if self.problems or checked_spec is None or checked_load is None:
             raise ConfigErrors(source, self.ordered, NOTHING)

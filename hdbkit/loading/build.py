@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, WorkloadSpec, spec_from
 from hdbkit.contracts import BuildLog, Capability, Check, Schema, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import (
@@ -174,7 +174,7 @@ class _Build:
         with self._step(Stage.CHECKS):
             checks = self._check(loaders)
         self._progress.stage(Stage.DONE)
-        grown_from = workload(WorkloadSpec.model_validate_json(log.spec)).scale if log.spec and log.finished else ""
+        grown_from = workload(spec_from(json.loads(log.spec))).scale if log.spec and log.finished else ""
         took_s = time.monotonic() - started
         return BuildResult(
             self._rows, self._size_bytes, len(log.parts), took_s, checks, grown_from, self._workload.scale
@@ -213,7 +213,7 @@ class _Build:
             return log
         place, drop = self._place, drop_command(self._target, self._spec.named)
         if log.spec and self._workload.grows:
-            there = WorkloadSpec.model_validate_json(log.spec)
+            there = spec_from(json.loads(log.spec))
             larger = grown(there, self._workload)
             if larger and (larger != there or not found):
                 self._spec, self._workload = larger, workload(larger)

@@ -22,8 +22,8 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from hdbkit.config import WorkloadSpec
-from hdbkit.config.extensible import has_mark
+from hdbkit.config import WorkloadSpec, spec_from
+from hdbkit.config.model import has_mark
 from hdbkit.contracts import PartLoad, StatementLoad, TableLoad, Workload
 from hdbkit.errors import InputError
 from hdbkit.files import draft_of, replace_file
@@ -83,7 +83,7 @@ class DataFiles:
     @property
     def spec(self) -> WorkloadSpec:
         """The specification that the population was made for."""
-        return WorkloadSpec.model_validate(self.head["workload"])
+        return spec_from(self.head["workload"])
 
     def missing(self) -> list[int]:
         """The numbers of the chunks that are not complete, from 1."""

@@ -15,10 +15,9 @@ from hdbkit.analysis.comparison import sides
 from hdbkit.api import Workspace, max_rate
 from hdbkit.config import SweepSpec
 from hdbkit.config.cluster import FORMS, parse_cluster
-from hdbkit.config.load import AnyLoad
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import problems_of_details
-from hdbkit.config.workload_spec import AnyWorkload
+from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.errors import ConfigErrors, Problem
 
 WORKLOADS = "workloads"

@@ -1,47 +1,25 @@
 """The workloads, one package each. None depends on an engine, and no code outside a package names its workload.
 
-A package has ``spec.py`` with ``MODELS`` (its models of specification and load, quick to import in every process), a
-function ``workload(spec)`` that creates the workload of a specification, and ``contract.py`` with ``CONTRACTS``, the
-operations that it asks of an engine. ``conformance``, if there is one, has the rules that every engine must keep.
+A package has a function ``workload(spec)`` that creates the workload of a specification, and ``contract.py`` with
+``CONTRACTS``, the operations that it asks of an engine. ``conformance``, if there is one, has the rules that every
+engine must keep. The models of its specification and load are in ``config.specs``, below everything that reads them.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import pkgutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import CustomSpec, Load, WorkloadSpec, spec_from
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.specs import MODELS
 from hdbkit.contracts import Operation, Rule, Workload
 from hdbkit.errors import InputError
-
-
-@dataclass(frozen=True)
-class Models:
-    """The configuration of a workload: its models, its title and its rank."""
-
-    title: str
-    spec_model: type[WorkloadSpec]
-    load_model: type[Load]
-    order: int
-    """The workload with the lowest rank is the default."""
-    read_folder: Callable[[Path], WorkloadSpec] | None = None
-    """Reads a specification from a folder, if users define the workload."""
-
-
-@cache
-def models() -> Mapping[str, Models]:
-    """The models of every workload by kind, the default workload first."""
-    kinds = (module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
-    found = {kind: cast(Models, importlib.import_module(f"{__name__}.{kind}.spec").MODELS) for kind in kinds}
-    return dict(sorted(found.items(), key=lambda item: item[1].order))
 
 
 def specification(named: WorkloadSpec | Path | str | None = None, **fields: Any) -> WorkloadSpec:
@@ -56,26 +34,25 @@ def specification(named: WorkloadSpec | Path | str | None = None, **fields: Any)
     """
     if isinstance(named, WorkloadSpec):
         return named.with_(**fields) if fields else named
-    if named is None or str(named) in models():
-        return WorkloadSpec(**fields) if named is None else WorkloadSpec(kind=str(named), **fields)
-    readers = [one.read_folder for one in models().values() if one.read_folder]
-    if readers and Path(named).is_dir():
-        return readers[0](Path(named)).with_(**fields)
-    close = did_you_mean(str(named), list(models()))
-    raise InputError(
-        f"there is no workload '{named}' (known: {', '.join(models())}, or a folder that has one).{close}"
-    )
+    if named is None or str(named) in MODELS:
+        return spec_from(fields if named is None else {"kind": str(named), **fields})
+    if Path(named).is_dir():
+        return CustomSpec.of_folder(Path(named)).with_(**fields)
+    close = did_you_mean(str(named), list(MODELS))
+    raise InputError(f"there is no workload '{named}' (known: {', '.join(MODELS)}, or a folder that has one).{close}")
 
 
 def workload(spec: WorkloadSpec) -> Workload:
-    """The workload of a specification."""
+    """The workload of a specification. Raises ``InputError`` if it is not installed."""
+    if spec.kind not in MODELS:
+        raise InputError(f"the workload '{spec.kind}' is not installed here (known: {', '.join(MODELS)})")
     return cast(Workload, importlib.import_module(f"{__name__}.{spec.kind}").workload(spec))
 
 
 @cache
 def contracts() -> Mapping[str, tuple[Operation, ...]]:
     """What the workloads ask of an engine by name, by folder of its statements."""
-    modules = (importlib.import_module(f"{__name__}.{kind}.contract") for kind in models())
+    modules = (importlib.import_module(f"{__name__}.{kind}.contract") for kind in MODELS)
     return {folder: asked for module in modules for folder, asked in module.CONTRACTS.items()}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import Load, WorkloadSpec, spec_from
 from hdbkit.contracts import Access, Schema, Workload
 from hdbkit.errors import ConfigErrors, HalfBuilt, NoAccess, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
@@ -48,7 +48,7 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
         return None
     drop = drop_command(schema.target, of.spec.named)
     try:
-        spec = WorkloadSpec.model_validate_json(log.spec)
+        spec = spec_from(json.loads(log.spec))
     except (ValidationError, ConfigErrors):
         raise SchemaProblem(
             f"schema {kind} was built by another version of hdbkit, whose record this one cannot read",

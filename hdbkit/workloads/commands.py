@@ -5,14 +5,15 @@ from __future__ import annotations
 import shlex
 
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.config.workload_spec import workload_words
+from hdbkit.config.specs import DEFAULT_KIND
 
 
 def build_command(target: Target, spec: WorkloadSpec) -> str:
     """The command that builds a schema.
 
     Example:
-        >>> build_command(Target.parse("postgresql://bench@db1/lab"), WorkloadSpec(partitions=4)).split()[-2:]
+        >>> from hdbkit.config import spec_from
+        >>> build_command(Target.parse("postgresql://bench@db1/lab"), spec_from({"partitions": 4})).split()[-2:]
         ['--partitions', '4']
     """
     return shlex.join(["hdbkit", "build", target.given, *spec.build_words])
@@ -25,4 +26,5 @@ def analyze_command(target: Target, spec: WorkloadSpec) -> str:
 
 def drop_command(target: Target, named: str) -> str:
     """The command that drops the schema of a workload (its name or its folder), whatever its scale is."""
-    return shlex.join(["hdbkit", "drop", target.given, *workload_words(named)])
+    words = [] if named == DEFAULT_KIND else ["--workload", named]
+    return shlex.join(["hdbkit", "drop", target.given, *words])

@@ -1,9 +1,8 @@
-"""The tool that created a schema: hdbkit, or another one, whose schema is run as it is."""
+"""What is required of a schema that another tool created and that is run as it is."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from enum import StrEnum
 from typing import Final
 
 from hdbkit.contracts import Session
@@ -12,13 +11,6 @@ from hdbkit.errors import SchemaProblem
 LOG_TABLES: Final = frozenset({"build_spec", "build_part"})
 """The record of a build of hdbkit's own."""
 ELSEWHERE: Final = "create them with HammerDB, or use another database"
-
-
-class SchemaFrom(StrEnum):
-    """The tool that created a schema: hdbkit, or HammerDB, whose schema is then run unchanged."""
-
-    HDBKIT = "hdbkit"
-    HAMMERDB = "hammerdb"
 
 
 def has_tables(session: Session, tables: Collection[str]) -> bool:

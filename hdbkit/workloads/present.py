@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import closing
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, WorkloadSpec, spec_from
 from hdbkit.contracts import Schema, Workload
 from hdbkit.databases import database
 from hdbkit.errors import HalfBuilt, InputError, NoAccess, SchemaProblem
@@ -28,7 +28,7 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
         SchemaProblem: the schema is missing, differs, or is incomplete.
         CannotConnect: the server rejected the connection.
     """
-    asked = workload(wanted or WorkloadSpec())
+    asked = workload(wanted or spec_from({}))
     schema = database(target).schema(target, asked)
     try:
         return schema_in(schema, target, asked)

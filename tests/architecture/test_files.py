@@ -12,9 +12,10 @@ import pytest
 import yaml
 from hatchling.builders.wheel import WheelBuilder
 
-from hdbkit.config import Load, SweepSpec, Target, read_params, read_yaml, validate
+from hdbkit.config import SweepSpec, Target, read_params, read_yaml, validate
 from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.config.notebook import read_notebook, read_parameters
+from hdbkit.config.specs import read_load
 from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.results import columns
 from tests.architecture.source_tree import ROOT, files, texts
@@ -36,7 +37,7 @@ def test_every_parameter_file_loads(path: Path) -> None:
     elif path.name.startswith("demo-"):
         read_params(path, EngineDemo)
     elif path.name.startswith("run-"):
-        read_params(path, Load)
+        read_load(path)
     elif path.name.startswith("notebook-"):
         (notebook,) = (ROOT / "notebooks").glob(f"{path.name.split('-')[1]}_*.ipynb")
         assert read_parameters(read_notebook(notebook), path)

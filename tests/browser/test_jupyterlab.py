@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from hdbkit import api
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.plan import RunPlan
 from hdbkit.results.manifest import CheckLine, Status
 from tests.accessibility import serious
@@ -326,7 +326,7 @@ def hostile_runs(results: Path) -> None:
         load = Load(virtual_users=2, rampup_s=1, duration_s=2 + number)
         target = Target(name=HOSTILE, kind="nulldb", host="db1", database=HOSTILE, user=HOSTILE)
         run_id = f"2026010{number}-000000-nulldb-c-w2-u2-aaaaa{'ab'[number - 1]}"
-        plan = RunPlan(run_id=run_id, target=target, workload=WorkloadSpec(warehouses=2), load=load, label=HOSTILE)
+        plan = RunPlan(run_id=run_id, target=target, workload=TprocCSpec(warehouses=2), load=load, label=HOSTILE)
         run = with_result(write_run(results / run_id, plan=plan, failed=0.01))
         write_errors(run.folder, text=HOSTILE)
         hostile = {"tags": [HOSTILE], "note": HOSTILE, "warnings": [HOSTILE], "notice": HOSTILE, "scale": HOSTILE}

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import Capability, Database, Schema, SessionOptions, SqlSession
 from hdbkit.databases import database, kinds, sql_session
 from hdbkit.errors import InputError
@@ -28,7 +28,7 @@ from tests.sources import OF_SOURCES, SOURCES, source
 
 STORES = {Capability.TABLES, Capability.SQL, Capability.CLIENT_ROUTINES}
 KINDS = [kind for kind in kinds() if database(kind).capabilities >= STORES and kind not in OF_SOURCES]
-WORK = workload(WorkloadSpec(warehouses=1))
+WORK = workload(TprocCSpec(warehouses=1))
 SOAK = bool(os.environ.get("HDBKIT_SOAK"))
 Connect = Callable[..., SqlSession]
 

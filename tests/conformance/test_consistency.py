@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Capability, Check, SqlSession
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.tproc_c.conformance.small import Small
 from hdbkit.workloads.tproc_c.consistency import checks, sample
-from hdbkit.workloads.tproc_c.spec import TprocCSpec
 
 SPEC = TprocCSpec(warehouses=1)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import Capability, Database, SqlSession, Table
 from hdbkit.errors import SchemaProblem
 from hdbkit.loading import drop
@@ -20,7 +20,7 @@ from hdbkit.workloads.tproc_c.conformance.small import fill
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.conftest import Connect, Tables
 
-WORK = workload(WorkloadSpec(warehouses=1))
+WORK = workload(TprocCSpec(warehouses=1))
 
 
 @pytest.mark.needs(Capability.DECIMALS, "4.50 is read as 4.5")

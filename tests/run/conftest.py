@@ -17,7 +17,7 @@ import pytest
 
 import hdbkit
 from hdbkit.api import Result, Workspace
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Target, TprocCLoad, TprocCSpec
 from hdbkit.databases import database
 from hdbkit.databases.nulldb.state import State
 from hdbkit.servers import PrivateServer
@@ -35,7 +35,7 @@ def null_target() -> Iterator[NullTarget]:
     def make(**options: Any) -> Target:
         name = f"t{uuid.uuid4().hex[:12]}"
         target = Target(kind="nulldb", database=name, options={k: str(v) for k, v in options.items()})
-        spec = WorkloadSpec(warehouses=2)
+        spec = TprocCSpec(warehouses=2)
         with closing(database(target).schema(target, workload(spec))) as schema:
             schema.create(spec.model_dump_json())
             schema.finish()
@@ -50,7 +50,7 @@ def null_target() -> Iterator[NullTarget]:
 @pytest.fixture(scope="session")
 def finished(null_target: NullTarget, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """A run of two users with a window of one second, in a results folder of its own, to be read."""
-    load = Load(virtual_users=2, rampup_s=0.3, rampup_max_s=60, duration_s=1, keep_order_ids=True)
+    load = TprocCLoad(virtual_users=2, rampup_s=0.3, rampup_max_s=60, duration_s=1, keep_order_ids=True)
     own = Workspace(results=tmp_path_factory.mktemp("finished"))
     return own.run(null_target(latency_us=1000, spread=0.3), load=load, label="finished")
 

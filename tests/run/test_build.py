@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec, WorkloadSpec
 from hdbkit.contracts import Schema, SqlSession
 from hdbkit.databases import database, sql_session
 from hdbkit.databases.nulldb.state import State
@@ -26,7 +26,7 @@ from hdbkit.servers import private_server
 from hdbkit.workloads import specification, workload
 from tests.run.conftest import NullTarget
 
-ONE = WorkloadSpec(warehouses=1, seed=3)
+ONE = TprocCSpec(warehouses=1, seed=3)
 WORK = workload(ONE)
 
 
@@ -126,13 +126,13 @@ def test_a_dead_loader_ends_the_build_which_is_resumed_passes_its_checks_and_is_
 
 
 def test_a_build_that_enlarges_a_schema_reports_both_scales(null_target: NullTarget) -> None:
-    result = build(null_target(), WorkloadSpec(warehouses=3))
+    result = build(null_target(), TprocCSpec(warehouses=3))
     assert (result.grown_from, result.scale) == ("2 warehouses", "3 warehouses")
 
 
 def _grow(target: Target, there: WorkloadSpec) -> None:
     """Add a second warehouse, the first time with a loader that dies, and never other tables."""
-    two = WorkloadSpec(warehouses=2)
+    two = TprocCSpec(warehouses=2)
     with pytest.raises(BuildFailed, match="--warehouses 2 --seed 3 --partitions 2"):
         build(target, two, loaders=1, progress=Killer())
     with _schema(target) as schema, pytest.raises(HalfBuilt, match=r"incomplete \(2 of 3 parts"):
@@ -147,7 +147,7 @@ def _grow(target: Target, there: WorkloadSpec) -> None:
     with pytest.raises(SchemaProblem, match=r"has 2 warehouses and cannot shrink to 1 warehouse; .*run: hdbkit"):
         build(target, there)
     with pytest.raises(SchemaProblem, match=r"already built \(2 warehouses\); run: hdbkit drop"):
-        build(target, WorkloadSpec(warehouses=3, seed=4))
+        build(target, TprocCSpec(warehouses=3, seed=4))
 
 
 @pytest.mark.parametrize(
@@ -209,6 +209,8 @@ _SCRIPT = """
 import psutil, pathlib, sys
 from hdbkit.loading import build
 from hdbkit.config import Target, WorkloadSpec
+import json, psutil, pathlib, sys
+from hdbkit.config import Target, spec_from
 
 class Tell:
     def stage(self, stage): pass
@@ -221,7 +223,7 @@ class Tell:
             draft.write_text(" ".join(map(str, loaders)))
             draft.rename(sys.argv[1])
 
-build(Target.model_validate_json(sys.argv[2]), WorkloadSpec.model_validate_json(sys.argv[3]), 1, Tell())
+build(Target.model_validate_json(sys.argv[2]), spec_from(json.loads(sys.argv[3])), 1, Tell())
 """
 
 
@@ -262,15 +264,15 @@ def test_what_the_engine_cannot_do_is_refused_before_anything_begins(target: Tar
     with pytest.raises(InputError, match=r"allows \d+ more connections, but 5000 loaders"):
         build(target, ONE, loaders=5000)
     with pytest.raises(InputError, match="tablespace 'nowhere' cannot be used: "):
-        build(target, WorkloadSpec(tablespace="nowhere"))
+        build(target, TprocCSpec(tablespace="nowhere"))
     with pytest.raises(InputError, match=r"schema tproc_c cannot be created in .*; use an account that may"):
         build(target.with_(database="postgres"), ONE)
     with pytest.raises(InputError, match=r"has no schema option 'partitions' \(it has: none\)"):
-        build(Target(kind="nulldb", database="refuses"), WorkloadSpec(partitions=2))
+        build(Target(kind="nulldb", database="refuses"), TprocCSpec(partitions=2))
     with pytest.raises(
         InputError, match=r"'storage_engine' \(it has: partitions, history_key, tablespace, unlogged\)"
     ):
-        build(target, WorkloadSpec(storage_engine="InnoDB"))
+        build(target, TprocCSpec(storage_engine="InnoDB"))
     with _session(target) as session:
         assert session.query("schema_exists") == [(0,)]
 

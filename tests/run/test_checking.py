@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Target, TprocCLoad, WorkloadSpec, load_from
 from hdbkit.databases import database
 from hdbkit.execution.precheck import Ready, precheck
 from hdbkit.plan import RunPlan
@@ -67,7 +67,7 @@ def small(built: PrivateServer) -> Iterator[WorkloadSpec]:
 
 def ready(target: Target, spec: WorkloadSpec, **load: object) -> Ready:
     def plan(found: WorkloadSpec) -> RunPlan:
-        given = Load(**{"duration_s": 1800, **load})
+        given = load_from({"duration_s": 1800, **load})
         return RunPlan(run_id="r", target=target, workload=found, load=workload(found).load(given))
 
     return precheck(target, spec, plan, Path())
@@ -124,7 +124,7 @@ def test_a_missing_index_is_reported_before_a_run(
 def test_a_run_that_finishes_states_which_statement_of_its_checks_is_running(
     built: PrivateServer, owner: psycopg.Connection[tuple[object, ...]]
 ) -> None:
-    running = hdbkit.start(built.target, load=Load(rampup_s=0, duration_s=4, mix={"payment": 1}))
+    running = hdbkit.start(built.target, load=TprocCLoad(rampup_s=0, duration_s=4, mix={"payment": 1}))
     until(lambda: running.status.value == "measuring", "it measures")
     owner.execute("BEGIN")
     owner.execute("LOCK TABLE item")  # which payments do not read

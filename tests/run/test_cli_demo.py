@@ -12,14 +12,14 @@ import pytest
 from hdbkit import api
 from hdbkit.api.first_steps import sweep_of
 from hdbkit.cli import measuring
-from hdbkit.config import Load, SweepSpec, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, TprocCSpec, WorkloadSpec
 from hdbkit.config.engine_demo import EngineDemo
+from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError
 from hdbkit.loading import BuildResult
 from hdbkit.servers import PrivateServer, find_binaries, private_server, startable_kinds
 from hdbkit.workloads import specification
-from hdbkit.workloads.tproc_h.spec import TprocHLoad, TprocHSpec
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 
@@ -42,7 +42,7 @@ def spec_for(kind: str, workload: WorkloadSpec | None = None) -> SweepSpec:
         settings={str(name): values},
         virtual_users=[2],
         blocks=2,
-        workload=workload or WorkloadSpec(warehouses=1),
+        workload=workload or TprocCSpec(warehouses=1),
         load=Load(rampup_s=0, duration_s=60, iterations=100),
     )
 

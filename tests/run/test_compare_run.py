@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan, SweepPosition
 from tests.conftest import HdbkitCommand
@@ -82,7 +82,7 @@ def test_runs_of_a_sweep_are_not_measured_again_and_no_command_says_so(results: 
         plan = RunPlan(
             run_id=name,
             target=at,
-            workload=WorkloadSpec(warehouses=1),
+            workload=TprocCSpec(warehouses=1),
             load=Load(duration_s=2, rampup_s=0),
             sweep=place,
         )

@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target
+from hdbkit.config import Load, Target, TprocCLoad
+from hdbkit.config.specs.definition import RoundTrips
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError, SchemaProblem
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.servers import private_server, startable_kinds
 from hdbkit.workloads import specification
-from hdbkit.workloads.custom.definition import RoundTrips
 from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import password_of
@@ -154,7 +154,7 @@ def test_another_workload_s_schema_and_a_wrong_option_are_refused(transfers: Tar
             hdbkit.connect(transfers).drop(workload)
     assert hdbkit.connect(transfers).check(EXAMPLES / "tpcb-like")["passed"].all()
     with pytest.raises(ConfigErrors, match="routines: unknown key"):
-        hdbkit.run(transfers, EXAMPLES / "tpcb-like", Load(routines="client"))
+        hdbkit.run(transfers, EXAMPLES / "tpcb-like", TprocCLoad(routines="client"))
 
 
 def test_it_is_run_listed_and_compared_from_the_command_line_with_several_users_in_a_process(

@@ -14,7 +14,7 @@ from rich.console import Console
 from hdbkit import api
 from hdbkit.api.sweeping import SweepResult, plan_checked
 from hdbkit.cli import progress, show
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.execution.handle import execute
 from hdbkit.execution.handle import start as start_run
@@ -116,7 +116,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_aga
 
 def test_a_run_that_is_certain_to_break_a_rule_is_ended_then(null_target: NullTarget, results: Path) -> None:
     target = null_target(latency_us=2000, error_rate=0.5, error_class="constraint")
-    load, schema = Load(rampup_s=0, duration_s=5, virtual_users=2), WorkloadSpec(warehouses=2)
+    load, schema = Load(rampup_s=0, duration_s=5, virtual_users=2), TprocCSpec(warehouses=2)
     run_id = new_run_id(datetime.now(UTC), target, schema, load)
     limits = Limits(abort=AbortRules(failed_share=0.1))
     manifest = execute(RunPlan(run_id=run_id, target=target, workload=schema, load=load, limits=limits), results)

@@ -17,7 +17,7 @@ import pytest
 import hdbkit
 from hdbkit.api import Result, Running
 from hdbkit.api import result as result_of
-from hdbkit.config import Load
+from hdbkit.config import Load, TprocCLoad
 from hdbkit.errors import RunFailed
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
@@ -40,7 +40,7 @@ from tests.run.faults import (
 from tests.run.warehouse import built_server
 
 USERS = 4
-SOME = Load(virtual_users=USERS, rampup_s=0.3, duration_s=5, counter_interval_s=0.25, keep_order_ids=True)
+SOME = TprocCLoad(virtual_users=USERS, rampup_s=0.3, duration_s=5, counter_interval_s=0.25, keep_order_ids=True)
 ENDLESS = SOME.model_copy(update={"duration_s": 600})
 SESSIONS = ENDLESS.model_copy(update={"virtual_users": 1, "sessions_per_user": USERS})
 """The same sessions in one client process, where they overlap."""

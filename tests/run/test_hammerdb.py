@@ -16,19 +16,19 @@ import pytest
 import yaml
 
 import hdbkit
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCLoad, TprocCSpec
+from hdbkit.config.specs.tproc_c import InputRules, Routines
+from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import Session, UserPlan
 from hdbkit.errors import ErrorClass, InputError, NoAccess, RolledBackByDesign, SchemaProblem, TransactionError
 from hdbkit.loading import build
 from hdbkit.results.records import head_type
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.workloads import workload
-from hdbkit.workloads.origin import SchemaFrom
-from hdbkit.workloads.tproc_c.spec import InputRules, Routines
 from tests.conftest import HdbkitCommand
 from tests.hammerdb_like import GROUP, connect, converted, copied, definitions, execute, rows
 
-HAMMERDB = WorkloadSpec(schema_from=SchemaFrom.HAMMERDB)
+HAMMERDB = TprocCSpec(schema_from=SchemaFrom.HAMMERDB)
 QUICK = {"innodb_flush_log_at_trx_commit": "0", "innodb_doublewrite": "0"}
 WORK = workload(HAMMERDB)
 
@@ -57,7 +57,7 @@ def filled(kind: str) -> Iterator[PrivateServer]:
     except InputError as error:
         pytest.skip(f"no server: {error}")
     with server:
-        build(server.target, WorkloadSpec())
+        build(server.target, TprocCSpec())
         converted(server.target)
         yield server
 
@@ -94,7 +94,7 @@ def checks(result: hdbkit.Result) -> pd.Series:
 
 def test_a_run_counts_the_new_orders_of_the_schema_and_changes_no_definition(target: Target) -> None:
     before = definitions(target)
-    load = Load(virtual_users=2, rampup_s=0, duration_s=60, iterations=300, keep_order_ids=True)
+    load = TprocCLoad(virtual_users=2, rampup_s=0, duration_s=60, iterations=300, keep_order_ids=True)
     result = hdbkit.run(target, HAMMERDB, load)
     assert definitions(target) == before
     assert result.metric_value > 0
@@ -256,8 +256,8 @@ def test_an_account_without_privileges_is_refused_with_grants_that_suffice(visit
 
 def test_another_scale_and_other_ways_are_refused(procedures: Target) -> None:
     with pytest.raises(SchemaProblem, match="warehouses 1, but the plan needs 3"):
-        hdbkit.run(procedures, WorkloadSpec(warehouses=3, schema_from=SchemaFrom.HAMMERDB))
-    for load in (Load(routines=Routines.CLIENT), Load(input_rules=InputRules.SPEC)):
+        hdbkit.run(procedures, TprocCSpec(warehouses=3, schema_from=SchemaFrom.HAMMERDB))
+    for load in (TprocCLoad(routines=Routines.CLIENT), TprocCLoad(input_rules=InputRules.SPEC)):
         with pytest.raises(InputError, match=r"a schema of HammerDB requires \w+ (stored|hammerdb), not"):
             hdbkit.run(procedures, HAMMERDB, load)
 

@@ -13,7 +13,7 @@ import pytest
 
 import hdbkit
 from hdbkit.api import Result
-from hdbkit.config import Load, Target
+from hdbkit.config import Load, Target, TprocCLoad
 from hdbkit.config.load import Arrivals
 from hdbkit.databases.nulldb.state import State
 from hdbkit.errors import InputError, RunFailed
@@ -105,7 +105,7 @@ def test_a_rate_beyond_the_capacity_is_reported_as_saturation(null_target: NullT
 
 def test_a_rate_of_the_metric_is_divided_by_its_share_of_the_mix(null_target: NullTarget) -> None:
     target = null_target(latency_us=100)
-    load = Load(rate=9, rate_of="metric", mix={"new_order": 1, "payment": 9}, rampup_s=0, duration_s=1)
+    load = TprocCLoad(rate=9, rate_of="metric", mix={"new_order": 1, "payment": 9}, rampup_s=0, duration_s=1)
     assert hdbkit.run(target, load=load).manifest.rate_per_s == pytest.approx(90 / 0.99)
 
 

@@ -15,7 +15,7 @@ import pytest
 import hdbkit
 from hdbkit.api import Result, Running, Workspace
 from hdbkit.cli import progress
-from hdbkit.config import Isolation, Load, WorkloadSpec
+from hdbkit.config import Isolation, Load, TprocCLoad, TprocCSpec
 from hdbkit.errors import InputError, RunFailed, SchemaProblem
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.folder_setup import make_run_folder
@@ -169,7 +169,7 @@ def test_users_of_one_process_take_turns(limited: tuple[Result, Result]) -> None
 
 def test_keying_and_thinking_keep_to_their_schedule_in_shared_processes_too(null_target: NullTarget) -> None:
     """Ten users in one process, and one alone in another."""
-    load = Load(
+    load = TprocCLoad(
         virtual_users=11,
         users_per_process=10,
         rampup_s=0,
@@ -244,9 +244,7 @@ def test_measured_phases_adjoin_and_one_without_a_length_ends_with_its_users(
     null_target: NullTarget, results: Path
 ) -> None:
     load = Load(virtual_users=2, rampup_s=0, duration_s=1, iterations=400)
-    plan = RunPlan(
-        run_id="steps", target=null_target(latency_us=2000), workload=WorkloadSpec(warehouses=2), load=load
-    )
+    plan = RunPlan(run_id="steps", target=null_target(latency_us=2000), workload=TprocCSpec(warehouses=2), load=load)
     made = f"""{STEPS}
 import sys
 from pathlib import Path
@@ -313,13 +311,13 @@ def test_a_missing_schema_is_reported_before_anything_is_made(null_target: NullT
     target = null_target().with_(database="nothing-here")
     before = list(results_folder().glob("*"))
     with pytest.raises(SchemaProblem, match="hdbkit build nulldb:///nothing-here --warehouses 3"):
-        hdbkit.run(target, WorkloadSpec(warehouses=3))
+        hdbkit.run(target, TprocCSpec(warehouses=3))
     assert list(results_folder().glob("*")) == before
 
 
 def test_another_scale_than_planned_is_refused(null_target: NullTarget) -> None:
     with pytest.raises(SchemaProblem, match="has warehouses 2, but the plan needs 3"):
-        hdbkit.run(null_target(), WorkloadSpec(warehouses=3))
+        hdbkit.run(null_target(), TprocCSpec(warehouses=3))
 
 
 def test_too_few_connections_are_reported_before_the_start(null_target: NullTarget) -> None:
@@ -356,7 +354,7 @@ def open_spools() -> list[str]:
 
 def unstarted(server: PrivateServer | None, target: hdbkit.Target, root: Path) -> RunFolder:
     """The folder of a run whose supervisor is still to be started."""
-    workload = WorkloadSpec(warehouses=1 if server else 2)
+    workload = TprocCSpec(warehouses=1 if server else 2)
     plan = RunPlan(run_id="a-run", target=target, workload=workload, load=Load(rampup_s=0, duration_s=0.5))
     return make_run_folder(precheck(plan.target, plan.workload, lambda _: plan, root), root)
 

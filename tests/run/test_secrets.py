@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import hdbkit
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.servers import PrivateServer, private_server
 from tests.architecture.source_tree import ROOT
@@ -115,7 +115,7 @@ def test_no_error_of_a_target_holds_its_password(server: PrivateServer) -> None:
     target = Target(**{**server.target.model_dump(), "password_file": None, "password": secret})
     for wrong in (target, target.with_(port=1), target.with_(database="nope"), target.with_(host="nowhere.invalid")):
         with pytest.raises(HdbkitError) as caught:
-            hdbkit.run(wrong, WorkloadSpec(warehouses=1), Load())
+            hdbkit.run(wrong, TprocCSpec(warehouses=1), Load())
         error: BaseException | None = caught.value
         assert secret.encode() not in pickle.dumps(error)
         while error is not None:

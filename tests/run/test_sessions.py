@@ -14,7 +14,7 @@ import pytest
 
 import hdbkit
 from hdbkit.api import Result
-from hdbkit.config import Load, Target
+from hdbkit.config import Load, Target, TprocCLoad
 from hdbkit.errors import InputError
 from hdbkit.execution import precheck
 from hdbkit.servers import PrivateServer
@@ -103,7 +103,7 @@ def test_keying_sessions_of_a_server_keep_their_schedule(built: PrivateServer) -
 def test_transactions_of_several_steps_are_served_in_order(
     built: PrivateServer, given: dict[str, int], whose: str
 ) -> None:
-    load = Load(**given, routines="client", rampup_s=0, duration_s=60, iterations=5)
+    load = TprocCLoad(**given, routines="client", rampup_s=0, duration_s=60, iterations=5)
     result = hdbkit.run(built.target, load=load)
     assert most_at_once(operations(result)) == 1
     expected = (

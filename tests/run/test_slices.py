@@ -12,7 +12,8 @@ import hdbkit
 from hdbkit.analysis.run.records import table
 from hdbkit.api import connect
 from hdbkit.api.sweeping import plan_checked
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
+from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.config.sweep_spec import CompareBy
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, SweepFailed
@@ -21,7 +22,6 @@ from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.in_session import lacking, settable
 from hdbkit.slices import SERVER, SliceOrder, Slices
 from hdbkit.sweep_runner import slicing
-from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from tests.run.conftest import NullTarget
 
 SPEC = SweepSpec(
@@ -75,7 +75,7 @@ def test_slices_that_are_not_possible_are_refused_with_the_reason(
 def test_a_run_that_ends_with_its_last_operation_has_no_slices() -> None:
     spec = SPEC.with_(workload=TprocHSpec(), load=Load(duration_s=300))
     assert ["slices need a window of a known length" in one.what for one in slicing.unsuitable(spec, 2)] == [True]
-    assert not slicing.unsuitable(SPEC.with_(workload=WorkloadSpec()), 2)
+    assert not slicing.unsuitable(SPEC.with_(workload=TprocCSpec()), 2)
 
 
 def test_a_window_that_is_too_short_is_named_where_runs_are_not_permitted(null_target: NullTarget) -> None:

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target
+from hdbkit.config import Load, Target, TprocCLoad
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError
@@ -41,7 +41,7 @@ def test_the_read_only_part_runs_with_a_metric_of_its_own(replica: Target) -> No
 
 def test_client_sql_of_the_read_only_part_runs_there_too(replica: Target) -> None:
     work = workload(specification(warehouses=1))
-    load = work.load(Load(read_only=True, routines="client"))
+    load = work.load(TprocCLoad(read_only=True, routines="client"))
     with closing(sql_session(replica, work.scope(database(replica).dialects))) as session:
         for prepared in work.user(session, load, UserPlan(0, 1)).next_batch()[:20]:
             assert prepared.perform(prepared.bound)

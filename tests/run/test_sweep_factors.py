@@ -15,7 +15,7 @@ import pytest
 import hdbkit
 from hdbkit import api
 from hdbkit.api import sweeping
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocCSpec, WorkloadSpec
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.contracts import Session
 from hdbkit.databases import database
@@ -65,7 +65,7 @@ def test_the_advice_after_a_failed_build_is_that_of_the_sweep(
 
     monkeypatch.setattr(data, "build", failed)
     with pytest.raises(BuildFailed) as said:
-        data._build(null_target(), WorkloadSpec(warehouses=2), FileServer(tmp_path / "server"))
+        data._build(null_target(), TprocCSpec(warehouses=2), FileServer(tmp_path / "server"))
     assert str(said.value) == (
         "the build failed at part 7: the disk is full; the next run that needs this schema builds it anew"
     )

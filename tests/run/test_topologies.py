@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target
+from hdbkit.config import Load, Target, TprocCLoad
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, InputError
 from hdbkit.readings import ServerRole
@@ -57,7 +57,7 @@ def test_without_a_usable_address_all_reasons_are_stated(replica: Target) -> Non
 
 def test_reads_are_performed_on_the_replica_and_its_lag_is_on_the_timeline(primary: Target, replica: Target) -> None:
     target = primary.with_(replicas=[f"127.0.0.1:{replica.port}"])
-    load = Load(
+    load = TprocCLoad(
         virtual_users=2, rampup_s=0.2, duration_s=1.5, replica_reads=True, mix={"payment": 1, "stock_level": 1}
     )
     until(lambda: ask(primary, "SELECT count(*) FROM pg_stat_replication")[0] == 1, "the standby is connected")

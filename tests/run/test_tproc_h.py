@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocHLoad
+from hdbkit.config.specs.tproc_h import QUERIES, TprocHSpec
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.errors import InputError, RunFailed, SchemaProblem
@@ -20,7 +21,6 @@ from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.servers import private_server, startable_kinds
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
-from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import ordered
 from tests import hammerdb_like
 from tests.run.test_custom import KINDS
@@ -112,7 +112,7 @@ def test_a_power_run_times_each_query_once_in_the_order_of_stream_0(analytic: Ta
 
 
 def test_streams_run_at_once_each_in_its_own_order(analytic: Target, results: Path) -> None:
-    load = Load(virtual_users=2, query_sets=2, queries="q06,q14,q19,q22")
+    load = TprocHLoad(virtual_users=2, query_sets=2, queries="q06,q14,q19,q22")
     done = records(hdbkit.run(analytic, SPEC, load))
     chosen = {"q06", "q14", "q19", "q22"}
     for user, stream in ((0, 1), (1, 2)):
@@ -125,14 +125,14 @@ def test_streams_run_at_once_each_in_its_own_order(analytic: Target, results: Pa
 def undo(target: Target) -> None:
     """Undo the first update set, whether it was applied or not."""
     work, engine = workload(SPEC), database(target)
-    restore = work.restoring(Load(refresh="undone"))
+    restore = work.restoring(TprocHLoad(refresh="undone"))
     assert restore
     with closing(engine.connect(target, work.scope(engine.dialects))) as session:
         restore(session)
 
 
 def test_refresh_functions_run_around_the_queries_and_are_undone(analytic: Target, results: Path) -> None:
-    result = hdbkit.run(analytic, SPEC, Load(refresh="undone", queries="q06"))
+    result = hdbkit.run(analytic, SPEC, TprocHLoad(refresh="undone", queries="q06"))
     done = records(result)
     names = [result.manifest.operations[code] for code in done["operation"]]
     assert names == ["rf1", "q06", "rf2"]
@@ -144,7 +144,7 @@ def test_refresh_functions_run_around_the_queries_and_are_undone(analytic: Targe
 
 
 def test_kept_changes_are_found_by_the_check_and_refuse_the_same_update_set(analytic: Target, results: Path) -> None:
-    load = Load(refresh="kept", queries="q06")
+    load = TprocHLoad(refresh="kept", queries="q06")
     try:
         checks = hdbkit.run(analytic, SPEC, load).checks.set_index("name")
         assert not checks.loc["schema: orders of the build", "passed"]
@@ -157,7 +157,7 @@ def test_kept_changes_are_found_by_the_check_and_refuse_the_same_update_set(anal
 
 
 def test_the_last_of_several_streams_refreshes_while_the_others_query(analytic: Target, results: Path) -> None:
-    load = Load(virtual_users=3, refresh="undone", refresh_pairs=1, queries="q06,q14")
+    load = TprocHLoad(virtual_users=3, refresh="undone", refresh_pairs=1, queries="q06,q14")
     if Capability.SERVER not in database(analytic).capabilities:
         with pytest.raises(InputError, match="has no server, which this load needs; use one virtual user"):
             hdbkit.run(analytic, SPEC, load)
@@ -174,14 +174,14 @@ def test_the_last_of_several_streams_refreshes_while_the_others_query(analytic: 
 def test_a_query_beyond_its_timeout_fails_and_its_stream_continues(analytic: Target, results: Path) -> None:
     if analytic.kind != EMBEDDED:
         pytest.skip("so short a timeout also ends the preparation of its queries")
-    result = hdbkit.run(analytic, SPEC, Load(queries="q01,q09,q18", statement_timeout_ms=1))
+    result = hdbkit.run(analytic, SPEC, TprocHLoad(queries="q01,q09,q18", statement_timeout_ms=1))
     assert [ERROR_CLASSES[code] for code in records(result)["error_class"]] == ["statement_timeout"] * 3
     assert result.metric_value is None
     assert result.summary.metric_unknown == "q01, q09, q18: failed and never completed"
 
 
 def test_a_run_may_begin_with_the_empty_cache_of_a_restarted_server(analytic: Target, results: Path) -> None:
-    engine, load = database(analytic), Load(queries="q06", cache="restart")
+    engine, load = database(analytic), TprocHLoad(queries="q06", cache="restart")
     if Capability.SERVER not in engine.capabilities:
         with pytest.raises(InputError, match="cache is restart, but hdbkit cannot restart"):
             hdbkit.run(analytic, SPEC, load)
@@ -199,7 +199,7 @@ def test_a_run_may_begin_with_the_empty_cache_of_a_restarted_server(analytic: Ta
 def test_a_schema_of_hammerdb_answers_the_same_queries(analytic: Target, results: Path) -> None:
     if analytic.kind == EMBEDDED:
         pytest.skip("HammerDB does not know this engine")
-    theirs, load = WorkloadSpec(kind="tproc_h", schema_from="hammerdb"), Load(statement_timeout_ms=60_000)
+    theirs, load = TprocHSpec(schema_from="hammerdb"), Load(statement_timeout_ms=60_000)
     with pytest.raises(SchemaProblem, match=r"no schema of TPROC-H of HammerDB|hdbkit itself built this schema"):
         hdbkit.run(analytic, theirs, load)
     ours = hdbkit.run(analytic, SPEC, load)
@@ -210,13 +210,13 @@ def test_a_schema_of_hammerdb_answers_the_same_queries(analytic: Target, results
         checked = hdbkit.connect(analytic).check(theirs)
         assert checked["passed"].all(), checked.to_string()
         with pytest.raises(InputError, match="no update sets of the specification; omit refresh"):
-            hdbkit.run(analytic, theirs, Load(refresh="undone"))
+            hdbkit.run(analytic, theirs, TprocHLoad(refresh="undone"))
         with pytest.raises(InputError, match="its answers cannot be verified"):
             hdbkit.connect(analytic).check(theirs, answers=True)
 
 
 def test_parallel_workers_are_those_of_the_session_or_refused(analytic: Target, results: Path) -> None:
-    engine, load = database(analytic), Load(queries="q01", parallel_workers=1)
+    engine, load = database(analytic), TprocHLoad(queries="q01", parallel_workers=1)
     if Capability.PARALLEL_WORKERS in engine.capabilities:
         assert hdbkit.run(analytic, SPEC, load).metric_value
         return

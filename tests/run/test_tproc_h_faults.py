@@ -14,11 +14,11 @@ import pytest
 
 import hdbkit
 from hdbkit.api.running import Running
-from hdbkit.config import Load, Target
+from hdbkit.config import Target, TprocHLoad
+from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.errors import BuildFailed, HalfBuilt, InputError
 from hdbkit.loading import build
 from hdbkit.results.manifest import Status
-from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from tests.run.faults import manifest_of
 from tests.run.test_build import Watcher, loaders
 
@@ -81,7 +81,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Target:
 
 def test_queries_that_lack_space_fail_with_the_reason_and_the_others_run(whole: Target, results: Path) -> None:
     little = whole.with_(options={"threads": "1", "memory_limit": "7MB", "temp_directory": ""})
-    result = hdbkit.run(little, SPEC, Load(queries="q06,q09,q18"))
+    result = hdbkit.run(little, SPEC, TprocHLoad(queries="q06,q09,q18"))
     done = result.executions()
     assert {*zip(done["operation"], done["outcome"], done["error"], strict=True)} == {
         ("q06", "committed", ""),
@@ -114,7 +114,7 @@ def stop_at_once(running: Running) -> None:
 def test_recover_undoes_the_refresh_functions_of_a_run_that_did_not(
     whole: Target, results: Path, end: Callable[[Running], None]
 ) -> None:
-    running = hdbkit.start(whole, SPEC, Load(refresh="undone", query_sets=900, queries="q01"))
+    running = hdbkit.start(whole, SPEC, TprocHLoad(refresh="undone", query_sets=900, queries="q01"))
     view = running.live()
     while not (lists := view.tick().in_lists) or lists.finished < 3:
         time.sleep(0.1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import Load, TprocCSpec
 from hdbkit.loading import build
 from hdbkit.processes import command_of
 from tests.run.conftest import NullTarget
@@ -29,7 +29,7 @@ def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.new_interpreters
 def test_no_process_of_hdbkit_imports_from_the_working_folder(null_target: NullTarget, executed: Path) -> None:
     target = null_target()
-    build(target.with_(database=f"{target.database}-built"), WorkloadSpec(warehouses=1), loaders=1)
+    build(target.with_(database=f"{target.database}-built"), TprocCSpec(warehouses=1), loaders=1)
     assert hdbkit.run(target, load=Load(rampup_s=0, duration_s=60, iterations=5)).metric_value is not None
     sweep = command_of("hdbkit.api.sweep_process", "no-such-folder")
     assert subprocess.run(sweep, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.config import WorkloadSpec
+from hdbkit.config import TprocCSpec
 from hdbkit.loading import build
 from hdbkit.locks import held
 from hdbkit.servers import PrivateServer, find_binaries, private_server
@@ -47,7 +47,7 @@ def _fill(server: PrivateServer, shared: Path) -> None:
         if kept.is_dir():
             _take(server, kept)
         else:
-            build(server.target, WorkloadSpec(warehouses=1))
+            build(server.target, TprocCSpec(warehouses=1))
             _keep(server, kept)
 
 

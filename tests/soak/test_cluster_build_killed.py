@@ -18,7 +18,7 @@ import pytest
 
 import hdbkit
 from hdbkit.cluster.loading import cluster_loaders
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed
 from hdbkit.loading import build, drop
@@ -27,7 +27,7 @@ from hdbkit.workloads import workload
 from tests.run.clusters import address_of, dask_cluster
 from tests.run.conftest import password_of
 
-SPEC = WorkloadSpec(warehouses=4)
+SPEC = TprocCSpec(warehouses=4)
 BUILD = """
 import sys
 import hdbkit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hdbkit.config import WorkloadSpec
+from hdbkit.config import TprocCSpec
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.loading import build
@@ -17,7 +17,7 @@ KINDS = sorted({one.kind for one in find_binaries() if Capability.SQL in databas
 @pytest.mark.parametrize("kind", KINDS)
 def test_faults_are_caused_and_undone_and_no_acknowledged_commit_is_lost(kind: str) -> None:
     with private_server(kind) as server:
-        build(server.target, WorkloadSpec(warehouses=1))
+        build(server.target, TprocCSpec(warehouses=1))
         check_short_faults(server)
         result = run_with(server, "restart server at 0.5 s; stop server at 6 s for 0.5 s; kill server at 14 s", 24)
         assert passed(result, "faults caused"), result.checks.to_string()

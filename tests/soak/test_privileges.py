@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 import hdbkit
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.contracts import Capability, SqlSession
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, SchemaProblem
@@ -18,7 +18,7 @@ from hdbkit.loading import build, drop
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.workloads import workload
 
-ONE = WorkloadSpec(warehouses=1)
+ONE = TprocCSpec(warehouses=1)
 QUICK = Load(virtual_users=2, rampup_s=0, duration_s=1, counter_interval_s=0.5)
 PASSWORD = "of-the-test"
 KINDS = sorted({one.kind for one in find_binaries() if Capability.SQL in database(one.kind).capabilities})

@@ -12,7 +12,7 @@ import pytest
 
 import hdbkit
 from hdbkit.api import result as result_of
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import TprocCLoad, TprocCSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.loading import build
 from hdbkit.results.manifest import Status
@@ -29,7 +29,7 @@ from tests.run.faults import (
 )
 
 USERS = 4
-LOAD = Load(virtual_users=USERS, rampup_s=0.2, duration_s=600, counter_interval_s=0.2, keep_order_ids=True)
+LOAD = TprocCLoad(virtual_users=USERS, rampup_s=0.2, duration_s=600, counter_interval_s=0.2, keep_order_ids=True)
 
 
 DURABLE = {
@@ -46,7 +46,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     if request.param not in {one.kind for one in find_binaries()}:
         pytest.skip(f"no server of {request.param} here; see: hdbkit doctor")
     with private_server(request.param, settings=DURABLE[request.param]) as server:
-        build(server.target, WorkloadSpec(warehouses=2))
+        build(server.target, TprocCSpec(warehouses=2))
         yield server
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import hdbkit
 from hdbkit.api import sweep_result
-from hdbkit.config import WorkloadSpec
+from hdbkit.config import TprocCSpec
 from hdbkit.config.passwords import TOKEN_VARIABLE
 from hdbkit.databases import database
 from hdbkit.execution.handle import RunHandle
@@ -88,7 +88,7 @@ UNASKED = ("host_load", *RUN[:2])
 @pytest.fixture(scope="module", params=SETTINGS)
 def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
     with private_server(request.param, settings=OF_SERVER[request.param]) as own:
-        build(own.target, WorkloadSpec(warehouses=1))
+        build(own.target, TprocCSpec(warehouses=1))
         yield own
 
 

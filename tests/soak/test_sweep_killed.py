@@ -15,7 +15,7 @@ import yaml
 
 import hdbkit
 from hdbkit.api import sweep_result
-from hdbkit.config import WorkloadSpec
+from hdbkit.config import TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.loading import build
 from hdbkit.results.journal import Step
@@ -42,7 +42,7 @@ KILLS = 4
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateServer]:
     with private_server(settings={"fsync": "off"}) as server:
-        build(server.target, WorkloadSpec(warehouses=1))
+        build(server.target, TprocCSpec(warehouses=1))
         path = tmp_path / "targets.yaml"
         path.write_text(yaml.safe_dump({"lab": server.target.model_dump(mode="json", exclude_defaults=True)}))
         monkeypatch.setenv("HDBKIT_TARGETS", str(path))

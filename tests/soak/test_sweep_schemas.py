@@ -10,7 +10,7 @@ import pytest
 
 import hdbkit
 from hdbkit import api
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.databases import database
 from hdbkit.errors import SweepFailed
 from hdbkit.loading import build
@@ -22,7 +22,7 @@ from hdbkit.workloads.present import present_schema
 def test_partitioned_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_back() -> None:
     with private_server(settings={"fsync": "off"}) as server:
         target = server.target
-        build(target, WorkloadSpec(warehouses=1))
+        build(target, TprocCSpec(warehouses=1))
         before, content = present_schema(target), orders(target)
         spec = SweepSpec(factors={"partitions": [0, 2]}, blocks=2, load=Load(rampup_s=0, duration_s=0.5))
         running = hdbkit.start_sweep(target, spec)

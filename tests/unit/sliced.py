@@ -11,7 +11,7 @@ import pandas as pd
 
 from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.slices import SliceTable, slices_result
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.config.metric import Metric
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
@@ -80,7 +80,7 @@ def sliced_run(
     plan = RunPlan(
         run_id=path.name,
         target=Target(kind="nulldb", host="db1", database="bench"),
-        workload=WorkloadSpec(warehouses=max(users, 1)),
+        workload=TprocCSpec(warehouses=max(users, 1)),
         load=Load(virtual_users=users, rampup_s=rampup_s, duration_s=duration_s),
         slices=planned,
     )

@@ -22,8 +22,9 @@ from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.arrivals import rate_of
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import SweepSpec, Target, TprocCSpec, load_from
 from hdbkit.config.metric import Better, Measure, Metric
+from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -36,7 +37,6 @@ from hdbkit.sweep_plan import plan_sweep, run_plan
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import NOPM
 from hdbkit.workloads.tproc_h import QUERY_TIME
-from hdbkit.workloads.tproc_h.spec import TprocHLoad, TprocHSpec
 
 METRIC = NOPM
 NAMES = ["new_order", "payment", "order_status", "delivery", "stock_level"]
@@ -278,8 +278,8 @@ def write_run(
     plan = plan or RunPlan(
         run_id=path.name,
         target=Target(kind="nulldb", host="db1", database="bench"),
-        workload=WorkloadSpec(warehouses=users),
-        load=Load(virtual_users=users, rampup_s=rampup_s, duration_s=duration_s, **(load or {})),
+        workload=TprocCSpec(warehouses=users),
+        load=load_from({"virtual_users": users, "rampup_s": rampup_s, "duration_s": duration_s, **(load or {})}),
         label=label,
     )
     users, rampup_s, duration_s = plan.load.virtual_users, plan.load.rampup_s, plan.load.duration_s

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from hdbkit.config import Load, SweepSpec, read_params, read_yaml
+from hdbkit.config import SweepSpec, read_yaml
+from hdbkit.config.specs import read_load
 from hdbkit.errors import ConfigErrors, InputError
 
 RANGE = "{from: 128MB, to: 4GB, factor: 2}"
@@ -42,7 +43,7 @@ def test_all_errors_are_reported_at_once_with_their_lines(tmp_path: Path) -> Non
 def test_a_key_given_twice_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path, "seed: 1\nmix:\n  payment: 1\n  payment: 2\nseed: 2\n")
     with pytest.raises(ConfigErrors) as caught:
-        read_params(path, Load)
+        read_load(path)
     assert [(m.line, m.where) for m in caught.value.problems] == [(4, "mix.payment"), (5, "seed")]
 
 
@@ -71,7 +72,7 @@ def test_a_character_that_json_escapes_as_a_pair_is_read_and_half_of_a_pair_is_r
 )
 def test_a_file_that_cannot_be_understood_is_reported_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        read_params(write(tmp_path, text), Load)
+        read_load(write(tmp_path, text))
 
 
 def test_aliases_that_grow_without_end_are_refused(tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ def test_the_text_of_a_broken_line_is_not_repeated(tmp_path: Path) -> None:
 
 
 def read_any(path: Path) -> None:
-    read_params(path, Load) if path.name.startswith("run") else SweepSpec.read(path)
+    read_load(path) if path.name.startswith("run") else SweepSpec.read(path)
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

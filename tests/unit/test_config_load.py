@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from hdbkit.config import Load, WorkloadSpec, validate
-from hdbkit.config.load import AnyLoad
+from hdbkit.config import Load, TprocCSpec, load_from, spec_from
 from hdbkit.config.model import ConfigModel
-from hdbkit.config.workload_spec import AnyWorkload
+from hdbkit.config.specs import AnyLoad, AnyWorkload
+from hdbkit.config.specs.custom import CustomLoad
+from hdbkit.config.specs.tproc_c import InputRules, Routines, TprocCLoad
+from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import Capability
 from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.plan import RunPlan
 from hdbkit.workloads import workload
-from hdbkit.workloads.custom.spec import CustomLoad
-from hdbkit.workloads.origin import SchemaFrom
-from hdbkit.workloads.tproc_c.spec import InputRules, Routines, TprocCLoad
 
 
 def test_the_mix_is_the_specifications_unless_given_otherwise() -> None:
@@ -25,9 +25,9 @@ def test_the_mix_is_the_specifications_unless_given_otherwise() -> None:
         "delivery": 4,
         "stock_level": 4,
     }
-    hammerdb = Load(input_rules=InputRules.HAMMERDB).weights
+    hammerdb = TprocCLoad(input_rules=InputRules.HAMMERDB).weights
     assert hammerdb == {"new_order": 10, "payment": 10, "order_status": 1, "delivery": 1, "stock_level": 1}
-    own = Load(mix={"payment": 2}).weights
+    own = TprocCLoad(mix={"payment": 2}).weights
     assert own == {"new_order": 0, "payment": 2, "order_status": 0, "delivery": 0, "stock_level": 0}
 
 
@@ -47,33 +47,33 @@ def test_the_mix_is_the_specifications_unless_given_otherwise() -> None:
 )
 def test_a_load_that_makes_no_sense_is_refused(given: dict[str, object], sentence: str) -> None:
     with pytest.raises(ConfigErrors, match=sentence):
-        Load(**given)
+        load_from(given)
 
 
 def test_a_value_once_made_does_not_change() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        WorkloadSpec().warehouses = 2  # type: ignore[misc]
+        TprocCSpec().warehouses = 2  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("given", [{"warehouses": 0}, {"tablespace": "a; b"}, {"kind": "tproc_x"}, {"seed": -1}])
 def test_a_scale_that_makes_no_sense_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(ConfigErrors):
-        WorkloadSpec(**given)
+        spec_from(given)
 
 
 def test_a_load_on_a_schema_of_hammerdb_s_has_its_rules_and_its_mix() -> None:
-    hammerdb = workload(WorkloadSpec(schema_from=SchemaFrom.HAMMERDB))
-    assert workload(WorkloadSpec()).load(Load(virtual_users=3)) == TprocCLoad(virtual_users=3)
+    hammerdb = workload(TprocCSpec(schema_from=SchemaFrom.HAMMERDB))
+    assert workload(TprocCSpec()).load(Load(virtual_users=3)) == TprocCLoad(virtual_users=3)
     load = hammerdb.load(Load(virtual_users=3))
     assert isinstance(load, TprocCLoad)
     assert (load.virtual_users, load.input_rules, load.weights["payment"]) == (3, InputRules.HAMMERDB, 10)
     assert hammerdb.load(load) == load
     with pytest.raises(InputError, match="requires input_rules hammerdb, not spec; omit input_rules"):
-        hammerdb.load(Load(input_rules=InputRules.SPEC))
+        hammerdb.load(TprocCLoad(input_rules=InputRules.SPEC))
     with pytest.raises(InputError, match="requires routines stored, not client; omit routines"):
-        hammerdb.load(Load(routines=Routines.CLIENT))
+        hammerdb.load(TprocCLoad(routines=Routines.CLIENT))
     with pytest.raises(InputError, match="requires remote_warehouses true, not false; omit remote_warehouses"):
-        hammerdb.load(Load(remote_warehouses=False))
+        hammerdb.load(TprocCLoad(remote_warehouses=False))
 
 
 @pytest.mark.parametrize(
@@ -88,27 +88,27 @@ def test_who_sends_the_transactions_is_by_default_what_the_engine_can(
     given: dict[str, str], on_both: Routines, on_clients_alone: Routines
 ) -> None:
     """As the run keeps it; nothing else of the load changes, and to decide again changes nothing."""
-    work, client = workload(WorkloadSpec()), frozenset({Capability.CLIENT_ROUTINES})
+    work, client = workload(TprocCSpec()), frozenset({Capability.CLIENT_ROUTINES})
     for capabilities, expected in (
         (client | {Capability.STORED_ROUTINES}, on_both),
         (client, on_clients_alone),
     ):
-        settled = work.settled(Load(virtual_users=3, **given), capabilities)
+        settled = work.settled(TprocCLoad(virtual_users=3, **given), capabilities)
         assert settled == TprocCLoad(virtual_users=3, routines=expected)
         assert work.settled(settled, frozenset()) == settled
 
 
 def test_a_load_is_of_the_workload_whose_options_are_given() -> None:
-    assert type(Load(virtual_users=2)) is Load
-    assert type(Load(keep_order_ids=True)) is TprocCLoad
-    assert type(Load(weights={"read": 1})) is CustomLoad
+    assert type(load_from({"virtual_users": 2})) is Load
+    assert type(load_from({"keep_order_ids": True})) is TprocCLoad
+    assert type(load_from({"weights": {"read": 1}})) is CustomLoad
     with pytest.raises(ConfigErrors, match="weights: unknown key"):
-        Load(weights={"read": 1}, mix={"payment": 1})
+        load_from({"weights": {"read": 1}, "mix": {"payment": 1}})
 
 
 def test_a_load_of_another_workload_is_refused() -> None:
     with pytest.raises(ConfigErrors, match="weights: unknown key"):
-        workload(WorkloadSpec()).load(Load(weights={"read": 1}))
+        workload(TprocCSpec()).load(CustomLoad(weights={"read": 1}))
 
 
 def test_what_a_workload_adds_is_kept_when_a_load_is_written_and_read() -> None:
@@ -116,29 +116,40 @@ def test_what_a_workload_adds_is_kept_when_a_load_is_written_and_read() -> None:
         load: AnyLoad
         workload: AnyWorkload
 
-    plan = Plan(load=Load(routines="client", rampup_s=1), workload=WorkloadSpec(warehouses=3, partitions=4))
+    plan = Plan(load=TprocCLoad(routines="client", rampup_s=1), workload=TprocCSpec(warehouses=3, partitions=4))
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
     assert plan.workload.storage == {"partitions": 4}
 
 
-def test_a_changed_load_is_checked_and_becomes_the_workload_s_where_an_option_asks_for_it() -> None:
-    assert Load(virtual_users=2).with_(routines="client") == TprocCLoad(virtual_users=2, routines=Routines.CLIENT)
+def test_a_changed_load_is_checked() -> None:
     assert TprocCLoad(mix={"payment": 1}).with_(seed=3).mix == {"payment": 1}
     with pytest.raises(ConfigErrors, match="must be 1 or more"):
         Load().with_(virtual_users=0)
 
 
 def test_an_option_of_an_engine_at_its_default_is_none() -> None:
-    assert WorkloadSpec(partitions=0) == WorkloadSpec()
-    assert WorkloadSpec(partitions=4).with_(partitions=0) == WorkloadSpec(partitions=4).with_(partitions="0")
-    assert WorkloadSpec(partitions=4).with_(partitions=0).storage == {}
-
-
-def test_keys_of_earlier_versions_are_read() -> None:
-    assert validate({"rampup_most_s": 300}, Load, "an old file").rampup_max_s == 300
+    assert TprocCSpec(partitions=0) == TprocCSpec()
+    assert TprocCSpec(partitions=4).with_(partitions=0) == TprocCSpec(partitions=4).with_(partitions="0")
+    assert TprocCSpec(partitions=4).with_(partitions=0).storage == {}
 
 
 @pytest.mark.parametrize("steps", [True, 5, [1, 2], {"a": 1}])
 def test_steps_that_are_no_text_are_an_error_of_their_key(steps: object) -> None:
     with pytest.raises(ConfigErrors, match="steps: must be text"):
         Load(steps=steps)
+
+
+def test_a_plan_of_a_workload_that_is_not_installed_is_read_and_written_without_loss() -> None:
+    """Keys of its specification and of its load are kept; the common ones are typed."""
+    spec = {"kind": "ycsb", "seed": 1, "storage": {}, "records": 1000, "fields": [{"length": 100}]}
+    load = {**Load(virtual_users=3).model_dump(mode="json"), "read_share": 0.95}
+    stored = {"run_id": "one", "target": {"kind": "other", "host": "db1"}, "workload": spec, "load": load}
+    plan = RunPlan.model_validate(stored)
+    assert (plan.workload.kind, plan.load.virtual_users) == ("ycsb", 3)
+    written = plan.model_dump(mode="json")
+    assert (written["workload"], written["load"]) == (spec, load)
+    assert RunPlan.model_validate(written) == plan
+    with pytest.raises(InputError, match="the workload 'ycsb' is not installed here"):
+        workload(plan.workload)
+    with pytest.raises(ConfigErrors, match="there is no workload 'ycsb'"):
+        spec_from(spec)

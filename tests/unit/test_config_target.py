@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec, WorkloadSpec
+from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.plan import RunPlan
-from hdbkit.workloads.origin import SchemaFrom
 
 SECRET = "hunter2"
 word = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
@@ -150,7 +150,7 @@ def test_a_name_is_an_entry_of_the_targets_file(named: Path) -> None:
     assert Target.parse("lab") == Target(kind="nulldb", host="db1")
 
 
-ONE = WorkloadSpec(warehouses=1)
+ONE = TprocCSpec(warehouses=1)
 
 
 def new_plan(target: Target, workload: WorkloadSpec = ONE) -> RunPlan:
@@ -170,7 +170,7 @@ def test_a_target_that_was_given_by_name_is_typed_by_name(named: Path) -> None:
     assert Target.parse(lab.url).given == "nulldb://db1/"
     assert Target.model_validate_json(lab.model_dump_json()).given == "lab", "a plan keeps it"
     assert new_plan(lab).command == "hdbkit run lab --warehouses 1"
-    theirs = WorkloadSpec(warehouses=1, schema_from=SchemaFrom.HAMMERDB)
+    theirs = TprocCSpec(warehouses=1, schema_from=SchemaFrom.HAMMERDB)
     assert new_plan(lab, theirs).command == "hdbkit run lab --warehouses 1 --schema-from hammerdb"
     assert lab.with_(password=SECRET).given == "lab"
     assert lab.with_(port=1).given == "nulldb://db1:1/", "the entry of that name has another port"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.run.checks import check_run
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.manifest import CheckLine, Phase
@@ -90,7 +90,7 @@ def test_earlier_runs_with_other_user_counts_show_what_the_server_reads(tmp_path
     plan = RunPlan(
         run_id=run_id(2, 4),
         target=Target(kind="nulldb", host="db1", database="bench"),
-        workload=WorkloadSpec(warehouses=2),
+        workload=TprocCSpec(warehouses=2),
         load=Load(virtual_users=4, rampup_s=2, duration_s=12),
     )
     found = line(make(tmp_path / run_id(2, 4), many, sampled(many, {"page_requests": 6000.0}), plan=plan))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import CustomLoad, spec_from
 from hdbkit.config.metric import Better
+from hdbkit.config.specs.custom import CustomSpec
 from hdbkit.contracts import Session, TableLoad
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.workloads import specification, workload
-from hdbkit.workloads.custom.spec import CustomSpec
 from tests.architecture.source_tree import ROOT
 from tests.unit.own_workload import SQL, YAML, errors, folder
 
@@ -24,7 +25,7 @@ def test_a_folder_makes_a_specification_that_needs_the_folder_no_more(tmp_path: 
     path = folder(tmp_path)
     spec = specification(path)
     (path / "statements.sql").unlink()
-    again = WorkloadSpec.model_validate_json(spec.model_dump_json())
+    again = spec_from(json.loads(spec.model_dump_json()))
     assert again == spec
     work = workload(again)
     assert (work.title, work.spec.slug, work.operations) == ("my-work", "my-work", ("look", "change"))
@@ -254,8 +255,8 @@ def test_errors_name_what_the_user_wrote_and_no_class(tmp_path: Path) -> None:
     for wrong, named in (
         (lambda: specification(path, parameters={"rowz": 1}), str(path)),
         (lambda: specification(path).with_(seed=-1), str(path)),
-        (lambda: workload(specification(path)).load(Load(weights={"lok": 1})), "the load"),
-        (lambda: Load(weights={"look": -1}), "the load"),
+        (lambda: workload(specification(path)).load(CustomLoad(weights={"lok": 1})), "the load"),
+        (lambda: CustomLoad(weights={"look": -1}), "the load"),
         (lambda: specification(warehouses=0), "the workload"),
     ):
         with pytest.raises(ConfigErrors) as caught:
@@ -341,12 +342,12 @@ def test_a_parameter_or_an_operation_that_is_not_there_is_refused(tmp_path: Path
         workload(specification(path, parameters={"rowz": 1}))
     work = workload(specification(path))
     with pytest.raises(ConfigErrors, match=r"there is no operation 'lok' \(known: look, change\)"):
-        work.load(Load(weights={"lok": 1}))
+        work.load(CustomLoad(weights={"lok": 1}))
     with pytest.raises(ConfigErrors, match="the weight of look must be 0 or more, not -1"):
-        Load(weights={"look": -1, "change": 2})
+        CustomLoad(weights={"look": -1, "change": 2})
     with pytest.raises(ConfigErrors, match="the weight of look must be 1000000000 or less"):
-        Load(weights={"look": 1e308, "change": 1e308})
-    assert work.mix(Load(weights={"look": 1})) == {"look": 1, "change": 0}
+        CustomLoad(weights={"look": 1e308, "change": 1e308})
+    assert work.mix(CustomLoad(weights={"look": 1})) == {"look": 1, "change": 0}
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir()))

@@ -8,11 +8,11 @@ from typing import cast
 import pytest
 
 from hdbkit.config import SweepSpec, Target, WorkloadSpec
+from hdbkit.config.specs.custom import CustomSpec
 from hdbkit.contracts import BuildLog, Schema, StatementLoad, TableLoad
 from hdbkit.errors import ConfigErrors, HalfBuilt, SchemaProblem
 from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import specification, workload
-from hdbkit.workloads.custom.spec import CustomSpec
 from hdbkit.workloads.present import schema_in
 from tests.unit.own_workload import SQL, YAML, folder
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from hdbkit.config import Load
+from hdbkit.config import CustomLoad, Load
 from hdbkit.contracts import Arguments, Prepared, Route, Session, UserPlan
 from hdbkit.errors import ConfigErrors
 from hdbkit.workloads import metric_of, specification, workload
@@ -100,4 +100,4 @@ def test_reads_go_to_the_reader_and_a_read_only_load_has_no_others(tmp_path: Pat
     assert [name for name, weight in work.mix(load).items() if weight] == ["look"]
     assert metric_of(work, load).name == "reads/s"
     with pytest.raises(ConfigErrors, match="at least one operation with reads_only: true needs a weight above 0"):
-        work.load(Load(read_only=True, weights={"change": 1}))
+        work.load(CustomLoad(read_only=True, weights={"change": 1}))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import scipy
 
+from hdbkit.config.specs.definition import Variable
 from hdbkit.contracts import Session
 from hdbkit.errors import InputError
-from hdbkit.workloads.custom.definition import Variable
 from hdbkit.workloads.custom.variables import Drawing, ZipfRanks, spread
 
 COUNT = 40_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hdbkit.config.specs.tproc_c import TprocCLoad
 from hdbkit.workloads.tproc_c.deck import Deck, Draws, cards
-from hdbkit.workloads.tproc_c.spec import TprocCLoad
 
 SPEC = TprocCLoad().weights
 

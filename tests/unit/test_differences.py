@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec, load_from
 from hdbkit.plan import RunPlan, SweepPosition
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_run
@@ -27,8 +27,8 @@ def write(
     whole = RunPlan(
         run_id=run_id,
         target=Target(kind="nulldb", host="db1", port=4711),
-        workload=WorkloadSpec(warehouses=1),
-        load=Load(**{"rampup_s": 0, "duration_s": 1, **(load or {})}),
+        workload=TprocCSpec(warehouses=1),
+        load=load_from({"rampup_s": 0, "duration_s": 1, **(load or {})}),
         **plan,
     )
     made = write_run(results / run_id, plan=whole)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hdbkit import api
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import Bench, Capability, Rule
 from hdbkit.databases import database
 from hdbkit.engines import Tried, ask_server, try_rules
@@ -20,7 +20,7 @@ from hdbkit.errors import ErrorClass, InputError, SchemaProblem
 from hdbkit.workloads import rules, workload
 from tests.conftest import HdbkitCommand
 
-WORK = workload(WorkloadSpec())
+WORK = workload(TprocCSpec())
 FILE = "sqlite"
 """An engine whose database is a file."""
 ALL = rules(WORK.spec.kind)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hdbkit import api
-from hdbkit.config import Load, Target, read_params
+from hdbkit.config import Load, Target
+from hdbkit.config.specs import read_load
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.hammerdb.tcl import Unclosed, commands
 from hdbkit.hammerdb.translating import keys_of, table
@@ -88,7 +89,7 @@ def test_every_key_is_translated_or_listed_and_kinds_of_files_agree(
         found.append({path.name: path.read_text() for path in done.files})
         rules = [(d, k, keys_of(database, d)[k]) for d, k, _ in settings]
         assert {f"{d} {k}" for d, k, rule in rules if "none" in rule} <= {*done.left_out["setting"]}
-        load = read_params(tmp_path / suffix / "run.yaml", Load)
+        load = read_load(tmp_path / suffix / "run.yaml")
         for _, _, rule in rules:
             if rule.get("as") == "minutes":
                 assert getattr(load, rule["to"].removeprefix("load.")) == 180
@@ -106,7 +107,7 @@ def test_a_script_becomes_a_target_and_a_load_without_its_password(tmp_path: Pat
     done = api.import_hammerdb(script, tmp_path / "out")
     target = Target.parse("hammerdb", tmp_path / "out" / "targets.yaml")
     assert (target.host, target.port, target.user) == ("db1", 5433, "bench")
-    load = read_params(tmp_path / "out" / "run.yaml", Load)
+    load = read_load(tmp_path / "out" / "run.yaml")
     assert (load.virtual_users, load.raise_error, target.database) == (8, True, "lab")
     assert done.build_command.endswith("--loaders 3")
     assert not (tmp_path / "executed").exists()
@@ -128,7 +129,7 @@ def test_a_setting_counts_only_where_the_one_that_it_depends_on_is_true(tmp_path
             script = tmp_path / f"{database}-{value}.tcl"
             script.write_text(f"dbset db {database}\ndiset tpcc {key} 25\ndiset tpcc {switch} {value}\n")
             done = api.import_hammerdb(script, tmp_path / script.stem)
-            assert read_params(tmp_path / script.stem / "run.yaml", Load).sessions_per_user == sessions
+            assert read_load(tmp_path / script.stem / "run.yaml").sessions_per_user == sessions
             assert (f"tpcc {key}" in done.left_out["setting"].tolist()) is (value == "false")
 
 
@@ -163,7 +164,7 @@ def test_each_block_with_settings_is_listed_and_none_of_them_is_read(tmp_path: P
     done = api.import_hammerdb(tmp_path / name, tmp_path / "out")
     assert done.left_out["setting"].tolist() == ["if", "if"]
     assert all("settings in it are not read" in reason for reason in done.left_out["reason"])
-    assert read_params(tmp_path / "out" / "run.yaml", Load).rampup_s == Load().rampup_s
+    assert read_load(tmp_path / "out" / "run.yaml").rampup_s == Load().rampup_s
 
 
 def test_a_variant_of_a_database_is_an_engine_of_its_own_and_options_that_it_lacks_are_listed(tmp_path: Path) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Target, TprocCLoad, TprocCSpec
+from hdbkit.config.specs.tproc_c import TRANSACTIONS
 from hdbkit.contracts import Arguments, Prepared, Session, User, UserPlan
 from hdbkit.databases import database
 from hdbkit.results.records import head_type
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 
-WORK = workload(WorkloadSpec(warehouses=4))
+WORK = workload(TprocCSpec(warehouses=4))
 HOME = 3
 PLAN = UserPlan(index=2, seed=11)
 
@@ -32,7 +32,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 
 def user(session: Session, plan: UserPlan = PLAN, **load: Any) -> User:
-    return WORK.user(session, Load(**load), plan)
+    return WORK.user(session, TprocCLoad(**load), plan)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import Load, TprocCSpec
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.records import Records, record_type
@@ -21,7 +21,7 @@ def watched(load: Load) -> LiveSchedule | None:
     rate = {"rate_per_s": load.rate} if load.is_open else {}
     manifest = Manifest(
         run_id="a", notice="", status=Status.MEASURING, plan={"load": load.model_dump()}, operations=["a"],
-        metric=workload(WorkloadSpec(kind="tproc_c")).metric, noun="transaction", paced=load.paced, **rate,
+        metric=workload(TprocCSpec()).metric, noun="transaction", paced=load.paced, **rate,
     )  # fmt: skip
     return LiveSchedule.of(manifest, START)
 

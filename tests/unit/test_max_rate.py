@@ -12,7 +12,7 @@ import pytest
 import hdbkit
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.api import Result, Workspace
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
@@ -47,7 +47,7 @@ def made(monkeypatch: pytest.MonkeyPatch, results: Path) -> list[str]:
         workspace: Workspace, target: Target, workload: WorkloadSpec | None, load: Load, *, label: str, **_: Any
     ) -> Result:
         ids.append(f"20260101-0000{len(ids):02d}")
-        plan = RunPlan(run_id=ids[-1], target=target, workload=WorkloadSpec(warehouses=1), load=load, label=label)
+        plan = RunPlan(run_id=ids[-1], target=target, workload=TprocCSpec(warehouses=1), load=load, label=label)
         one = write_run(results / ids[-1], plan=plan, rows=ONE)
         one.folder.write(one.manifest.model_copy(update={"result": of_run(load.rate)}))
         return Result(one.folder, workspace)

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.contracts import Database, Route, Session, UserPlan
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.execution.routes import check_routes, open_routes, policies_of
 from hdbkit.workloads import workload
 
-WORK = workload(WorkloadSpec())
+WORK = workload(TprocCSpec())
 CLUSTER = Target(kind="nulldb", host="db1", nodes=("db2:99", "db3"), replicas=("r1", "r2"))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCLoad, TprocCSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.plan import RunPlan, reconnect_seed, user_seed
 from hdbkit.workloads import workload
@@ -34,12 +34,12 @@ def test_no_connection_of_any_user_draws_the_inputs_of_another(run_seed: int) ->
     ],
 )
 def test_users_that_share_home_warehouses_are_hinted_at(users: int, options: dict[str, Any], shares: bool) -> None:
-    hint = workload(WorkloadSpec(warehouses=2)).hint(Load(virtual_users=users, **options))
+    hint = workload(TprocCSpec(warehouses=2)).hint(TprocCLoad(virtual_users=users, **options))
     assert ("share 2 warehouses, so they wait for each other's row locks; use at least 3" in hint) is shares
 
 
 @pytest.mark.parametrize(("each", "ahead"), [(1, 500), (100, 500), (500, 100), (5000, 32)])
 def test_many_sessions_draw_fewer_operations_at_once(each: int, ahead: int) -> None:
     target, load = Target(kind="nulldb", database="plan"), Load(sessions_per_user=each)
-    plan = RunPlan(run_id="plan", target=target, workload=WorkloadSpec(), load=load)
+    plan = RunPlan(run_id="plan", target=target, workload=TprocCSpec(), load=load)
     assert {one.ahead for one in plan.users} == {ahead}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.contracts import Row
 from hdbkit.databases._base.access import connect_timeout_s
 from hdbkit.databases.nulldb import NullDatabase, NullSession
@@ -22,9 +22,7 @@ from hdbkit.plan import RunPlan
 def sampler(tmp_path: Path) -> Iterator[Sampler]:
     """A sampler of a null engine; its thread runs."""
     target = Target.parse(f"nulldb:///{tmp_path.name}")
-    made = Sampler(
-        RunPlan(run_id="r", target=target, workload=WorkloadSpec(), load=Load()), tmp_path, interval_s=0.01
-    )
+    made = Sampler(RunPlan(run_id="r", target=target, workload=TprocCSpec(), load=Load()), tmp_path, interval_s=0.01)
     made.start()
     yield made
     made.stop()
@@ -67,7 +65,7 @@ def test_a_replica_that_hangs_delays_no_sample(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(NullSession, "ask", lambda *_, **__: [(1,)])
     target = Target.parse(f"nulldb:///{tmp_path.name}").with_(replicas=("db2",))
     load = Load(replica_reads=True)
-    made = Sampler(RunPlan(run_id="r", target=target, workload=WorkloadSpec(), load=load), tmp_path, interval_s=5)
+    made = Sampler(RunPlan(run_id="r", target=target, workload=TprocCSpec(), load=load), tmp_path, interval_s=5)
     made.start()
     try:
         assert made.ask("start").result(60)
@@ -87,7 +85,7 @@ def test_any_error_of_a_replica_leaves_its_lag_unknown(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(NullDatabase, "connect", fails)
     target = Target.parse("nulldb:///x").with_(replicas=("db2",))
-    plan = RunPlan(run_id="r", target=target, workload=WorkloadSpec(), load=Load(replica_reads=True))
+    plan = RunPlan(run_id="r", target=target, workload=TprocCSpec(), load=Load(replica_reads=True))
     assert Replicas(plan)._lag_s(0) is None
 
 

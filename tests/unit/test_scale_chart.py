@@ -9,9 +9,9 @@ import pytest
 
 from hdbkit.analysis.comparison.groups import values_by_size
 from hdbkit.charts.scale_chart import metric_over_scale
-from hdbkit.config import WorkloadSpec
+from hdbkit.config import TprocCSpec
+from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.results.folder import RunFolder
-from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from tests.unit.sweeps import TIME
 from tests.unit.synthetic import write_queries
 
@@ -39,4 +39,4 @@ def test_groups_of_one_size_are_not_drawn_over_it(tmp_path: Path) -> None:
 
 
 def test_the_size_of_a_specification_is_its_scale() -> None:
-    assert (TprocHSpec(scale_factor=0.1).size, WorkloadSpec(warehouses=7).size) == (0.1, 7.0)
+    assert (TprocHSpec(scale_factor=0.1).size, TprocCSpec(warehouses=7).size) == (0.1, 7.0)

@@ -13,7 +13,7 @@ from threading import Timer
 import numpy as np
 import pytest
 
-from hdbkit.config import SweepSpec, Target, WorkloadSpec
+from hdbkit.config import SweepSpec, Target, TprocHSpec, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.processes import birth_of
@@ -74,7 +74,7 @@ def test_a_look_reads_no_line_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_time_left_of_runs_without_a_window_is_known_after_the_first(tmp_path: Path) -> None:
-    folder = made(tmp_path, workload=WorkloadSpec(kind="tproc_h"))
+    folder = made(tmp_path, workload=TprocHSpec())
     folder.append(Step.STARTED, pid=os.getpid(), birth=birth_of(os.getpid()))
     folder.append(Step.RUN_STARTED, 1, "run-a")
     assert sweep_progress(folder).left_s is None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec, sweep_spec
+from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, sweep_spec
 from hdbkit.errors import InputError
 from hdbkit.run_order import in_turn
 from hdbkit.sweep_plan import SweepPlan, extended, new_sweep_id, plan_sweep, run_plan, with_winners
@@ -140,7 +140,7 @@ def test_a_run_knows_its_place() -> None:
 
 
 def test_the_duration_of_runs_without_a_window_is_not_known() -> None:
-    unknown = spec(workload=WorkloadSpec(kind="tproc_h"))
+    unknown = spec(workload=TprocHSpec())
     plan = plan_sweep(TARGET, unknown, "s")
     assert (plan.estimated_s, plan.time_text) == (None, "its duration is known after the first run")
     with pytest.raises(InputError, match="remove time_budget_s"):

@@ -12,8 +12,9 @@ from typing import Any, cast
 
 import pytest
 
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.config.metric import Metric
+from hdbkit.config.specs.tproc_h import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.contracts import Session, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, ErrorClass, InputError, TransactionError
@@ -26,7 +27,6 @@ from hdbkit.workloads.tproc_h import population
 from hdbkit.workloads.tproc_h.answers import difference
 from hdbkit.workloads.tproc_h.checks import checks
 from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet
-from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
 from hdbkit.workloads.tproc_h.tables import TABLES, lines_at
 from hdbkit.workloads.tproc_h.work import Work
@@ -123,7 +123,7 @@ def test_tables_are_distinguished_wherever_a_chunk_ends(lines: tuple[int, ...]) 
 
 def test_each_execution_is_planned_for_its_values_where_each_counts() -> None:
     target = Target(kind="nulldb", host="db1", database="bench")
-    plans = [RunPlan(run_id="one", target=target, workload=spec, load=Load()) for spec in (SMALL, WorkloadSpec())]
+    plans = [RunPlan(run_id="one", target=target, workload=spec, load=Load()) for spec in (SMALL, TprocCSpec())]
     assert [session_options(plan).reuses_plans for plan in plans] == [False, True]
 
 
@@ -187,13 +187,13 @@ def test_answers_of_a_large_scale_are_refused() -> None:
 
 
 def test_the_options_are_those_of_the_workload() -> None:
-    work = workload(WorkloadSpec(kind="tproc_h", scale_factor=0.1))
+    work = workload(TprocHSpec(scale_factor=0.1))
     assert (work.scale, work.spec.slug) == ("scale factor 0.1", "h-sf0.1")
-    assert work.load(Load(queries="q06, q01")).selected == ("q06", "q01")  # type: ignore[attr-defined]
+    assert work.load(TprocHLoad(queries="q06, q01")).selected == ("q06", "q01")  # type: ignore[attr-defined]
     with pytest.raises(ConfigErrors, match="there is no query 'q23'"):
-        Load(queries="q23")
+        TprocHLoad(queries="q23")
     with pytest.raises(ConfigErrors, match="scale_factor"):
-        WorkloadSpec(kind="tproc_h", scale_factor=0)
+        TprocHSpec(scale_factor=0)
 
 
 @pytest.mark.parametrize(("indexes", "count"), [("all", 15), ("hammerdb", 16), ("keys", 8), ("none", 0)])
@@ -236,7 +236,7 @@ def test_the_metric_of_some_queries_is_named_after_them_and_compares_with_no_oth
     work = workload(SMALL)
 
     def chosen(queries: str) -> Metric:
-        return metric_of(work, Load(queries=queries))
+        return metric_of(work, TprocHLoad(queries=queries))
 
     few, many = chosen("q06,q01"), chosen(",".join(QUERIES[:12]))
     assert (few.name, few.operations) == ("geometric mean (q01, q06)", ("q01", "q06"))
@@ -284,20 +284,19 @@ def test_an_update_set_inserts_orders_under_free_keys_and_deletes_one_part_in_a_
 def test_the_last_of_several_streams_runs_the_refresh_functions(
     options: dict[str, Any], streams: int, sets: range
 ) -> None:
-    load = workload(SMALL).load(Load(**{"refresh": "undone", **options}))
-    assert isinstance(load, TprocHLoad)
+    load = TprocHLoad(**{"refresh": "undone", **options})
     assert (load.query_streams, load.update_sets) == (streams, sets)
 
 
 def test_refresh_functions_are_part_of_the_mix_and_need_privileges_and_update_sets() -> None:
-    work, load = workload(SMALL), Load(virtual_users=3, refresh="kept", refresh_pairs=1, queries="q01")
+    work, load = workload(SMALL), TprocHLoad(virtual_users=3, refresh="kept", refresh_pairs=1, queries="q01")
     assert work.mix(load) == {"q01": 1.0, "rf1": 0.5, "rf2": 0.5}
     assert work.access(load).tables["DELETE"] == {"orders", "lineitem"}
     assert work.restoring(load) is None
-    assert work.restoring(Load(refresh="undone")) is not None
-    assert metric_of(work, Load(refresh="undone")) == work.metric
+    assert work.restoring(TprocHLoad(refresh="undone")) is not None
+    assert metric_of(work, TprocHLoad(refresh="undone")) == work.metric
     with pytest.raises(InputError, match="need update sets 1000 to 1001, but there are 1000"):
-        work.load(Load(refresh="kept", update_set=1000, query_sets=2))
+        work.load(TprocHLoad(refresh="kept", update_set=1000, query_sets=2))
 
 
 class Bound:
@@ -324,7 +323,7 @@ class Bound:
 
 
 def test_a_stream_continues_after_a_lost_connection_with_the_query_after_the_last() -> None:
-    load = Load(virtual_users=2, query_sets=3)
+    load = TprocHLoad(virtual_users=2, query_sets=3)
     user = workload(SMALL).user(cast("Session", Bound()), load, UserPlan(0, 7, done=25))
     batches = [[one.bound for one in user.next_batch()] for _ in range(3)]
     assert batches == [[*ordered(1)[3:]], [*ordered(1)], []]

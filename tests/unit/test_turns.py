@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
 from hdbkit.execution.control import Field
@@ -37,7 +37,7 @@ def users(folder: Path, count: int, seconds: float, load: Load | None = None, **
     """Connected users of a client that stops after so many seconds."""
     target = Target(kind="nulldb", database="turns", options={key: str(value) for key, value in options.items()})
     plan = RunPlan(
-        run_id="turns", target=target, workload=WorkloadSpec(), load=load or Load(virtual_users=count, max_retries=0)
+        run_id="turns", target=target, workload=TprocCSpec(), load=load or Load(virtual_users=count, max_retries=0)
     )
     engine, work = database("nulldb"), workload(plan.workload)
     fields = memoryview(array("q", [0] * 16))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import ipywidgets
 import pytest
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.widgets import Panel, PasswordField
@@ -61,7 +61,7 @@ def typed(field: PasswordField, password: str) -> None:
 
 def build_null(target: Target) -> Target:
     """Record a schema of one warehouse as built; the null engine keeps no rows that somebody would have to load."""
-    spec = WorkloadSpec()
+    spec = TprocCSpec()
     schema = database(target).schema(target, workload(spec))
     schema.create(spec.model_dump_json())
     schema.finish()

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import hdbkit
 from hdbkit import api
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCLoad, TprocCSpec, TprocHSpec, WorkloadSpec, load_from
+from hdbkit.config.specs.tproc_c import TRANSACTIONS
 from hdbkit.errors import ConfigErrors, InputError, RunFailed
 from hdbkit.execution.list_progress import InLists
 from hdbkit.execution.live_schedule import ScheduleTick
@@ -26,13 +27,12 @@ from hdbkit.widgets.parts.load_form import LoadForm
 from hdbkit.widgets.parts.mix import WHOLE, balanced
 from hdbkit.widgets.parts.run_words import doing, silence, whole
 from hdbkit.workloads import specification, workload
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_run
 from tests.widgets.conftest import build_null, code_of, text_of, until
 
 SHORT = Load(virtual_users=2, rampup_s=0.5, duration_s=2)
-TPROC_C = WorkloadSpec()
+TPROC_C = TprocCSpec()
 KEY_VALUE = specification("params/workloads/key-value")
 ENDLESS = Load(virtual_users=2, rampup_s=0, duration_s=600)
 
@@ -76,11 +76,11 @@ def test_a_mix_that_no_one_moved_follows_the_other_options() -> None:
 
 
 def test_the_fields_and_the_mix_are_those_of_the_workload() -> None:
-    form = LoadForm(Load(virtual_users=3, mix={"payment": 1}), TPROC_C)
+    form = LoadForm(TprocCLoad(virtual_users=3, mix={"payment": 1}), TPROC_C)
     form.use(KEY_VALUE)
     assert form.fields.keys() == Load.model_fields.keys()
     assert {name: slider.value for name, slider in form.mix.sliders.items()} == {"read": 95.0, "update": 5.0}
-    assert form.code() == "virtual_users=3"
+    assert form.code() == "hdbkit.Load(virtual_users=3)"
     form.mix.sliders["read"].value = 70
     assert form.load().model_dump(exclude_unset=True) == {"virtual_users": 3, "weights": {"read": 70, "update": 30}}
     form.use(TPROC_C)
@@ -115,8 +115,8 @@ def test_a_workload_that_is_chosen_in_one_panel_is_chosen_in_all() -> None:
     "load",
     [
         Load(),
-        Load(virtual_users=7, rampup_s=3, duration_s=9, routines="client", input_rules="hammerdb", seed=42),
-        Load(all_warehouses=True, keying_and_thinking=True, mix={"payment": 100.0}, max_retries=3),
+        TprocCLoad(virtual_users=7, rampup_s=3, duration_s=9, routines="client", input_rules="hammerdb", seed=42),
+        TprocCLoad(all_warehouses=True, keying_and_thinking=True, mix={"payment": 100.0}, max_retries=3),
     ],
 )
 def test_what_the_fields_show_is_the_load(load: Load) -> None:
@@ -131,7 +131,7 @@ def test_the_code_that_is_shown_gives_the_same_load(panel: RunPanel) -> None:
     code = code_of(panel)
     scope: dict[str, Any] = {}
     exec(code.partition("result = ")[0], scope)
-    assert scope["load"].model_dump() == Load(**panel.form.load().model_dump(exclude_unset=True)).model_dump()
+    assert scope["load"].model_dump() == load_from(panel.form.load().given).model_dump()
     assert '''label="night's"''' in code
 
 
@@ -317,7 +317,7 @@ def test_fields_of_a_window_are_shown_where_a_run_has_one() -> None:
         widgets = inside(form.widget)
         return {name for name, field in form.fields.items() if field in widgets}
 
-    lists, window = shown(WorkloadSpec(kind="tproc_h")), shown(TPROC_C)
+    lists, window = shown(TprocHSpec()), shown(TPROC_C)
     assert {"rampup_s", "rampup_max_s", "duration_s"} <= window - lists
     assert {"virtual_users", "statement_timeout_ms"} <= lists & window
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from hdbkit import api
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec, TprocHSpec
 from hdbkit.errors import BuildFailed, HalfBuilt, InputError
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import SchemaPanel, Shared
@@ -40,9 +40,9 @@ def ended(panel: SchemaPanel) -> None:
 def test_the_estimate_is_that_of_the_api_and_grows_with_the_scale() -> None:
     panel = SchemaPanel()
     panel.form.inputs["warehouses"].value, panel.loaders.value = 100, 4
-    expected = api.estimate(WorkloadSpec(warehouses=100), 4)
+    expected = api.estimate(TprocCSpec(warehouses=100), 4)
     assert f"{expected.rows:,} rows" in panel.estimate.value
-    assert expected.duration_s == pytest.approx(api.estimate(WorkloadSpec(warehouses=100), 1).duration_s / 4)
+    assert expected.duration_s == pytest.approx(api.estimate(TprocCSpec(warehouses=100), 1).duration_s / 4)
 
 
 @pytest.mark.parametrize("fields", [{"warehouses": 3}, {"warehouses": 2, "seed": 7}, {"loaders": 1}])
@@ -66,7 +66,7 @@ def test_the_other_panels_know_what_was_built(null_panel: SchemaPanel) -> None:
     null_panel.form.inputs["warehouses"].value = 2
     null_panel.build.click()
     ended(null_panel)
-    assert null_panel.shared.schema == WorkloadSpec(warehouses=2)
+    assert null_panel.shared.schema == TprocCSpec(warehouses=2)
     assert "a schema of TPROC-C, 2 warehouses" in text_of(null_panel)
 
 
@@ -82,7 +82,7 @@ def test_a_cancelled_build_ends_its_loaders_and_continues_then_it_is_checked_and
     panel.build.click()
     ended(panel)
     assert "none of" in panel.checks.value
-    assert panel.shared.schema == WorkloadSpec(warehouses=1)
+    assert panel.shared.schema == TprocCSpec(warehouses=1)
 
     connection = api.connect(server.target)
     panel.check.click()
@@ -105,7 +105,7 @@ def test_a_cancelled_build_ends_its_loaders_and_continues_then_it_is_checked_and
 def test_answers_are_checked_where_the_workload_has_a_reference(tmp_path: Path) -> None:
     panel = SchemaPanel(Shared(target=Target(kind="duckdb", database=str(tmp_path / "h.db"))))
     assert panel.answers.layout.display == "none"
-    panel.shared.workload = WorkloadSpec(kind="tproc_h")
+    panel.shared.workload = TprocHSpec()
     assert panel.answers.layout.display is None
     panel.form.inputs["scale_factor"].value = 0.01
     panel.build.click()

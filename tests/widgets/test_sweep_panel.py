@@ -19,7 +19,7 @@ from hdbkit import api
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import DEFAULT, connect, running_sweeps, start_sweep
 from hdbkit.api.sweeping import plan_checked
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocCLoad, TprocCSpec, TprocHSpec
 from hdbkit.errors import InputError, SweepFailed
 from hdbkit.servers import PrivateServer
 from hdbkit.sweep_plan import SweepPlan
@@ -160,25 +160,25 @@ def test_options_alone_are_a_sweep(panel: SweepPanel) -> None:
 
 def test_the_schema_that_is_chosen_is_the_one_that_is_swept_and_its_scale_stays() -> None:
     form = SweepForm(lambda: None)
-    form.show(SPEC.with_(workload=WorkloadSpec(warehouses=7, schema_from="hammerdb")))
+    form.show(SPEC.with_(workload=TprocCSpec(warehouses=7, schema_from="hammerdb")))
     form.use(specification(schema_from="hammerdb"), ())
-    assert form.spec.workload == WorkloadSpec(warehouses=7, schema_from="hammerdb")
+    assert form.spec.workload == TprocCSpec(warehouses=7, schema_from="hammerdb")
     form.use(specification(), ())
     assert form.spec.workload is None
-    form.show(SPEC.with_(load=Load(routines="client")))
+    form.show(SPEC.with_(load=TprocCLoad(routines="client")))
     form.use(specification(), ())
-    assert form.spec.load == Load(routines="client")
-    form.show(SPEC.with_(workload=WorkloadSpec(warehouses=7)))
+    assert form.spec.load == TprocCLoad(routines="client")
+    form.show(SPEC.with_(workload=TprocCSpec(warehouses=7)))
     form.use(specification(schema_from="hdbkit"), ())
-    assert form.spec.workload == WorkloadSpec(warehouses=7)
+    assert form.spec.workload == TprocCSpec(warehouses=7)
 
 
 def test_a_workload_that_is_chosen_without_options_is_the_one_that_is_swept() -> None:
     form = SweepForm(lambda: None)
     form.show(SPEC)
-    form.use(WorkloadSpec(kind="tproc_h"), ())
-    assert form.spec.workload == WorkloadSpec(kind="tproc_h")
-    assert "workload=hdbkit.WorkloadSpec(kind='tproc_h')" in sweep_code(None, form.spec)
+    form.use(TprocHSpec(), ())
+    assert form.spec.workload == TprocHSpec()
+    assert "workload=hdbkit.TprocHSpec()" in sweep_code(None, form.spec)
     form.use(specification(), ())
     assert form.spec.workload is None
 
@@ -186,7 +186,7 @@ def test_a_workload_that_is_chosen_without_options_is_the_one_that_is_swept() ->
 def test_fields_of_a_window_are_shown_where_runs_have_one() -> None:
     form = SweepForm(lambda: None)
     for kind, display in (("tproc_h", "none"), ("tproc_c", None)):
-        form.use(WorkloadSpec(kind=kind), ())
+        form.use(specification(kind), ())
         assert {form.rampup.layout.display, form.duration.layout.display} == {display}
 
 
@@ -378,4 +378,4 @@ def test_the_grid_shows_each_run_by_its_block_and_says_what_it_omits() -> None:
 
 def test_no_password_is_in_the_call(target: Target) -> None:
     secret = "Tr0ub4dor-and-3"
-    assert secret not in sweep_code(target.with_(password=secret), SPEC.with_(workload=WorkloadSpec()))
+    assert secret not in sweep_code(target.with_(password=secret), SPEC.with_(workload=TprocCSpec()))

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from hdbkit import api
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, TargetPanel
 from tests.widgets.conftest import code_of, text_of, typed, until
@@ -147,10 +147,10 @@ def test_the_source_of_the_password_is_shown(panel: TargetPanel, monkeypatch: py
 
 def test_what_was_found_in_another_target_is_not_shown_for_this_one(null_target: Target) -> None:
     shared = Shared(target=null_target)
-    shared.schema_found(null_target.with_(database="other"), WorkloadSpec())
+    shared.schema_found(null_target.with_(database="other"), TprocCSpec())
     assert shared.schema is None
-    shared.schema_found(null_target, WorkloadSpec())
-    assert shared.schema == WorkloadSpec()
+    shared.schema_found(null_target, TprocCSpec())
+    assert shared.schema == TprocCSpec()
 
 
 def test_a_connection_test_reports_the_servers_version_and_what_is_there(server: PrivateServer) -> None:

@@ -20,8 +20,8 @@ from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_work import PAGES, SCANNED, WORK, work_of
 from hdbkit.analysis.run.windows import Window
 from hdbkit.config import Load
-from hdbkit.config.extensible import has_mark
 from hdbkit.config.load import client_slices, sessions_of
+from hdbkit.config.model import has_mark
 from hdbkit.errors import DamagedResult
 from hdbkit.readings import ENDS
 from hdbkit.results.columns import LATENCY_BUCKETS_US

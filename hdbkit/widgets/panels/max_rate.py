@@ -204,7 +204,7 @@ class MaxRatePanel(Panel):
             workload_code(self.choice.spec), "load=load",
             f"blocks={self.blocks.value}" if self.blocks.value != DEFAULT_BLOCKS else "",
             f"label={label!r}" if label else "")  # fmt: skip
-        load = f"load = hdbkit.Load({self.form.code()})"
+        load = f"load = {self.form.code()}"
         self.show_call(f"{first_lines(self.workspace)}{load}\nfound = {found}\nfound.answer")
 
     def _use_target(self) -> None:

@@ -15,7 +15,7 @@ import ipywidgets
 
 from hdbkit import api
 from hdbkit.api import Workspace
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, WorkloadSpec, load_from, spec_from
 from hdbkit.config.load import starting_s
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.results.manifest import Status
@@ -117,11 +117,11 @@ class RunPanel(Panel):
         """
         running = self.workspace.attach(run_id)
         plan = running.manifest.plan
-        load, target = Load(**plan["load"]), Target(**plan["target"])
+        load, target = load_from(plan["load"]), Target(**plan["target"])
         self._busy()
         if self.shared.target is None:
             self.shared.target = target
-        self.shared.workload = WorkloadSpec(**plan["workload"]).identity
+        self.shared.workload = spec_from(plan["workload"]).identity
         self.form.show(load)
         self.form.label.value = plan.get("label") or ""
         self._watch(running)
@@ -241,7 +241,7 @@ class RunPanel(Panel):
         target, workload = target_code(self.shared.target, self.workspace), workload_code(self.choice.spec)
         named = f"label={label!r}" if label else ""
         run = call_code(self.workspace, "run", target, workload, "load=load", named)
-        self.show_call(f"{first_lines(self.workspace)}load = hdbkit.Load({self.form.code()})\nresult = {run}\nresult")
+        self.show_call(f"{first_lines(self.workspace)}load = {self.form.code()}\nresult = {run}\nresult")
 
     def _use_target(self) -> None:
         if self._phases is not None:

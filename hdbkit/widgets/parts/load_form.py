@@ -10,12 +10,13 @@ import ipywidgets
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.load import WINDOW
+from hdbkit.config.specs import MODELS
 from hdbkit.errors import HdbkitError
 from hdbkit.text import plural
 from hdbkit.widgets.parts.layout import grid
 from hdbkit.widgets.parts.mix import MixSliders
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm, default_of
-from hdbkit.workloads import models, workload
+from hdbkit.workloads import workload
 
 _FIRST: Final = ("virtual_users", "rampup_s", "duration_s")
 """The shared fields that are always shown; the others are in a section that opens."""
@@ -38,7 +39,7 @@ class LoadForm:
         if load is None:
             kept = self.load().model_dump(exclude_unset=True, include=set(Load.model_fields))
             load = Load(**kept)
-        self._workload, self._model = workload(spec), models()[spec.kind].load_model
+        self._workload, self._model = workload(spec), MODELS[spec.kind].load
         own = {n: field for n, field in self._model.model_fields.items() if n not in Load.model_fields}
         weights = [name for name, field in own.items() if "dict" in str(field.annotation)]
         self._mix_field = weights[0] if weights else ""
@@ -76,10 +77,12 @@ class LoadForm:
         self._actions.append(action)
 
     def code(self) -> str:
-        """The arguments of ``Load`` that are not its defaults, as Python."""
+        """The load as Python; defaults are omitted."""
         said = self.load().model_dump(mode="json")
         default = {name: default_of(field) for name, field in self._model.model_fields.items()}
-        return ", ".join(f"{name}={value!r}" for name, value in said.items() if value != default[name])
+        given = {name: value for name, value in said.items() if value != default[name]}
+        model = Load if given.keys() <= Load.model_fields.keys() else self._model
+        return f"hdbkit.{model.__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def _planned(self, load: Load) -> Load:
         """``load`` with the mix that its other options plan."""

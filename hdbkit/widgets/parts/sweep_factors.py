@@ -10,11 +10,11 @@ from typing import Any, get_args
 import ipywidgets
 
 from hdbkit.config import WorkloadSpec
+from hdbkit.config.specs import MODELS
 from hdbkit.config.sweep_factors import factor_texts, load_factors, schema_factors
 from hdbkit.widgets.parts.layout import LABELS, button, row
 from hdbkit.widgets.parts.model_form import default_of
 from hdbkit.widgets.parts.picked_values import PickedValues, text_of
-from hdbkit.workloads import models
 
 
 class FactorsPicker:
@@ -32,7 +32,7 @@ class FactorsPicker:
 
     def use(self, spec: WorkloadSpec, engine_options: Iterable[str]) -> None:
         """Offer the options of a workload, and those that a schema has on the target's engine."""
-        known = {*models()[spec.kind].load_model.model_fields, *type(spec).model_fields, *engine_options}
+        known = {*MODELS[spec.kind].load.model_fields, *type(spec).model_fields, *engine_options}
         names = [(name, name) for name in _factors() if name in known]
         self.list.options = [("an option of the load or the schema", ""), *names]
 

@@ -10,6 +10,7 @@ import ipywidgets
 from hdbkit.api import DEFAULT, Workspace
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
+from hdbkit.config.specs import load_class, load_from
 from hdbkit.errors import InputError
 from hdbkit.text import exact_number
 from hdbkit.widgets.parts.layout import LABELS, grid
@@ -72,7 +73,7 @@ class SweepForm:
             winner_blocks=self.winners.value,
             cooldown_s=_optional(self.cooldown.value),
             smallest_effect=round(self.effect.value / 100, 6),
-            load=Load(**load.model_dump(exclude_unset=True)),
+            load=load_from(load.given),
             workload=self._wanted,
         )
 
@@ -136,7 +137,7 @@ def sweep_code(
 def _literal(name: str, value: Any) -> str:
     if name != "load":
         return repr(value)
-    return f"hdbkit.Load({', '.join(f'{key}={one!r}' for key, one in value.items())})"
+    return f"hdbkit.{load_class(value).__name__}({', '.join(f'{key}={one!r}' for key, one in value.items())})"
 
 
 def _text(name: str, hint: str) -> ipywidgets.Text:

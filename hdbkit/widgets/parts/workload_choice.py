@@ -12,14 +12,15 @@ from typing import Any
 import ipywidgets
 
 from hdbkit.config import WorkloadSpec
-from hdbkit.config.extensible import has_mark
-from hdbkit.config.workload_spec import identifies_schema
+from hdbkit.config.model import has_mark
+from hdbkit.config.specs import MODELS
+from hdbkit.config.workload_spec import identifies_schema, is_filled_in
 from hdbkit.errors import HdbkitError
 from hdbkit.paths import data_folder
 from hdbkit.widgets.parts.base import Shared
 from hdbkit.widgets.parts.layout import grid
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
-from hdbkit.workloads import models, specification, workload
+from hdbkit.workloads import specification, workload
 
 _FOLDER = ("a folder ...", "")
 
@@ -102,11 +103,10 @@ def workload_code(spec: WorkloadSpec) -> str:
 
 def spec_code(spec: WorkloadSpec) -> str:
     """The Python expression that gives a specification again; defaults are omitted."""
-    kind = {} if spec.kind == specification().kind else {"kind": spec.kind}
-    own = {
-        name: value for name, value in spec.fields.items() if name in spec.written_fields() or name in spec.storage
-    }
-    return f"hdbkit.WorkloadSpec({', '.join(f'{name}={value!r}' for name, value in (kind | own).items())})"
+    fields = type(spec).model_fields
+    given = {name: one for name, one in spec.fields.items() if name in fields and not is_filled_in(fields[name])}
+    given |= {"storage": spec.storage} if spec.storage else {}
+    return f"hdbkit.{type(spec).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
 def _identifying(spec: WorkloadSpec) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _identifying(spec: WorkloadSpec) -> dict[str, Any]:
 
 def _known() -> list[tuple[str, str]]:
     """The workloads to choose from: what people call each, and what ``specification`` takes."""
-    built_in = [(of.title, kind) for kind, of in models().items() if of.read_folder is None]
+    built_in = [(of.title, kind) for kind, of in MODELS.items() if not of.in_folder]
     return [*built_in, *_examples(), _FOLDER]
 
 

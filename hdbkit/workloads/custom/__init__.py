@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import Metric
+from hdbkit.config.specs.custom import CustomLoad, CustomSpec
 from hdbkit.contracts import (
     NO_ROUTES,
     Access,
@@ -31,7 +32,6 @@ from hdbkit.sql import Statement, made, statements
 from hdbkit.workloads._base import BaseWorkload
 from hdbkit.workloads.built import require_access, require_sight
 from hdbkit.workloads.commands import build_command, drop_command
-from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.custom.uses import uses
 from hdbkit.workloads.phases import rampup_and_window
 

@@ -18,10 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from hdbkit.config.files import Lines
 from hdbkit.config.metric import Measure
 from hdbkit.config.problems import did_you_mean, place
-from hdbkit.errors import ConfigErrors, Problem
-from hdbkit.results.columns import OPERATIONS, SECONDS
-from hdbkit.sql import Statement
-from hdbkit.workloads.custom.definition import (
+from hdbkit.config.specs.definition import (
     FILE,
     OF_BUILD,
     Key,
@@ -31,6 +28,9 @@ from hdbkit.workloads.custom.definition import (
     value_problems,
     word_problems,
 )
+from hdbkit.errors import ConfigErrors, Problem
+from hdbkit.results.columns import OPERATIONS, SECONDS
+from hdbkit.sql import Statement
 
 Statements = Mapping[str, Mapping[str, Statement]]
 """By dialect and name."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from hdbkit.config.specs.custom import CustomSpec
 from hdbkit.contracts import Check, CheckSession, PlannedCheck
 from hdbkit.sql import Statement
 from hdbkit.workloads.checking import all_there
 from hdbkit.workloads.custom.population import rows_of
-from hdbkit.workloads.custom.spec import CustomSpec
 
 _CHECK, _INDEX = "check_", "index_"
 

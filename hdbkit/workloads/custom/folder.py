@@ -14,12 +14,12 @@ from pydantic import ValidationError
 
 from hdbkit.config.files import Lines, read_yaml
 from hdbkit.config.problems import did_you_mean, problems_of
+from hdbkit.config.specs.definition import FILE, Definition
 from hdbkit.contracts import Capability
 from hdbkit.databases import database, kinds
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.sql import ANSI, Statement, read_statements
 from hdbkit.workloads.custom.agreement import disagreements
-from hdbkit.workloads.custom.definition import FILE, Definition
 
 Texts = dict[str, dict[str, str]]
 

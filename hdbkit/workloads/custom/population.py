@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from hdbkit.config.specs.custom import CustomSpec
+from hdbkit.config.specs.definition import Number, number
 from hdbkit.contracts import Part, PartLoad, StatementLoad, Table, TableLoad
 from hdbkit.sql import ANSI
-from hdbkit.workloads.custom.definition import Number, number
-from hdbkit.workloads.custom.spec import CustomSpec
 from hdbkit.workloads.custom.variables import Drawing
 
 _PART_ROWS: Final = 100_000

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
+from hdbkit.config.specs.custom import CustomLoad, CustomSpec
+from hdbkit.config.specs.definition import RoundTrips
 from hdbkit.contracts import NO_ROUTES, Arguments, Prepared, Route, Session, SqlSession, UserPlan
 from hdbkit.results.records import Heads
-from hdbkit.workloads.custom.definition import RoundTrips
-from hdbkit.workloads.custom.spec import CustomLoad, CustomSpec
 from hdbkit.workloads.custom.variables import Draw, Drawing
 
 Perform = Callable[[Any], Any]

@@ -12,9 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hdbkit.contracts import Session
-from hdbkit.errors import InputError
-from hdbkit.workloads.custom.definition import (
+from hdbkit.config.specs.definition import (
     Choice,
     Exponential,
     Key,
@@ -28,6 +26,8 @@ from hdbkit.workloads.custom.definition import (
     limits,
     number,
 )
+from hdbkit.contracts import Session
+from hdbkit.errors import InputError
 
 Draw = Callable[[int], list[Any]]
 """Draws this many values, as plain Python objects."""

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
+from hdbkit.config.specs.tproc_c import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
 from hdbkit.contracts import (
     NO_ROUTES,
     Access,
@@ -30,7 +31,6 @@ from hdbkit.errors import InputError
 from hdbkit.sql import statements
 from hdbkit.workloads._base import BaseWorkload
 from hdbkit.workloads.phases import rampup_and_window
-from hdbkit.workloads.tproc_c.spec import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import COUNTED, TABLES, USES, by_privilege
 
 NOPM = Metric(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from hdbkit.config.specs.tproc_c import TRANSACTIONS, TprocCSpec
 from hdbkit.contracts import Capability, Check, CheckSession, PlannedCheck
 from hdbkit.workloads.checking import all_there
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import MIN_LINES, TABLES
 
 ALL_UP_TO: Final = 20

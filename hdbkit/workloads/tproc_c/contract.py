@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from hdbkit.config.specs.tproc_c import TRANSACTIONS
 from hdbkit.contracts import Capability, Operation
 from hdbkit.workloads.tproc_c.consistency import CONDITIONS, INDEXES
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 _SQL: Final = frozenset({Capability.SQL})

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS
+from hdbkit.config.specs.tproc_c import TRANSACTIONS
 
 _MAX_CARDS: Final = 10_000
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hdbkit.config.specs.tproc_c import InputRules, TprocCLoad, TprocCSpec
 from hdbkit.contracts import Arguments, UserPlan
 from hdbkit.workloads.tproc_c.nurand import (
     A_CUSTOMER,
@@ -23,7 +24,6 @@ from hdbkit.workloads.tproc_c.nurand import (
     Constants,
     nurand,
 )
-from hdbkit.workloads.tproc_c.spec import InputRules, TprocCLoad, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import CUSTOMERS, DISTRICTS, ITEMS, MAX_LINES, MIN_LINES, UNUSED_ITEM
 
 Numbers = NDArray[Any]

@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.random import default_rng
 
+from hdbkit.config.specs.tproc_c import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
 from hdbkit.contracts import NO_ROUTES, Arguments, OptimisticSession, Prepared, Route, Session, UserPlan
 from hdbkit.results.records import Heads
 from hdbkit.workloads.tproc_c import DETAILS
 from hdbkit.workloads.tproc_c.deck import Deck, Draws
 from hdbkit.workloads.tproc_c.inputs import Inputs
-from hdbkit.workloads.tproc_c.spec import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
 
 _ORDER_ID: Final = struct.Struct("<I")
 """The last detail of a head."""

@@ -8,6 +8,16 @@ from typing import Any, cast
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
+from hdbkit.config.specs.tproc_h import (
+    QUERIES,
+    REFRESHES,
+    UPDATE_SETS,
+    Indexes,
+    Refreshing,
+    TprocHLoad,
+    TprocHSpec,
+)
+from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import (
     NO_ROUTES,
     Access,
@@ -29,16 +39,6 @@ from hdbkit.contracts import (
 from hdbkit.errors import InputError
 from hdbkit.sql import Statement, statements
 from hdbkit.workloads._base import BaseWorkload
-from hdbkit.workloads.origin import SchemaFrom
-from hdbkit.workloads.tproc_h.spec import (
-    QUERIES,
-    REFRESHES,
-    UPDATE_SETS,
-    Indexes,
-    Refreshing,
-    TprocHLoad,
-    TprocHSpec,
-)
 from hdbkit.workloads.tproc_h.tables import TABLES
 
 QUERY_TIME = Metric(

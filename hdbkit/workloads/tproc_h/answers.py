@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from hdbkit.config import Target
+from hdbkit.config.specs.tproc_h import QUERIES, Indexes, TprocHSpec
 from hdbkit.contracts import Check, CheckSession, PlannedCheck, Row, Session
 from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_h.spec import QUERIES, Indexes, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import Values, drawn
 
 MAX_SCALE: Final = 1.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import partial
 
+from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.contracts import Capability, Check, CheckSession, PlannedCheck
 from hdbkit.workloads.checking import all_there
-from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from hdbkit.workloads.tproc_h.tables import SUMMED, TABLES, lines_at, sums_at
 
 

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from hdbkit.config.specs.tproc_h import QUERIES
 from hdbkit.contracts import Capability, Operation
-from hdbkit.workloads.tproc_h.spec import QUERIES
 from hdbkit.workloads.tproc_h.streams import drawn
 from hdbkit.workloads.tproc_h.tables import SUMMED, TABLES
 

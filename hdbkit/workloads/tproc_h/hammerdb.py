@@ -14,14 +14,15 @@ from functools import partial
 from types import MappingProxyType
 
 from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
+from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import Check, CheckSession, PlannedCheck, Schema, Scope, Table
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.sql import statements
 from hdbkit.workloads.built import require_access
 from hdbkit.workloads.checking import all_there
-from hdbkit.workloads.origin import SchemaFrom, has_tables
+from hdbkit.workloads.origin import has_tables
 from hdbkit.workloads.tproc_h import TprocH
-from hdbkit.workloads.tproc_h.spec import TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.tables import TABLES
 
 _FEWEST_LINES = 0.99

@@ -19,9 +19,9 @@ from pathlib import Path
 from signal import Signals
 from typing import Final
 
+from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.contracts import Part, TableLoad
 from hdbkit.errors import InputError
-from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from hdbkit.workloads.tproc_h.tables import TABLES
 
 _TOOL: Final = "tpchgen-cli"

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from hdbkit.config.specs.tproc_h import UPDATE_SETS, TprocHSpec
 from hdbkit.contracts import SqlSession
 from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_h import population
-from hdbkit.workloads.tproc_h.spec import UPDATE_SETS, TprocHSpec
 from hdbkit.workloads.tproc_h.tables import TABLES
 
 _GAP: Final = 8

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from hdbkit.workloads.tproc_h.spec import REFRESHES, TprocHLoad
+from hdbkit.config.specs.tproc_h import REFRESHES, TprocHLoad
 
 _ORDERS: Final = (
     "14 2 9 20 6 17 18 8 21 13 3 22 16 4 11 15 1 10 19 5 7 12",

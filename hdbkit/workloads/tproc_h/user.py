@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from hdbkit.config.specs.tproc_h import QUERIES, REFRESHES, TprocHLoad, TprocHSpec
 from hdbkit.contracts import NO_ROUTES, Prepared, Route, Session, SqlSession, UserPlan
 from hdbkit.results.records import Heads
 from hdbkit.workloads.tproc_h.refresh import Refresh, UpdateSet
-from hdbkit.workloads.tproc_h.spec import QUERIES, REFRESHES, TprocHLoad, TprocHSpec
 from hdbkit.workloads.tproc_h.streams import drawn, operations_of, queries_of
 from hdbkit.workloads.tproc_h.work import Work
 

@@ -13,11 +13,11 @@ import pytest
 
 import hdbkit
 from hdbkit.config import Load, Target
+from hdbkit.config.specs.tproc_h import QUERIES, TprocHSpec
 from hdbkit.databases import sql_session
 from hdbkit.errors import BuildFailed, HalfBuilt
 from hdbkit.loading import build
 from hdbkit.results.columns import ERROR_CLASSES
-from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
 from tests.engines.db2.server import derby
 from tests.engines.db2.test_on_derby import OWN, SQL
 from tests.run.faults import passed, rows

@@ -18,7 +18,7 @@ import pytest
 from pydantic import SecretStr
 
 import hdbkit
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.contracts import Capability, SqlSession, Table
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, NothingListens, Rejected, TransactionError
@@ -27,7 +27,7 @@ from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, runner
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill
 from tests.engines.db2.server import derby
 
-WORK = workload(WorkloadSpec(warehouses=1))
+WORK = workload(TprocCSpec(warehouses=1))
 OWN = """name: counts
 title: counts of two kinds
 schema_name: counts

@@ -6,20 +6,20 @@ from contextlib import closing, nullcontext
 
 import pytest
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
+from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.databases.db2 import Db2Session
 from hdbkit.errors import ConfigErrors, InputError, TransactionError
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_h.spec import TprocHSpec
 from tests.engines.db2.double import Module, failure, result
 from tests.engines.db2.sessions import TARGET
 
 
 def built(ibm_db: Module, **storage: object) -> dict[str, str]:
     """What creates each table."""
-    work = workload(WorkloadSpec(warehouses=20, storage=storage))
+    work = workload(TprocCSpec(warehouses=20, storage=storage))
     with closing(database(TARGET).schema(TARGET, work)) as schema:
         ibm_db.forget()
         schema.create("{}")
@@ -80,7 +80,7 @@ def claimed(ibm_db: Module, error: Exception | None) -> bool:
         [result("N", (0 if "BUILD_CLAIM" in text else 1,))] if text.startswith("SELECT") else None
     )
     ibm_db.answers = plain
-    with closing(database(TARGET).schema(TARGET, workload(WorkloadSpec(warehouses=1)))) as schema:
+    with closing(database(TARGET).schema(TARGET, workload(TprocCSpec(warehouses=1)))) as schema:
         ibm_db.forget()
         ibm_db.answers = lambda text, values: error if error and text.startswith("LOCK") else plain(text, values)
         return schema.claim()
@@ -107,7 +107,7 @@ def test_a_schema_is_reserved_by_a_lock_on_a_table(
 @pytest.mark.parametrize(("error", "times"), [(failure("40XL1", -1), 2), (failure("57011", -964), 1)])
 def test_a_step_that_could_not_wait_for_a_lock_is_repeated(error: Exception, times: int, ibm_db: Module) -> None:
     errors = [error]
-    with closing(database(TARGET).schema(TARGET, workload(WorkloadSpec(warehouses=1)))) as schema:
+    with closing(database(TARGET).schema(TARGET, workload(TprocCSpec(warehouses=1)))) as schema:
         ibm_db.forget()
         ibm_db.answers = lambda text, _: errors.pop() if errors and text.startswith("ALTER") else None
         with nullcontext() if times > 1 else pytest.raises(TransactionError, match="57011"):

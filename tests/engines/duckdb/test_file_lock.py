@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocHSpec
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._base.file_lock import FileClaim, ProcessLock, locked
 from hdbkit.databases.duckdb import DATABASE, DuckdbSession
@@ -139,7 +139,7 @@ def duckdb() -> Any:
 
 def session_of(path: Path) -> DuckdbSession:
     target = Target(kind="duckdb", database=str(path))
-    scope = workload(WorkloadSpec(kind="tproc_h")).scope((ANSI, "duckdb"))
+    scope = workload(TprocHSpec()).scope((ANSI, "duckdb"))
     return DATABASE.connect(target, scope, SessionOptions(lock_timeout_ms=100))
 
 

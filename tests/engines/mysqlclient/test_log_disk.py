@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config import TprocCLoad, TprocCSpec
 from hdbkit.loading import build
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, find_binaries, private_server
@@ -19,7 +19,7 @@ from tests.run.faults import full, kept_orders, schema_orders, until, wait_for
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 USERS = 4
-LOAD = Load(virtual_users=USERS, rampup_s=0.2, duration_s=600, counter_interval_s=0.5, keep_order_ids=True)
+LOAD = TprocCLoad(virtual_users=USERS, rampup_s=0.2, duration_s=600, counter_interval_s=0.5, keep_order_ids=True)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def server(log: Path) -> Iterator[PrivateServer]:
     if "mariadb" not in {one.kind for one in find_binaries()}:
         pytest.skip("no server of mariadb here; see: hdbkit doctor")
     with private_server("mariadb", settings={"log_bin": str(log / "bin"), "sync_binlog": "1"}) as server:
-        build(server.target, WorkloadSpec(warehouses=1))
+        build(server.target, TprocCSpec(warehouses=1))
         yield server
 
 

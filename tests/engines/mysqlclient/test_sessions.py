@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Isolation, Target, WorkloadSpec
+from hdbkit.config import Isolation, Target, TprocCSpec
 from hdbkit.contracts import Access, Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient.database import MysqlclientDatabase
@@ -123,7 +123,7 @@ def _session(target: Target) -> Any:
 
 
 def scope(target: Target) -> Scope:
-    return workload(WorkloadSpec()).scope(database(target).dialects)
+    return workload(TprocCSpec()).scope(database(target).dialects)
 
 
 def refused(work: Callable[..., Any], *arguments: Any) -> ErrorClass:
@@ -439,7 +439,7 @@ def test_lines_and_history_are_partitioned_and_history_keyed_unseen(connect: Ses
 
 def test_a_storage_engine_that_is_not_there_is_refused_before_anything_is_made(server: PrivateServer) -> None:
     with pytest.raises(InputError, match="storage_engine 'Nowhere' cannot be used"):
-        build(server.target, WorkloadSpec(storage_engine="Nowhere"))
+        build(server.target, TprocCSpec(storage_engine="Nowhere"))
 
 
 def test_both_kinds_share_all_but_their_files() -> None:

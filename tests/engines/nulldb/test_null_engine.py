@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import Capability, Scope, SqlSession, Table, TableLoad
 from hdbkit.databases import database, kinds, schema_option_models, sql_session
 from hdbkit.databases.nulldb.state import State
@@ -70,7 +70,7 @@ def test_a_count_needs_the_schema(target: Target) -> None:
 def test_a_schema_needs_no_sql(target: Target) -> None:
     """Its record can be begun, continued, finished and removed."""
     sent: list[tuple[int, int]] = []
-    with closing(NULL.schema(target, workload(WorkloadSpec()))) as schema:
+    with closing(NULL.schema(target, workload(TprocCSpec()))) as schema:
         assert not schema.log().exists
         schema.create("a specification")
         load = TableLoad(Table("item", ("i_id",)), iter([b"1\n2\n", b"3\n"]))
@@ -118,6 +118,6 @@ def test_a_schema_option_of_another_engine_is_refused_with_those_that_there_are(
     foreign = {name for model in models.values() for name in model.model_fields} - set(own)
     assert foreign
     for name in foreign:
-        spec = WorkloadSpec(storage={name: values[name]})
+        spec = TprocCSpec(storage={name: values[name]})
         with pytest.raises(InputError, match=rf"no schema option '{name}' \(it has: {', '.join(own) or 'none'}\)"):
             database(kind).schema(Target(kind=kind, database="x", host=None), workload(spec))

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import Table
 from hdbkit.databases._oracledb.session import OracleSession
 from hdbkit.errors import (
@@ -116,7 +116,7 @@ def test_a_checkpoint_and_a_new_log_file_end_a_build_on_request(
     pluggable: str | None, switched: bool, oracledb: Module
 ) -> None:
     oracledb.answers = lambda text, _: Answer([(pluggable,)] if "CON_ID" in text else None)
-    work = workload(WorkloadSpec(warehouses=1, storage={"checkpoint": True}))
+    work = workload(TprocCSpec(warehouses=1, storage={"checkpoint": True}))
     with closing(ENGINE.schema(TARGET, work)) as schema:
         oracledb.forget()
         schema.finish()
@@ -128,7 +128,7 @@ def test_a_checkpoint_and_a_new_log_file_end_a_build_on_request(
 
 def test_a_build_that_may_not_do_its_checkpoint_does_not_begin(oracledb: Module) -> None:
     oracledb.answers = lambda *_: Answer([("GRANT ALTER SYSTEM TO BENCH",)])
-    work = workload(WorkloadSpec(warehouses=1, storage={"checkpoint": True}))
+    work = workload(TprocCSpec(warehouses=1, storage={"checkpoint": True}))
     with (
         closing(ENGINE.schema(TARGET, work)) as schema,
         pytest.raises(InputError, match="GRANT ALTER SYSTEM TO BENCH"),
@@ -146,7 +146,7 @@ STORED: dict[str, object] = {
 
 def built(oracledb: Module, **storage: object) -> list[str]:
     """What the creation of the tables and then of the indexes sends."""
-    work = workload(WorkloadSpec(warehouses=20, storage=storage))
+    work = workload(TprocCSpec(warehouses=20, storage=storage))
     oracledb.answers = lambda text, _: Answer([] if text.startswith("SELECT") else None)
     with closing(ENGINE.schema(TARGET, work)) as schema:
         oracledb.forget()
@@ -174,7 +174,7 @@ def test_partitions_are_by_warehouse_and_their_indexes_too(oracledb: Module) -> 
 
 def test_a_server_without_partitions_is_one_sentence_before_anything_is_created(oracledb: Module) -> None:
     oracledb.answers = lambda text, _: Answer([("FALSE",)] if "v$option" in text else [])
-    work = workload(WorkloadSpec(warehouses=1, storage={"partitions": 8}))
+    work = workload(TprocCSpec(warehouses=1, storage={"partitions": 8}))
     with (
         closing(ENGINE.schema(TARGET, work)) as schema,
         pytest.raises(InputError, match=r"lacks the option Partitioning .*; omit partitions"),
@@ -198,7 +198,7 @@ def test_hash_clusters_are_sized_for_the_scale(oracledb: Module) -> None:
 def test_clusters_of_a_killed_build_are_dropped_and_no_others(oracledb: Module) -> None:
     found = [("stock_cluster",), ("emp_dept_cluster",)]
     oracledb.answers = lambda text, _: Answer(found if "user_clusters" in text else [])
-    with closing(ENGINE.schema(TARGET, workload(WorkloadSpec(warehouses=1)))) as schema:
+    with closing(ENGINE.schema(TARGET, workload(TprocCSpec(warehouses=1)))) as schema:
         assert schema.drop() == ["cluster stock_cluster"]
         schema.create("{}")
     assert [text for text in oracledb.texts if "DROP" in text] == ["DROP CLUSTER stock_cluster"] * 2

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hdbkit.config.specs.tproc_h import QUERIES
 from hdbkit.contracts import OPERATIONS, Operation, SessionOptions
 from hdbkit.databases._oracledb.connect import _REFUSED, CLASS_OF
 from hdbkit.databases._oracledb.session import OracleSession
@@ -22,7 +23,6 @@ from hdbkit.execution.query_plans import explained
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
-from hdbkit.workloads.tproc_h.spec import QUERIES
 from tests.analytic import ANALYTIC, WORDS, queries
 from tests.engines.oracle.double import Answer, Module, failure
 from tests.engines.oracle.sessions import ENGINE, TARGET, WHEN, WORK

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCLoad, TprocCSpec
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, InputError, TransactionError
@@ -28,7 +28,7 @@ redis = pytest.importorskip("redis")
 PROGRAM = shutil.which("redis-server")
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no server of Redis here; see: hdbkit doctor")
 
-WORK = workload(WorkloadSpec(warehouses=2))
+WORK = workload(TprocCSpec(warehouses=2))
 SLOTS = ((0, 5460), (5461, 10922), (10923, 16383))
 """Of each node; warehouses 1 and 2 are on different ones."""
 PATIENCE_S = 60.0
@@ -191,11 +191,11 @@ def test_a_load_across_warehouses_is_refused_and_one_without_is_hinted_at(target
     engine = database(target)
     with pytest.raises(InputError, match=r"Redis Cluster has no transactions across shards.* --no-remote-warehouses"):
         _check_capabilities(engine, WORK, Load())
-    local = Load(remote_warehouses=False)
+    local = TprocCLoad(remote_warehouses=False)
     _check_capabilities(engine, WORK, local)
     assert "no payment uses another warehouse" in WORK.hint(local)
     assert WORK.hint(Load()) == ""
-    one = workload(WorkloadSpec(warehouses=1))
+    one = workload(TprocCSpec(warehouses=1))
     assert Capability.ACROSS_SHARDS not in one.needs(Load())
 
 

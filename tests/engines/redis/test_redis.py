@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Target, TprocCLoad, TprocCSpec
 from hdbkit.contracts import ApplyBy, Capability, Database, Rule, SessionOptions, Table
 from hdbkit.databases import database
 from hdbkit.engines import try_rules
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.skipif(
     not [one for one in find_binaries() if one.kind == "redis"], reason="no server of Redis here; see: hdbkit doctor"
 )
 
-SPEC = WorkloadSpec(warehouses=1)
+SPEC = TprocCSpec(warehouses=1)
 WORK = workload(SPEC)
 RULES = [
     rule for rule in (*transactions.RULES, *conditions.RULES, *overlapping.RULES) if Capability.SQL not in rule.needs
@@ -381,7 +381,7 @@ def test_a_schema_is_claimed_by_one_process_until_it_closes(warehouse: Target, e
 def test_a_run_counts_what_it_does_and_leaves_all_conditions(
     warehouse: Target, engine: Database, routines: str
 ) -> None:
-    load = Load(virtual_users=2, rampup_s=0, duration_s=60, iterations=200, routines=routines)
+    load = TprocCLoad(virtual_users=2, rampup_s=0, duration_s=60, iterations=200, routines=routines)
     result = hdbkit.run(warehouse, load=load)
     assert (result.metric_value or 0) > 0
     names = {f"schema: {one.name}" for one in WORK.checks(engine.dialects)}

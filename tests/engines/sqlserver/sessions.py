@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases.sqlserver import SqlServer, SqlServerSession
 from hdbkit.workloads import workload
 from tests.engines.sqlserver.double import Module, Result, result
 
 TARGET = Target.parse("sqlserver://bench@db1/tpcc")
-WORK = workload(WorkloadSpec(warehouses=2))
+WORK = workload(TprocCSpec(warehouses=2))
 WHEN = datetime(2026, 3, 4, 5, 6, 7)
 
 

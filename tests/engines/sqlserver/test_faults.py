@@ -16,7 +16,8 @@ import pytest
 
 import hdbkit
 from hdbkit.api import result as result_of
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Target, TprocCLoad, TprocCSpec
+from hdbkit.config.specs.tproc_h import QUERIES, TprocHSpec
 from hdbkit.databases import database, sql_session
 from hdbkit.databases.sqlserver.connect import chosen_driver, installed_drivers, is_freetds
 from hdbkit.errors import CannotConnect
@@ -25,13 +26,12 @@ from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.manifest import Status
 from hdbkit.servers.place import SERVER_UID
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_h.spec import QUERIES, TprocHSpec
 from tests.engines.sqlserver.server import Babelfish, babelfish_server
 from tests.run.certificates import write_certificates
 from tests.run.faults import client_pids, kept_orders, passed, rows, supervisor_of, until, wait_for
 
 USERS, AT_WORK = 2, 10
-LOAD = Load(virtual_users=USERS, rampup_s=0.2, duration_s=600, counter_interval_s=0.5, keep_order_ids=True)
+LOAD = TprocCLoad(virtual_users=USERS, rampup_s=0.2, duration_s=600, counter_interval_s=0.5, keep_order_ids=True)
 BLOCKED = "nation"
 OUTCOMES = "select operation, outcome, error_class from {t}"
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
@@ -46,7 +46,7 @@ def server() -> Iterator[Babelfish]:
 
 @pytest.fixture(scope="module")
 def built(server: Babelfish) -> Babelfish:
-    build(server.target, WorkloadSpec(warehouses=1))
+    build(server.target, TprocCSpec(warehouses=1))
     return server
 
 
@@ -95,7 +95,7 @@ def test_faults_are_caused_and_undone_and_no_acknowledged_commit_is_lost(built: 
     server = built
     target = server.target.with_(may_restart=True, control={"commands": server.commands})
     faults = "reset network at 2 s; kill client at 6 s; restart server at 10 s; cut network at 20 s for 1 s"
-    load = Load(virtual_users=USERS, rampup_s=0, duration_s=30, fault=faults, keep_order_ids=True)
+    load = TprocCLoad(virtual_users=USERS, rampup_s=0, duration_s=30, fault=faults, keep_order_ids=True)
     result = hdbkit.run(target, load=load)
     assert passed(result, "faults caused"), result.checks.to_string()
     assert passed(result, "acknowledged commits kept"), result.checks.to_string()

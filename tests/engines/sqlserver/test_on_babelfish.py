@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec, TprocHSpec
 from hdbkit.contracts import Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, InputError, NothingListens, Rejected, TransactionError
@@ -111,7 +111,7 @@ def test_a_refused_connection_is_one_sentence(
 
 
 def test_orders_are_in_partitions_which_a_drop_removes(server: Target) -> None:
-    spec = WorkloadSpec(kind="tproc_h", scale_factor=0.01, storage={"partitions": 3})  # type: ignore[call-arg]
+    spec = TprocHSpec(scale_factor=0.01, storage={"partitions": 3})  # type: ignore[call-arg]
     with closing(database(server).schema(server, workload(spec))) as schema:
         schema.create(spec.model_dump_json())
         rows = schema.session.connection.execute  # type: ignore[attr-defined]
@@ -122,7 +122,7 @@ def test_orders_are_in_partitions_which_a_drop_removes(server: Target) -> None:
 
 
 def test_tables_in_memory_are_refused_where_there_are_none(server: Target) -> None:
-    spec = WorkloadSpec(warehouses=1, storage={"memory_optimized": "SCHEMA_ONLY"})
+    spec = TprocCSpec(warehouses=1, storage={"memory_optimized": "SCHEMA_ONLY"})
     with pytest.raises(InputError, match="no memory-optimized tables; omit memory_optimized"):
         database(server).schema(server, workload(spec))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import WorkloadSpec
+from hdbkit.config import TprocCSpec, TprocHSpec, WorkloadSpec, spec_from
 from hdbkit.contracts import Schema
 from hdbkit.databases.sqlserver import SqlServer
 from hdbkit.errors import InputError, RolledBackByDesign
@@ -44,7 +44,7 @@ def of(pyodbc: Module, monkeypatch: pytest.MonkeyPatch) -> SqlServer:
 
 def test_tables_in_memory_have_their_keys_with_buckets_for_the_scale(of: SqlServer, pyodbc: Module) -> None:
     """The double refuses them inside a transaction."""
-    with closing(schema_of(of, pyodbc, WorkloadSpec(warehouses=3, storage={**MEMORY, "bucket_factor": 2}))) as schema:
+    with closing(schema_of(of, pyodbc, TprocCSpec(warehouses=3, storage={**MEMORY, "bucket_factor": 2}))) as schema:
         schema.create("{}")
         sent = pyodbc.texts
         assert sent.index("ALTER DATABASE CURRENT SET MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT = ON") < min(
@@ -65,7 +65,7 @@ def test_tables_in_memory_have_their_keys_with_buckets_for_the_scale(of: SqlServ
 
 
 def test_keys_in_memory_have_the_names_of_those_that_are_created_after_a_load(of: SqlServer, pyodbc: Module) -> None:
-    with closing(schema_of(of, pyodbc, WorkloadSpec(warehouses=1, storage=MEMORY))) as schema:
+    with closing(schema_of(of, pyodbc, TprocCSpec(warehouses=1, storage=MEMORY))) as schema:
         wanted = {name.removeprefix("index_") for name in schema.after_load()}
         schema.create("{}")
     tables = " ".join(text for text in pyodbc.texts if "MEMORY_OPTIMIZED = ON" in text)
@@ -86,7 +86,7 @@ def test_a_database_without_place_for_tables_in_memory_is_one_sentence(
 ) -> None:
     pyodbc.answers = lambda text, values: answers(text, values, **found)
     with pytest.raises(InputError, match=said):
-        of.schema(TARGET, workload(WorkloadSpec(warehouses=1, storage=MEMORY)))
+        of.schema(TARGET, workload(TprocCSpec(warehouses=1, storage=MEMORY)))
     assert not any(text.startswith(("CREATE", "ALTER")) for text in pyodbc.texts)
 
 
@@ -102,11 +102,11 @@ def test_options_that_a_workload_cannot_have_are_refused(
     spec: dict[str, Any], said: str, of: SqlServer, pyodbc: Module
 ) -> None:
     with pytest.raises(InputError, match=said):
-        schema_of(of, pyodbc, WorkloadSpec(**spec))
+        schema_of(of, pyodbc, spec_from(spec))
 
 
 def test_an_account_that_may_not_alter_the_database_is_one_sentence(of: SqlServer, pyodbc: Module) -> None:
-    with closing(schema_of(of, pyodbc, WorkloadSpec(warehouses=1, storage=MEMORY))) as schema:
+    with closing(schema_of(of, pyodbc, TprocCSpec(warehouses=1, storage=MEMORY))) as schema:
         pyodbc.answers = lambda text, values: (
             failure("42000", 5011, "User does not have permission")
             if text.startswith("ALTER")
@@ -118,7 +118,7 @@ def test_an_account_that_may_not_alter_the_database_is_one_sentence(of: SqlServe
 
 
 def test_orders_and_lines_are_in_ranges_of_keys_for_the_scale(of: SqlServer, pyodbc: Module) -> None:
-    spec = WorkloadSpec(kind="tproc_h", scale_factor=1, storage={"partitions": 4, "columnstore": True})  # type: ignore[call-arg]
+    spec = TprocHSpec(scale_factor=1, storage={"partitions": 4, "columnstore": True})  # type: ignore[call-arg]
     with closing(schema_of(of, pyodbc, spec)) as schema:
         schema.create("{}")
         assert any("RANGE RIGHT FOR VALUES (1500001, 3000001, 4500001)" in text for text in pyodbc.texts)

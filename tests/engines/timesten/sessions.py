@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases import database
 from hdbkit.databases.timesten import TimesTenSession
 from hdbkit.workloads import workload
 
 TARGET = Target.parse("timesten://bench@/sampledb")
-WORK = workload(WorkloadSpec(warehouses=2))
+WORK = workload(TprocCSpec(warehouses=2))
 ENGINE = database("timesten")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import WorkloadSpec
+from hdbkit.config import spec_from
 from hdbkit.contracts import Table, TableLoad
 from hdbkit.databases.timesten import TimesTenSchema
 from hdbkit.errors import InputError
@@ -34,7 +34,7 @@ def answers(text: str, _: Any) -> Answer:
 
 def schema_of(kind: str = "tproc_c", **storage: object) -> TimesTenSchema:
     size = {"warehouses": 2} if kind == "tproc_c" else {"kind": kind, "scale_factor": 1}
-    made = ENGINE.schema(TARGET, workload(WorkloadSpec(**size, storage=storage)))
+    made = ENGINE.schema(TARGET, workload(spec_from({**size, "storage": storage})))
     assert isinstance(made, TimesTenSchema)
     return made
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Final
 
+from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Bench, Capability, SqlSession
 from hdbkit.errors import RolledBackByDesign
 from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Rules, Run, equal, raised, runner
 from hdbkit.workloads.tproc_c.conformance.small import Small, customer, district, item, load, stock, warehouse
 from hdbkit.workloads.tproc_c.consistency import checks
-from hdbkit.workloads.tproc_c.spec import TprocCSpec
 
 RULES = Rules()
 DELIVERED: Final = 2100

@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from hdbkit.config import Load, WorkloadSpec
+from hdbkit.config.specs.tproc_c import TRANSACTIONS, InputRules, Routines, TprocCLoad
 from hdbkit.contracts import NO_ROUTES, Access, PlannedCheck, Route, Schema, Session, Table, User, UserPlan
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.workloads.tproc_c import TprocC
 from hdbkit.workloads.tproc_c.hammerdb.routines import ROUTINES, SCALE, USES, VERIFIED
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, InputRules, Routines, TprocCLoad
 from hdbkit.workloads.tproc_c.tables import COUNTED, by_privilege
 
 START_DELAY_MS = 500

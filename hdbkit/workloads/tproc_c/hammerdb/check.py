@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Check, PlannedCheck
 from hdbkit.workloads.checking import all_there
 from hdbkit.workloads.tproc_c.consistency import CONDITIONS, condition, row_counts
 from hdbkit.workloads.tproc_c.hammerdb.routines import ROUTINES
-from hdbkit.workloads.tproc_c.spec import TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 _KEYED: Final = tuple(table for table in TABLES if table != "history")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from hdbkit.config.specs.tproc_c import TRANSACTIONS, TprocCSpec
+from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import Session
 from hdbkit.errors import SchemaProblem, TransactionError
-from hdbkit.workloads.origin import ELSEWHERE, SchemaFrom, has_tables, refuse_missing
+from hdbkit.workloads.origin import ELSEWHERE, has_tables, refuse_missing
 from hdbkit.workloads.tproc_c.hammerdb.routines import ROUTINES
-from hdbkit.workloads.tproc_c.spec import TRANSACTIONS, TprocCSpec
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 

@@ -6,11 +6,11 @@ import time
 from functools import partial
 from typing import Any
 
+from hdbkit.config.specs.tproc_c import TprocCLoad
 from hdbkit.contracts import Arguments, Session
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.workloads.tproc_c.hammerdb.schema import calls, routine_kind
 from hdbkit.workloads.tproc_c.inputs import Inputs
-from hdbkit.workloads.tproc_c.spec import TprocCLoad
 from hdbkit.workloads.tproc_c.user import NEW_ORDER, Bind, Call, TprocCUser, stored
 
 

@@ -1,7 +1,4 @@
-"""TPROC-C's own part of a specification and of a load: scale, who made the schema, mix, input rules.
-
-Kept light: configuration files are read with it, and every client process imports it.
-"""
+"""TPROC-C's own part of a specification and of a load: scale, who made the schema, mix, input rules."""
 
 from __future__ import annotations
 
@@ -10,10 +7,9 @@ from typing import ClassVar, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from hdbkit import config
+from hdbkit.config.load import Load
 from hdbkit.config.problems import did_you_mean
-from hdbkit.workloads import Models
-from hdbkit.workloads.origin import SchemaFrom
+from hdbkit.config.workload_spec import SchemaFrom, WorkloadSpec
 
 TRANSACTIONS: Final = ("new_order", "payment", "order_status", "delivery", "stock_level")
 READING: Final = frozenset({"order_status", "stock_level"})
@@ -35,7 +31,7 @@ class InputRules(StrEnum):
     HAMMERDB = "hammerdb"
 
 
-class TprocCSpec(config.WorkloadSpec):
+class TprocCSpec(WorkloadSpec):
     """A TPROC-C schema: its number of warehouses, and the tool that created it.
 
     Example:
@@ -43,6 +39,7 @@ class TprocCSpec(config.WorkloadSpec):
         10
     """
 
+    is_default: ClassVar[bool] = True
     scale_field: ClassVar[str] = "warehouses"
 
     kind: Literal["tproc_c"] = Field(default="tproc_c", description="the workload: tproc_c (OLTP)")
@@ -64,7 +61,7 @@ class TprocCSpec(config.WorkloadSpec):
         return self.schema_from is SchemaFrom.HAMMERDB
 
 
-class TprocCLoad(config.Load):
+class TprocCLoad(Load):
     """The load of TPROC-C.
 
     Example:
@@ -111,6 +108,3 @@ class TprocCLoad(config.Load):
         mix = own if self.mix is None else self.mix
         runs = READING if self.read_only else {*TRANSACTIONS}
         return {name: mix.get(name, 0.0) if name in runs else 0.0 for name in TRANSACTIONS}
-
-
-MODELS = Models("TPROC-C", TprocCSpec, TprocCLoad, order=0)

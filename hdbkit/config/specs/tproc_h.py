@@ -1,7 +1,4 @@
-"""TPROC-H's own part of a specification and of a load: scale, indexes, and which queries run how often.
-
-Kept light: configuration files are read with it, and every client process imports it.
-"""
+"""TPROC-H's own part of a specification and of a load: scale, indexes, and which queries run how often."""
 
 from __future__ import annotations
 
@@ -10,10 +7,9 @@ from typing import ClassVar, Final, Literal
 
 from pydantic import Field, field_validator
 
-from hdbkit import config
+from hdbkit.config.load import Load
 from hdbkit.config.problems import did_you_mean
-from hdbkit.workloads import Models
-from hdbkit.workloads.origin import SchemaFrom
+from hdbkit.config.workload_spec import SchemaFrom, WorkloadSpec
 
 QUERIES: Final = tuple(f"q{number:02d}" for number in range(1, 23))
 REFRESHES: Final = ("rf1", "rf2")
@@ -38,7 +34,7 @@ class Refreshing(StrEnum):
     KEPT = "kept"
 
 
-class TprocHSpec(config.WorkloadSpec):
+class TprocHSpec(WorkloadSpec):
     """A TPROC-H schema: its scale factor, and its indexes.
 
     Example:
@@ -69,7 +65,7 @@ class TprocHSpec(config.WorkloadSpec):
         return f"h-sf{self.scale_factor:g}"
 
 
-class TprocHLoad(config.Load):
+class TprocHLoad(Load):
     """The load of TPROC-H: each virtual user is a stream, which runs the queries in an order of its own.
 
     With refresh functions, one user alone runs them before and after its queries; of several, the last runs only
@@ -139,6 +135,3 @@ class TprocHLoad(config.Load):
     def sets_of(self, index: int) -> range:
         """The numbers of a virtual user's sets: of update sets if it runs them, else of its query sets."""
         return self.update_sets if self.refreshes_in(index) else range(1, self.query_sets + 1)
-
-
-MODELS = Models("TPROC-H", TprocHSpec, TprocHLoad, order=10)

@@ -14,19 +14,19 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from hdbkit import config
-from hdbkit.config.workload_spec import workload_words
+from hdbkit.config.installed import read_workload
+from hdbkit.config.load import Load
+from hdbkit.config.specs.definition import BUILDING, MAX_WEIGHT, Definition, Number, value_problems, word_problems
+from hdbkit.config.workload_spec import WorkloadSpec
 from hdbkit.sql import made
 from hdbkit.text import exact_number, option_words
-from hdbkit.workloads import Models
-from hdbkit.workloads.custom.definition import BUILDING, MAX_WEIGHT, Definition, Number, value_problems, word_problems
 
 
-class CustomSpec(config.WorkloadSpec):
+class CustomSpec(WorkloadSpec):
     """A workload that users define in a folder; ``parameters`` replace its own values.
 
     Example:
-        >>> spec = CustomSpec(folder="params/workloads/key-value", parameters={"rows": 1000})
+        >>> spec = CustomSpec.of_folder("params/workloads/key-value", {"rows": 1000})
         >>> spec.definition.operations["read"].weight
         95.0
     """
@@ -53,15 +53,13 @@ class CustomSpec(config.WorkloadSpec):
         """The folder that the user gave."""
         return str(values.get("folder") or super().source(values))
 
+    @model_validator(mode="before")
     @classmethod
-    def arranged(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _of_its_folder(cls, values: Any) -> Any:
         """Read the folder if the definition is not given."""
-        values = super().arranged(values)
-        if "definition" in values or not isinstance(values.get("folder"), str | Path):
+        if not isinstance(values, dict) or "definition" in values or not isinstance(values.get("folder"), str | Path):
             return values
-        from hdbkit.workloads.custom.folder import read_folder  # only a process that is given a folder needs it
-
-        definition, statements = read_folder(Path(values["folder"]))
+        definition, statements = read_workload(Path(values["folder"]))
         return {**values, "folder": str(values["folder"]), "definition": definition, "statements": statements}
 
     @field_validator("parameters")
@@ -134,15 +132,17 @@ class CustomSpec(config.WorkloadSpec):
     def words(self) -> list[str]:
         """The command-line options of this specification."""
         given = option_words("parameters", self.parameters) if "parameters" in self.model_fields_set else []
-        return [*workload_words(self.named), *(given if self.parameters else [])]
+        return [*self.workload_words, *(given if self.parameters else [])]
 
     @classmethod
-    def of_folder(cls, folder: Path) -> Self:
-        """The workload that a folder defines. Raises ``InputError``."""
-        return cls(folder=str(folder))
+    def of_folder(cls, folder: Path | str, parameters: Mapping[str, Number] | None = None) -> Self:
+        """The workload that a folder defines, with other values of its parameters. Raises ``InputError``."""
+        definition, statements = read_workload(Path(folder))
+        spec = cls(folder=str(folder), definition=definition, statements=statements)
+        return spec if parameters is None else spec.with_(parameters=parameters)
 
 
-class CustomLoad(config.Load):
+class CustomLoad(Load):
     """The load of a user-defined workload."""
 
     weights: dict[str, float] | None = Field(
@@ -158,6 +158,3 @@ class CustomLoad(config.Load):
             if weight > MAX_WEIGHT:
                 raise ValueError(f"the weight of {name} must be {MAX_WEIGHT:.0f} or less, not {exact_number(weight)}")
         return weights
-
-
-MODELS = Models("user-defined", CustomSpec, CustomLoad, order=90, read_folder=CustomSpec.of_folder)
