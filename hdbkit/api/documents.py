@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import BaseModel, Field
 
 from hdbkit.analysis.comparison.sides import Gate
 from hdbkit.api.compare import Comparison
@@ -25,6 +26,8 @@ from hdbkit.api.result import Result
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config.metric import Metric
 from hdbkit.loading import BuildResult
+from hdbkit.results.manifest import Status
+from hdbkit.results.run_result import RunResult
 from hdbkit.sweep_plan import SweepPlan
 
 Document = dict[str, Any]
@@ -45,16 +48,30 @@ def of_metric(metric: Metric) -> dict[str, str]:
     return {"name": metric.name, "unit": metric.unit, "better": metric.better.value}
 
 
+class RunDocument(BaseModel):
+    """A run: its figures and checks."""
+
+    run_id: str
+    status: Status
+    report: str = Field(description="the file with its report, on the host of the results")
+    metric: dict[str, str] = Field(description="name, unit, and whether higher or lower is better")
+    warnings: list[str]
+    result: RunResult | None = Field(description="null if the run has not been measured")
+    checks: list[Document]
+
+
 def of_run(result: Result, report: Path) -> Document:
     """A run: its figures and checks."""
-    head = {"run_id": result.run_id, "status": result.manifest.status.value, "report": str(report)}
-    about = {"metric": of_metric(result.metric), "warnings": result.warnings}
-    return head | about | {"result": _figures(result), "checks": of_frame(result.checks)}
-
-
-def _figures(result: Result) -> Document:
-    found = result.manifest.result
-    return found.model_dump(mode="json") if found else {}
+    found = RunDocument(
+        run_id=result.run_id,
+        status=result.manifest.status,
+        report=str(report),
+        metric=of_metric(result.metric),
+        warnings=result.warnings,
+        result=result.manifest.result,
+        checks=of_frame(result.checks),
+    )
+    return found.model_dump(mode="json")
 
 
 def of_sweep(done: SweepResult, report: Path) -> Document:

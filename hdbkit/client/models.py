@@ -22,8 +22,25 @@ Arrivals: TypeAlias = Literal['poisson', 'uniform']
 """How the operations of an open loop follow each other: at random and independently, or evenly."""
 
 
+class Backlog(TypedDict):
+    """Operations that were due and had not begun, at the start and at the end of the window."""
+
+    start: int
+    end: int
+
+
 Cache: TypeAlias = Literal['warm', 'restart', 'cold']
 """State of the server's cache when a run starts."""
+
+
+class ClientUse(TypedDict):
+    """What a client used per operation, over its whole run."""
+
+    round_trips: NotRequired[float | None]
+    """TCP segments with data that it sent"""
+    sent_bytes: NotRequired[float | None]
+    received_bytes: NotRequired[float | None]
+    context_switches: NotRequired[float | None]
 
 
 CompareBy: TypeAlias = Literal['auto', 'runs', 'slices']
@@ -49,6 +66,15 @@ CutOff: TypeAlias = Literal['continue', 'stop']
 """What the users of a load host do while the coordinator does not reach it."""
 
 
+class DataSize(TypedDict):
+    """The size of the data, and the schema's own count, before the first operation and after the last."""
+
+    bytes_before: NotRequired[float | None]
+    counted_before: NotRequired[float | None]
+    bytes_after: NotRequired[float | None]
+    counted_after: NotRequired[float | None]
+
+
 class DemoRequest(TypedDict):
     """A demo on a private server."""
 
@@ -58,6 +84,44 @@ class DemoRequest(TypedDict):
 
 class EmptyRequest(TypedDict):
     """No arguments."""
+
+
+class FaultEffect(TypedDict):
+    """
+    What a fault did; times in seconds, those of ``_after_s`` from the fault's beginning on.
+
+    Outage and errors are those from its beginning to that of the next fault, or to the end of the window: what a
+    fault disturbs may fail long after the throughput is back.
+    """
+
+    fault: str
+    error: str
+    """why the fault itself failed; empty if it did not"""
+    start_s: float
+    end_s: float | None
+    cause_s: NotRequired[float | None]
+    """time that hdbkit itself took to cause it"""
+    undo_s: NotRequired[float | None]
+    """time that hdbkit itself took to undo it"""
+    first_success_after_s: float | None
+    """end of the first committed operation that began when the fault was in effect"""
+    rate_before: float | None
+    """the metric's rate before the fault"""
+    lowest_rate: float | None
+    """the metric's rate in its lowest second until the recovery"""
+    recovered_after_s: float | None
+    """from when on the rate is at least 90 % of that before, for 3 s; None: not in the window"""
+    errors: dict[str, int]
+    """failures by class"""
+    outage_s: float
+    """longest time without a commit"""
+
+
+class FullPageRates(TypedDict):
+    """Full-page images per operation in the first and in the last quarter of the window."""
+
+    first: float
+    last: float
 
 
 class HistoryRequest(TypedDict):
@@ -71,6 +135,39 @@ Isolation: TypeAlias = Literal['read_committed', 'repeatable_read', 'serializabl
 """Isolation level of the transactions, as named in the SQL standard."""
 
 
+class Lag(TypedDict):
+    """The replication lag of a standby in seconds."""
+
+    mean: float
+    max: float
+
+
+class Latencies(TypedDict):
+    """Quantiles, maximum and mean of latencies in microseconds; None: there were none."""
+
+    p50_us: NotRequired[int | float | None]
+    p90_us: NotRequired[int | float | None]
+    p95_us: NotRequired[int | float | None]
+    p99_us: NotRequired[int | float | None]
+    p999_us: NotRequired[int | float | None]
+    max_us: NotRequired[int | float | None]
+    mean_us: NotRequired[float | None]
+
+
+class LittlesLaw(TypedDict):
+    """Little's law: users = throughput x (mean time inside calls + mean time outside, between two calls)."""
+
+    users_by_law: float
+    users: int
+    """as planned"""
+    ratio: float
+    """users by law to planned users"""
+    mean_us: float | None
+    """mean time inside calls, in microseconds"""
+    outside_pct: float | None
+    """share of a user's time between calls, in percent"""
+
+
 VirtualUser: TypeAlias = int
 
 
@@ -79,6 +176,36 @@ class NamedRequest(TypedDict):
 
     id: str
     """id of a run or a sweep, a unique part of it, a label, or 'last'"""
+
+
+class OperationResult(TypedDict):
+    """One operation: its counts, and the service times of those that were completed."""
+
+    p50_us: NotRequired[int | float | None]
+    p90_us: NotRequired[int | float | None]
+    p95_us: NotRequired[int | float | None]
+    p99_us: NotRequired[int | float | None]
+    p999_us: NotRequired[int | float | None]
+    max_us: NotRequired[int | float | None]
+    mean_us: NotRequired[float | None]
+    count: int
+    committed: int | None
+    rolled_back: int | None
+    """rolled back by design"""
+    failed: int | None
+    retries: int | None
+    response: NotRequired[Latencies | None]
+    """response times, from the scheduled start; None: operations have none"""
+
+
+class Outage(TypedDict):
+    """A time of at least 0.1 s in which connections were lost and nothing was completed; seconds since the start."""
+
+    start_s: float
+    end_s: float | None
+    """None: nothing was completed after it"""
+    lost: int
+    """operations that failed since their connection was lost"""
 
 
 class ProblemAnswer(TypedDict):
@@ -105,8 +232,73 @@ class RunsRequest(TypedDict):
     """filter, such as virtual_users = 8"""
 
 
+class ScheduleResult(TypedDict):
+    """An open loop's schedule against what happened."""
+
+    offered_per_s: float
+    """operations that were due, per second"""
+    achieved_per_s: float
+    """operations that ended, per second"""
+    due: int
+    begun: int
+    late: int
+    """operations that began more than 10 ms after their scheduled start"""
+    skipped: int
+    """operations that were not begun, since they were too late"""
+    backlog: Backlog
+    lateness: Latencies
+    """start minus scheduled start of the operations that began"""
+    saturated: bool
+    """more than 1 % of the operations were skipped or added to the backlog"""
+
+
+class ServerHostUse(TypedDict):
+    """Means over the window of what the database's host did, as its agent reported."""
+
+    cpu_pct: NotRequired[dict[str, float] | None]
+    """shares of all cores' time, in percent"""
+    pressure_pct: NotRequired[float | None]
+    """share of the time in which some task waited for a core, in percent"""
+    memory_used_bytes: NotRequired[float | None]
+    memory_available_bytes: NotRequired[float | None]
+    memory_cached_bytes: NotRequired[float | None]
+    swap_used_bytes: NotRequired[float | None]
+    disks: NotRequired[dict[str, dict[str, float]]]
+    """of each disk busy_pct, reads and writes and their bytes per second"""
+    networks: NotRequired[dict[str, dict[str, float]]]
+    """of each interface its sent and received bytes per second"""
+
+
 State: TypeAlias = Literal['running', 'done', 'failed', 'stopped', 'killed']
 """The state of a job."""
+
+
+Status: TypeAlias = Literal['starting', 'rampup', 'measuring', 'finishing', 'done', 'stopped', 'failed', 'abandoned']
+"""The status of a run. The last four are final."""
+
+
+class StepLatencies(TypedDict):
+    """Latencies of the metric's first operation in a step, in microseconds."""
+
+    p50_us: int | float | None
+    p95_us: int | float | None
+    p99_us: int | float | None
+
+
+class StepResult(TypedDict):
+    """A step of the load within the window; seconds since the run's start."""
+
+    step: str
+    start_s: float
+    end_s: float
+    offered_per_s: float | None
+    """mean planned rate; None: a step of a closed loop"""
+    users: float | None
+    """mean planned number of users; None: a step of an open loop"""
+    completed_per_s: float
+    failed: int
+    service: StepLatencies
+    response: NotRequired[StepLatencies | None]
 
 
 Strategy: TypeAlias = Literal['grid', 'search']
@@ -305,6 +497,19 @@ class TargetList(TypedDict):
     """The targets of the workspace."""
 
     targets: list[TargetAnswer]
+
+
+class TimedOperation(TypedDict):
+    """How often an operation ended, and the latencies of those that were completed."""
+
+    p50_us: NotRequired[int | float | None]
+    p90_us: NotRequired[int | float | None]
+    p95_us: NotRequired[int | float | None]
+    p99_us: NotRequired[int | float | None]
+    p999_us: NotRequired[int | float | None]
+    max_us: NotRequired[int | float | None]
+    mean_us: NotRequired[float | None]
+    count: int
 
 
 class WorkloadSpec(TypedDict):
@@ -591,6 +796,29 @@ class SchemaRequest(TypedDict):
     """the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"""
 
 
+class SlicesConfiguration(TypedDict):
+    """One of the configurations that alternate within a run: means over its slices."""
+
+    configuration: int
+    metric_value: float | None
+    operations_per_s: float | None
+    operations: dict[str, TimedOperation]
+
+
+class SlicesResult(TypedDict):
+    """The slices of a run whose configurations alternate."""
+
+    washout_s: float | None
+    """time left out at the beginning of each slice"""
+    cycles: int
+    """cycles that count"""
+    dropped: int
+    """other cycles in the window"""
+    unusable: str
+    """why the slices cannot be compared; empty if they can"""
+    configurations: list[SlicesConfiguration]
+
+
 class SweepSpec(TypedDict):
     """
     A grid of settings, factors and virtual users, measured in randomized complete blocks.
@@ -671,11 +899,96 @@ class FindMaxRequest(TypedDict):
     """a name to find the runs by"""
 
 
+class RunResult(TypedDict):
+    """
+    The figures of a run.
+
+    An operation counts where it ends; ``completed`` is committed or rolled back by design, never failed. A metric
+    with a counter comes from the schema's own count, never from the clients.
+    """
+
+    metric_value: float | None
+    """value of the workload's metric, in its unit"""
+    metric_unknown: NotRequired[str]
+    """why the metric has no value"""
+    engine_tpm: float | None
+    """commits and rollbacks per minute that the server counted"""
+    window_s: float
+    """length of the measured window"""
+    measured_s: NotRequired[float | None]
+    """the time that the metric's value refers to"""
+    completed: int | None
+    committed: NotRequired[int | None]
+    rolled_back_by_design: NotRequired[int | None]
+    failed: int | None
+    retries: int | None
+    """repeated attempts after deadlocks and serialization failures"""
+    operations_per_s: float | None
+    """completed operations of all types per second"""
+    operations: dict[str, OperationResult]
+    """each operation by its name"""
+    errors: dict[str, int]
+    """failed operations by the class of their error"""
+    client_cpu_us_per_operation: float | None
+    client_and_supervisor_cpu_us_per_operation: NotRequired[float | None]
+    server_cpu_us_per_operation: float | None
+    server_cpu_unknown: NotRequired[str]
+    """why the server's CPU time is unknown"""
+    per_operation: ClientUse
+    host_cpu_pct: dict[str, float] | None
+    """shares of all cores' time on the load host, in percent: user, system, iowait, steal, idle"""
+    others_cpu_pct: NotRequired[float | None]
+    """share of the load host's CPU time that other processes used, in percent"""
+    server_host: NotRequired[ServerHostUse | None]
+    """the database's host; None without an agent"""
+    littles_law: LittlesLaw | None
+    counters: dict[str, float]
+    """growth of each of the server's counters"""
+    waiting_locks: NotRequired[float | None]
+    """mean number of sessions that waited for a lock"""
+    replication_lag_s: NotRequired[Lag | None]
+    server_restarts_s: NotRequired[list[float] | None]
+    """when the server was started again, in seconds since the run's start"""
+    outages: NotRequired[list[Outage]]
+    server_moves_s: NotRequired[list[float] | None]
+    """when another server was first seen to answer, in seconds since the run's start"""
+    full_pages: NotRequired[FullPageRates | None]
+    data: NotRequired[DataSize | None]
+    clients_lost: NotRequired[int | None]
+    """client processes that ended early"""
+    faults: NotRequired[list[FaultEffect]]
+    """effects of the faults that the run caused"""
+    lost_commits: NotRequired[int | None]
+    """acknowledged commits that the schema does not have after a run with faults"""
+    lost_commits_unknown: NotRequired[str]
+    """why lost_commits is unknown"""
+    slices: NotRequired[SlicesResult | None]
+    """None: no configurations alternate"""
+    schedule: NotRequired[ScheduleResult | None]
+    """None: a closed loop"""
+    steps: NotRequired[list[StepResult]]
+
+
 class SweepRequest(TypedDict):
     """Measure combinations of settings."""
 
     target: str
     """name of a target in the workspace's targets file"""
     sweep: SweepSpec
-    """the sweep, as in its file"""
+    """the sweep, as in its file; with settings or factors to try"""
     blocks: NotRequired[int | None]
+
+
+class RunDocument(TypedDict):
+    """A run: its figures and checks."""
+
+    run_id: str
+    status: Status
+    report: str
+    """the file with its report, on the host of the results"""
+    metric: dict[str, str]
+    """name, unit, and whether higher or lower is better"""
+    warnings: list[str]
+    result: RunResult | None
+    """null if the run has not been measured"""
+    checks: list[dict[str, Any]]

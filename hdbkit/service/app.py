@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
 from hdbkit.api import Workspace
+from hdbkit.api.documents import RunDocument
 from hdbkit.config.problems import did_you_mean
 from hdbkit.service import answers
 from hdbkit.service.answers import Ascii, ErrorAnswer, Refused, unless_known
@@ -165,9 +166,11 @@ def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
 
 
 def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> None:
-    @app.get("/api/jobs/{job_id}/result", tags=["results"], responses=_UNKNOWN, response_model=dict[str, Any])
+    @app.get(
+        "/api/jobs/{job_id}/result", tags=["results"], responses=_UNKNOWN, response_model=RunDocument | dict[str, Any]
+    )
     def get_result(request: Request, job_id: JobId) -> FileResponse:
-        """The document that the verb returned, as `--json` of the command line."""
+        """The document that the verb returned, as `--json` of the command line; that of a run is typed."""
         permit(request, Role.READ)
         return FileResponse(result_file(jobs, job_id), media_type="application/json")
 

@@ -75,7 +75,12 @@ GivenLoad = Annotated[AnyLoad | None, Field(description="options of the load")]
 Cluster = Annotated[
     str | None, AfterValidator(_cluster), Field(description=f"load hosts that load the rows: {FORMS}")
 ]
-Sweep = Annotated[SweepSpec, BeforeValidator(_sweep), Field(description="the sweep, as in its file")]
+_NONE = {"properties": {name: {"maxProperties": 0} for name in ("settings", "factors")}}
+Sweep = Annotated[
+    SweepSpec,
+    BeforeValidator(_sweep),
+    Field(description="the sweep, as in its file; with settings or factors to try", json_schema_extra={"not": _NONE}),
+]
 Label = Annotated[str | None, Field(pattern=_WORD, description="a name to find the runs by")]
 Users = Annotated[list[Annotated[int, Field(ge=1, le=100_000)]], Field(max_length=50, description="user counts")]
 Runs = Annotated[

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from jsonschema import Draft202012Validator
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
@@ -317,3 +318,13 @@ def test_every_example_of_the_document_is_a_valid_request(service: Service, plac
         body = document["paths"][f"/api/jobs/{name}"]["post"]["requestBody"]["content"]["application/json"]
         (example,) = body["examples"].values()
         verb.request.of(example["value"], place)
+
+
+def test_a_sweep_of_nothing_is_invalid_by_the_document_and_by_the_service(service: Service) -> None:
+    document = service.clients["read"].get("/api/openapi.json").json()
+    schema = {"$ref": "#/components/schemas/SweepRequest", "components": document["components"]}
+    valid = Draft202012Validator(schema).is_valid
+    for sweep in ({}, {"settings": {}}, {"settings": {}, "factors": {}}):
+        assert not valid({"target": "lab", "sweep": sweep})
+        assert service.post("plan", {"target": "lab", "sweep": sweep}).status_code == 422
+    assert valid({"target": "lab", "sweep": {"factors": {"isolation": ["serializable"]}}})
