@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hdbkit.cli import main
+from hdbkit.config import Target
 from tests import generated, warm
 
 settings.register_profile("busy host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -176,3 +177,8 @@ def chromium() -> Iterator[Any]:
         )
         yield browser
         browser.close()
+
+
+def login_options(target: Target) -> dict[str, str]:
+    """The target's options, with MySQL's usual method of login permitted without TLS."""
+    return {**target.options, **({"auth_plugin": "caching_sha2_password"} if target.kind == "mysql" else {})}

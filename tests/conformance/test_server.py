@@ -20,6 +20,7 @@ from hdbkit.servers.values import with_unit
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c.conformance.small import Small
 from tests.conformance.conftest import WORK, Connect, Tables
+from tests.conftest import login_options
 
 
 def test_a_target_can_be_examined(target: Target) -> None:
@@ -107,7 +108,8 @@ def in_each_way(request: pytest.FixtureRequest, controlled: ServerControl, targe
     assert target.server_folder is not None
     server = PrivateServer.attach(target.server_folder)
     spec = ControlSpec(config_file=server.settings_file)
-    return control(server.admin.with_(server_folder=None, may_restart=False, control=spec))
+    options = login_options(server.admin)
+    return control(server.admin.with_(server_folder=None, may_restart=False, control=spec, options=options))
 
 
 def test_a_setting_is_set_seen_by_a_client_and_put_back(

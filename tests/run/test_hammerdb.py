@@ -25,7 +25,7 @@ from hdbkit.loading import build
 from hdbkit.results.records import head_type
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.workloads import workload
-from tests.conftest import HdbkitCommand
+from tests.conftest import HdbkitCommand, login_options
 from tests.hammerdb_like import GROUP, connect, converted, copied, definitions, execute, rows
 
 HAMMERDB = TprocCSpec(schema_from=SchemaFrom.HAMMERDB)
@@ -234,7 +234,8 @@ def visitor(target: Target, request: pytest.FixtureRequest) -> Iterator[tuple[Ta
         execute(admin, GROUP, f"GRANT CREATE TEMPORARY TABLES ON {database}.* TO {role}")
     if request.node.callspec.params["target"] == "functions":
         execute(admin, GROUP, f"GRANT USAGE ON SCHEMA behind TO {role}")  # what only the imitation has
-    yield target.with_(user="visitor", password=word, server_folder=None, password_file=None), admin
+    options = login_options(target)
+    yield target.with_(user="visitor", password=word, server_folder=None, password_file=None, options=options), admin
     if on_postgresql:
         execute(admin, GROUP, f"DROP OWNED BY {role}")
     execute(admin, GROUP, f"DROP {'ROLE' if on_postgresql else 'USER'} {role}")

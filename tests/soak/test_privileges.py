@@ -17,6 +17,7 @@ from hdbkit.errors import HdbkitError, SchemaProblem
 from hdbkit.loading import build, drop
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.workloads import workload
+from tests.conftest import login_options
 
 ONE = TprocCSpec(warehouses=1)
 QUICK = Load(virtual_users=2, rampup_s=0, duration_s=1, counter_interval_s=0.5)
@@ -85,7 +86,12 @@ class Administrator:
         to = name if self.kind == "postgresql" else f"'{name}'@'localhost'"
         self.do(*self.grants.account, *grants, to=to)
         return self.server.target.with_(
-            user=name, password=SecretStr(PASSWORD), server_folder=None, password_file=None, may_change_settings=False
+            user=name,
+            password=SecretStr(PASSWORD),
+            server_folder=None,
+            password_file=None,
+            may_change_settings=False,
+            options=login_options(self.server.target),
         )
 
     def minimal(self, verb: Verb, needed: tuple[str, ...]) -> Target:

@@ -188,6 +188,10 @@ class BaseDatabase:
             for name, value, unit, default, changed in self.asked(session, "read_settings")
         }
 
+    def loading_session(self, session: Any, target: Target, scope: Scope) -> Any:
+        """Any session can load."""
+        return session
+
     def slow_load(self, session: Session) -> str | None:
         """No faster load is known."""
         return None

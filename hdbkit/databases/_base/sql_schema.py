@@ -66,6 +66,10 @@ class SqlDatabase(Database, Protocol):
         """An SQL session."""
         ...
 
+    def loading_session(self, session: SqlSession, target: Target, scope: Scope) -> SqlSession:
+        """A session for loads in place of this one, or this one."""
+        ...
+
 
 class SqlSchema:
     """Contract: :class:`hdbkit.contracts.Schema`."""
@@ -82,6 +86,7 @@ class SqlSchema:
         self._used = {name: value for name, value in given.items() if f"use_{name}" in self._known}
         self._engine = engine
         self._claim: SqlSession | None = None
+        self._loads = False
         self.session = engine.connect(target, self._scope, _OPTIONS)
         try:
             self._use_options()
@@ -180,6 +185,11 @@ class SqlSchema:
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
         """Load a part and record it, in one transaction."""
+        if not self._loads:
+            self._loads, before = True, self.session
+            self.session = self._engine.loading_session(before, self.target, self._scope)
+            if self.session is not before:
+                self._use_options()
         with self._transaction():
             rows = sum(self._rows_of(load, sent) for load in loads)
             self.session.query("insert_build_part", part=part, rows=rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,10 @@ from hdbkit.files import is_utf8
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
 _SSL_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 _PASSED_ON = ("auth_plugin", "server_public_key_path", "init_command", "read_default_group")
+_SAFE = ("mysql_native_password", "client_ed25519", "parsec", "auth_gssapi_client")
+"""Methods of login that do not tell the password to whoever listens at the address."""
+_BY_KEY = ("caching_sha2_password", "sha256_password")
+"""Methods that do not if the server's public key is known before."""
 _SWITCHES = {"compress": None, "local_infile": 0}
 """Switches, and the driver's value for off; None omits the option, since any value turns compression on."""
 OPTIONS = ("socket", *_TLS, "ssl_mode", *_PASSED_ON, *_SWITCHES, "prepared", CONNECT_TIMEOUT, ATTRIBUTES)
@@ -34,6 +40,7 @@ VALUES = {
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _FEWER = "use fewer virtual users or raise the server's limit"
 _TLS_ADVICE = "check the options ssl_mode, ssl_ca, ssl_cert and ssl_key of the target"
+_NOT_ACCEPTED = 5010
 _RUNS = ("nothing listens on {address}", "check host and port, and that the server runs")
 _ENDED = ("the server at {address} closed the connection during login", "see the server's log")
 _LATE = ("no answer came from {address} in time", "check host, port and firewall")
@@ -66,11 +73,16 @@ _ERRORS: dict[int, tuple[str, str]] = {
         "the driver does not support the account's authentication method",
         "check the option auth_plugin of the target",
     ),
+    _NOT_ACCEPTED: (
+        "the server asks for the password in a form that it can read without TLS",
+        "set the option ssl_mode of the target to VERIFY_CA or REQUIRED, name the server's key in "
+        "server_public_key_path, or permit it by auth_plugin=caching_sha2_password (or the account's other method)",
+    ),
     3118: ("user '{user}' is locked", "unlock it or use another account"),
     3159: ("the server requires TLS", "set the option ssl_mode=REQUIRED of the target"),
     4151: ("user '{user}' is locked", "unlock it or use another account"),
 }
-_REJECTIONS = (1044, 1045, 1049, 1129, 1130, 1226, 1698, 1820, 1862, 3118, 3159, 4151)
+_REJECTIONS = (1044, 1045, 1049, 1129, 1130, 1226, 1698, 1820, 1862, 3118, 3159, 4151, _NOT_ACCEPTED)
 """What only a running server says."""
 _KINDS = {1040: NoneFree, 1053: NotReady, 1203: NoneFree, **dict.fromkeys(_REJECTIONS, Rejected)}
 _NO_PASSWORD = ("a password is required, but none was given", "set HDBKIT_PASSWORD or name a password file")
@@ -84,8 +96,10 @@ _WITHIN_TIMEOUT = 0.9
 """The driver reports a connection that was closed during login as it reports a timeout, only earlier."""
 
 
-def connected(target: Target, options: SessionOptions) -> Any:
+def connected(target: Target, options: SessionOptions, sends_files: bool = False) -> Any:
     """Open a low-level connection.
+
+    A server may ask a client for any file of its host where ``sends_files`` is set: only a load does.
 
     Raises:
         CannotConnect: with reason and advice, never with a password.
@@ -97,12 +111,21 @@ def connected(target: Target, options: SessionOptions) -> Any:
         raise MissingDriver(target.kind, "mysqlclient", "mysql") from None
     began = time.monotonic()
     try:
-        return _mysql.connect(**_arguments(target, options))
+        return _mysql.connect(**_arguments(target, options, sends_files))
     except Error as error:
-        code, text = (*error.args, "", "")[:2]
+        code, text = _said(error)
         timeout_s = connect_timeout_s(target, options.connect_timeout_s)
         late = time.monotonic() - began > _WITHIN_TIMEOUT * timeout_s
-        raise _connect_error(target, int(code or 0), str(text), late) from None
+        raise _connect_error(target, code, text, late) from None
+
+
+def _said(error: Exception) -> tuple[int, str]:
+    """The number and text of the driver's error.
+
+    The text of a method that is not accepted may be no text at all: to touch it would end the process.
+    """
+    code = int(error.args[0] or 0) if error.args else 0
+    return code, "" if code == _NOT_ACCEPTED or len(error.args) < 2 else str(error.args[1])
 
 
 def refused_from(target: Target) -> str | None:
@@ -116,15 +139,15 @@ def refused_from(target: Target) -> str | None:
     try:
         _mysql.connect(**_arguments(target, SessionOptions())).close()
     except Error as error:
-        code, text = (*error.args, "", "")[:2]
-        found = _FROM.search(str(text))
-        if int(code or 0) not in _REFUSED or not found:
-            raise _connect_error(target, int(code or 0), str(text)) from None
+        code, text = _said(error)
+        found = _FROM.search(text)
+        if code not in _REFUSED or not found:
+            raise _connect_error(target, code, text) from None
         return found[1] or found[2]
     return None
 
 
-def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
+def _arguments(target: Target, options: SessionOptions, sends_files: bool = False) -> dict[str, Any]:
     from MySQLdb.constants import CLIENT
 
     from hdbkit.databases._mysqlclient.values import CONVERTERS
@@ -139,17 +162,46 @@ def _arguments(target: Target, options: SessionOptions) -> dict[str, Any]:
         "charset": "utf8mb4",
         "conv": CONVERTERS,
         "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS,
-        "local_infile": 1,
+        "local_infile": int(sends_files),
         **{name: given[name] for name in _PASSED_ON if name in given},
         **_ssl_mode(target),
         **{name: 1 if is_on(target, name) else off for name, off in _SWITCHES.items() if name in given},
     }
-    if not target.secret() and (options_file := password_file(target)):
+    options_file = None if target.secret() else password_file(target)
+    if options_file:
         arguments |= {"read_default_file": str(options_file), "read_default_group": option_group(target)}
+    if accepted := _accepted_methods(target):
+        arguments["read_default_file"] = _option_file(accepted, options_file)
+        arguments.setdefault("auth_plugin", accepted[0])  # not the server's own: a switch to another is refused
     certificates = {name: given[option] for option, name in _TLS.items() if option in given}
     if certificates:
         arguments["ssl"] = certificates
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _accepted_methods(target: Target) -> tuple[str, ...]:
+    """The methods of login with which a server gets no password in clear text; empty: all.
+
+    TLS that the target requires, a socket of the host and a server of hdbkit's own permit the others, and the option
+    ``auth_plugin`` the one that it names. Without TLS, Oracle's client library refuses them itself.
+    """
+    from MySQLdb import _mysql
+
+    is_mariadb = _mysql.get_client_info().startswith(("2.", "3.", "4.")) or "MariaDB" in _mysql.get_client_info()
+    encrypted = _ssl_mode(target).get("ssl_mode", "") in ("REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
+    if encrypted or target.server_folder or not is_mariadb or "unix_socket" in _address(target):
+        return ()
+    named = (target.options["auth_plugin"],) if "auth_plugin" in target.options else ()
+    return (*named, *_SAFE, *(_BY_KEY if "server_public_key_path" in target.options else ()))
+
+
+@cache
+def _option_file(methods: tuple[str, ...], more: Path | None) -> str:
+    """The path of an option file in memory that restricts the methods: the driver has no argument for that."""
+    descriptor = os.memfd_create("hdbkit-options")  # open until the process ends
+    include = f"!include {more}\n" if more else ""
+    os.write(descriptor, f"{include}[client]\nrestricted-auth={','.join(methods)}\n".encode())
+    return f"/proc/self/fd/{descriptor}"
 
 
 def _password(target: Target) -> str | None:

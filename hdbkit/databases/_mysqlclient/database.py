@@ -171,8 +171,16 @@ class MysqlclientDatabase(BaseDatabase):
         self.check_options(target)
         return first_usable(target, lambda one: self._connect(one, scope, options or SessionOptions()))
 
-    def _connect(self, target: Target, scope: Scope, wanted: SessionOptions) -> MysqlclientSession:
-        connection = connected(target, wanted)
+    def loading_session(self, session: Session, target: Target, scope: Scope) -> MysqlclientSession:
+        """A session in place of this one that LOAD DATA LOCAL can use."""
+        session.close()
+        wanted = SessionOptions(application="hdbkit build")
+        return first_usable(target, lambda one: self._connect(one, scope, wanted, sends_files=True))
+
+    def _connect(
+        self, target: Target, scope: Scope, wanted: SessionOptions, sends_files: bool = False
+    ) -> MysqlclientSession:
+        connection = connected(target, wanted, sends_files)
         from hdbkit.databases._mysqlclient.session import MysqlclientSession
 
         try:
@@ -182,6 +190,7 @@ class MysqlclientDatabase(BaseDatabase):
         self._require_role(session, target)
         if not is_on(target, "local_infile", default=True):
             session.local_infile = False
+        session.sends_files = sends_files or is_on(target, "local_infile")
         session.prepares_calls = is_on(target, "prepared")
         session.needs_primary = wants_primary(target)
         if wanted.isolation:

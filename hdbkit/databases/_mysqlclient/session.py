@@ -76,6 +76,8 @@ class MysqlclientSession:
         """Whether a server that has become read-only counts as lost."""
         packet_bytes, infile = self.query("open_session")[0]
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
+        self.sends_files = False
+        """Whether the connection may send files, as LOAD DATA LOCAL does."""
 
     @property
     def connection(self) -> Any:
@@ -248,7 +250,7 @@ class MysqlclientSession:
         assert self._begun, "a load outside a transaction"
         words = {"table": table.name, "columns": table.columns}
         try:
-            if self.local_infile:
+            if self.local_infile and self.sends_files:
                 with piped(chunks) as path:
                     text = _template(self._find("load_from_client").filled(words)).text
                     answers = self._answered(text % ENCODERS[str](path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import struct
 import time
@@ -49,6 +50,7 @@ _ROLE = "name another address, or change that option of the target"
 _POOLER_ALONE = "pgbouncer cannot connect"
 _NO_SETTINGS = "unsupported startup parameter"
 _NO_TLS = "set the option sslmode of the target to prefer, or enable TLS on the server"
+_CLEAR = "requested a cleartext password"
 _UNENCRYPTED = ("no encryption", "SSL off")
 """What a server adds to its refusal of a connection without TLS, and those before PostgreSQL 14."""
 _WITH_TLS = "set the option sslmode of the target to prefer or require"
@@ -62,6 +64,11 @@ _ERRORS = (
     *(
         (sign, "wrong user '{user}' or password", "check the user and set HDBKIT_PASSWORD to the right password")
         for sign in ("password authentication failed", "SASL authentication failed")  # the latter by PgBouncer
+    ),
+    (
+        _CLEAR,
+        "the server asks for the password in clear text",
+        "set the option sslmode of the target to verify-full or require, or permit it by require_auth=password",
     ),
     ("authentication failed", "user '{user}' was not accepted", "check the user name and the server's pg_hba.conf"),
     (
@@ -110,6 +117,7 @@ _ERRORS = (
 
 
 _REJECTIONS = (
+    _CLEAR,
     "no password supplied",
     "password authentication failed",
     "SASL authentication failed",
@@ -229,6 +237,7 @@ def server_certificate_end(target: Target) -> datetime | None:
 def _connection_string(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> bytes:
     own = " ".join(f"-c {name}={value}" for name, value in settings.items())
     fields = {
+        "require_auth": _accepted_methods(target),
         **{name: value for name, value in target.options.items() if name not in OWN_OPTIONS},
         "host": target.host,
         "port": target.port,
@@ -243,6 +252,17 @@ def _connection_string(target: Target, settings: Mapping[str, Any], options: Ses
     }
     given = {name: str(value) for name, value in fields.items() if value is not None}
     return " ".join(f"{name}={_quoted(value)}" for name, value in given.items()).encode(errors="surrogateescape")
+
+
+def _accepted_methods(target: Target) -> str | None:
+    """All but the password in clear text, which whoever listens at the address would get; None: libpq's own rule.
+
+    With TLS that the target or the environment requires, a server may ask for it: LDAP and PAM need that.
+    """
+    known, mode = known_options(), target.options.get("sslmode", os.environ.get("PGSSLMODE"))
+    encrypted = mode in ("require", "verify-ca", "verify-full")
+    is_stated = "PGREQUIREAUTH" in os.environ or target.server_folder is not None
+    return None if encrypted or is_stated or "require_auth" not in (known or ()) else "!password"
 
 
 def _quoted(value: str) -> str:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hdbkit.config import Target
+from hdbkit.config.hosts import is_local
 from hdbkit.contracts import SERVER, Capability, Database, Schema, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, first_usable
 from hdbkit.databases._base.database import BaseDatabase
@@ -50,6 +51,10 @@ _REFUSALS: tuple[tuple[str, type[CannotConnect], str, str], ...] = (
     ("refused", NothingListens, "nothing listens there", "check host and port, and that the server runs"),
 )
 _A_CLUSTER = ("the server belongs to a cluster", "set the target's option cluster to on")
+_CLEAR = (
+    "the password would be sent to another host in clear text",
+    "set the option tls of the target to on, or permit it by tls=off",
+)
 _NO_CLUSTER = ("the server belongs to no cluster", "omit the target's option cluster")
 
 
@@ -115,13 +120,15 @@ class Redis(BaseDatabase):
 
         from hdbkit.databases.redis.session import RedisSession
 
-        database = _number(target)
+        database, password = _number(target), _password(target)
+        if password and "tls" not in target.options and not is_local(target.host):
+            raise CannotConnect(target.url, *_CLEAR)
         given: dict[str, Any] = {
             "host": target.host or "localhost",
             "port": target.port or _PORT,
             "db": database,
             "username": target.user,
-            "password": _password(target),
+            "password": password,
             "socket_timeout": None,
             "socket_connect_timeout": connect_timeout_s(target, options.connect_timeout_s),
             "client_name": options.application.replace(" ", "-"),

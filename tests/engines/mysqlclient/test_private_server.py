@@ -15,6 +15,7 @@ from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.servers import PrivateServer, control, find_binaries, launcher, private_server
 from hdbkit.servers.sql_control import IN_MEMORY
+from tests.conftest import login_options
 
 KINDS = sorted({one.kind for one in find_binaries() if one.kind in ("mariadb", "mysql")})
 pytestmark = pytest.mark.skipif(not KINDS, reason="no server of MariaDB or MySQL here; see: hdbkit doctor")
@@ -47,7 +48,7 @@ def once(server: PrivateServer) -> None:
 @pytest.fixture
 def foreign(server: PrivateServer) -> Target:
     """The same server as one that hdbkit did not start: all rights in it, none on its host."""
-    return server.admin.with_(server_folder=None, may_restart=False)
+    return server.admin.with_(options=login_options(server.admin), server_folder=None, may_restart=False)
 
 
 @pytest.fixture
@@ -197,7 +198,7 @@ def test_what_is_set_through_sql_where_the_server_keeps_it_outlives_a_restart(
 
 
 def test_an_ordinary_account_changes_nothing_and_is_reported_so(server: PrivateServer) -> None:
-    ordinary = control(server.target.with_(server_folder=None))
+    ordinary = control(server.target.with_(options=login_options(server.target), server_folder=None))
     with pytest.raises(ServerFailed, match=FLUSH):
         ordinary.apply({FLUSH: "2"})
     assert ordinary.maintain() == 0
@@ -205,7 +206,9 @@ def test_an_ordinary_account_changes_nothing_and_is_reported_so(server: PrivateS
 
 
 def test_the_server_itself_names_the_privileges_that_an_account_lacks(server: PrivateServer) -> None:
-    ordinary = control(server.target.with_(server_folder=None, may_restart=False))
+    ordinary = control(
+        server.target.with_(options=login_options(server.target), server_folder=None, may_restart=False)
+    )
     tried = {FLUSH: "2", "max_connections": "150"}
     wanted = {name: [text] for name, text in tried.items()}
     (problem,) = ordinary.problems(wanted)

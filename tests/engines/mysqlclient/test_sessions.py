@@ -32,6 +32,7 @@ from hdbkit.sql import statements
 from hdbkit.workloads import workload
 from hdbkit.workloads.custom.uses import uses
 from hdbkit.workloads.tproc_c.tables import TABLES
+from tests.conftest import login_options
 
 KINDS = ["mariadb", "mysql"]
 SLEEPING = b"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'"
@@ -119,7 +120,9 @@ def admin(server: PrivateServer) -> Iterator[Any]:
 
 
 def _session(target: Target) -> Any:
-    return database(target).connect(target, scope(target))
+    """A session that can load."""
+    engine: Any = database(target)
+    return engine.loading_session(engine.connect(target, scope(target)), target, scope(target))
 
 
 def scope(target: Target) -> Scope:
@@ -500,7 +503,13 @@ def limited(server: PrivateServer, admin: Any) -> Iterator[Target]:
     admin.execute(f"CREATE USER {account} IDENTIFIED BY '{word}'")
     admin.execute(f"GRANT CREATE TEMPORARY TABLES ON my_shop.* TO {account}")
     yield server.target.with_(
-        host="127.0.0.1", user="limited", password=word, password_file=None, server_folder=None, database="my_shop"
+        host="127.0.0.1",
+        user="limited",
+        password=word,
+        password_file=None,
+        server_folder=None,
+        database="my_shop",
+        options=login_options(server.target),
     )
     admin.execute(f"DROP USER {account}")
     admin.execute("DROP DATABASE my_shop")

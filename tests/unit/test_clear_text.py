@@ -1,0 +1,172 @@
+"""A server that is not the one that was meant gets no password that it can read, and no file of the client's host."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hdbkit.config import Target
+from hdbkit.databases import database
+from hdbkit.errors import CannotConnect, HdbkitError
+
+SECRET = "topsecret"
+SALT = b"abcdefghijklmnopqrst"
+Talk = Callable[["Peer"], None]
+
+
+class Peer:
+    """The client of a fake server, and all that it has sent."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.sent = b""
+
+    def read(self, size: int) -> bytes:
+        found = b""
+        while len(found) < size and (more := self._connection.recv(size - len(found))):
+            found += more
+        self.sent += found
+        if len(found) < size:
+            raise EOFError
+        return found
+
+    def write(self, content: bytes) -> None:
+        self._connection.sendall(content)
+
+    def packet(self) -> tuple[int, bytes]:
+        """A packet of MySQL: its number and content."""
+        head = self.read(4)
+        return head[3], self.read(int.from_bytes(head[:3], "little"))
+
+    def answer(self, number: int, content: bytes) -> None:
+        self.write(len(content).to_bytes(3, "little") + bytes([number]) + content)
+
+
+@contextlib.contextmanager
+def fake(talk: Talk) -> Iterator[tuple[int, list[Peer]]]:
+    """The port of a server, and the clients that came."""
+    peers: list[Peer] = []
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection, contextlib.suppress(EOFError, OSError):
+                    connection.settimeout(20)
+                    peers.append(Peer(connection))
+                    talk(peers[-1])
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listening.getsockname()[1], peers
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def asks_postgresql(peer: Peer) -> None:
+    """The request for a password in clear text."""
+    (size,) = struct.unpack("!i", peer.read(4))
+    if peer.read(size - 4)[:4] == struct.pack("!i", 80877103):
+        peer.write(b"N")  # no TLS
+        (size,) = struct.unpack("!i", peer.read(4))
+        peer.read(size - 4)
+    peer.write(b"R" + struct.pack("!ii", 8, 3))
+    peer.read(1 + 4 + len(SECRET))
+
+
+def _greeting(method: bytes) -> bytes:
+    capabilities = struct.pack("<I", 0x81BFF7FF & ~0x800)  # no TLS
+    head = b"\x0a8.0.36\0" + struct.pack("<I", 7) + SALT[:8] + b"\0" + capabilities[:2] + b"\x21\x02\0"
+    return head + capabilities[2:] + b"\x15" + bytes(10) + SALT[8:] + b"\0" + method + b"\0"
+
+
+def asks_mysql(method: bytes, first: bytes = b"mysql_native_password") -> Talk:
+    """The switch to another method of login."""
+
+    def talk(peer: Peer) -> None:
+        peer.answer(0, _greeting(first))
+        number, _ = peer.packet()
+        data = b"\x02Password: \0" if method == b"dialog" else SALT + b"\0"
+        peer.answer(number + 1, b"\xfe" + method + b"\0" + data)
+        number, _ = peer.packet()
+        if method == b"caching_sha2_password":
+            peer.answer(number + 1, b"\x01\x04")  # it wants the whole password
+            number, asked = peer.packet()
+            assert asked != b"\x02", "the client asks for the server's public key"
+
+    return talk
+
+
+def target(kind: str, port: int, **options: str) -> Target:
+    return Target(kind=kind, host="127.0.0.1", port=port, user="bench", database="x", options=options)
+
+
+def test_postgresql_gives_no_password_in_clear_text_unless_that_is_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", SECRET)
+    with fake(asks_postgresql) as (port, peers):
+        with pytest.raises(CannotConnect, match="asks for the password in clear text; set the option sslmode"):
+            database(target("postgresql", port)).connect(target("postgresql", port))
+        assert not any(SECRET.encode() in one.sent for one in peers)
+        permitted = target("postgresql", port, require_auth="password")
+        with pytest.raises(CannotConnect):
+            database(permitted).connect(permitted)
+    assert SECRET.encode() in peers[-1].sent
+
+
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+@pytest.mark.parametrize("method", [b"mysql_clear_password", b"dialog", b"caching_sha2_password", b"sha256_password"])
+def test_mysql_gives_no_password_that_the_server_can_read(
+    kind: str, method: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", SECRET)
+    for first in (b"mysql_native_password", method):
+        with fake(asks_mysql(method, first)) as (port, peers):
+            with pytest.raises(
+                CannotConnect, match="in a form that it can read without TLS; set the option ssl_mode"
+            ):
+                database(target(kind, port)).connect(target(kind, port))
+            assert peers
+            assert not any(SECRET.encode() in one.sent or one.sent.endswith((b"\x02", b"\x01")) for one in peers)
+
+
+def test_mysql_gives_the_password_by_the_method_that_the_target_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", SECRET)
+    with fake(asks_mysql(b"mysql_clear_password")) as (port, peers):
+        permitted = target("mysql", port, auth_plugin="mysql_clear_password")
+        with pytest.raises(CannotConnect):
+            database(permitted).connect(permitted)
+    assert SECRET.encode() in peers[-1].sent
+
+
+def test_mysql_sends_no_file_that_the_server_asks_for() -> None:
+    asked = b"/etc/passwd"
+
+    def talk(peer: Peer) -> None:
+        peer.answer(0, _greeting(b"mysql_native_password"))
+        number, _ = peer.packet()
+        peer.answer(number + 1, b"\0\0\0\x02\0\0\0")
+        while True:
+            number, _ = peer.packet()
+            peer.answer(number + 1, b"\xfb" + asked)
+
+    with fake(talk) as (port, peers), pytest.raises(HdbkitError):
+        database(target("mysql", port)).connect(target("mysql", port))
+    assert b"root:" not in peers[0].sent
+
+
+def test_redis_gives_no_password_to_another_host_in_clear_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", SECRET)
+    elsewhere = Target(kind="redis", host="db1.invalid", user="bench")
+    with pytest.raises(CannotConnect, match="would be sent to another host in clear text; set the option tls"):
+        database(elsewhere).connect(elsewhere)
+    permitted = elsewhere.with_(options={"tls": "off"})
+    with pytest.raises(CannotConnect, match="db1"):
+        database(permitted).connect(permitted)
