@@ -31,7 +31,7 @@ from hdbkit.analysis.run.prospects import LOOKS, PARTS, upper_bound
 from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
 from hdbkit.config import Load, Reset, SweepSpec
 from hdbkit.config.metric import Metric
-from hdbkit.results.sweep_folder import ENDED_EARLY
+from hdbkit.results.experiment_folder import ENDED_EARLY
 from hdbkit.servers import private_server
 
 RECORDED = Path(__file__).parent / "data" / "surface.csv"

@@ -24,8 +24,8 @@ import hdbkit
 import hdbkit.widgets
 from bench.common import quick_or, scratch, show, title
 from bench.journal import BLOCKS, CONFIGURATIONS, USERS, finished, spec, timed
-from hdbkit.results.sweep_folder import sweep_folder
-from hdbkit.sweep_plan import plan_sweep
+from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.results.experiment_folder import experiment_folder
 from hdbkit.widgets.parts.base import STATIC
 from tests.widgets.test_run_table import MODEL
 
@@ -50,8 +50,11 @@ PAINTED = """async (bytes) => {
 def write_runs(root: Path) -> None:
     """The folders of the runs, and of their sweep."""
     target = hdbkit.Target(kind="nulldb", database="bench", may_change_settings=True)
-    sweep_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-large"
-    folder, plan = sweep_folder(root, sweep_id), plan_sweep(target, spec(CONFIGURATIONS, BLOCKS), sweep_id)
+    experiment_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-large"
+    folder, plan = (
+        experiment_folder(root, experiment_id),
+        plan_sweep(target, spec(CONFIGURATIONS, BLOCKS), experiment_id),
+    )
     folder.write_plan(plan)
     finished(folder, plan)
 

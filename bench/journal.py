@@ -19,15 +19,16 @@ from bench.common import quick_or, scratch, show, title
 from hdbkit.config import SweepSpec, Target
 from hdbkit.config.metric import Metric
 from hdbkit.contracts import ServerControl
+from hdbkit.experiment import experiment_progress, resume
+from hdbkit.experiment.plan import run_plan
+from hdbkit.experiment.sweep import SweepPlan, extended, plan_sweep
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import JournalLine, Step
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
 from hdbkit.results.run_result import ClientUse, LittlesLaw, RunResult
-from hdbkit.results.sweep_folder import SweepFolder, runs_frame, sweep_folder
 from hdbkit.servers import control
-from hdbkit.sweep_plan import SweepPlan, extended, plan_sweep, run_plan
-from hdbkit.sweep_runner import resume, sweep_progress
 
 CONFIGURATIONS, USERS, BLOCKS = 500, (1, 2, 4, 8), 5
 """The full size; the small one has a tenth of the configurations."""
@@ -62,7 +63,7 @@ def spec(configurations: int, blocks: int) -> SweepSpec:
     return SweepSpec(name="large", settings=settings, virtual_users=USERS, blocks=blocks, cooldown_s=0)
 
 
-def finished(folder: SweepFolder, plan: SweepPlan) -> None:
+def finished(folder: ExperimentFolder, plan: SweepPlan) -> None:
     """Write the files of a sweep whose planned runs are all finished."""
     at = datetime.now(UTC) - timedelta(days=10)
     lines = [JournalLine(step=Step.STARTED, at=at, details={"pid": 1, "birth": "another boot/1"})]
@@ -104,7 +105,9 @@ def ended(run: RunPlan) -> Manifest:
         plan=run.model_dump(mode="json"),
         operations=["first", "second"],
         metric=Metric(name="TPS", title="operations per second", unit="TPS"),
-        result=NO_FIGURES.model_copy(update={"metric_value": 1000.0 + (run.sweep.number if run.sweep else 0)}),
+        result=NO_FIGURES.model_copy(
+            update={"metric_value": 1000.0 + (run.experiment.number if run.experiment else 0)}
+        ),
         checks=[CheckLine(name=f"check {place}", passed=True, detail="as it should be") for place in range(20)],
     )
 
@@ -112,7 +115,7 @@ def ended(run: RunPlan) -> Manifest:
 class Clocked:
     """Runs of no duration, with the time at which each began and ended."""
 
-    def __init__(self, folder: SweepFolder) -> None:
+    def __init__(self, folder: ExperimentFolder) -> None:
         self.folder, self.begun, self.ended = folder, list[float](), list[float]()
 
     def __call__(self, run: RunPlan) -> Manifest:
@@ -140,20 +143,24 @@ def timed(work: Callable[[], object]) -> float:
 def measured(root: Path, target: Target, controlled: ServerControl, configurations: int) -> dict[str, list[float]]:
     """The seconds of each operation on a sweep of this number of configurations."""
     at, whole = datetime.now(UTC), spec(configurations, BLOCKS)
-    sweep_id = f"{at:%Y%m%d-%H%M%S}-large-{configurations}"
-    folder = sweep_folder(root, sweep_id)
+    experiment_id = f"{at:%Y%m%d-%H%M%S}-large-{configurations}"
+    folder = experiment_folder(root, experiment_id)
     took: dict[str, list[float]] = {}
-    took["plan"] = [timed(lambda: folder.write_plan(plan_sweep(target, whole, sweep_id))) for _ in range(REPEATS)]
+    took["plan"] = [
+        timed(lambda: folder.write_plan(plan_sweep(target, whole, experiment_id))) for _ in range(REPEATS)
+    ]
     plan = folder.read_plan(SweepPlan)
     finished(folder, plan)
-    took["status"] = [timed(lambda: sweep_progress(sweep_folder(root, sweep_id))) for _ in range(REPEATS)]
-    took["results"] = [timed(lambda: runs_frame(sweep_folder(root, sweep_id))) for _ in range(REPEATS)]
+    took["status"] = [
+        timed(lambda: experiment_progress(experiment_folder(root, experiment_id))) for _ in range(REPEATS)
+    ]
+    took["results"] = [timed(lambda: runs_frame(experiment_folder(root, experiment_id))) for _ in range(REPEATS)]
     took["resume"], took["next run"] = [], []
     for repeat in range(REPEATS):
         clocked = Clocked(folder)
         folder.write_plan(short(extended(plan, BLOCKS + repeat + 1), len(plan.runs) + NEXT_RUNS * (repeat + 1)))
         began = time.monotonic()
-        resume(sweep_folder(root, sweep_id), controlled, clocked)
+        resume(experiment_folder(root, experiment_id), lambda _: controlled, clocked)
         took["resume"].append(clocked.begun[0] - began)
         took["next run"] += clocked.between_s
     return took

@@ -13,7 +13,7 @@
     |       +-- NoAccess        the account lacks privileges on it
     |       +-- HalfBuilt       its build is incomplete and can be resumed
     +-- RunFailed               a run started but did not complete (exit 3)
-    +-- SweepFailed             the process of a sweep failed or was killed (exit 3)
+    +-- ExperimentFailed             the process of a sweep failed or was killed (exit 3)
     +-- BuildFailed             a build started but did not complete; loaded parts are kept (exit 3)
     +-- ServerFailed            a server did not start, did not stop, or rejected a setting
     |   +-- ServerDown          a server that hdbkit changed is down and could not be repaired (exit 4)
@@ -140,15 +140,15 @@ class RunFailed(HdbkitError):
         return f"run {self.run_id} failed: {self.reason}"
 
 
-class SweepFailed(HdbkitError):
+class ExperimentFailed(HdbkitError):
     """The process of a sweep failed; finished runs are kept."""
 
-    def __init__(self, sweep_id: str, reason: str) -> None:
-        super().__init__(sweep_id, reason)
-        self.sweep_id, self.reason = sweep_id, reason
+    def __init__(self, experiment_id: str, reason: str) -> None:
+        super().__init__(experiment_id, reason)
+        self.experiment_id, self.reason = experiment_id, reason
 
     def __str__(self) -> str:
-        return f"sweep {self.sweep_id} failed: {self.reason}"
+        return f"sweep {self.experiment_id} failed: {self.reason}"
 
 
 class SearchFailed(HdbkitError):
@@ -173,15 +173,15 @@ class ServerFailed(HdbkitError):
 class ServerDown(ServerFailed):
     """A server that hdbkit changed does not answer and could not be repaired; ``reason`` states what to do.
 
-    ``sweep_id`` is the sweep to resume after that, if it is known.
+    ``experiment_id`` is the sweep to resume after that, if it is known.
     """
 
-    def __init__(self, reason: str, sweep_id: str = "") -> None:
-        super().__init__(reason, sweep_id)
-        self.reason, self.sweep_id = reason, sweep_id
+    def __init__(self, reason: str, experiment_id: str = "") -> None:
+        super().__init__(reason, experiment_id)
+        self.reason, self.experiment_id = reason, experiment_id
 
     def __str__(self) -> str:
-        return f"{self.reason}, then run: hdbkit sweep --resume {self.sweep_id}" if self.sweep_id else self.reason
+        return f"{self.reason}, then run: hdbkit resume {self.experiment_id}" if self.experiment_id else self.reason
 
 
 class AgentLost(HdbkitError):
@@ -194,7 +194,7 @@ class AgentLost(HdbkitError):
     def __str__(self) -> str:
         return (
             f"the agent {self.address} did not answer for {self.waited_s:,.0f} s ({self.reason}); "
-            "start it again on its host, then continue with: hdbkit sweep --resume last"
+            "start it again on its host, then continue with: hdbkit resume last"
         )
 
 

@@ -32,10 +32,10 @@ _AHEAD_OF_USER = 50_000
 """Operations that the sessions of a user have drawn at most, unless that is fewer for each: some 50 MB."""
 
 
-class SweepPosition(ConfigModel):
-    """The position of a run in a sweep, and how the server was prepared for it."""
+class ExperimentPosition(ConfigModel):
+    """The position of a run in an experiment, and how the server was prepared for it."""
 
-    sweep_id: str
+    experiment_id: str
     number: int
     block: int
     configuration: int
@@ -74,7 +74,8 @@ class RunPlan(ConfigModel):
     workload: AnyWorkload
     load: AnyLoad
     label: str | None = Field(default=None, description="user-defined label")
-    sweep: SweepPosition | None = None
+    tags: tuple[str, ...] = Field(default=(), description="tags that the run has from its start")
+    experiment: ExperimentPosition | None = None
     limits: Limits = Limits()
     slices: Slices | None = Field(default=None, description="configurations that alternate within the run")
     pooling: Pooling | None = Field(default=None, description="how connections reach the server, as found")

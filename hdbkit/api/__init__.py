@@ -1,7 +1,7 @@
 """All names of hdbkit, each listed once: what verbs return, the verbs of the default workspace, and functions.
 
 ``connect`` returns a connection (build, check, drop, settings). ``run`` waits and returns a result; ``start`` and
-``attach`` return a handle. ``sweep`` waits and returns verdicts; ``start_sweep`` and ``attach_sweep`` return a
+``attach`` return a handle. ``sweep`` waits and returns verdicts; ``start_sweep`` and ``attach_experiment`` return a
 handle. ``compare`` and ``runs`` read stored results. Tables are DataFrames with units in their column names.
 """
 
@@ -15,6 +15,7 @@ from hdbkit.api.discovery import list_databases as list_databases
 from hdbkit.api.engines import list_engines as list_engines
 from hdbkit.api.engines import new_engine as new_engine
 from hdbkit.api.engines import operations as operations
+from hdbkit.api.experiment_verbs import ExperimentResult as ExperimentResult
 from hdbkit.api.first_result import Quickstart as Quickstart
 from hdbkit.api.first_result import QuickstartResult as QuickstartResult
 from hdbkit.api.first_result import QuickStep as QuickStep
@@ -38,7 +39,7 @@ from hdbkit.api.releases import Search as Search
 from hdbkit.api.result import Result as Result
 from hdbkit.api.running import Running as Running
 from hdbkit.api.running import default_load as default_load
-from hdbkit.api.running_sweep import RunningSweep as RunningSweep
+from hdbkit.api.running_experiment import RunningExperiment as RunningExperiment
 from hdbkit.api.site import Site as Site
 from hdbkit.api.sweeping import SweepResult as SweepResult
 from hdbkit.api.workspace import DEFAULT as DEFAULT
@@ -46,6 +47,7 @@ from hdbkit.api.workspace import Workspace as Workspace
 from hdbkit.config import CustomLoad as CustomLoad
 from hdbkit.config import CustomSpec as CustomSpec
 from hdbkit.config import Load as Load
+from hdbkit.config import Preparation as Preparation
 from hdbkit.config import SweepSpec as SweepSpec
 from hdbkit.config import Target as Target
 from hdbkit.config import TprocCLoad as TprocCLoad
@@ -55,14 +57,14 @@ from hdbkit.config import TprocHSpec as TprocHSpec
 from hdbkit.config import WorkloadSpec as WorkloadSpec
 from hdbkit.execution.live import LiveView as LiveView
 from hdbkit.execution.live import Tick as Tick
+from hdbkit.experiment import ExperimentProgress as ExperimentProgress
+from hdbkit.experiment import ExperimentStatus as ExperimentStatus
 from hdbkit.loading import Estimate as Estimate
 from hdbkit.loading import estimate as estimate
 from hdbkit.servers import private_server as private_server
-from hdbkit.sweep_runner import SweepProgress as SweepProgress
-from hdbkit.sweep_runner import SweepStatus as SweepStatus
 
 attach = DEFAULT.attach
-attach_sweep = DEFAULT.attach_sweep
+attach_experiment = DEFAULT.attach_experiment
 batch = DEFAULT.batch
 check_engine = DEFAULT.check_engine
 compare = DEFAULT.compare
@@ -71,13 +73,19 @@ demo = DEFAULT.demo
 demo_engines = DEFAULT.demo_engines
 doctor = DEFAULT.doctor
 end_private = DEFAULT.end_private
+experiment_result = DEFAULT.experiment_result
+experiments = DEFAULT.experiments
 find_max = DEFAULT.find_max
 history = DEFAULT.history
 import_hammerdb_jobs = DEFAULT.import_hammerdb_jobs
 open_target = DEFAULT.open_target
 overlay = DEFAULT.overlay
 password_source = DEFAULT.password_source
+plan_comparison = DEFAULT.plan_comparison
+plan_max_rate = DEFAULT.plan_max_rate
+plan_profile = DEFAULT.plan_profile
 plan_sweep = DEFAULT.plan_sweep
+plan_releases = DEFAULT.plan_releases
 planned_hosts = DEFAULT.planned_hosts
 planned_power = DEFAULT.planned_power
 private = DEFAULT.private
@@ -88,13 +96,16 @@ quickstart = DEFAULT.quickstart
 ready = DEFAULT.ready
 releases = DEFAULT.releases
 result = DEFAULT.result
+resume_experiment = DEFAULT.resume_experiment
 run = DEFAULT.run
+run_experiment = DEFAULT.run_experiment
+running_experiments = DEFAULT.running_experiments
 running_runs = DEFAULT.running_runs
-running_sweeps = DEFAULT.running_sweeps
 runs = DEFAULT.runs
 serve_agent = DEFAULT.serve_agent
 site = DEFAULT.site
 start = DEFAULT.start
+start_experiment = DEFAULT.start_experiment
 start_sweep = DEFAULT.start_sweep
 sweep = DEFAULT.sweep
 sweep_result = DEFAULT.sweep_result

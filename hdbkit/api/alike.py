@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Any
 
-from hdbkit.sweep_plan import SweepPlan
+from hdbkit.experiment.sweep import SweepPlan
 
 OF_A_RUN = frozenset({"virtual_users", "seed"})
 """Fields of a load that differ between the runs of a sweep."""

@@ -9,8 +9,8 @@ from hdbkit.errors import DamagedResult
 from hdbkit.report.notebook_page import notebook_page
 from hdbkit.report.site import Entry, write_assets, write_index, write_site_page
 from hdbkit.results.batch_folder import BatchFolder, JobRecord
+from hdbkit.results.experiment_folder import experiment_folder
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.sweep_folder import sweep_folder
 
 
 def write_batch_index(folder: BatchFolder, root: Path, jobs: int) -> Path:
@@ -39,5 +39,5 @@ def _entry(folder: BatchFolder, root: Path, job: str, record: JobRecord) -> Entr
 
 def _report(root: Path, found: str) -> Path:
     """Where the report of a run or a sweep is, if it is written."""
-    sweep = sweep_folder(root, found)
+    sweep = experiment_folder(root, found)
     return sweep.report if sweep.planned else RunFolder(root / found).report

@@ -6,6 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -30,18 +31,24 @@ from hdbkit.analysis.comparison.sides import (
     comparison_warnings,
     gate,
 )
-from hdbkit.api.alternating import OnTurn, Work, measure_in_turn, new_label, work_of
+from hdbkit.api.executing import executed
 from hdbkit.api.result import Result
-from hdbkit.api.running import OnTick, RunVerbs
+from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.sides import Work, counts_of, results_of_sides, sides_of, work_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.target import target_names
 from hdbkit.errors import InputError
+from hdbkit.experiment import Watcher
+from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.plan import new_experiment_id
+from hdbkit.experiment.sides import ComparisonPlan, in_blocks
 from hdbkit.report import compare_card, compare_report
 from hdbkit.report.environment import read_settings, with_unit
 from hdbkit.results.catalog import find_run, runs_of_profile, runs_under
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.servers.kept import is_server_folder
@@ -243,8 +250,9 @@ class ComparisonVerbs(RunVerbs):
         load: Load | None = None,
         virtual_users: Sequence[int] = (),
         label: str | None = None,
-        watch: OnTurn = lambda _: None,
-        watch_run: OnTick | None = None,
+        preparation: Preparation | None = None,
+        watch: Watcher = ignore_event,
+        watch_run: OnRun | None = None,
         smallest_effect: float = 0.02,
     ) -> Comparison:
         """Compare runs, or measure both sides in turn in one session and compare that.
@@ -255,7 +263,53 @@ class ComparisonVerbs(RunVerbs):
                 and a target is accepted too (a URL, a name, or a :class:`~hdbkit.Target`); runs come first where a
                 name is both.
             new: as ``base``.
-            run: measure both sides in turn. All other arguments but ``smallest_effect`` need it.
+            run: measure both sides in turn first. All other arguments but ``smallest_effect`` need it, and are those
+                of :func:`plan_comparison`.
+            watch: called at each step of the experiment.
+            watch_run: called several times per second with the present run.
+            smallest_effect: the smallest relevant relative difference.
+
+        Raises:
+            InputError: a run does not exist or has no measured window, the metrics of the runs differ in more than
+                the operations of a mean, no operation was completed by all runs, or a side cannot be measured.
+            ExperimentFailed: a run failed; ``resume_experiment`` continues.
+            KeyboardInterrupt: stopped; ``resume_experiment`` continues.
+
+        Example:
+            >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
+            >>> hdbkit.compare("server-17", "server-18", run=True, blocks=8).gate(-0.02).verdict  # doctest: +SKIP
+        """
+        if run:
+            planned = self.plan_comparison(
+                base, new, together=together, blocks=blocks, workload=workload, load=load, label=label,
+                virtual_users=virtual_users, preparation=preparation, smallest_effect=smallest_effect,
+            )  # fmt: skip
+            return self._comparison(executed(self, planned, watch, watch_run))
+        sides = {BASE: _results(base, self), NEW: _results(new, self)}
+        command = _command((_words(base), _words(new)), sides)
+        return of_sides(sides, _names(base, new), self, smallest_effect, command=command)
+
+    def plan_comparison(
+        self,
+        base: Side | Target,
+        new: Side | Target,
+        *,
+        together: bool = False,
+        blocks: int = DEFAULT_BLOCKS,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+        virtual_users: Sequence[int] = (),
+        label: str | None = None,
+        preparation: Preparation | None = None,
+        smallest_effect: float = 0.02,
+    ) -> ComparisonPlan:
+        """Plan runs of two sides in turn, which ``compare(run=True)`` executes in this process, and
+        ``start_experiment`` in one of its own.
+
+        Args:
+            base: a target (a URL, a name, or a :class:`~hdbkit.Target`), or runs as for :func:`compare`, whose
+                target, workload and load are measured again; runs come first where a name is both.
+            new: as ``base``.
             together: measure both sides at the same time instead, on two servers. On a busy host this needs far fewer
                 blocks; each side is measured under the load of the other.
             blocks: the number of runs of each side at each user count.
@@ -263,33 +317,46 @@ class ComparisonVerbs(RunVerbs):
             load: its given fields replace those of both sides; a target takes the other side's load, else the
                 default.
             virtual_users: the user counts; by default those that the runs of both sides have.
-            label: a word; the runs are labelled ``LABEL-base`` and ``LABEL-new``. Runs that have these labels already
-                are kept, so the same call continues after an interruption. By default made of the time.
-            watch: called after each run.
-            watch_run: called several times per second with the present run.
+            label: a word; the runs are labelled ``LABEL-base`` and ``LABEL-new``. By default the experiment's id.
+            preparation: how the servers are prepared before each run; by default as in a sweep.
             smallest_effect: the smallest relevant relative difference.
 
         Raises:
-            InputError: a run does not exist or has no measured window, the metrics of the runs differ in more than
-                the operations of a mean, no operation was completed by all runs, or a side cannot be measured.
-            RunFailed: a run failed; finished runs are kept.
-            KeyboardInterrupt: stopped; finished runs are kept.
+            InputError: a run does not exist, or a side cannot be measured.
 
         Example:
-            >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
-            >>> hdbkit.compare("server-17", "server-18", run=True, blocks=8).gate(-0.02).verdict  # doctest: +SKIP
+            >>> planned = hdbkit.plan_comparison("server-17", "server-18", blocks=8)  # doctest: +SKIP
+            >>> hdbkit.start_experiment(planned).wait().gate(-0.02).verdict  # doctest: +SKIP
         """
-        if run:
-            works = {side: _work(given, self) for side, given in ((BASE, base), (NEW, new))}
-            label = label or new_label()
-            sides = measure_in_turn(
-                works, blocks, workload=workload, load=load, virtual_users=virtual_users, label=label, watch=watch,
-                watch_run=watch_run, lab=self, together=together,
-            )  # fmt: skip
-        else:
-            sides = {BASE: _results(base, self), NEW: _results(new, self)}
-        again = (f"{label}-{BASE}", f"{label}-{NEW}") if run else (_words(base), _words(new))
-        return of_sides(sides, _names(base, new), self, smallest_effect, command=_command(again, sides))
+        works = {side: _work(given, self) for side, given in ((BASE, base), (NEW, new))}
+        experiment_id = new_experiment_id(datetime.now(UTC), "compare")
+        sides = sides_of(self, works, workload=workload, load=load, label=label or experiment_id)
+        counts = counts_of(works, load, virtual_users, blocks)
+        if together and len({one.target.url for one in sides}) < len(sides):
+            raise InputError("both sides are the same target: its runs can be measured in turn, but not together")
+        seed = label or experiment_id
+        return ComparisonPlan(
+            experiment_id=experiment_id,
+            configurations=tuple({"side": one.name} for one in sides),
+            runs=in_blocks(sides, counts, range(1, blocks + 1), seed),
+            sides=sides,
+            virtual_users=counts,
+            blocks=blocks,
+            seed=seed,
+            prepared=preparation or Preparation(),
+            together=together,
+            names=_names(base, new),
+            smallest_effect=smallest_effect,
+        )
+
+    def _comparison(self, folder: ExperimentFolder) -> Comparison:
+        """The comparison of the runs of an experiment that have ended so far."""
+        plan = folder.read_plan(ComparisonPlan)
+        sides = results_of_sides(self, folder, plan)
+        if not all(sides.values()):
+            raise InputError(f"{folder.experiment_id} has not measured both sides yet; see: hdbkit experiments")
+        base, new = (side.label for side in plan.sides)
+        return of_sides(sides, plan.names, self, plan.smallest_effect, command=_command((base, new), sides))
 
     def overlay(self, groups: Mapping[str, Side]) -> dict[str, Chart]:
         """Chart any number of groups of runs together; ``groups`` maps a name to runs, given as for ``compare``.
@@ -361,7 +428,7 @@ def _names(base: Side | Target, new: Side | Target) -> tuple[str, str]:
 
 def _command(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> str:
     """The command that measures both sides in turn; empty for runs of a sweep, which cannot be repeated alone."""
-    if any(one.manifest.plan.get("sweep") for side in sides.values() for one in side):
+    if any((one.manifest.plan.get("experiment") or {}).get("settings") for side in sides.values() for one in side):
         return ""
     return shlex.join(["hdbkit", "compare", *words, "--run"])
 

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import replace
-from pathlib import Path
+from datetime import UTC, datetime
 
-from hdbkit.api.alternating import OnTurn
-from hdbkit.api.compare import Comparison, ComparisonVerbs
-from hdbkit.api.connection import ConnectionVerbs
-from hdbkit.api.first_steps import require_sound
-from hdbkit.api.running import OnTick
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.api.compare import Comparison, of_sides
+from hdbkit.api.executing import executed
+from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.sides import results_of_sides
 from hdbkit.config import Target, read_params
 from hdbkit.config.engine_demo import EngineDemo
-from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.errors import InputError
-from hdbkit.loading import BuildProgress
+from hdbkit.experiment import Watcher
+from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.plan import new_experiment_id
+from hdbkit.experiment.sides import EnginesPlan, Side, in_blocks
 from hdbkit.paths import data_folder
-from hdbkit.servers import private_server
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.workloads import workload as workload_of
 
 _PREFIX = "demo-"
 
 
-class EngineDemoVerbs(ConnectionVerbs, ComparisonVerbs):
+class EngineDemoVerbs(RunVerbs):
     """Verbs that demonstrate several engines."""
 
     def demo_engines(
@@ -34,10 +33,8 @@ class EngineDemoVerbs(ConnectionVerbs, ComparisonVerbs):
         *,
         spec: EngineDemo | None = None,
         blocks: int | None = None,
-        say: Callable[[str], None] = lambda _: None,
-        build_progress: BuildProgress | None = None,
-        watch: OnTurn = lambda _: None,
-        watch_run: OnTick | None = None,
+        watch: Watcher = ignore_event,
+        watch_run: OnRun | None = None,
     ) -> Comparison:
         """Build a workload in two engines, run both in turn, and compare them; servers and data are removed at the
         end.
@@ -46,9 +43,7 @@ class EngineDemoVerbs(ConnectionVerbs, ComparisonVerbs):
             name: the demo, by the name of its file in ``params``: ``h`` for ``demo-h.yaml``.
             spec: another demo, instead of that of a file.
             blocks: the number of runs of each engine; by default that of the demo.
-            say: called with a line for each step.
-            build_progress: called with a build's stage, rows and bytes.
-            watch: called after each run.
+            watch: called at each step of the experiment.
             watch_run: called several times per second with the present run.
 
         Raises:
@@ -59,20 +54,42 @@ class EngineDemoVerbs(ConnectionVerbs, ComparisonVerbs):
             >>> hdbkit.demo_engines("h").charts()["ratios"]  # doctest: +SKIP
         """
         wanted = spec or _read(name)
-        titles = [database(Target(kind=kind, database="data")).title for kind in wanted.engines]
-        with ExitStack() as opened:
-            targets = []
-            for kind in wanted.engines:
-                target = _opened(kind, opened)
-                connection = self.connect(target)
-                say(f"{connection.version} on {target.url}")
-                require_sound(connection.build(workload=wanted.workload, progress=build_progress))
-                targets.append(target)
-            found = self.compare(
-                *targets, run=True, blocks=blocks or wanted.blocks, workload=wanted.workload, load=wanted.load,
-                watch=watch, watch_run=watch_run,
-            )  # fmt: skip
-        return replace(found, names=(f"{titles[0]} (base)", f"{titles[1]} (new)"))
+        return self._engines(executed(self, _plan(wanted, blocks or wanted.blocks), watch, watch_run))
+
+    def _engines(self, folder: ExperimentFolder) -> Comparison:
+        """The comparison of the runs of both engines that have ended so far."""
+        plan = folder.read_plan(EnginesPlan)
+        base, new = results_of_sides(self, folder, plan).values()
+        if not base or not new:
+            raise InputError(f"{folder.experiment_id} has not measured both engines yet; see: hdbkit experiments")
+        titles = [database(Target(kind=kind, database="data")).title for kind in plan.engines]
+        return of_sides({BASE: base, NEW: new}, (f"{titles[0]} (base)", f"{titles[1]} (new)"), self)
+
+
+def _plan(wanted: EngineDemo, blocks: int) -> EnginesPlan:
+    """The runs of both engines in turn; their targets are known when the servers run."""
+    experiment_id = new_experiment_id(datetime.now(UTC), "engines")
+    load = workload_of(wanted.workload).load(wanted.load)
+    sides = tuple(
+        Side(
+            name=kind,
+            target=Target(kind=kind, database="data"),
+            workload=wanted.workload,
+            load=load,
+            label=f"{experiment_id}-{kind}",
+        )
+        for kind in wanted.engines
+    )
+    return EnginesPlan(
+        experiment_id=experiment_id,
+        configurations=tuple({"engine": kind} for kind in wanted.engines),
+        runs=in_blocks(sides, (load.virtual_users,), range(1, blocks + 1), experiment_id),
+        sides=sides,
+        virtual_users=(load.virtual_users,),
+        blocks=blocks,
+        seed=experiment_id,
+        engines=wanted.engines,
+    )
 
 
 def _read(name: str) -> EngineDemo:
@@ -80,11 +97,3 @@ def _read(name: str) -> EngineDemo:
     if name not in known:
         raise InputError(f"there is no demo '{name}'; the demos of engines are: {', '.join(sorted(known))}")
     return read_params(known[name], EngineDemo)
-
-
-def _opened(kind: str, opened: ExitStack) -> Target:
-    """A private server, or a file of an embedded engine."""
-    if Capability.SERVER in database(Target(kind=kind, database="data")).capabilities:
-        return opened.enter_context(private_server(kind)).target
-    folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="hdbkit-demo-"))
-    return Target(kind=kind, database=str(Path(folder) / "data"))

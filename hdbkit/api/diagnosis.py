@@ -43,7 +43,7 @@ from hdbkit.workloads.present import schema_in
 ROUND_TRIPS = 20
 FEW_DAYS = 30
 """A certificate that ends within this many days is worth a warning."""
-_UNVERIFIED = "make its files readable; if it is yours or you trust it: hdbkit sweep TARGET --resume ID --accept"
+_UNVERIFIED = "make its files readable; if it is yours or you trust it: hdbkit resume ID --target TARGET --accept"
 _RENEW = "renew the certificate on the server; clients that verify it cannot connect once it has expired"
 FEW_CONNECTIONS = 20
 CLOCK_S = 1.0

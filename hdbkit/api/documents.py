@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from hdbkit.analysis.comparison.sides import Gate
 from hdbkit.api.compare import Comparison
 from hdbkit.api.connection import checks_frame
+from hdbkit.api.experiment_verbs import ExperimentResult
 from hdbkit.api.max_rate import MaxRate
 from hdbkit.api.planned_hosts import PlannedHosts
 from hdbkit.api.planned_power import PlannedPower
@@ -25,10 +26,10 @@ from hdbkit.api.releases import Releases
 from hdbkit.api.result import Result
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config.metric import Metric
+from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.loading import BuildResult
 from hdbkit.results.manifest import Status
 from hdbkit.results.run_result import RunResult
-from hdbkit.sweep_plan import SweepPlan
 
 Document = dict[str, Any]
 
@@ -77,7 +78,7 @@ def of_run(result: Result, report: Path) -> Document:
 def of_sweep(done: SweepResult, report: Path) -> Document:
     """A sweep: verdicts, effects and runs."""
     names = ("verdicts", "effects", "interactions", "winners", "by_operation", "scaling", "runs")
-    head = {"sweep_id": done.sweep_id, "answer": done.answer, "report": str(report)}
+    head = {"experiment_id": done.experiment_id, "answer": done.answer, "report": str(report)}
     about = {"metric": of_metric(done.plan.metric), "warnings": done.warnings, "checks_failed": done.checks_failed}
     return head | about | {name: of_frame(getattr(done, name)) for name in names}
 
@@ -123,6 +124,22 @@ def of_comparison(found: Comparison, gate: Gate | None, report: Path | None) -> 
     head = {"metric": of_metric(found.metric), "warnings": found.warnings}
     besides = _report(report) | ({"gate": vars(gate)} if gate else {})
     return head | vars(found.ratio) | _replication(found) | content | besides
+
+
+def of_result(found: Result | ExperimentResult) -> Document:
+    """A run or the result of an experiment, with its report, which is written."""
+    match found:
+        case SweepResult():
+            return of_sweep(found, found.report())
+        case Comparison():
+            return of_comparison(found, None, found.report())
+        case MaxRate():
+            return of_max_rate(found, found.report())
+        case Profile():
+            return of_profile(found) | _report(found.report())
+        case Releases():
+            return of_releases(found, found.report())
+    return of_run(found, found.report())
 
 
 def of_releases(found: Releases, reports: Sequence[Path]) -> Document:

@@ -16,20 +16,20 @@ from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
+from hdbkit.api.experiment_verbs import ExperimentVerbs
 from hdbkit.api.first_steps import FirstStepVerbs, require_sound, sweep_of
 from hdbkit.api.result import Result
-from hdbkit.api.running import Running, RunVerbs, default_load
-from hdbkit.api.running_sweep import RunningSweepVerbs
+from hdbkit.api.running import Running, default_load
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, SchemaProblem
 from hdbkit.execution.live import LiveView
+from hdbkit.experiment import ExperimentStatus
+from hdbkit.experiment.events import EventKind, ExperimentEvent
 from hdbkit.loading import Stage, estimate
 from hdbkit.servers import find_binaries
-from hdbkit.sweep_runner import SweepStatus
-from hdbkit.sweep_runner.events import EventKind, SweepEvent
 from hdbkit.text import duration_text
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.present import present_schema
@@ -223,7 +223,7 @@ class Quickstart:
     def _compare(self, target: Target) -> SweepResult:
         running = self._workspace.start_sweep(target, self._spec)
 
-        def hear(event: SweepEvent) -> None:
+        def hear(event: ExperimentEvent) -> None:
             if event.kind is EventKind.STARTED and event.planned is not None:
                 self._tell(f"run {event.planned.number} of {event.total}: {event.described}")
 
@@ -236,7 +236,7 @@ class Quickstart:
         except KeyboardInterrupt:
             running.stop()
             raise
-        if running.status is SweepStatus.DONE:
+        if running.status is ExperimentStatus.DONE:
             self._tell(result.answer)
         return result
 
@@ -271,7 +271,7 @@ class Quickstart:
         self._watch(self.steps[index])
 
 
-class QuickstartVerbs(FirstStepVerbs, RunVerbs, RunningSweepVerbs):
+class QuickstartVerbs(FirstStepVerbs, ExperimentVerbs):
     """Verbs for a first result."""
 
     def quickstart(

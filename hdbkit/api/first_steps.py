@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.api.connection import Connection, ConnectionVerbs
+from hdbkit.api.running import OnRun
 from hdbkit.api.sweeping import SweepResult, SweepVerbs
 from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
 from hdbkit.errors import HdbkitError, SchemaProblem
-from hdbkit.execution.handle import OnPoll
+from hdbkit.experiment import Watcher
+from hdbkit.experiment.events import ignore_event
 from hdbkit.loading import BuildProgress, BuildResult
 from hdbkit.paths import data_folder
 from hdbkit.servers import private_server
-from hdbkit.sweep_runner import Watcher
-from hdbkit.sweep_runner.events import ignore_event
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import present_schema
 
@@ -100,7 +100,7 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs):
         say: Callable[[str], None] = lambda _: None,
         build_progress: BuildProgress | None = None,
         watch: Watcher = ignore_event,
-        watch_run: OnPoll | None = None,
+        watch_run: OnRun | None = None,
     ) -> DemoResult:
         """Start a private server, build and check a schema, sweep the server's settings, and write the report.
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, DamagedResult, InputError, NoneFree, NothingListens
-from hdbkit.results.sweep_folder import SweepFolder, sweep_folders
+from hdbkit.experiment.sources import read_plan
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders
 from hdbkit.results.unrestored import unverified
 from hdbkit.servers.server_access import host_of
-from hdbkit.sweep_plan import SweepPlan
 
 
 def left_settings(root: Path, target: Target) -> list[str]:
@@ -21,12 +21,12 @@ def left_settings(root: Path, target: Target) -> list[str]:
 
     The server is not asked, since it may be down; a sweep that is running leaves nothing.
     """
-    return [folder.sweep_id for folder in sweep_folders(root) if _left(folder) and _is_on(folder, target)]
+    return [folder.experiment_id for folder in experiment_folders(root) if _left(folder) and _is_on(folder, target)]
 
 
-def resume_command(sweep_id: str) -> str:
+def resume_command(experiment_id: str) -> str:
     """The command that restores what a sweep left, and continues it."""
-    return f"hdbkit sweep --resume {sweep_id}"
+    return f"hdbkit resume {experiment_id}"
 
 
 def settings_warnings(root: Path, target: Target) -> list[str]:
@@ -42,7 +42,7 @@ def settings_warnings(root: Path, target: Target) -> list[str]:
 def unknown_settings(root: Path, target: Target) -> list[str]:
     """A sentence per sweep on the target's server of which it is unknown what it left there."""
     return [
-        f"{reason}; whether {folder.sweep_id} left its settings on this server is unknown"
+        f"{reason}; whether {folder.experiment_id} left its settings on this server is unknown"
         for folder, reason in unverified(root)
         if _is_on(folder, target)
     ]
@@ -72,17 +72,18 @@ def _advice(root: Path, target: Target, error: CannotConnect) -> str:
     return f"start the server on the host of its agent {target.control.agent}" if target.control.agent else ""
 
 
-def _left(folder: SweepFolder) -> bool:
+def _left(folder: ExperimentFolder) -> bool:
     """Whether a sweep of this account changed settings, has not restored them, and is not running."""
     with suppress(DamagedResult, InputError):  # also a key that cannot be read
-        if folder.journal.settings_state.changed and not folder.journal.state.executed_by and folder.is_own:
-            return bool(folder.read_before())
+        state = folder.journal.settings_state
+        if state.changed and not folder.journal.state.executed_by and folder.is_own:
+            return any(folder.read_before(name) for name, one in state.servers.items() if one.changed)
     return False
 
 
-def _is_on(folder: SweepFolder, target: Target) -> bool:
+def _is_on(folder: ExperimentFolder, target: Target) -> bool:
     with suppress(DamagedResult):
-        return _place(folder.read_plan(SweepPlan).target) == _place(target)
+        return _place(target) in map(_place, read_plan(folder).targets)
     return False
 
 

@@ -11,9 +11,9 @@ from typing import Final
 from hdbkit.analysis.run.courses import readable
 from hdbkit.api.alike import alike
 from hdbkit.arrivals import rate_of
+from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.results.folder import run_folders
 from hdbkit.results.manifest import Manifest
-from hdbkit.sweep_plan import SweepPlan
 from hdbkit.text import many, share
 from hdbkit.workloads import specification
 from hdbkit.workspace import BareWorkspace

@@ -21,9 +21,9 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.power_chart import power_chart
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.errors import DamagedResult
+from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.results.experiment_folder import experiment_folders, runs_frame
 from hdbkit.results.folder import run_folders
-from hdbkit.results.sweep_folder import runs_frame, sweep_folders
-from hdbkit.sweep_plan import SweepPlan
 from hdbkit.text import many, share
 from hdbkit.workspace import BareWorkspace
 
@@ -163,7 +163,7 @@ class PlannedPowerVerbs(BareWorkspace):
 
 def _of_sweeps(root: Path, planned: SweepPlan) -> Iterator[tuple[float, float]]:
     """The noise of the newest sweeps that are like the planned one, each with its degrees of freedom."""
-    for folder in islice(sweep_folders(root), _READ):
+    for folder in islice(experiment_folders(root), _READ):
         try:
             found = folder.read_plan(SweepPlan)
             if found.slices or not alike(planned, found.spec.model_dump(mode="json"), found.target.url):
@@ -183,7 +183,7 @@ def _of_runs(root: Path, planned: SweepPlan) -> tuple[list[tuple[float, float]],
     block do (von Neumann 1941, Ann. Math. Statist. 12, 367-395).
     """
     values: dict[int, list[float]] = {}
-    kept = [one for _, one in readable(list(islice(run_folders(root), _READ))) if one.plan.get("sweep") is None]
+    kept = [one for _, one in readable(list(islice(run_folders(root), _READ))) if one.plan.get("experiment") is None]
     for manifest in kept[:_RUNS]:
         value = manifest.metric_value
         if value and alike(planned, manifest.plan):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -14,18 +13,24 @@ from hdbkit.analysis.comparison.groups import common_metric, values_by_users
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
-from hdbkit.api.running import OnTick, RunVerbs
+from hdbkit.api.executing import executed
+from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.sides import counts_of, require_word, settled
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.history_chart import history_chart
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
+from hdbkit.experiment import Watcher
+from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.plan import new_experiment_id
+from hdbkit.experiment.sides import ProfilePlan, Side, in_blocks
 from hdbkit.report import history_report
 from hdbkit.report.environment import read_settings
-from hdbkit.results.catalog import list_runs, profile_tag, profiles_of
+from hdbkit.results.catalog import list_runs, profiles_of
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import Status
+from hdbkit.workloads import specification
 from hdbkit.workspace import BareWorkspace
 
 _COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value", "operations_per_s"]
@@ -119,12 +124,14 @@ class ProfileVerbs(RunVerbs):
         self,
         name: str,
         target: Target | str,
-        workload: WorkloadSpec | None = None,
+        workload: WorkloadSpec | Path | str | None = None,
         load: Load | None = None,
         *,
         virtual_users: Sequence[int] = (1, 2, 4, 8),
         blocks: int = 1,
-        watch: OnTick | None = None,
+        preparation: Preparation | None = None,
+        watch: Watcher = ignore_event,
+        watch_run: OnRun | None = None,
     ) -> Profile:
         """Run a profile: in each block one run per user count, in random order.
 
@@ -132,42 +139,72 @@ class ProfileVerbs(RunVerbs):
         changed.
 
         Args:
-            name: a word; the runs carry it as the tag ``profile:NAME`` and as their label.
-            target, workload, load: as for :func:`run`.
-            virtual_users: the user counts.
-            blocks: the number of runs at each count.
-            watch: called several times per second with the present run.
+            name, target, workload, load, virtual_users, blocks, preparation: as for :func:`plan_profile`.
+            watch: called at each step of the experiment.
+            watch_run: called several times per second with the present run.
 
         Returns:
             The profile with all its runs, including earlier ones.
 
         Raises:
             InputError: a run cannot be started, or the name is not a single word.
-            KeyboardInterrupt: stopped; the finished runs are kept and belong to the profile.
+            ExperimentFailed: a run failed; ``resume_experiment`` continues.
+            KeyboardInterrupt: stopped; the finished runs belong to the profile, and ``resume_experiment`` continues.
 
         Example:
             >>> hdbkit.profile("nightly", "lab", virtual_users=[1, 2, 4, 8, 16], blocks=3).scaling  # doctest: +SKIP
         """
-        if not re.fullmatch(r"[\w.:+-]+", name):
-            raise InputError(f"a profile's name is one word of letters, digits and . : + - _, not '{name}'")
-        if blocks < 1 or not virtual_users or min(virtual_users) < 1:
-            raise InputError(
-                f"give counts of virtual users and blocks of 1 or more, not {list(virtual_users)}, {blocks}"
-            )
-        at, load = self.target(target), load or Load()
-        draw = random.Random(f"{name}/{len(list_runs(self.results).runs)}")
-        for users in _order(draw, virtual_users, blocks):
-            done = self.run(
-                at,
-                workload,
-                load.model_copy(update={"virtual_users": users}),
-                label=name,
-                watch=watch,
-            )
-            if done.manifest.status is Status.STOPPED:
-                raise KeyboardInterrupt(f"{done.run_id} was stopped, which also stops the profile")
-            done.tag(profile_tag(name))
+        planned = self.plan_profile(
+            name, target, workload, load, virtual_users=virtual_users, blocks=blocks, preparation=preparation
+        )
+        executed(self, planned, watch, watch_run)
         return Profile(name, self)
+
+    def plan_profile(
+        self,
+        name: str,
+        target: Target | str,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+        *,
+        virtual_users: Sequence[int] = (1, 2, 4, 8),
+        blocks: int = 1,
+        preparation: Preparation | None = None,
+    ) -> ProfilePlan:
+        """Plan runs of a profile, which ``profile`` executes in this process, and ``start_experiment`` in one of its
+        own.
+
+        Args:
+            name: a word; the runs carry it as the tag ``profile:NAME`` and as their label.
+            target, workload, load: as for :func:`run`.
+            virtual_users: the user counts.
+            blocks: the number of runs at each count.
+            preparation: how the server is prepared before each run; by default as in a sweep: its data are restored
+                where it can, its background work is done, and the hosts are idle.
+
+        Raises:
+            InputError: the schema is not there, or the name is not a single word.
+
+        Example:
+            >>> hdbkit.plan_profile("nightly", "lab", virtual_users=[1, 8], blocks=3).time_text  # doctest: +SKIP
+        """
+        require_word(name, "a profile's name")
+        counts = counts_of({}, load, virtual_users, blocks)
+        at = self.target(target)
+        spec, driven = settled(self, at, specification(workload), load or Load())
+        experiment_id = new_experiment_id(datetime.now(UTC), "profile")
+        sides = (Side(name=name, target=at, workload=spec, load=driven, label=name),)
+        return ProfilePlan(
+            experiment_id=experiment_id,
+            configurations=({},),
+            runs=in_blocks(sides, counts, range(1, blocks + 1), experiment_id),
+            sides=sides,
+            virtual_users=counts,
+            blocks=blocks,
+            seed=experiment_id,
+            prepared=preparation or Preparation(),
+            name=name,
+        )
 
     def history(self, name: str) -> Profile:
         """Load a profile with all its runs: change points over time, scaling law, report.
@@ -188,9 +225,3 @@ class ProfileVerbs(RunVerbs):
         frame = pd.DataFrame({"runs": grouped.size(), "virtual_users": counts, "first": grouped["started"].min(),
                               "last": grouped["started"].max()})  # fmt: skip
         return frame.rename_axis("profile").reset_index()
-
-
-def _order(draw: random.Random, virtual_users: Sequence[int], blocks: int) -> Iterator[int]:
-    """The user counts of each block in random order, so that a drift over time does not appear as scaling."""
-    for _ in range(blocks):
-        yield from draw.sample(list(virtual_users), len(virtual_users))

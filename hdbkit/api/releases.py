@@ -7,8 +7,8 @@ search for the commit that made the server slower (``bisect``) compares one comm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import sqrt
 from pathlib import Path
 
@@ -16,17 +16,22 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
-from hdbkit.api.alternating import OnTurn, Work, measure_in_turn, new_label
 from hdbkit.api.compare import Comparison, of_sides
-from hdbkit.api.connection import ConnectionVerbs
-from hdbkit.api.first_steps import require_sound
+from hdbkit.api.executing import executed, resumed
 from hdbkit.api.result import Result
-from hdbkit.api.running import OnTick, RunVerbs
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.sides import counts_of, results_of_sides
+from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.errors import InputError
-from hdbkit.loading import BuildProgress
-from hdbkit.servers import launcher, private_server, startable_kinds
-from hdbkit.servers.source_builds import built, commit_of, commits_between, short, subject_of
+from hdbkit.experiment import Watcher
+from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.plan import new_experiment_id
+from hdbkit.experiment.sides import Commit, ReleasesPlan, Side, in_blocks
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.servers import launcher, startable_kinds
+from hdbkit.servers.source_builds import commit_of, commits_between, short, subject_of
+from hdbkit.workloads import specification
+from hdbkit.workloads import workload as workload_of
 
 CONFIDENCE = 0.95
 """The probability that all intervals of a comparison of commits hold."""
@@ -101,7 +106,7 @@ class Search:
         return f"most of the slowdown came with one of {count} commits; more blocks may narrow them down: {named}"
 
 
-class ReleaseVerbs(ConnectionVerbs, RunVerbs):
+class ReleaseVerbs(RunVerbs):
     """Verbs that compare versions of a server."""
 
     def releases(
@@ -119,31 +124,20 @@ class ReleaseVerbs(ConnectionVerbs, RunVerbs):
         virtual_users: Sequence[int] = (),
         settings: Mapping[str, object] | None = None,
         smallest_effect: float = 0.02,
-        say: Callable[[str], None] = lambda _: None,
-        build_progress: BuildProgress | None = None,
-        watch: OnTurn = lambda _: None,
-        watch_run: OnTick | None = None,
+        preparation: Preparation | None = None,
+        watch: Watcher = ignore_event,
+        watch_run: OnRun | None = None,
     ) -> Releases:
         """Build commits of a server from a git checkout, run each in turn on a private server, and compare them.
 
         Builds are kept in the cache, so a commit is built once. The checkout is not changed.
 
         Args:
-            checkout: the folder of a git checkout with the source of the server.
-            refs: tags, branches or commits; the first is the base. With ``bisect`` two, an earlier and a later one.
-            database: the kind of the server; by default the first that hdbkit can start.
-            configure: further arguments of the command that configures a build: of a configure script, or of CMake.
+            checkout, refs, database, configure, blocks, workload, load, virtual_users, settings, smallest_effect,
+                preparation: as for :func:`plan_releases`; with ``bisect`` two commits, an earlier and a later one.
             bisect: search for the commit with which most of a slowdown came.
-            blocks: the number of runs of each commit at each user count.
             max_blocks: of a search, up to this many where fewer do not decide; by default four times ``blocks``.
-            workload: the workload, whose schema is built on each server.
-            load: the load of each run.
-            virtual_users: the user counts.
-            settings: settings of all servers.
-            smallest_effect: the smallest relevant relative difference.
-            say: called with a line for each step.
-            build_progress: called with the stage, rows and bytes of the build of a schema.
-            watch: called after each run.
+            watch: called at each step of the experiment.
             watch_run: called several times per second with the present run.
 
         Raises:
@@ -155,98 +149,149 @@ class ReleaseVerbs(ConnectionVerbs, RunVerbs):
             >>> hdbkit.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).table  # doctest: +SKIP
             >>> hdbkit.releases("source", ["REL_17_0", "master"], bisect=True).search.sentence  # doctest: +SKIP
         """
+        planned = self.plan_releases(
+            checkout, refs, database=database, configure=configure, blocks=blocks, workload=workload, load=load,
+            virtual_users=virtual_users, settings=settings, smallest_effect=smallest_effect, preparation=preparation,
+        )  # fmt: skip
+        if not bisect:
+            return self._releases(executed(self, planned, watch, watch_run))
+        return _search(self, planned, max_blocks or 4 * blocks, watch, watch_run)
+
+    def plan_releases(
+        self,
+        checkout: Path | str,
+        refs: Sequence[str],
+        *,
+        database: str | None = None,
+        configure: Sequence[str] = (),
+        blocks: int = DEFAULT_BLOCKS,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+        virtual_users: Sequence[int] = (),
+        settings: Mapping[str, object] | None = None,
+        smallest_effect: float = 0.02,
+        preparation: Preparation | None = None,
+    ) -> ReleasesPlan:
+        """Plan runs of commits of a server in turn, which ``releases`` executes in this process, and
+        ``start_experiment`` in one of its own.
+
+        Args:
+            checkout: the folder of a git checkout with the source of the server.
+            refs: tags, branches or commits; the first is the base.
+            database: the kind of the server; by default the first that hdbkit can start.
+            configure: further arguments of the command that configures a build: of a configure script, or of CMake.
+            blocks: the number of runs of each commit at each user count.
+            workload: the workload, whose schema is built on each server.
+            load: the load of each run.
+            virtual_users: the user counts.
+            settings: settings of all servers.
+            smallest_effect: the smallest relevant relative difference.
+            preparation: how the servers are prepared before each run; by default as in a sweep.
+
+        Raises:
+            InputError: there is no such commit, or hdbkit cannot build this kind of server.
+
+        Example:
+            >>> hdbkit.start_experiment(hdbkit.plan_releases("source", ["v17", "v18"])).progress()  # doctest: +SKIP
+        """
         source = Path(checkout).expanduser().resolve()
-        asked = [Release(ref, commit_of(source, ref), "") for ref in refs]
+        asked = [Commit(ref=ref, commit=commit_of(source, ref)) for ref in refs]
         if len({one.commit for one in asked}) < max(2, len(asked)):
             raise InputError(f"give two or more different commits, not {', '.join(refs) or 'none'}")
-        if bisect and len(asked) != 2:
-            raise InputError(f"a search needs two commits, an earlier and a later one, not {len(asked)}")
-        between = commits_between(source, asked[0].commit, asked[1].commit) if bisect else []
-        with ExitStack() as opened:
-            bench = _Bench(
-                source, database or startable_kinds()[0], tuple(configure), workload, load, tuple(virtual_users),
-                settings or {}, smallest_effect, say, build_progress, watch, watch_run, self,
-            )  # fmt: skip
-            base = bench.started(asked[0], opened)
-            if not bisect:
-                others = [bench.started(one, opened) for one in asked[1:]]
-                return bench.measured(base, others, blocks, new_label("releases"))
-            return _search(bench, base, asked[1], between, blocks, max_blocks or 4 * blocks)
+        kind, spec = database or startable_kinds()[0], specification(workload)
+        if not launcher(kind).build_commands(source, configure, 1):
+            raise InputError(f"hdbkit cannot build a server of kind '{kind}' from its source")
+        counts = counts_of({}, load, virtual_users, blocks)
+        driven, experiment_id = (
+            workload_of(spec).load(load or Load()),
+            new_experiment_id(datetime.now(UTC), "releases"),
+        )
+        return _planned(
+            ReleasesPlan(
+                experiment_id=experiment_id,
+                configurations=(),
+                runs=(),
+                sides=(),
+                virtual_users=counts,
+                blocks=blocks,
+                seed=experiment_id,
+                prepared=preparation or Preparation(),
+                checkout=source,
+                database=kind,
+                commits=tuple(asked),
+                configure=tuple(configure),
+                settings={name: str(value) for name, value in (settings or {}).items()},
+                smallest_effect=smallest_effect,
+            ),
+            spec,
+            driven,
+        )
 
-
-@dataclass(frozen=True)
-class _Bench:
-    """What all commits have in common; starts and measures their servers."""
-
-    source: Path
-    kind: str
-    configure: tuple[str, ...]
-    workload: WorkloadSpec | Path | str | None
-    load: Load | None
-    virtual_users: tuple[int, ...]
-    settings: Mapping[str, object]
-    smallest_effect: float
-    say: Callable[[str], None]
-    build_progress: BuildProgress | None
-    watch: OnTurn
-    watch_run: OnTick | None
-    lab: ReleaseVerbs
-
-    def started(self, asked: Release, opened: ExitStack) -> tuple[Release, Target]:
-        """A commit's server with the schema."""
-        self.say(f"building {asked}")
-        programs = built(launcher(self.kind), self.source, asked.commit, self.configure)
-        server = opened.enter_context(private_server(self.kind, source=str(programs), settings=self.settings))
-        connection = self.lab.connect(server.target)
-        self.say(f"{connection.version} on {server.target.url}")
-        require_sound(connection.build(workload=self.workload, progress=self.build_progress))
-        return Release(asked.ref, asked.commit, connection.version), server.target
-
-    def measured(
-        self, base: tuple[Release, Target], others: Sequence[tuple[Release, Target]], blocks: int, label: str
-    ) -> Releases:
-        """Measure in turn until each has this many runs, and compare with the base."""
-        works = {short(one.commit): Work(target) for one, target in (base, *others)}
-        done = measure_in_turn(
-            works, blocks, workload=self.workload, load=self.load, virtual_users=self.virtual_users, label=label,
-            watch=self.watch, watch_run=self.watch_run, lab=self.lab,
-        )  # fmt: skip
-        confidence = 1 - (1 - CONFIDENCE) / len(others)
-        names = [str(one) for one, _ in (base, *others)]
-        first, *rest = done.values()
+    def _releases(self, folder: ExperimentFolder) -> Releases:
+        """The comparisons with the first commit, of the runs that have ended so far."""
+        plan = folder.read_plan(ReleasesPlan)
+        first, *rest = results_of_sides(self, folder, plan).values()
+        if not first or not all(rest):
+            raise InputError(f"{folder.experiment_id} has not measured every commit yet; see: hdbkit experiments")
+        names, confidence = [str(one) for one in plan.commits], 1 - (1 - CONFIDENCE) / len(rest)
         comparisons = (
             of_sides(
-                {BASE: first, NEW: runs}, (f"{names[0]} (base)", f"{name} (new)"), self.lab, self.smallest_effect,
+                {BASE: first, NEW: runs}, (f"{names[0]} (base)", f"{name} (new)"), self, plan.smallest_effect,
                 confidence=confidence,
             )
             for name, runs in zip(names[1:], rest, strict=True)
         )  # fmt: skip
-        return Releases(base[0], tuple(one for one, _ in others), tuple(comparisons))
+        base, *others = (
+            Release(one.ref, one.commit, str(runs[0].manifest.server.get("version")))
+            for one, runs in zip(plan.commits, (first, *rest), strict=True)
+        )
+        return Releases(base, tuple(others), tuple(comparisons))
+
+
+def _planned(plan: ReleasesPlan, spec: WorkloadSpec, load: Load) -> ReleasesPlan:
+    """The plan with a side for each commit; their targets are known when the servers run."""
+    sides = tuple(
+        Side(
+            name=short(one.commit),
+            target=Target(kind=plan.database, database=short(one.commit)),
+            workload=spec,
+            load=load,
+            label=f"{plan.experiment_id}-{short(one.commit)}",
+        )
+        for one in plan.commits
+    )
+    runs = in_blocks(sides, plan.virtual_users, range(1, plan.blocks + 1), plan.seed)
+    configurations = tuple({"commit": str(one)} for one in plan.commits)
+    return plan.model_copy(update={"sides": sides, "runs": runs, "configurations": configurations})
 
 
 def _search(
-    bench: _Bench, base: tuple[Release, Target], last: Release, commits: Sequence[str], blocks: int, max_blocks: int
+    lab: ReleaseVerbs, planned: ReleasesPlan, max_blocks: int, watch: Watcher, watch_run: OnRun | None
 ) -> Releases:
-    """Halve the commits after the base, the last of which is ``last``, until one is left."""
-    with ExitStack() as opened:
-        whole = bench.measured(base, [bench.started(last, opened)], blocks, new_label("releases"))
+    """Halve the commits between the base and the last one until one is left."""
+    if len(planned.commits) != 2:
+        raise InputError(f"a search needs two commits, an earlier and a later one, not {len(planned.commits)}")
+    base, last = planned.commits
+    commits = commits_between(planned.checkout, base.commit, last.commit)
+    whole = lab._releases(executed(lab, planned, watch, watch_run))
     if whole.comparisons[0].ratio.verdict != _SLOWER:
         return replace(whole, search=Search((), (), ()))
     half, steps = sqrt(whole.comparisons[0].ratio.ratio), []
 
     def is_slow(commit: str) -> bool | None:
-        one = Release(commit, commit, "")
-        with ExitStack() as opened:
-            started, label, count = bench.started(one, opened), new_label("releases"), blocks
-            found = bench.measured(base, [started], count, label)
-            while (slow := beyond(found.comparisons[0], half)) is None and count < max_blocks:
-                count = min(2 * count, max_blocks)
-                found = bench.measured(base, [started], count, label)
+        two = (base, Commit(ref=commit, commit=commit))
+        experiment_id = new_experiment_id(datetime.now(UTC), "releases")
+        step = planned.model_copy(update={"experiment_id": experiment_id, "seed": experiment_id, "commits": two})
+        folder = executed(lab, _planned(step, planned.sides[0].workload, planned.sides[0].load), watch, watch_run)
+        found, count = lab._releases(folder), planned.blocks
+        while (slow := beyond(found.comparisons[0], half)) is None and count < max_blocks:
+            count = min(2 * count, max_blocks)
+            found = lab._releases(resumed(lab, folder, (), count, watch, watch_run))
         steps.append(found)
         return slow
 
     left = bisected(commits, is_slow)
-    subjects = tuple(subject_of(bench.source, one) for one in left)
+    subjects = tuple(subject_of(planned.checkout, one) for one in left)
     return replace(whole, search=Search(tuple(steps), tuple(left), subjects))
 
 

@@ -21,7 +21,8 @@ from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workspace import BareWorkspace
 
-OnTick = Callable[["Running"], None]
+OnRun = Callable[["Running"], None]
+"""Called several times per second with the present run."""
 
 
 class Running:
@@ -58,7 +59,7 @@ class Running:
         """End the measured window now and keep the result; ``at_once`` does not wait for the clients."""
         self._handle.stop(at_once)
 
-    def wait(self, watch: OnTick | None = None) -> Result:
+    def wait(self, watch: OnRun | None = None) -> Result:
         """Wait for the end of the run; an interrupt detaches, and the run continues.
 
         Raises:
@@ -131,7 +132,7 @@ class RunVerbs(ResultVerbs):
         load: Load | None = None,
         *,
         label: str | None = None,
-        watch: OnTick | None = None,
+        watch: OnRun | None = None,
     ) -> Result:
         """Run and wait for the result; Ctrl-C stops the run and returns what it measured.
 

@@ -23,9 +23,9 @@ from hdbkit.report.page import read_content
 from hdbkit.report.site import Entry, write_assets, write_index, write_site_page
 from hdbkit.results.batch_folder import BatchFolder, JobStatus
 from hdbkit.results.catalog import find_run
+from hdbkit.results.experiment_folder import each_run, experiment_folders, find_experiment
 from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import each_run, find_sweep, sweep_folders
 
 COLUMNS = ("kind", "name", "state", "page")
 _RECORD = "site.json"
@@ -58,7 +58,7 @@ class _Chosen:
     def links(self) -> dict[str, str]:
         """The page of each run and sweep, by its id."""
         pages = {one.run_id: f"runs/{one.run_id}.html" for one in self.runs}
-        return pages | {one.sweep_id: f"sweeps/{one.sweep_id}.html" for one in self.sweeps}
+        return pages | {one.experiment_id: f"sweeps/{one.experiment_id}.html" for one in self.sweeps}
 
 
 def _ignore(_: str, __: int, ___: int) -> None:
@@ -107,7 +107,7 @@ class SiteVerbs(ResultVerbs):
         entries: list[Entry] = []
         skipped, links = [], chosen.links
         work = chain(
-            ((one.sweep_id, partial(_sweep_entry, folder, one, links)) for one in chosen.sweeps),
+            ((one.experiment_id, partial(_sweep_entry, folder, one, links)) for one in chosen.sweeps),
             ((one.run_id, partial(_run_entry, folder, one, links)) for one in chosen.runs),
             ((str(one), partial(_notebook_entry, folder, one, links)) for one in chosen.notebooks),
         )
@@ -156,7 +156,7 @@ def _chosen(lab: ResultVerbs, names: Sequence[str], where: str | None) -> _Chose
         listed = lab.runs(where)
         found_runs |= {one: RunFolder(root / one) for one in listed.loc[listed["metric_value"].notna(), "run_id"]}
     if where is None and not names:
-        sweeps |= {one.sweep_id: SweepResult(one) for one in sweep_folders(root)}
+        sweeps |= {one.experiment_id: SweepResult(one) for one in experiment_folders(root)}
         notebooks |= dict.fromkeys(chain.from_iterable(map(_executed, sorted((root / "batches").glob("*")))))
     for one in sweeps.values():
         done = each_run(one.runs)
@@ -186,10 +186,10 @@ def _add(
             found_runs[run.run_id] = run
         except InputError as error:
             try:
-                sweep = SweepResult(find_sweep(root, name))
+                sweep = SweepResult(find_experiment(root, name))
             except InputError:
                 raise error from None
-            sweeps[sweep.sweep_id] = sweep
+            sweeps[sweep.experiment_id] = sweep
 
 
 def _executed(batch: Path) -> Iterator[Path]:
@@ -202,7 +202,7 @@ def _run_entry(folder: Path, result: Result, links: Mapping[str, str]) -> Entry:
     manifest, page = result.manifest, links[result.run_id]
     _write_report(folder, page, result.run_id, result.report(), links)
     plan = manifest.plan
-    label, sweep_id = plan.get("label"), str((plan.get("sweep") or {}).get("sweep_id"))
+    label, experiment_id = plan.get("label"), str((plan.get("experiment") or {}).get("experiment_id"))
     users = f"{result.virtual_users:,} virtual user{'s' if result.virtual_users > 1 else ''}"
     about = [manifest.server.get("version"), manifest.scale, users, _started(manifest), label, *manifest.tags]
     state, mark = _ended(manifest)
@@ -217,7 +217,7 @@ def _run_entry(folder: Path, result: Result, links: Mapping[str, str]) -> Entry:
             "kind": "run", "name": result.run_id, "at": result.run_id, "state": state,
             "database": plan["target"]["kind"], "workload": plan["workload"]["kind"],
         },
-        links={f"sweep {sweep_id}": links[sweep_id]} if sweep_id in links else {},
+        links={f"sweep {experiment_id}": links[experiment_id]} if experiment_id in links else {},
         thumbnail=_thumbnail(result.charts),
     )  # fmt: skip
 
@@ -235,14 +235,19 @@ def _started(manifest: Manifest) -> str:
 
 def _sweep_entry(folder: Path, done: SweepResult, links: Mapping[str, str]) -> Entry:
     """Write the page of a sweep, and give its line of the index."""
-    page, plan = links[done.sweep_id], done.plan
-    _write_report(folder, page, done.sweep_id, done.report(), links)
+    page, plan = links[done.experiment_id], done.plan
+    _write_report(folder, page, done.experiment_id, done.report(), links)
     verdicts = done.verdicts.loc[done.verdicts["verdict"] != "baseline", "verdict"].astype(str)
     found = set(verdicts)
     state, mark = next(((words, mark) for verdict, words, mark in _OF_SWEEPS if verdict in found), _NO_VERDICT)
     settings = ", ".join(plan.spec.grid)
     runs_done = int((each_run(done.runs)["status"] == "done").sum())
-    about = [f"sweep of {settings}", f"{len(plan.configurations)} configurations", f"{runs_done} runs", done.sweep_id]
+    about = [
+        f"sweep of {settings}",
+        f"{len(plan.configurations)} configurations",
+        f"{runs_done} runs",
+        done.experiment_id,
+    ]
     return Entry(
         title=str(plan.spec.question or f"Which values of {settings} are fastest?"),
         link=page,
@@ -251,7 +256,7 @@ def _sweep_entry(folder: Path, done: SweepResult, links: Mapping[str, str]) -> E
         verdict=done.answer,
         about=" · ".join(about),
         facts={
-            "kind": "sweep", "name": done.sweep_id, "at": done.sweep_id, "state": state,
+            "kind": "sweep", "name": done.experiment_id, "at": done.experiment_id, "state": state,
             "database": plan.target.kind, "workload": plan.spec.workload.kind if plan.spec.workload else "",
         },
         thumbnail=_thumbnail(done.charts),

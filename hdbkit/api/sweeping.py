@@ -26,28 +26,28 @@ from hdbkit.analysis.sweep.verdicts import answer, candidates_note
 from hdbkit.analysis.sweep.warnings import failed_checks, next_step, rate_warnings, sweep_warnings, warnings_text
 from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.api.discovery import host_facts
+from hdbkit.api.executing import executed
 from hdbkit.api.left_settings import advised
+from hdbkit.api.running import OnRun
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.contracts import ApplyBy
-from hdbkit.errors import InputError
-from hdbkit.execution.handle import OnPoll, execute
-from hdbkit.plan import RunPlan
+from hdbkit.experiment import Watcher
+from hdbkit.experiment.deciding import judged, spending
+from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.plan import new_experiment_id
+from hdbkit.experiment.slicing import planned_slices, slices_for
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.report import sweep_card, sweep_report
 from hdbkit.report.sweep_journal import restored
+from hdbkit.results.experiment_folder import ENDED_EARLY, ExperimentFolder, each_run, find_experiment, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.query_plans import read_plans
-from hdbkit.results.sweep_folder import ENDED_EARLY, SweepFolder, each_run, find_sweep, runs_frame
 from hdbkit.servers import control
-from hdbkit.sweep_plan import SweepPlan, new_sweep_id, plan_sweep
-from hdbkit.sweep_runner import Watcher, resume, start, take_over
-from hdbkit.sweep_runner.deciding import judged, spending
-from hdbkit.sweep_runner.events import ignore_event
-from hdbkit.sweep_runner.slicing import planned_slices, slices_for
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema, require_privileges
 from hdbkit.workspace import BareWorkspace
@@ -62,18 +62,18 @@ _SPLIT_PLOT = (
 class SweepResult:
     """The result of a sweep, read from its folder without driver or server."""
 
-    def __init__(self, folder: SweepFolder) -> None:
+    def __init__(self, folder: ExperimentFolder) -> None:
         self.folder = folder
         self.plan = folder.read_plan(SweepPlan)
 
     @property
-    def sweep_id(self) -> str:
+    def experiment_id(self) -> str:
         """The sweep's id."""
-        return self.folder.sweep_id
+        return self.folder.experiment_id
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row per planned run: place, settings and outcome; see ``results.sweep_folder.runs_frame``.
+        """One row per planned run: place, settings and outcome; see ``results.experiment_folder.runs_frame``.
 
         Where configurations alternate within runs, one row per run and configuration.
         """
@@ -258,12 +258,12 @@ class SweepResult:
 
     def _repr_html_(self) -> str:
         advice = "\n".join(filter(None, [self.advice, self.restored]))
-        return sweep_card(self.sweep_id, self.answer, self.verdicts, self.plan.metric, advice, self.notice)
+        return sweep_card(self.experiment_id, self.answer, self.verdicts, self.plan.metric, advice, self.notice)
 
     def __repr__(self) -> str:
         runs = each_run(self.runs)
         done = int((runs["status"] == "done").sum())
-        return f"<SweepResult {self.sweep_id}: {done} of {len(runs)} runs done>"
+        return f"<SweepResult {self.experiment_id}: {done} of {len(runs)} runs done>"
 
     @property
     def _grid_runs(self) -> pd.DataFrame:
@@ -294,7 +294,7 @@ class SweepResult:
         return f"hdbkit sweep {self.plan.target.given} {self.folder.path / 'plan.json'}"
 
     def _with_blocks(self, blocks: int) -> str:
-        return f"{self.plan.command or f'hdbkit sweep --resume {self.sweep_id}'} --blocks {blocks}"
+        return f"{self.plan.command or f'hdbkit resume {self.experiment_id}'} --blocks {blocks}"
 
 
 class SweepVerbs(BareWorkspace):
@@ -320,18 +320,16 @@ class SweepVerbs(BareWorkspace):
         spec = _as_spec(spec, blocks)
         first = _plan_of_runs(target, spec.with_(time_budget_s=None))  # slices take less time than runs
         whole = first.spec.with_(time_budget_s=spec.time_budget_s)
-        return plan_sweep(target, whole, first.sweep_id, slices=planned_slices(first))
+        return plan_sweep(target, whole, first.experiment_id, slices=planned_slices(first))
 
     def sweep(
         self,
-        target: Target | str | None = None,
-        spec: SweepSpec | Path | str | None = None,
+        target: Target | str,
+        spec: SweepSpec | Path | str,
         *,
-        resume_id: str | None = None,
         blocks: int | None = None,
-        accept: bool = False,
         watch: Watcher = ignore_event,
-        watch_run: OnPoll | None = None,
+        watch_run: OnRun | None = None,
         command: str = "",
     ) -> SweepResult:
         """Measure a grid of server settings and compare each with the baseline.
@@ -339,33 +337,21 @@ class SweepVerbs(BareWorkspace):
         Args:
             target: the database: a private server, or a target with ``may_change_settings``.
             spec: a :class:`~hdbkit.SweepSpec`, or a file that contains one (YAML, or hammerpost's JSON).
-            resume_id: continue the missing runs of this sweep instead (``last`` is the newest).
             blocks: the total number of blocks.
-            accept: resume also a sweep of another account, or from elsewhere, on this target: its settings, and those
-                it saved, are used.
             watch: called at each step of the sweep.
             watch_run: called several times per second with the present run.
             command: the command that repeats the sweep, if it is not ``hdbkit sweep``.
 
         Raises:
             InputError: the sweep is not possible; nothing was started or changed.
-            KeyboardInterrupt: stopped; the settings are restored, and ``resume_id`` continues the sweep.
+            KeyboardInterrupt: stopped; the settings are restored, and ``resume_experiment`` continues the sweep.
         """
-        root = self.results
-
-        def run_one(planned: RunPlan) -> Manifest:
-            return execute(planned, root, watch_run)
-
-        if resume_id is not None:
-            folder = find_sweep(root, resume_id)
-            at = resumed_target(folder, target, accept, self)
-            return SweepResult(resume(folder, control(at), run_one, watch, blocks, at))
         planned = plan_checked(target, spec, blocks, command, self)
-        return SweepResult(start(planned, root, control(planned.target), run_one, watch))
+        return SweepResult(executed(self, planned, watch, watch_run))
 
-    def sweep_result(self, sweep_id: str = "last") -> SweepResult:
+    def sweep_result(self, experiment_id: str = "last") -> SweepResult:
         """Read the result of a sweep, given by its id, a unique part of the id, or ``last``."""
-        return SweepResult(find_sweep(self.results, sweep_id))
+        return SweepResult(find_experiment(self.results, experiment_id))
 
 
 def _plan_of_runs(target: Target, spec: SweepSpec) -> SweepPlan:
@@ -374,39 +360,12 @@ def _plan_of_runs(target: Target, spec: SweepSpec) -> SweepPlan:
         spec = spec.resolved(host_facts(target))
     if spec.workload is not None:
         spec = spec.with_(load=workload(spec.workload).load(spec.load))
-    return plan_sweep(target, spec, new_sweep_id(datetime.now(UTC), spec))
-
-
-def resumed_target(
-    folder: SweepFolder, target: Target | str | None, accept: bool, workspace: BareWorkspace
-) -> Target:
-    """The target with which a sweep is resumed: the named one, else that of its plan.
-
-    ``accept``: the sweep of another account becomes this account's own; the target must be named then. Raises
-    ``InputError`` if it is not accepted: its plan and its snapshot may run commands and write files of somebody
-    else's choice.
-    """
-    if folder.is_own:
-        return workspace.target(target) if target is not None else folder.read_plan(SweepPlan).target
-    if folder.is_stale_copy:
-        raise InputError(
-            f"{folder.path} is a copy of a sweep whose settings were restored since, so it is not continued; start a "
-            "new sweep"
-        )
-    if target is None or not accept:
-        raise InputError(
-            f"this account did not write the files of {folder.sweep_id}, so commands, addresses and settings in them "
-            "are not used; if you trust them, name the target and accept them: "
-            f"hdbkit sweep TARGET --resume {folder.sweep_id} --accept"
-        )
-    named = workspace.target(target)
-    take_over(folder, named, control(named))
-    return named
+    return plan_sweep(target, spec, new_experiment_id(datetime.now(UTC), spec.name))
 
 
 def plan_checked(
-    target: Target | str | None,
-    spec: SweepSpec | Path | str | None,
+    target: Target | str,
+    spec: SweepSpec | Path | str,
     blocks: int | None,
     command: str,
     workspace: BareWorkspace,
@@ -416,8 +375,6 @@ def plan_checked(
     Raises:
         InputError: there is no such schema, the account lacks privileges on it, or the specification has errors.
     """
-    if target is None or spec is None:
-        raise TypeError("a sweep needs a target and a specification, or resume_id")
     target, spec = workspace.target(target), _as_spec(spec, blocks)
     with advised(workspace.results, target):
         present = present_schema(target, spec.workload)
@@ -429,7 +386,7 @@ def plan_checked(
     slices = slices_for(first, control(target)) if first.spec.settings or asked else None
     whole = first.spec.with_(time_budget_s=budget_s)
     needs_restart = () if whole.strategy is Strategy.GRID else _needing_restart(target, whole)
-    return plan_sweep(target, whole, first.sweep_id, command, needs_restart, slices)
+    return plan_sweep(target, whole, first.experiment_id, command, needs_restart, slices)
 
 
 def _loads_on(plan: SweepPlan, spec: WorkloadSpec) -> list[Load]:

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from hdbkit.api.agent import AgentVerbs
 from hdbkit.api.batch import BatchVerbs
-from hdbkit.api.demo_engines import EngineDemoVerbs
 from hdbkit.api.diagnosis import DiagnosisVerbs
 from hdbkit.api.engines import EngineVerbs
 from hdbkit.api.first_result import QuickstartVerbs
 from hdbkit.api.importing import ImportVerbs
-from hdbkit.api.max_rate import MaxRateVerbs
 from hdbkit.api.planned_hosts import PlannedHostsVerbs
 from hdbkit.api.planned_power import PlannedPowerVerbs
-from hdbkit.api.profiles import ProfileVerbs
-from hdbkit.api.releases import ReleaseVerbs
 from hdbkit.api.site import SiteVerbs
 
 
 class Workspace(
     QuickstartVerbs,
-    EngineDemoVerbs,
-    ReleaseVerbs,
-    ProfileVerbs,
-    MaxRateVerbs,
     SiteVerbs,
     BatchVerbs,
     PlannedPowerVerbs,

@@ -1,6 +1,6 @@
 """The charts of a sweep: effects of settings, the grid, and configurations over virtual users.
 
-Frames: ``runs`` as ``results.sweep_folder.runs_frame`` gives them (one row per run, one column per setting),
+Frames: ``runs`` as ``results.experiment_folder.runs_frame`` gives them (one row per run, one column per setting),
 ``verdicts`` as ``analysis.sweep.verdicts.judge`` and ``effects`` as ``analysis.sweep.effects.main_effects``. Ratios
 are those of scores (more than 1 is better) to the baseline (verdicts) or the reference value (effects), with
 simultaneous intervals. Runs without a result are left out.

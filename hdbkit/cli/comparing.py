@@ -13,11 +13,11 @@ from hdbkit.analysis.comparison.plans import plans_note
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, settings_apart
 from hdbkit.analysis.wording import about
 from hdbkit.api import documents
-from hdbkit.api.alternating import Turn
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
-from hdbkit.cli.progress import BuildBar, RunLines
+from hdbkit.cli.preparing import CooldownS, Reset, preparation
+from hdbkit.cli.progress import ExperimentLines, RunLines
 from hdbkit.cli.schema import AsJson, WorkloadOption, with_schema
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_from, read_load
@@ -57,8 +57,13 @@ def compare(
     params: Annotated[Path | None, typer.Option(help="with --run: YAML file with load options")] = None,
     label: Annotated[
         str | None,
-        typer.Option(help="with --run: label of the runs; those that have it are kept, so that this continues"),
+        typer.Option(help="with --run: label of the runs"),
     ] = None,
+    reset: Reset = None,
+    cooldown_s: CooldownS = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="with --run: start the comparison and return; see: hdbkit attach")
+    ] = False,
     fail_below: Annotated[
         str | None,
         typer.Option(
@@ -88,40 +93,55 @@ def compare(
     load = load_from({**values, **given}) if values or given else None
     spec = specification(workload, **fields) if workload is not None or fields else None
     if not run:
-        if together or any(one is not None for one in (blocks, virtual_users, load, spec, label)):
-            raise InputError("--together, --blocks, --label and the options of load and schema need --run")
+        if (
+            together
+            or detach
+            or any(one is not None for one in (blocks, virtual_users, load, spec, label, reset, cooldown_s))
+        ):
+            raise InputError("--together, --blocks, --label, --detach and the options of load and schema need --run")
         found = api.compare(base, new)
     else:
-        lines = _TurnLines()
-        try:
-            with stopped_like_ctrl_c(), RunLines() as run_lines:
-                found = api.compare(
-                    base, new, run=True, together=together, blocks=blocks or DEFAULT_BLOCKS, workload=spec, load=load,
-                    virtual_users=counts_in(virtual_users, "--virtual-users") if virtual_users else (),
-                    label=label, watch=lines, watch_run=None if as_json else run_lines,
-                )  # fmt: skip
-        except KeyboardInterrupt:
-            show.notes.print("stopped; finished runs are kept", markup=False)
-            return Exit.STOPPED
+        asked: dict[str, Any] = {
+            "together": together, "blocks": blocks or DEFAULT_BLOCKS, "workload": spec, "load": load, "label": label,
+            "virtual_users": counts_in(virtual_users, "--virtual-users") if virtual_users else (),
+            "preparation": preparation(reset, cooldown_s),
+        }  # fmt: skip
+        if detach:
+            planned = api.plan_comparison(base, new, **asked)
+            return show.left_alone(api.start_experiment(planned).experiment_id, as_json)
+        with stopped_like_ctrl_c(), RunLines() as lines:
+            watch_run = None if as_json else lines
+            found = api.compare(base, new, run=True, watch=ExperimentLines(), watch_run=watch_run, **asked)
     gate = None if limit is None else found.gate(limit)
-    if as_json:
-        show.print_json(documents.of_comparison(found, gate, found.report() if report else None))
-    else:
-        _print(found, gate, everything)
-        if plans:
-            show.plan_pairs(found.plans, found.names)
-        if report:
-            show.console.print(f"report: {found.report()}", markup=False)
+    show_comparison(found, as_json, report=report, gate=gate, everything=everything, plans=plans)
     return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE
+
+
+def show_comparison(
+    found: api.Comparison,
+    as_json: bool,
+    *,
+    report: bool,
+    gate: api.Gate | None = None,
+    everything: bool = False,
+    plans: bool = False,
+) -> None:
+    """Show a comparison, and write its report on request."""
+    path = found.report() if report else None
+    if as_json:
+        show.print_json(documents.of_comparison(found, gate, path))
+        return
+    _print(found, gate, everything)
+    if plans:
+        show.plan_pairs(found.plans, found.names)
+    if path:
+        show.console.print(f"report: {path}", markup=False)
 
 
 def show_engine_demo(name: str, blocks: int | None, as_json: bool) -> int:
     """Compare two engines on the workload of a demo, and write the report."""
-    with BuildBar() as bar, RunLines() as lines:
-        found = api.demo_engines(
-            name, blocks=blocks, say=lambda line: show.notes.print(line, markup=False), build_progress=bar,
-            watch=_TurnLines(), watch_run=None if as_json else lines,
-        )  # fmt: skip
+    with RunLines() as lines:
+        found = api.demo_engines(name, blocks=blocks, watch=ExperimentLines(), watch_run=None if as_json else lines)
     if as_json:
         show.print_json(documents.of_comparison(found, None, found.report()))
     else:
@@ -129,27 +149,6 @@ def show_engine_demo(name: str, blocks: int | None, as_json: bool) -> int:
         _print(found, None, everything=False)
         show.console.print(f"report: {found.report()}", markup=False)
     return Exit.DONE
-
-
-class _TurnLines:
-    """A line for each finished run, and before the first how to continue."""
-
-    def __init__(self) -> None:
-        self._said = False
-
-    def __call__(self, turn: Turn) -> None:
-        """Print the run."""
-        if not self._said:
-            labels = f"{turn.label}-base and {turn.label}-new"
-            show.notes.print(
-                f"  labels {labels}; to continue: the same command with --label {turn.label}", markup=False
-            )
-            self._said = True
-        value = turn.result.metric_value
-        shown = "no result" if value is None else turn.result.metric.text(value)
-        where = f"block {turn.block}  {turn.side:4}  {turn.virtual_users} users"
-        kept = "" if turn.measured else "  (kept)"
-        show.notes.print(f"  run {turn.number:3} of {turn.runs}  {where}  {shown:>16}{kept}", markup=False)
 
 
 def _print(found: api.Comparison, gate: api.Gate | None, everything: bool) -> None:

@@ -1,4 +1,4 @@
-"""What the shell completes: names of targets, URLs of engines, ids and labels of runs, ids of sweeps.
+"""What the shell completes: names of targets, URLs of engines, ids and labels of runs, ids of experiments.
 
 A completion never fails, connects to no server and imports little: the shell waits for it at each press of the key.
 """
@@ -42,14 +42,16 @@ def run_names(incomplete: str) -> list[str]:
     return fitting(["last", *(folder.name for folder in newest), *labels], incomplete)
 
 
-def sweep_names(incomplete: str) -> list[str]:
-    """Ids of sweeps, and ``last``."""
-    return fitting(["last", *(one.name for one in _folders(results_folder() / "sweeps", "plan.json"))], incomplete)
+def experiment_names(incomplete: str) -> list[str]:
+    """Ids of experiments, and ``last``."""
+    return fitting(
+        ["last", *(one.name for one in _folders(results_folder() / "experiments", "plan.json"))], incomplete
+    )
 
 
 def any_names(incomplete: str) -> list[str]:
-    """Ids and labels of runs, and ids of sweeps."""
-    return list(dict.fromkeys([*run_names(incomplete), *sweep_names(incomplete)]))
+    """Ids and labels of runs, and ids of experiments."""
+    return list(dict.fromkeys([*run_names(incomplete), *experiment_names(incomplete)]))
 
 
 def fitting(words: list[str], incomplete: str) -> list[str]:

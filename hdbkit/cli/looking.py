@@ -11,7 +11,7 @@ from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
-from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
+from hdbkit.cli.naming import AnyId, RunId, run_or_experiment
 from hdbkit.cli.options import Sectioned
 from hdbkit.cli.schema import AsJson, WorkloadOption, Yes, with_schema
 from hdbkit.errors import InputError
@@ -60,25 +60,27 @@ def doctor(
 
 
 def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:
-    """Write the one-page report of a run or a sweep; 'last' is the sweep if it measured last."""
-    path = _reported(run_id).report()
+    """Write the one-page report of a run or an experiment; 'last' is the experiment if it measured last."""
+    written = _reported(run_id).report()
+    paths = [str(path) for path in (written if isinstance(written, list) else [written])]
     if as_json:
-        show.print_json({"report": str(path)})
-    else:
-        show.console.print(str(path), markup=False)
+        show.print_json({"report": paths[0]} if len(paths) == 1 else {"reports": paths})
+        return
+    for path in paths:
+        show.console.print(path, markup=False)
 
 
-def _reported(wanted: str) -> api.Result | api.SweepResult:
-    """The run or the sweep of this name; the last run stands for the sweep it is a part of."""
-    run = run_or_sweep(wanted, api.result, api.sweep_result)
-    if isinstance(run, api.SweepResult):
+def _reported(wanted: str) -> api.Result | api.ExperimentResult:
+    """The run or the experiment of this name; the last run stands for the experiment it is a part of."""
+    run = run_or_experiment(wanted, api.result, api.experiment_result)
+    if not isinstance(run, api.Result):
         return run
-    sweep_id = (run.manifest.plan.get("sweep") or {}).get("sweep_id")
-    if wanted != "last" or sweep_id is None:
+    experiment_id = (run.manifest.plan.get("experiment") or {}).get("experiment_id")
+    if wanted != "last" or experiment_id is None:
         return run
     try:
-        return api.sweep_result(sweep_id)
-    except InputError:  # the run was copied without its sweep
+        return api.experiment_result(experiment_id)
+    except InputError:  # the run was copied without it, or it has no result yet
         return run
 
 

@@ -12,18 +12,16 @@ from hdbkit.api import documents
 from hdbkit.cli import completion, show
 from hdbkit.cli.comparing import show_engine_demo
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
-from hdbkit.cli.naming import AnyId, RunId, run_or_sweep
+from hdbkit.cli.experiments import show_found, show_run
+from hdbkit.cli.naming import RunId
 from hdbkit.cli.options import Sectioned, load_options
-from hdbkit.cli.progress import BuildBar, RunLines, SweepLines
+from hdbkit.cli.progress import BuildBar, ExperimentLines, RunLines
 from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
 from hdbkit.config import SweepSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_from, read_load
 from hdbkit.config.sweep_schema import sweep_schema_text
 from hdbkit.errors import InputError
-from hdbkit.results.manifest import Status
-from hdbkit.results.sweep_folder import each_run
-from hdbkit.sweep_runner import SweepStatus
 from hdbkit.workloads import specification
 
 Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")]
@@ -32,10 +30,7 @@ Blocks = Annotated[int | None, typer.Option(min=2, help="number of blocks in tot
 
 _SCHEMA_HELP = "print the JSON schema of sweep files for editors, and exit"
 _RUN_EXAMPLES = "Example: hdbkit run lab -u 8 --rampup-s 30 --duration-s 120; hdbkit run lab --workload my-folder/"
-_SWEEP_EXAMPLES = (
-    "Example: hdbkit sweep lab params/sweep-demo.yaml; hdbkit sweep lab params/sweep-demo.yaml --detach; "
-    "hdbkit sweep --resume last --blocks 8"
-)
+_SWEEP_EXAMPLES = "Example: hdbkit sweep lab params/sweep-demo.yaml; hdbkit sweep lab params/sweep-demo.yaml --detach"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -44,8 +39,6 @@ def add_to(app: typer.Typer) -> None:
     app.command(cls=Sectioned, epilog=_RUN_EXAMPLES)(run)
     app.command(cls=Sectioned, epilog=_SWEEP_EXAMPLES)(sweep)
     app.command(cls=Sectioned, epilog="Example: hdbkit plan lab params/sweep-demo.yaml")(plan)
-    app.command(epilog="Example: hdbkit attach last")(attach)
-    app.command(epilog="Example: hdbkit stop last")(stop)
     app.command(epilog="Example: hdbkit recover last")(recover)
 
 
@@ -75,10 +68,10 @@ def demo(
             keep=keep,
             say=lambda line: show.notes.print(line, markup=False),
             build_progress=bar,
-            watch=SweepLines(),
+            watch=ExperimentLines(),
             watch_run=None if as_json else lines,
         )
-    _show_sweep(left.sweep, left.report, as_json)
+    show_found(left.sweep, as_json)
     return Exit.RUN_FAILED if left.sweep.failed else Exit.DONE  # on a busy host some checks fail; the demo succeeds
 
 
@@ -110,27 +103,17 @@ def run(
             with leaving_on_sigterm():
                 result = api.run(target, spec, load, label=label, watch=lines)
         except Terminated:
-            return _left(lines.run_id, Exit.TERMINATED)
-    return _show_run(result, as_json)
+            return show.left_running(lines.run_id, Exit.TERMINATED)
+    return show_run(result, as_json)
 
 
 @load_options("virtual_users")
 @with_schema
 @stopped_like_ctrl_c()
 def sweep(
-    target: Annotated[
-        str | None,
-        typer.Argument(help="URL without password, or a target's name", autocompletion=completion.targets),
-    ] = None,
-    spec: Annotated[Path | None, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")] = None,
+    target: TargetArgument,
+    spec: Annotated[Path, typer.Argument(help="YAML file of the sweep, or hammerpost's JSON")],
     workload: WorkloadOption = None,
-    resume: Annotated[
-        str | None,
-        typer.Option(help="continue this sweep ('last': the newest)", autocompletion=completion.sweep_names),
-    ] = None,
-    accept: Annotated[
-        bool, typer.Option("--accept", help="with --resume: also a sweep of another account; it is used as it is")
-    ] = False,
     blocks: Blocks = None,
     virtual_users: Users = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the sweep and return; see: hdbkit attach")] = False,
@@ -143,33 +126,16 @@ def sweep(
 
     Options of the command line replace those of the file.
     """
-    if resume is not None:
-        if any((spec, workload, virtual_users, fields, given)):
-            raise InputError("a resumed sweep keeps its plan; only --blocks can be given with --resume")
-        if accept and resume == "last":
-            raise InputError("name the sweep that you accept by its id, not by 'last'")
-    elif target is None or spec is None:
-        raise InputError("give a target and a file, such as: hdbkit sweep lab params/sweep-demo.yaml, or --resume ID")
-    wanted = _spec(spec, workload, fields, virtual_users, given) if spec is not None else None
-    if wanted is not None and target is not None and wanted.settings:
+    wanted = _spec(spec, workload, fields, virtual_users, given)
+    if wanted.settings:
         for warning in api.connect(target).memory_warnings(wanted.settings):
             show.notes.print(f"warning: {warning}", markup=False)
     if detach:
-        running = api.start_sweep(target, wanted, resume_id=resume, blocks=blocks, accept=accept)
-        show.print_json({"sweep_id": running.sweep_id}) if as_json else show.console.print(running.sweep_id)
-        return Exit.DONE
+        return show.left_alone(api.start_sweep(target, wanted, blocks=blocks).experiment_id, as_json)
     with RunLines() as lines:
         watch_run = None if as_json else lines
-        done = api.sweep(
-            target,
-            wanted,
-            resume_id=resume,
-            blocks=blocks,
-            accept=accept,
-            watch=SweepLines(),
-            watch_run=watch_run,
-        )
-    return _show_sweep(done, done.report(), as_json)
+        done = api.sweep(target, wanted, blocks=blocks, watch=ExperimentLines(), watch_run=watch_run)
+    return show_found(done, as_json)
 
 
 def _print_schema(wanted: bool) -> None:
@@ -228,94 +194,6 @@ def _spec(
     return spec.with_(load=load, virtual_users=counts)
 
 
-def attach(run_id: AnyId = "last", as_json: AsJson = False) -> int:
-    """Watch a run or a sweep in progress. Ctrl-C detaches; the run or sweep continues."""
-    running = _attached(run_id)
-    name = running.sweep_id if isinstance(running, api.RunningSweep) else running.run_id
-    try:
-        with RunLines() as lines, leaving_on_sigterm():
-            if isinstance(running, api.RunningSweep):
-                return _show_end(running, running.wait(SweepLines(), None if as_json else lines), as_json)
-            return _show_run(running.wait(lines), as_json)
-    except KeyboardInterrupt:
-        return _left(name, Exit.STOPPED)
-    except Terminated:
-        return _left(name, Exit.TERMINATED)
-
-
-def _left(name: str, code: Exit) -> Exit:
-    """Say that what was watched continues; ``name`` is empty if a run has hardly started."""
-    if not name:
-        show.notes.print("detached; a run that has started continues, see: hdbkit runs list")
-    else:
-        ways = f"Watch it with: hdbkit attach {name}; stop it with: hdbkit stop {name}"
-        show.notes.print(f"detached; {name} continues. {ways}", markup=False, soft_wrap=True)
-    return code
-
-
-def stop(
-    run_id: AnyId = "last",
-    at_once: Annotated[bool, typer.Option("--at-once", help="do not wait for the clients")] = False,
-    as_json: AsJson = False,
-) -> int:
-    """Stop a run now and keep its result, or stop a sweep, which can be resumed."""
-    running = _attached(run_id)
-    if isinstance(running, api.RunningSweep):
-        if running.status.ended:
-            raise InputError(f"sweep {running.sweep_id} has ended already ({running.status.value})")
-        waits_for = running.stops_after
-        running.stop()
-        show.notes.print(f"stopping {running.sweep_id}: this waits for {waits_for}", markup=False, soft_wrap=True)
-        return _show_end(running, running.wait(SweepLines(), only_new=True), as_json, if_stopped=Exit.DONE)
-    status = running.status
-    if status is Status.ABANDONED:
-        raise InputError(f"run {running.run_id} has lost its supervisor; run: hdbkit recover {running.run_id}")
-    if status.ended:
-        raise InputError(f"run {running.run_id} has ended already ({status.value})")
-    running.stop(at_once)
-    return _show_run(running.wait(), as_json, if_stopped=Exit.DONE)
-
-
-def _attached(wanted: str) -> api.Running | api.RunningSweep:
-    """The run or the sweep of this name; ``last`` is the sweep in progress, else the newest run."""
-    sweeps = api.running_sweeps() if wanted == "last" else []
-    return sweeps[0] if sweeps else run_or_sweep(wanted, api.attach, api.attach_sweep)
-
-
 def recover(run_id: RunId = "last", as_json: AsJson = False) -> int:
     """Complete the result of a run whose supervisor process died."""
-    return _show_run(api.attach(run_id).recover(), as_json, if_stopped=None)
-
-
-def _show_run(result: api.Result, as_json: bool, if_stopped: Exit | None = Exit.STOPPED) -> int:
-    """Show a run; its exit code. ``if_stopped`` replaces that of a stopped run; None: its checks decide."""
-    report = result.report()
-    if as_json:
-        show.print_json(documents.of_run(result, report))
-    else:
-        show.run(result)
-        show.console.print(f"report: {report}", markup=False)
-    if if_stopped is not None and result.manifest.status is Status.STOPPED:
-        return if_stopped
-    return Exit.DONE if result.passed else Exit.CHECK_FAILED
-
-
-def _show_end(
-    running: api.RunningSweep, done: api.SweepResult, as_json: bool, if_stopped: Exit = Exit.STOPPED
-) -> int:
-    """The result of a sweep in a process of its own; a stopped sweep is no failure."""
-    code = _show_sweep(done, done.report(), as_json)
-    return if_stopped if running.status is SweepStatus.STOPPED else code
-
-
-def _show_sweep(done: api.SweepResult, report: Path, as_json: bool) -> int:
-    if as_json:
-        show.print_json(documents.of_sweep(done, report))
-    else:
-        show.sweep(done)
-        for name, runs in done.checks_failed.items():
-            show.console.print(f"check failed in {runs} of {len(each_run(done.runs))} runs: {name}", markup=False)
-        show.console.print(f"report: {report}", markup=False)
-    if done.failed:
-        return Exit.RUN_FAILED
-    return Exit.CHECK_FAILED if done.checks_failed else Exit.DONE
+    return show_run(api.attach(run_id).recover(), as_json, if_stopped=None)

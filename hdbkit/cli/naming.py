@@ -1,4 +1,4 @@
-"""Runs and sweeps given on the command line by an id, a unique part of one, or ``last``."""
+"""Runs and experiments given on the command line by an id, a unique part of one, or ``last``."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ RunId = Annotated[
 AnyId = Annotated[
     str,
     typer.Argument(
-        help="the id of a run or a sweep, a unique part of it, a run's label, or 'last'", autocompletion=any_names
+        help="the id of a run or an experiment, a unique part of it, a run's label, or 'last'",
+        autocompletion=any_names,
     ),
 ]
 
 Run = TypeVar("Run")
-Sweep = TypeVar("Sweep")
+Experiment = TypeVar("Experiment")
 
 
-def run_or_sweep(wanted: str, run: Callable[[str], Run], sweep: Callable[[str], Sweep]) -> Run | Sweep:
-    """The run of this name, else the sweep of this name. Raises ``InputError`` about runs when there is neither."""
+def run_or_experiment(
+    wanted: str, run: Callable[[str], Run], experiment: Callable[[str], Experiment]
+) -> Run | Experiment:
+    """The run of this name, else the experiment of this name. Raises ``InputError`` about runs for neither."""
     try:
         return run(wanted)
     except InputError as error:
         try:
-            return sweep(wanted)
+            return experiment(wanted)
         except InputError:
             raise error from None

@@ -11,9 +11,10 @@ from hdbkit import api
 from hdbkit.analysis.wording import about
 from hdbkit.api import documents
 from hdbkit.cli import show
-from hdbkit.cli.exits import stopped_like_ctrl_c
+from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
-from hdbkit.cli.progress import RunLines
+from hdbkit.cli.preparing import CooldownS, Reset, preparation
+from hdbkit.cli.progress import ExperimentLines, RunLines
 from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_from, read_load
@@ -41,30 +42,40 @@ def profile(
     virtual_users: Annotated[str, typer.Option("--virtual-users", "-u", help="user counts to run at")] = "1,2,4,8",
     blocks: Annotated[int, typer.Option(min=1, help="runs at each user count")] = 1,
     params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
+    reset: Reset = None,
+    cooldown_s: CooldownS = None,
+    detach: Annotated[bool, typer.Option("--detach", help="start the runs and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
     given: dict[str, Any],
-) -> None:
+) -> int:
     """Repeat the runs of a profile: one per block at each user count, in random order."""
     values = read_load(params).given if params else {}
     load = load_from({**values, **given})
+    spec = specification(workload, **fields)
+    asked: dict[str, Any] = {
+        "virtual_users": counts_in(virtual_users, "--virtual-users"),
+        "blocks": blocks,
+        "preparation": preparation(reset, cooldown_s),
+    }
+    if detach:
+        planned = api.plan_profile(name, target, spec, load, **asked)
+        return show.left_alone(api.start_experiment(planned).experiment_id, as_json)
     with RunLines() as lines:
-        watch = None if as_json else lines
-        done = api.profile(
-            name,
-            target,
-            specification(workload, **fields),
-            load,
-            virtual_users=counts_in(virtual_users, "--virtual-users"),
-            blocks=blocks,
-            watch=watch,
-        )
+        watch_run = None if as_json else lines
+        done = api.profile(name, target, spec, load, watch=ExperimentLines(), watch_run=watch_run, **asked)
+    show_profile(done, as_json)
+    return Exit.DONE
+
+
+def show_profile(done: api.Profile, as_json: bool) -> None:
+    """Show a profile with all its runs."""
     if as_json:
         show.print_json(documents.of_profile(done))
         return
     figures = done.by_users.rename(columns={"metric_value": done.metric.heading})
-    show.console.print(show.table(figures, title=f"Profile {name}: {len(done.runs)} runs, {about(done.metric)}"))
+    show.console.print(show.table(figures, title=f"Profile {done.name}: {len(done.runs)} runs, {about(done.metric)}"))
     for sentence in done.scaling["sentence"]:
         show.console.print(sentence, markup=False)
 

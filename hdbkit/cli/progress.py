@@ -14,10 +14,10 @@ from hdbkit.api import Running
 from hdbkit.cli.show import notes
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.live import LiveView
+from hdbkit.experiment import EventKind, ExperimentEvent
 from hdbkit.loading import Stage
 from hdbkit.results.journal import RESTORED
 from hdbkit.results.manifest import Status
-from hdbkit.sweep_runner import EventKind, SweepEvent
 from hdbkit.text import all_per_s
 
 _EVERY_S = 5.0
@@ -136,10 +136,10 @@ class BuildBar:
         self._bar.update(self._task, rate=what)
 
 
-class SweepLines:
-    """A line per finished run of a sweep, and per change of the server."""
+class ExperimentLines:
+    """A line per finished run of an experiment, and per change of a server."""
 
-    def __call__(self, step: SweepEvent) -> None:
+    def __call__(self, step: ExperimentEvent) -> None:
         """Print what has just happened."""
         if step.kind in (EventKind.SETTLED, EventKind.WAITING, EventKind.DECIDED):
             notes.print(f"  {escape(step.note)}")
@@ -149,7 +149,7 @@ class SweepLines:
             notes.print(f"  run {step.planned.number:3} of {step.total}  {escape(_outcome(step))}")
 
 
-def _outcome(step: SweepEvent) -> str:
+def _outcome(step: ExperimentEvent) -> str:
     planned, manifest = step.planned, step.manifest
     assert planned is not None
     place = f"block {planned.block}  {planned.virtual_users} users"

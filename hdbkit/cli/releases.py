@@ -12,11 +12,11 @@ from hdbkit import api
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.analysis.wording import about
 from hdbkit.api import documents
-from hdbkit.api.alternating import Turn
 from hdbkit.cli import show
-from hdbkit.cli.exits import stopped_like_ctrl_c
+from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, load_options
-from hdbkit.cli.progress import BuildBar, RunLines
+from hdbkit.cli.preparing import CooldownS, Reset, preparation
+from hdbkit.cli.progress import ExperimentLines, RunLines
 from hdbkit.cli.schema import AsJson, WorkloadOption, with_schema
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_from, read_load
@@ -56,35 +56,49 @@ def releases(
     ] = None,
     workload: WorkloadOption = None,
     params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
+    reset: Reset = None,
+    cooldown_s: CooldownS = None,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="start the comparison and return; see: hdbkit attach")
+    ] = False,
     report: Annotated[bool, typer.Option("--report", help="also write the report of each comparison")] = False,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
     given: dict[str, Any],
-) -> None:
+) -> int:
     """Build commits of a server from a git checkout, and compare them by runs in turn on private servers.
 
     A commit is built once and kept in the cache. The checkout is not changed.
     """
     values = read_load(params).given if params else {}
-    with BuildBar() as bar, RunLines() as lines:
-        found = api.releases(
-            checkout,
-            refs,
-            database=database,
-            configure=shlex.split(configure),
-            bisect=bisect,
-            blocks=blocks,
-            max_blocks=max_blocks,
-            workload=specification(workload, **fields) if workload is not None or fields else None,
-            load=load_from({**values, **given}) if values or given else None,
-            virtual_users=counts_in(virtual_users, "--virtual-users") if virtual_users else (),
-            settings=dict(map(_setting, settings or [])),
-            say=lambda line: show.notes.print(line, markup=False),
-            build_progress=bar,
-            watch=_turn,
-            watch_run=None if as_json else lines,
+    asked: dict[str, Any] = {
+        "database": database,
+        "configure": shlex.split(configure),
+        "blocks": blocks,
+        "workload": specification(workload, **fields) if workload is not None or fields else None,
+        "load": load_from({**values, **given}) if values or given else None,
+        "virtual_users": counts_in(virtual_users, "--virtual-users") if virtual_users else (),
+        "settings": dict(map(_setting, settings or [])),
+        "preparation": preparation(reset, cooldown_s),
+    }
+    if detach:
+        if bisect:
+            raise InputError("--bisect is executed here; omit --detach")
+        return show.left_alone(
+            api.start_experiment(api.plan_releases(checkout, refs, **asked)).experiment_id, as_json
         )
+    with RunLines() as lines:
+        found = api.releases(
+            checkout, refs, bisect=bisect, max_blocks=max_blocks, watch=ExperimentLines(),
+            watch_run=None if as_json else lines, **asked,
+        )  # fmt: skip
+    show_releases(found, as_json, report=report)
+    return Exit.DONE
+
+
+def show_releases(found: api.Releases, as_json: bool, *, report: bool) -> None:
+    """Show the comparisons of commits, and write their reports on request."""
     reports = found.report() if report else []
     if as_json:
         show.print_json(documents.of_releases(found, reports))
@@ -105,12 +119,3 @@ def _setting(text: str) -> tuple[str, str]:
     if not (name and equals):
         raise InputError(f"--setting must be NAME=VALUE, such as shared_buffers=1GB, not '{text}'")
     return name, value
-
-
-def _turn(turn: Turn) -> None:
-    """A line for a finished run."""
-    value = turn.result.metric_value
-    shown = "no result" if value is None else turn.result.metric.text(value)
-    if turn.measured:
-        where = f"block {turn.block}  {turn.side}  {turn.virtual_users} users"
-        show.notes.print(f"  run {turn.number:3} of {turn.runs}  {where}  {shown:>16}", markup=False)

@@ -18,11 +18,12 @@ from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.sweep.plans import changed_note
 from hdbkit.analysis.wording import about
 from hdbkit.api import PlannedHosts, PlannedPower, Result, SweepResult, documents
+from hdbkit.cli.exits import Exit
 from hdbkit.config import SweepSpec, spec_from
 from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
-from hdbkit.sweep_plan import SweepPlan
-from hdbkit.sweep_runner.slicing import on_server_note, unsuitable
+from hdbkit.experiment.slicing import on_server_note, unsuitable
+from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.text import many, number, plural
 from hdbkit.workloads import workload
 
@@ -363,7 +364,7 @@ def sweep(done: SweepResult) -> None:
     measured += ["decided_after"] if done.verdicts["decided_after"].notna().any() else []
     verdicts = done.verdicts[["label", "virtual_users", "runs", *measured]]
     verdicts = verdicts.rename(columns={"metric_value": metric.heading})
-    console.print(table(verdicts, title=f"{done.sweep_id}: ratios to the baseline, 95 % simultaneous intervals"))
+    console.print(table(verdicts, title=f"{done.experiment_id}: ratios to the baseline, 95 % simultaneous intervals"))
     console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)
     if len(done.effects):
         effects = done.effects[["setting", "value", "reference", "virtual_users", "ratio", "low", "high", "verdict"]]
@@ -384,3 +385,19 @@ def sweep(done: SweepResult) -> None:
         console.print(table(laws, title="Universal Scalability Law"))
     console.print(done.answer, markup=False, style="bold")
     console.print(done.advice, markup=False) if done.advice else None
+
+
+def left_running(name: str, code: Exit) -> Exit:
+    """Say that what was watched continues; ``name`` is empty if a run has hardly started."""
+    if not name:
+        notes.print("detached; a run that has started continues, see: hdbkit runs list")
+    else:
+        ways = f"Watch it with: hdbkit attach {name}; stop it with: hdbkit stop {name}"
+        notes.print(f"detached; {name} continues. {ways}", markup=False, soft_wrap=True)
+    return code
+
+
+def left_alone(experiment_id: str, as_json: bool) -> Exit:
+    """Print the id of an experiment that was started in a process of its own."""
+    print_json({"experiment_id": experiment_id}) if as_json else console.print(experiment_id)
+    return Exit.DONE

@@ -616,7 +616,7 @@ class Job(TypedDict):
     """why it failed; empty if it did not"""
     run_id: str
     """its present or last run"""
-    sweep_id: str
+    experiment_id: str
     doing: str
     """what is being done"""
 

@@ -11,7 +11,7 @@ from hdbkit.config.specs import load_from, spec_from
 from hdbkit.config.specs.custom import CustomLoad, CustomSpec
 from hdbkit.config.specs.tproc_c import TprocCLoad, TprocCSpec
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
-from hdbkit.config.sweep_spec import Cooldown, Reset, SweepSpec
+from hdbkit.config.sweep_spec import Cooldown, Preparation, Reset, SweepSpec
 from hdbkit.config.target import Target, target_names
 from hdbkit.config.workload_spec import WorkloadSpec
 
@@ -24,6 +24,7 @@ __all__ = [
     "CustomSpec",
     "Isolation",
     "Load",
+    "Preparation",
     "Reset",
     "SweepSpec",
     "Target",

@@ -57,6 +57,31 @@ class Cooldown(StrEnum):
     FIXED = "fixed"
 
 
+class Preparation(ConfigModel):
+    """How a server is brought to the same state before each run of an experiment."""
+
+    reset: Reset = Field(
+        default=Reset.AUTO,
+        description="reset of the data before each run; auto: restore on a private server, else none",
+    )
+    cache: Cache = Field(default=Cache.WARM, description=f"cache before each run; {CACHE_STATES}")
+    cooldown: Cooldown = Field(
+        default=Cooldown.IDLE,
+        description="cooldown before each run; idle: until the hosts are idle, fixed: cooldown_s",
+    )
+    cooldown_s: float | None = Field(
+        default=None,
+        ge=0,
+        le=3600,
+        description="maximum cooldown before each run, in seconds; none: 10 s or the window, whichever is shorter",
+    )
+
+    def before(self, load: Load) -> Preparation:
+        """The same, with the default of the cooldown before a run of this load."""
+        given = min(REST_S, load.duration_s) if self.cooldown_s is None else self.cooldown_s
+        return Preparation(reset=self.reset, cache=self.cache, cooldown=self.cooldown, cooldown_s=given)
+
+
 class Strategy(StrEnum):
     """Which configurations run: the whole grid, or those that a search selects for each block."""
 
@@ -93,7 +118,7 @@ class AbortRules(ConfigModel):
     )
 
 
-class SweepSpec(ConfigModel):
+class SweepSpec(Preparation):
     """A grid of settings, factors and virtual users, measured in randomized complete blocks.
 
     The first value of each setting belongs to the baseline, unless ``baseline`` gives another.
@@ -147,10 +172,6 @@ class SweepSpec(ConfigModel):
     smallest_effect: float = Field(
         default=0.02, gt=0, lt=1, description="smallest relative difference that matters; smaller ones are equivalent"
     )
-    reset: Reset = Field(
-        default=Reset.AUTO,
-        description="reset of the data before each run; auto: restore on a private server, else none",
-    )
     compare_by: CompareBy = Field(
         default=CompareBy.AUTO,
         description=(
@@ -164,17 +185,6 @@ class SweepSpec(ConfigModel):
         le=60,
         description="length of a slice, in seconds; none: 0.25 to 1 in a session, 2 on the server",
     )
-    cache: Cache = Field(default=Cache.WARM, description=f"cache before each run; {CACHE_STATES}")
-    cooldown: Cooldown = Field(
-        default=Cooldown.IDLE,
-        description="cooldown before each run; idle: until the hosts are idle, fixed: cooldown_s",
-    )
-    cooldown_s: float | None = Field(
-        default=None,
-        ge=0,
-        le=3600,
-        description="maximum cooldown before each run, in seconds; none: 10 s or the window, whichever is shorter",
-    )
     time_budget_s: float | None = Field(
         default=None, gt=0, description="maximum duration of all blocks, in seconds; a longer plan is an error"
     )
@@ -186,9 +196,9 @@ class SweepSpec(ConfigModel):
     )
 
     @property
-    def max_cooldown_s(self) -> float:
-        """The maximum cooldown before each run, in seconds."""
-        return min(REST_S, self.load.duration_s) if self.cooldown_s is None else self.cooldown_s
+    def preparation(self) -> Preparation:
+        """How the server is prepared before each run."""
+        return self.before(self.load)
 
     _origin: Origin = PrivateAttr(default=Origin())
 
@@ -362,7 +372,7 @@ class SweepSpec(ConfigModel):
         """
         path = Path(path)
         content, lines = read_yaml(path)
-        if isinstance(content, dict) and isinstance(content.get("spec"), dict) and "sweep_id" in content:
+        if isinstance(content, dict) and isinstance(content.get("spec"), dict) and "experiment_id" in content:
             content, lines = (
                 content["spec"],
                 {place[1:]: line for place, line in lines.items() if place[:1] == ("spec",)},

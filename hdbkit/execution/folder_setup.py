@@ -100,6 +100,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         detail_charts=list(kind.detail_charts),
         lists=[(list(names), times) for names, times in kind.listed(load)],
         phases=[Phase(name=phase.name, measured=phase.measured) for phase in kind.phases(load)],
+        tags=list(plan.tags),
         command=plan.command,
         software={**software, "driver": ready.driver, "client_path": _client_path(ready)},
         server=ready.server,

@@ -301,6 +301,21 @@ def execute(plan: RunPlan, root: Path, watch: OnPoll | None = None) -> Manifest:
         return start(plan.target, plan.workload, present, root, begun.append).wait(watch)
 
 
+def execute_together(plans: Sequence[RunPlan], root: Path, watch: OnPoll | None = None) -> list[Manifest]:
+    """Start runs at the same time and wait for all; ``watch`` is called with the first. Errors as :func:`execute`."""
+    begun: list[RunHandle] = []
+    with stopping(begun):
+        try:
+            for plan in plans:
+                start(plan.target, plan.workload, partial(_with_workload, plan), root, begun.append)
+        except InputError:
+            for handle in begun:
+                handle.stop(at_once=True)
+                handle.wait()
+            raise
+        return [handle.wait(watch if number == 0 else None) for number, handle in enumerate(begun)]
+
+
 def _with_workload(plan: RunPlan, found: WorkloadSpec) -> RunPlan:
     return plan.model_copy(update={"workload": found})
 

@@ -31,11 +31,13 @@ def run_card(manifest: Manifest) -> str:
     )
 
 
-def sweep_card(sweep_id: str, answer: str, verdicts: pd.DataFrame, metric: Metric, advice: str, notice: str) -> str:
+def sweep_card(
+    experiment_id: str, answer: str, verdicts: pd.DataFrame, metric: Metric, advice: str, notice: str
+) -> str:
     """The answer of a sweep, the verdict on each configuration, warnings, and the next step."""
     several = verdicts["virtual_users"].nunique() > 1
     table = verdict_matrix(verdicts, metric) if several else verdict_table(verdicts, metric)
-    return _card(answer, f"Sweep {sweep_id}: {notice}", lines=advice.splitlines(), tables=[table])
+    return _card(answer, f"Sweep {experiment_id}: {notice}", lines=advice.splitlines(), tables=[table])
 
 
 def compare_card(

@@ -70,13 +70,13 @@ def _plans(folder: RunFolder) -> list[Table]:
 
 def _place(manifest: Manifest) -> str:
     """The sweep that the run belongs to, and its settings; empty for a run of its own."""
-    place = manifest.plan.get("sweep")
+    place = manifest.plan.get("experiment")
     if not place:
         return ""
     slices = manifest.plan.get("slices")
     settings = ", ".join(f"{name}={value}" for name, value in place["settings"].items())
     tried = Slices.model_validate(slices).described if slices else settings
-    return f", run {place['number']} of the sweep {place['sweep_id']} (block {place['block']}, {tried})"
+    return f", run {place['number']} of the sweep {place['experiment_id']} (block {place['block']}, {tried})"
 
 
 def _faults(manifest: Manifest) -> list[Table]:

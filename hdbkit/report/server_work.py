@@ -79,7 +79,7 @@ def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, st
 
     None where configurations alternate within runs, since counters are those of whole runs.
     """
-    of_one = [one for one in manifests if one.plan.get("sweep") and not one.plan.get("slices")]
+    of_one = [one for one in manifests if one.plan.get("experiment") and not one.plan.get("slices")]
     rows = [_of_run(manifest, labels) for manifest in of_one]
     frame = pd.DataFrame(rows)
     known = [name for name in frame.columns[3:] if frame[name].notna().any()]
@@ -91,7 +91,7 @@ def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, st
 
 
 def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
-    result, place = manifest.measured, manifest.plan["sweep"]
+    result, place = manifest.measured, manifest.plan["experiment"]
     each = {one.what: one.each for one in work_of(result)}
     return {
         "place": place["configuration"],

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hdbkit.config.metric import Metric
 from hdbkit.report.tables import UNKNOWN, Table, cell, heading, text_table
-from hdbkit.results.journal import RESTORED, UNCHANGED, JournalLine, Step, SweepState
+from hdbkit.results.journal import RESTORED, UNCHANGED, ExperimentState, JournalLine, Step
 
 _PREPARED = {
     "applied_s": "{applied_by}",
@@ -43,7 +43,7 @@ _WORDS = {
     Step.WINNERS_CHOSEN: "the fastest and the baseline get {blocks} fresh blocks",
     Step.STOPPED: "stopped: {note}",
     Step.FAILED: "failed: {note}",
-    Step.SWEEP_FINISHED: "the sweep is finished",
+    Step.FINISHED: "the sweep is finished",
 }
 """The sentence for each line of the journal; lines of successful runs are omitted."""
 _MIN_S = 0.05
@@ -54,9 +54,10 @@ Journal = Sequence[JournalLine]
 
 def settings_table(tried: Mapping[str, Sequence[str]], journal: Journal) -> list[Table]:
     """The settings that were tried, before and after the sweep; none where it changed none."""
-    state = SweepState(list(journal))
-    if not tried or not state.identity:
+    servers = ExperimentState(journal).servers
+    if not tried or not servers:
         return []
+    (state,) = servers.values()
     after = dict(state.restored.details.get("found", {})) if state.restored else {}
     head = [
         "setting",
@@ -74,8 +75,9 @@ def settings_table(tried: Mapping[str, Sequence[str]], journal: Journal) -> list
 
 def restored(journal: Journal) -> str:
     """When the server's settings were restored; empty where they are not, or were never changed."""
-    state = SweepState(list(journal))
-    if not state.restored or state.changed or state.restored.note == UNCHANGED:
+    whole = ExperimentState(journal)
+    state = next(iter(whole.servers.values()), None)
+    if state is None or not state.restored or whole.changed or state.restored.note == UNCHANGED:
         return ""
     after = state.restored.details.get("found", {})
     read = f" Read back: {', '.join(f'{name}={value}' for name, value in after.items())}." if after else ""
@@ -84,18 +86,18 @@ def restored(journal: Journal) -> str:
     return f"At {at} UTC {done}.{read}"
 
 
-def unrestored(journal: Journal, sweep_id: str) -> list[str]:
+def unrestored(journal: Journal, experiment_id: str) -> list[str]:
     """A warning where the server still has settings of the sweep, or has others than before it; none otherwise."""
-    state = SweepState(list(journal))
-    if state.changed:
+    servers = ExperimentState(journal).servers.values()
+    if any(state.changed for state in servers):
         return [
             f"The server still has settings of the sweep. They are restored at its end; to restore them now, run: "
-            f"hdbkit sweep --resume {sweep_id}."
+            f"hdbkit resume {experiment_id}."
         ]
-    after = dict(state.restored.details.get("found", {})) if state.restored else {}
     return [
         f"{name} was {state.found[name]} before the sweep and is {value} after it."
-        for name, value in after.items()
+        for state in servers
+        for name, value in (state.restored.details.get("found", {}) if state.restored else {}).items()
         if name in state.found and state.found[name] != value
     ]
 

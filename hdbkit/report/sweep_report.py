@@ -28,10 +28,10 @@ from hdbkit.report.plan_tables import changed_plan_tables
 from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
 from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading
+from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import JournalLine
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import each_run
 from hdbkit.text import listed, virtual_users
 
 _AGAINST = "Configurations against the baseline"
@@ -74,13 +74,13 @@ def sweep_report(
     labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
     several = verdicts["virtual_users"].nunique() > 1
     page = Page(
-        kicker=str(plan["sweep_id"]),
+        kicker=str(plan["experiment_id"]),
         question=str(spec.get("question") or f"Which values of {listed(settings)} are fastest?"),
         answer=answer,
         notice=manifests[0].notice if manifests else "",
         command=command,
         next_step=next_step,
-        warnings=[*(f"Warning: {one}." for one in warnings), *unrestored(journal, str(plan["sweep_id"]))],
+        warnings=[*(f"Warning: {one}." for one in warnings), *unrestored(journal, str(plan["experiment_id"]))],
         notes=[_sentence(one) for one in notes],
         figures=_key_figures(runs, plan, settings),
         tables=[

@@ -44,7 +44,7 @@ _COLUMNS = {
     "failed": "INTEGER",
     "checks_failed": "INTEGER",
     "label": "TEXT",
-    "sweep_id": "TEXT",
+    "experiment_id": "TEXT",
     "tags": "TEXT",
     "note": "TEXT",
 }
@@ -165,12 +165,12 @@ def profile_tag(name: str) -> str:
 
 
 def profiles_of(runs: pd.DataFrame, *, finished: bool = True) -> pd.DataFrame:
-    """A row for each run, by default only with a result, and each of its profiles: with the column ``profile``."""
+    """A row for each run, by default only done ones, and each of its profiles: with the column ``profile``."""
     tagged = runs.loc[runs["tags"].str.contains(f'"{profile_tag("")}', regex=False), "tags"]
     tags = tagged.map(json.loads).explode()
     names = tags[tags.astype(str).str.startswith(profile_tag(""))].astype(str).str.removeprefix(profile_tag(""))
     found = runs.join(names.rename("profile"), how="inner")
-    return found.dropna(subset=["metric_value"]) if finished else found
+    return found[(found["status"] == "done") & found["metric_value"].notna()] if finished else found
 
 
 def runs_of_profile(root: Path, name: str) -> list[str]:
@@ -271,7 +271,7 @@ def _row(manifest: Manifest) -> dict[str, Any]:
         "failed": result and result.failed,
         "checks_failed": sum(check.passed is False for check in manifest.checks),
         "label": plan.get("label"),
-        "sweep_id": (plan.get("sweep") or {}).get("sweep_id"),
+        "experiment_id": (plan.get("experiment") or {}).get("experiment_id"),
         "tags": json.dumps(manifest.tags),
         "note": manifest.note,
         "options": json.dumps(_options(plan["workload"], load, manifest.mix)),

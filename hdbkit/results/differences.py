@@ -77,7 +77,7 @@ def configurations(differences: pd.DataFrame) -> pd.Series[str]:
 
 def _swept(plan: Mapping[str, Any], read: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Setting]:
     """The settings that a sweep gave the run, with all values of those that alternate within it."""
-    alternating = (plan.get("slices") or {}).get("settings") or [(plan.get("sweep") or {}).get("settings") or {}]
+    alternating = (plan.get("slices") or {}).get("settings") or [(plan.get("experiment") or {}).get("settings") or {}]
     values: dict[str, list[str]] = {}
     for one in alternating:
         for name, value in one.items():

@@ -150,7 +150,7 @@ def only_one(root: Path, what: str, otherwise: str) -> Iterator[int]:
     Raises:
         InputError: ``otherwise``, while another process holds the lock.
     """
-    folder = make_folder(root / "sweeps" / ".locks", exist_ok=True)
+    folder = make_folder(root / "experiments" / ".locks", exist_ok=True)
     with held(folder / hashlib.sha256(what.encode()).hexdigest()[:16], otherwise, _END_GRACE_S) as descriptor:
         yield descriptor
 
@@ -186,7 +186,8 @@ def only_match(ids: Iterable[str], word: str, kind: str, where: str) -> str:
     Raises ``InputError`` if there is none, or more than one; ``kind`` and ``where`` complete the message.
     """
     if not word:
-        raise InputError(f"give the id of a {kind}, a unique part of it, or 'last', not an empty text")
+        one = f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+        raise InputError(f"give the id of {one}, a unique part of it, or 'last', not an empty text")
     each = iter(ids)
     if word == "last" and (newest := next(each, None)):
         return newest

@@ -1,8 +1,8 @@
-"""The journal of a sweep: one line per step, and the state that results from them.
+"""The journal of an experiment: one line per step, and the state that results from them.
 
 Every step is on disk (fsync) before the next one starts. A line counts once its newline is written, so a crash can
 only truncate the last line, which is then ignored. A ``Journal`` reads each line once; later reads continue from
-there, so their cost depends on the new lines and not on the length of the sweep.
+there, so their cost depends on the new lines and not on the length of the experiment.
 """
 
 from __future__ import annotations
@@ -37,17 +37,21 @@ GIVES_UP: Final = "gives_up"
 
 RESTORED: Final = "the server's settings are restored"
 """Note of the line of a restoration that reading back confirmed; also what an earlier line without a note means."""
-UNCHANGED: Final = "the sweep changed no setting of the server"
-"""Note of this line for a sweep that changes none."""
+UNCHANGED: Final = "no setting of the server was changed"
+"""Note of this line for an experiment that changes none."""
+ENDED_WITH_PROCESS: Final = "the server ended with the process that started it"
+"""Note of this line for a server that the experiment itself had started."""
+IDENTITY: Final = "identity"
+"""Detail of the lines on settings and data: the server they are about; without it, the one before."""
 CAUSE: Final = "cause"
 """Detail of a failed run's line: the innermost error, without what differs between runs."""
 _MAX_NUMBER: Final = 10**9
 SERVER_DOWN: Final = "server_down"
-"""Detail of the line of a failed sweep or run: the server does not answer, and could not be repaired."""
+"""Detail of the line of a failed experiment or run: the server does not answer, and could not be repaired."""
 
 
 class Step(StrEnum):
-    """The steps of a sweep that the journal records."""
+    """The steps of an experiment that the journal records."""
 
     STARTED = "started"  # by the process that the details name; also when it is resumed
     SETTINGS_SAVED = "settings_saved"
@@ -56,17 +60,17 @@ class Step(StrEnum):
     RUN_FINISHED = "run_finished"
     RUN_ENDED_EARLY = "run_ended_early"  # for the reason in the note; not repeated
     RUN_FAILED = "run_failed"
-    RUN_DISCARDED = "run_discarded"  # interrupted when the sweep was killed or stopped; repeated
+    RUN_DISCARDED = "run_discarded"  # interrupted when the experiment was killed or stopped; repeated
     SETTINGS_RESTORED = "settings_restored"  # and the saved copies removed
     DATA_RESTORED = "data_restored"  # after the last run, to the saved copy
-    NOTED = "noted"  # what the sweep waits for, and that it continues
+    NOTED = "noted"  # what it waits for, and that it continues
     EXTENDED = "extended"
     LOOKED = "looked"  # a look after some blocks, with the error rate spent so far; it may end the sweep
     DECIDED = "decided"  # at a look: comparisons that later blocks do not run
     WINNERS_CHOSEN = "winners_chosen"  # and their confirmation blocks planned
     STOPPED = "stopped"  # by an interrupt; it can be resumed
     FAILED = "failed"  # for the reason in the note; it can be resumed
-    SWEEP_FINISHED = "sweep_finished"
+    FINISHED = "finished"
 
 
 RUN_ENDS: Final = (Step.RUN_FINISHED, Step.RUN_ENDED_EARLY, Step.RUN_FAILED)
@@ -98,12 +102,24 @@ class JournalLine:
 _LINE: Final = TypeAdapter(JournalLine)
 
 
-class SweepState:
-    """The state of a sweep from its journal; each line is processed once, in constant time.
+@dataclass
+class ServerState:
+    """What an experiment changed on a server and has to restore.
 
-    ``broken_off`` is the line with the reason why it was interrupted. ``found`` are the original values of the
-    settings that it varies, ``restored`` is the line of their restoration. ``begun`` is the line of the last started
-    run.
+    ``found`` are the original values of the settings that it varies, ``restored`` is the line of their restoration.
+    """
+
+    changed: bool = False
+    data_kept: bool = False
+    found: dict[str, str] = field(default_factory=dict)
+    restored: JournalLine | None = None
+
+
+class ExperimentState:
+    """The state of an experiment from its journal; each line is processed once, in constant time.
+
+    ``servers`` has the state of each server by its identity. ``broken_off`` is the line with the reason why it was
+    interrupted, ``begun`` that of the last started run.
     """
 
     def __init__(self, journal: Iterable[JournalLine] = ()) -> None:
@@ -112,15 +128,14 @@ class SweepState:
         self.next_number = 1
         self.given_up: list[JournalLine] = []
         self.decisions: list[JournalLine] = []
-        self.identity: str | None = None
+        self.servers: dict[str, ServerState] = {}
         self.broken_off: JournalLine | None = None
-        self.found: dict[str, str] = {}
-        self.restored: JournalLine | None = None
         self.begun: JournalLine | None = None
         self.since: datetime | None = None
         self.ends_since: list[datetime] = []
         self._process: tuple[int, str] | None = None
-        self.changed = self.data_kept = self.finished = False
+        self._identity = ""
+        self.finished = False
         for line in journal:
             self.take(line)
 
@@ -135,7 +150,7 @@ class SweepState:
             self._take_course(line)
 
     def _take_course(self, line: JournalLine) -> None:
-        """When the sweep is executed, and what it decided."""
+        """When the experiment is executed, and what it decided."""
         match line.step:
             case Step.STARTED:
                 self._process = int(line.details.get("pid", 0)), str(line.details.get("birth"))
@@ -146,21 +161,23 @@ class SweepState:
                 self.finished = False
             case Step.LOOKED | Step.DECIDED | Step.WINNERS_CHOSEN:
                 self.decisions.append(line)
-            case Step.SWEEP_FINISHED:
+            case Step.FINISHED:
                 self.finished, self._process = True, None
 
     def _take_server(self, line: JournalLine) -> None:
-        """What the sweep changed on the server, and has to restore."""
+        """What the experiment changed on a server, and has to restore."""
+        self._identity = str(line.details.get(IDENTITY, self._identity))
+        server = self.servers.setdefault(self._identity, ServerState())
         match line.step:
             case Step.SETTINGS_SAVED:
-                self.changed, self.identity = True, str(line.details.get("identity"))
-                self.found, self.restored = dict(line.details.get("found", {})), None
+                server.changed, server.restored = True, None
+                server.found = dict(line.details.get("found", {}))
             case Step.SETTINGS_RESTORED:
-                self.changed, self.restored = False, line
+                server.changed, server.restored = False, line
             case Step.DATA_KEPT:
-                self.data_kept = True
+                server.data_kept = True
             case Step.DATA_RESTORED:
-                self.data_kept = False
+                server.data_kept = False
 
     def _take_run(self, number: int, line: JournalLine) -> None:
         before = self.runs.pop(number, None)
@@ -182,16 +199,30 @@ class SweepState:
 
     @property
     def executed_by(self) -> int | None:
-        """The process that executes the sweep; None if it has ended."""
+        """The process that executes the experiment; None if it has ended."""
         pid, birth = self._process or (0, "")
         return pid if birth and birth_of(pid) == birth else None
 
     @property
-    def open_run(self) -> JournalLine | None:
-        """The run that was started but has no end in the journal."""
+    def changed(self) -> bool:
+        """Whether a server's settings are not restored yet."""
+        return any(one.changed for one in self.servers.values())
+
+    @property
+    def data_kept(self) -> bool:
+        """Whether a server's data are not restored yet."""
+        return any(one.data_kept for one in self.servers.values())
+
+    def server(self, identity: str) -> ServerState:
+        """What it changed on a server."""
+        return self.servers.get(identity) or ServerState()
+
+    @property
+    def open_runs(self) -> list[JournalLine]:
+        """The runs that were started but have no end in the journal; several if they run at the same time."""
         if not self.counts[Step.RUN_STARTED]:
-            return None
-        return next(line for line in reversed(self.runs.values()) if line.step is Step.RUN_STARTED)
+            return []
+        return [line for line in self.runs.values() if line.step is Step.RUN_STARTED]
 
     @property
     def ended(self) -> int:
@@ -217,23 +248,23 @@ class Journal:
             return list(self._lines)
 
     @property
-    def state(self) -> SweepState:
+    def state(self) -> ExperimentState:
         """The current state. Always the same object; each access updates it."""
         with self._lock:
             self._read_on()
             return self._state
 
     @property
-    def settings_state(self) -> SweepState:
+    def settings_state(self) -> ExperimentState:
         """The state from the lines on settings only; other lines are not parsed.
 
-        Each sweep checks this for all other sweeps, which may be many and long. Raises ``DamagedResult``.
+        Each experiment checks this for all others, which may be many and long. Raises ``DamagedResult``.
         """
         found = b""
         with self._readable():
             found = self._path.read_bytes()
         with self._checked():
-            return SweepState(filter(None, map(_parsed, _lines_with(b"settings_", found))))
+            return ExperimentState(filter(None, map(_parsed, _lines_with(b"settings_", found))))
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -267,7 +298,7 @@ class Journal:
 
     def _forget(self) -> None:
         self._lines: list[JournalLine] = []
-        self._state = SweepState()
+        self._state = ExperimentState()
         self._offset, self._last = 0, b""
 
     def _read_on(self) -> None:

@@ -141,7 +141,7 @@ class _Load(_Part):
 
 
 class _Sweep(_Part):
-    sweep_id: str
+    experiment_id: str
     settings: dict[str, Any] | None = None
 
 

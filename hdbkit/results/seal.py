@@ -127,7 +127,7 @@ def _found_key() -> bytes:
     if len(key) != _KEY_BYTES:
         raise InputError(
             f"{path} is no key of hdbkit, which has {_KEY_BYTES} bytes; remove it to have one made. Sweeps that were "
-            "killed before that are then continued with: hdbkit sweep TARGET --resume ID --accept"
+            "killed before that are then continued with: hdbkit resume ID --target TARGET --accept"
         )
     return key
 

@@ -1,4 +1,4 @@
-"""The sweeps of a results folder that changed the settings of a server and have not restored them."""
+"""The experiments of a results folder that changed the settings of a server and have not restored them."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ from contextlib import suppress
 from pathlib import Path
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.results.sweep_folder import SweepFolder, sweep_folders
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders
 
 
-def unrestored(root: Path, identity: str) -> list[SweepFolder]:
-    """This account's sweeps that changed the server ``identity`` and did not restore it, newest first.
+def unrestored(root: Path, identity: str) -> list[ExperimentFolder]:
+    """This account's experiments that changed the server ``identity`` and did not restore it, newest first.
 
     Raises ``InputError`` if the account's key cannot be read.
     """
     found = []
-    for folder in sweep_folders(root):
+    for folder in experiment_folders(root):
         with suppress(DamagedResult):
             state = folder.journal.settings_state
-            if state.changed and state.identity == identity and folder.is_own:
+            if state.server(identity).changed and folder.is_own:
                 found.append(folder)
     return found
 
 
-def unverified(root: Path, identity: str | None = None) -> Iterator[tuple[SweepFolder, str]]:
-    """The sweeps that may have left settings on the server ``identity``, or on any, newest first; with the reason.
+def unverified(root: Path, identity: str | None = None) -> Iterator[tuple[ExperimentFolder, str]]:
+    """The experiments that may have left settings on the server ``identity``, or on any, newest first, each with why.
 
     Their journal cannot be read, or their files are not this account's, as in a folder from elsewhere: what these
     would restore is not used.
     """
-    for folder in sweep_folders(root):
+    for folder in experiment_folders(root):
         try:
             state = folder.journal.settings_state
-            if not state.changed or identity not in (None, state.identity) or folder.journal.state.executed_by:
+            changed = state.changed if identity is None else state.server(identity).changed
+            if not changed or folder.journal.state.executed_by:
                 continue
             own = folder.is_own
         except (DamagedResult, InputError) as error:  # also a key that cannot be read

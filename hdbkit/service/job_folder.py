@@ -60,7 +60,7 @@ class Progress(_Record):
     """How far a job is: its present run, its sweep, and what is being done."""
 
     run_id: str = ""
-    sweep_id: str = ""
+    experiment_id: str = ""
     doing: str = ""
 
 
@@ -86,13 +86,13 @@ class Job(BaseModel):
     ended: datetime | None = Field(default=None, description="when it ended; for a killed job, null")
     error: str = Field(default="", description="why it failed; empty if it did not")
     run_id: str = Field(default="", description="its present or last run")
-    sweep_id: str = ""
+    experiment_id: str = ""
     doing: str = Field(default="", description="what is being done")
 
     @property
     def words(self) -> str:
         """What a search finds it by."""
-        found = (self.job_id, self.verb, self.state.value, self.holder, self.error, self.run_id, self.sweep_id)
+        found = (self.job_id, self.verb, self.state.value, self.holder, self.error, self.run_id, self.experiment_id)
         return " ".join((*found, json.dumps(self.request, ensure_ascii=False))).lower()
 
 

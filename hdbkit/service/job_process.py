@@ -14,11 +14,11 @@ from typing import NoReturn
 
 from hdbkit.api import DEFAULT, documents
 from hdbkit.errors import DamagedResult, HdbkitError
+from hdbkit.experiment import ExperimentEvent
 from hdbkit.files import replace_file
 from hdbkit.results.manifest import Status
 from hdbkit.service.job_folder import JobFolder, Progress, State
 from hdbkit.service.verbs import VERBS, Followed
-from hdbkit.sweep_runner import SweepEvent
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 
@@ -33,8 +33,8 @@ class _Noting:
         """Note the present run."""
         self._note(run_id=running.run_id)
 
-    def sweep(self, event: SweepEvent) -> None:
-        """Note a step of a sweep."""
+    def experiment(self, event: ExperimentEvent) -> None:
+        """Note a step of an experiment."""
         done = f"run {event.planned.number} of {event.total}: " if event.planned else ""
         self._note(doing=f"{done}{event.note or event.kind.value}")
 

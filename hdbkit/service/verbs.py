@@ -12,9 +12,9 @@ from hdbkit.api.documents import Document
 from hdbkit.config import Load
 from hdbkit.config.load import Cache
 from hdbkit.errors import InputError
+from hdbkit.experiment import ExperimentEvent
 from hdbkit.service import requests as asked
 from hdbkit.service.roles import Role
-from hdbkit.sweep_runner import SweepEvent
 from hdbkit.workloads import specification
 
 
@@ -32,8 +32,8 @@ class Context(Protocol):
     def run(self, running: Followed) -> None:
         """Note the present run."""
 
-    def sweep(self, event: SweepEvent) -> None:
-        """Note a step of a sweep."""
+    def experiment(self, event: ExperimentEvent) -> None:
+        """Note a step of an experiment."""
 
     def say(self, line: str) -> None:
         """Note what is being done."""
@@ -90,7 +90,7 @@ def _doctor(one: asked.SchemaRequest, _: Context) -> Document:
 
 
 def _sweep(one: asked.SweepRequest, context: Context) -> Document:
-    done = api.sweep(one.target, one.sweep, blocks=one.blocks, watch=context.sweep, watch_run=context.run)
+    done = api.sweep(one.target, one.sweep, blocks=one.blocks, watch=context.experiment, watch_run=context.run)
     return documents.of_sweep(done, done.report())
 
 
@@ -101,15 +101,16 @@ def _plan(one: asked.SweepRequest, _: Context) -> Document:
 
 def _find_max(one: asked.FindMaxRequest, context: Context) -> Document:
     found = api.find_max(
-        one.target, one.limit, one.workload, one.load, label=one.label, blocks=one.blocks, watch_run=context.run
-    )
+        one.target, one.limit, one.workload, one.load, label=one.label, blocks=one.blocks, watch=context.experiment,
+        watch_run=context.run,
+    )  # fmt: skip
     return documents.of_max_rate(found, found.report())
 
 
 def _profile(one: asked.ProfileRequest, context: Context) -> Document:
     done = api.profile(
         one.name, one.target, specification(one.workload), one.load, virtual_users=one.virtual_users,
-        blocks=one.blocks, watch=context.run,
+        blocks=one.blocks, watch=context.experiment, watch_run=context.run,
     )  # fmt: skip
     return documents.of_profile(done)
 
@@ -123,22 +124,21 @@ def _compare(one: asked.CompareRequest, _: Context) -> Document:
 def _measure_in_turn(one: asked.MeasureInTurnRequest, context: Context) -> Document:
     found = api.compare(
         one.base, one.new, run=True, together=one.together, workload=one.workload, load=one.load,
-        virtual_users=one.virtual_users, label=one.label, blocks=one.blocks, watch_run=context.run,
+        virtual_users=one.virtual_users, label=one.label, blocks=one.blocks, watch=context.experiment,
+        watch_run=context.run,
     )  # fmt: skip
     return documents.of_comparison(found, None, found.report())
 
 
 def _report(one: asked.NamedRequest, _: Context) -> Document:
     try:
-        found: api.Result | api.SweepResult = api.result(one.id)
+        found: api.Result | api.ExperimentResult = api.result(one.id)
     except InputError as error:
         try:
-            found = api.sweep_result(one.id)
+            found = api.experiment_result(one.id)
         except InputError:
             raise error from None
-    if isinstance(found, api.SweepResult):
-        return documents.of_sweep(found, found.report())
-    return documents.of_run(found, found.report())
+    return documents.of_result(found)
 
 
 def _history(one: asked.HistoryRequest, _: Context) -> Document:
@@ -159,7 +159,7 @@ def _engines(_: asked.EmptyRequest, __: Context) -> Document:
 
 
 def _demo(one: asked.DemoRequest, context: Context) -> Document:
-    done = api.demo(quick=one.quick, say=context.say, watch=context.sweep, watch_run=context.run)
+    done = api.demo(quick=one.quick, say=context.say, watch=context.experiment, watch_run=context.run)
     return documents.of_sweep(done.sweep, done.report)
 
 
@@ -198,7 +198,7 @@ _ALL = (
     Verb("measure-in-turn", "Measure two targets in turn, in one session, and compare them.",
          asked.MeasureInTurnRequest, _measure_in_turn, Role.RUN,
          {"base": "server-17", "new": "server-18", "load": _LOAD, "blocks": 8}, occupies=("base", "new")),
-    Verb("report", "Write the one-page report of a run or a sweep.", asked.NamedRequest, _report, Role.READ,
+    Verb("report", "Write the one-page report of a run or an experiment.", asked.NamedRequest, _report, Role.READ,
          {"id": "last"}, occupies=()),
     Verb("history", "Show when the results of a profile changed.", asked.HistoryRequest, _history, Role.READ,
          {"name": "nightly"}, occupies=()),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -129,3 +130,11 @@ def password_of(target: Target) -> str:
     line = re.compile(rf'(?:^|:){target.user}:(.+)$|^\[client_{target.user}\]\n.*\npassword = "(.+)"$', re.MULTILINE)
     (found,) = line.findall(target.password_file.read_text())
     return "".join(found)
+
+
+def wait_for(condition: Callable[[], bool], at_most_s: float = 60) -> None:
+    """Wait until this holds."""
+    until = time.monotonic() + at_most_s
+    while not condition():
+        assert time.monotonic() < until, "it did not become true in time"
+        time.sleep(0.05)

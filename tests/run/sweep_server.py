@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hdbkit.config import Target
 from hdbkit.config.metric import Metric
 from hdbkit.contracts import CHANGED, ApplyBy, Change, Setting
 from hdbkit.errors import ServerFailed
@@ -139,6 +140,11 @@ class FileServer:
         self.doom.step()
 
 
+def only(server: Any) -> Callable[[Target], Any]:
+    """The control of every target: this one."""
+    return lambda _: server
+
+
 def begun(plan: RunPlan) -> Manifest:
     """The manifest of a run that starts, in this process."""
     return Manifest(
@@ -166,8 +172,8 @@ def runner(server: FileServer, root: Path) -> Callable[[RunPlan], Manifest]:
     """Runs that check the state they were promised, and find the throughput that their settings give."""
 
     def run_one(plan: RunPlan) -> Manifest:
-        assert plan.sweep is not None
-        assert server.now() == {**DEFAULTS, **plan.sweep.settings}
+        assert plan.experiment is not None
+        assert server.now() == {**DEFAULTS, **plan.experiment.settings}
         assert server.data() == DATA or not server.can_restore_data
         folder = RunFolder(root / plan.run_id)
         folder.path.mkdir()
@@ -175,7 +181,7 @@ def runner(server: FileServer, root: Path) -> Callable[[RunPlan], Manifest]:
         manifest = begun(plan)
         folder.write(manifest)
         server.grow()
-        metric_value = 1000.0 * RATIO[plan.sweep.settings["flush"]] + plan.sweep.number
+        metric_value = 1000.0 * RATIO[plan.experiment.settings["flush"]] + plan.experiment.number
         done = manifest.model_copy(update={"result": figures(metric_value)}).moved_to(Status.DONE)
         folder.write(done)
         server.doom.step()

@@ -11,14 +11,14 @@ import pytest
 import hdbkit
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import AgentLost
+from hdbkit.experiment import EventKind, ExperimentEvent, resume, start
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import SweepFolder, runs_frame, sweep_folder
 from hdbkit.servers import PrivateServer, control
-from hdbkit.sweep_plan import plan_sweep
-from hdbkit.sweep_runner import EventKind, SweepEvent, resume, start
 from tests.run.agents import HOST, TOKEN, own_target, running_agent, start_agent
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import begun
@@ -95,24 +95,24 @@ class Sweep:
         spec = SweepSpec(settings={"speed": ("1", "2")}, virtual_users=(1,), blocks=2)
         self.plan = plan_sweep(target, spec, "sweep-1")
 
-    def start(self) -> SweepFolder:
-        return start(self.plan, self._results, control(self.plan.target), self._run, self._watch)
+    def start(self) -> ExperimentFolder:
+        return start(self.plan, self._results, control, self._run, self._watch)
 
-    def resume(self) -> SweepFolder:
-        folder = sweep_folder(self._results, "sweep-1")
-        return resume(folder, control(self.plan.target), self._run, self._watch)
+    def resume(self) -> ExperimentFolder:
+        folder = experiment_folder(self._results, "sweep-1")
+        return resume(folder, control, self._run, self._watch)
 
     def _run(self, plan: RunPlan) -> Manifest:
-        assert plan.sweep is not None
+        assert plan.experiment is not None
         self.values.append(speed(self._own))
-        assert self.values[-1] == plan.sweep.settings["speed"]
+        assert self.values[-1] == plan.experiment.settings["speed"]
         folder = RunFolder(self._results / plan.run_id)
         folder.path.mkdir()
         done = begun(plan).model_copy(update={"result": figures(1000.0)}).moved_to(Status.DONE)
         folder.write(done)
         return done
 
-    def _watch(self, step: SweepEvent) -> None:
+    def _watch(self, step: ExperimentEvent) -> None:
         if step.kind is EventKind.WAITING:
             self.reported.append(step.note)
             if self._comes_back and "does not answer" in step.note:
@@ -153,9 +153,9 @@ def test_a_sweep_that_an_agent_left_for_too_long_is_resumed(own: Target, tmp_pat
     go_on = sweep.start
     try:
         for runs in (0, 2):
-            with pytest.raises(AgentLost, match=r"did not answer.*hdbkit sweep --resume last"):
+            with pytest.raises(AgentLost, match=r"did not answer.*hdbkit resume last"):
                 go_on()
-            steps = [line.step for line in sweep_folder(results, "sweep-1").journal.lines]
+            steps = [line.step for line in experiment_folder(results, "sweep-1").journal.lines]
             assert (steps.count(Step.RUN_FINISHED), steps.count(Step.RUN_FAILED)) == (runs, 0), "no run pays for it"
             sweep.agent.again()
             go_on = sweep.resume

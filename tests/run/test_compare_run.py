@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,17 +11,18 @@ import pytest
 import hdbkit
 from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.errors import InputError
-from hdbkit.plan import RunPlan, SweepPosition
+from hdbkit.experiment import EventKind, ExperimentEvent
+from hdbkit.experiment.sources import read_plan
+from hdbkit.plan import ExperimentPosition, RunPlan
+from hdbkit.results.journal import Step
 from tests.conftest import HdbkitCommand
-from tests.run.conftest import NullTarget
+from tests.run.conftest import NullTarget, wait_for
 from tests.unit.synthetic import with_result, write_run
 
 SHORT = ("--run", "--rampup-s", 0, "--duration-s", 0.4)
 
 
-def test_two_targets_are_measured_in_turn_and_an_interrupted_comparison_continues(
-    command: HdbkitCommand, null_target: NullTarget
-) -> None:
+def test_two_targets_are_measured_in_turn(command: HdbkitCommand, null_target: NullTarget) -> None:
     fast, slow = (null_target(latency_us=latency).url for latency in (1000, 20_000))
     typed = ("compare", fast, slow, *SHORT, "--blocks", 3, "-u", 1, "--label", "gate")
     said = command(*typed, "--json", "--fail-below", "-2%")
@@ -28,31 +31,42 @@ def test_two_targets_are_measured_in_turn_and_an_interrupted_comparison_continue
     assert found["ratio"] < 0.7
     assert "run   6 of 6" in said.err
     runs = hdbkit.runs().iloc[::-1]
-    assert set(runs["label"]) == {"gate-base", "gate-new"}
     sides = list(runs["label"])
     assert all(set(sides[place : place + 2]) == {"gate-base", "gate-new"} for place in (0, 2, 4))
-    hdbkit.result(runs["run_id"].iloc[-1]).remove()
-    again = command(*typed, "--json")
-    assert again.err.count("(kept)") == 5
-    assert len(hdbkit.runs()) == 6
-    other = command(*typed[:-1], "gate", "--max-retries", 3)
-    assert (other.code, "has the label gate-base and measured something else" in other.err) == (2, True)
+    longer = command("resume", "last", "--blocks", 4, "--json")
+    assert longer.json["basis"].startswith("4 blocks of one session")
+    assert len(hdbkit.runs()) == 8
+
+
+def test_a_comparison_of_its_own_process_that_was_killed_is_resumed_as_one_that_was_not(
+    command: HdbkitCommand, null_target: NullTarget
+) -> None:
+    """The run that was in progress outlives its experiment, or is repeated; every planned run exists once."""
+    fast, slow = (null_target(latency_us=latency).url for latency in (1000, 2000))
+    at = ("compare", fast, slow, "--run", "--rampup-s", 0, "--duration-s", 1, "--blocks", 3, "-u", 1)
+    name = command(*at, "--cooldown-s", 0, "--detach").out.strip()
+    running = hdbkit.attach_experiment(name)
+    wait_for(lambda: running.progress().done == 2)
+    os.kill(running.folder.journal.state.executed_by or 0, signal.SIGKILL)
+    wait_for(lambda: running.status is hdbkit.ExperimentStatus.KILLED)
+    assert command("resume", name).code == 0
+    assert running.status is hdbkit.ExperimentStatus.DONE
+    found = running.result
+    assert (len(found.base), len(found.new)) == (3, 3)
+    planned = read_plan(running.folder)
+    ended = [line for line in running.folder.journal.lines if line.step is Step.RUN_FINISHED]
+    assert [line.number for line in ended] == [one.number for one in planned.runs]
+    assert found.basis.startswith("3 blocks of one session")
+    assert not any(server.changed for server in running.folder.journal.state.servers.values())
 
 
 @pytest.mark.long
-def test_two_targets_are_measured_together_and_only_runs_of_the_same_time_are_kept(
-    command: HdbkitCommand, null_target: NullTarget
-) -> None:
+def test_two_targets_are_measured_together(command: HdbkitCommand, null_target: NullTarget) -> None:
     fast, slow = (null_target(latency_us=latency).url for latency in (1000, 20_000))
     typed = ("compare", fast, slow, *SHORT, "--together", "--blocks", 2, "-u", 1, "--label", "pairs")
     found = command(*typed, "--json").json
     assert found["basis"].startswith("2 blocks of one session, both sides at the same time")
     assert found["ratio"] < 0.7
-    runs = hdbkit.runs().iloc[::-1]
-    hdbkit.result(runs["run_id"].iloc[-1]).remove()
-    again = command(*typed, "--json")
-    assert again.err.count("(kept)") == 2
-    assert len(hdbkit.runs()) == 5, "the run whose partner was removed is measured again beside a new one"
     alone = command("compare", fast, fast, *SHORT, "--together")
     assert (alone.code, "both sides are the same target" in alone.err) == (2, True)
 
@@ -61,13 +75,15 @@ def test_the_work_of_runs_is_measured_again_and_a_target_takes_it(null_target: N
     at = null_target(latency_us=1000)
     load = Load(virtual_users=2, rampup_s=0, duration_s=0.3, max_retries=7)
     hdbkit.run(at, load=load, label="before")
-    turns = []
-    found = hdbkit.compare("before", null_target(latency_us=2000), run=True, blocks=1, watch=turns.append)
-    assert [(turn.virtual_users, turn.measured) for turn in turns] == [(2, True)] * 2
+    steps: list[ExperimentEvent] = []
+    found = hdbkit.compare("before", null_target(latency_us=2000), run=True, blocks=1, watch=steps.append)
+    ended = [one.planned for one in steps if one.kind is EventKind.FINISHED]
+    assert [one and one.virtual_users for one in ended] == [2, 2]
     loads = [one.manifest.plan["load"] for one in (*found.base, *found.new)]
     assert [(one["max_retries"], one["duration_s"]) for one in loads] == [(7, 0.3)] * 2
     assert found.names[0] == "before (base)"
-    assert turns[0].label in found.ratio.sentence, "the advice repeats this work, not what the command line gave"
+    label = found.base[0].manifest.plan["label"].removesuffix("-base")
+    assert label in found.ratio.sentence, "the advice repeats this work, not what the command line gave"
     shorter = hdbkit.compare("before", "before", run=True, blocks=1, load=Load(duration_s=0.2), virtual_users=[1])
     assert [one.virtual_users for one in shorter.base] == [1]
     assert shorter.new[0].manifest.plan["load"] | {"virtual_users": 2, "duration_s": 0.3} == loads[0]
@@ -76,7 +92,7 @@ def test_the_work_of_runs_is_measured_again_and_a_target_takes_it(null_target: N
 
 
 def test_runs_of_a_sweep_are_not_measured_again_and_no_command_says_so(results: Path) -> None:
-    place = SweepPosition(sweep_id="a-sweep", number=1, block=1, configuration=0, settings={"flush": "on"})
+    place = ExperimentPosition(experiment_id="a-sweep", number=1, block=1, configuration=0, settings={"flush": "on"})
     for name in ("one", "two"):
         at = Target(kind="nulldb", database="x")
         plan = RunPlan(
@@ -84,7 +100,7 @@ def test_runs_of_a_sweep_are_not_measured_again_and_no_command_says_so(results: 
             target=at,
             workload=TprocCSpec(warehouses=1),
             load=Load(duration_s=2, rampup_s=0),
-            sweep=place,
+            experiment=place,
         )
         with_result(write_run(results / name, plan=plan))
     with pytest.raises(InputError, match="run one belongs to sweep a-sweep, whose settings are not applied here"):

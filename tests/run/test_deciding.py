@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdbkit import sweep_plan
 from hdbkit.api import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
+from hdbkit.experiment import experiment_progress, resume, start
+from hdbkit.experiment import plan as experiment_plan
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.report.sweep_report import winner_table
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import SweepFolder
-from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import resume, start, sweep_progress
 from hdbkit.widgets.parts.sweep_view import ranking_html
-from tests.run.sweep_server import FileServer, runner
+from tests.run.sweep_server import FileServer, only, runner
 from tests.unit.synthetic import figures
 
 RunOne = Callable[[RunPlan], Manifest]
@@ -32,7 +32,7 @@ RunOne = Callable[[RunPlan], Manifest]
 def _runs_of_no_time_have_ids_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three random letters tell runs of one second apart; here are dozens of them."""
     count = itertools.count()
-    monkeypatch.setattr(sweep_plan, "new_run_id", lambda *given: f"{new_run_id(*given)}-{next(count)}")
+    monkeypatch.setattr(experiment_plan, "new_run_id", lambda *given: f"{new_run_id(*given)}-{next(count)}")
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ def noisy(run_one: RunOne, root: Path, noise: float) -> RunOne:
 
     def run(plan: RunPlan) -> Manifest:
         manifest = run_one(plan)
-        assert plan.sweep
-        factor = np.exp(np.random.default_rng(plan.sweep.number).normal(0, noise))
+        assert plan.experiment
+        factor = np.exp(np.random.default_rng(plan.experiment.number).normal(0, noise))
         changed = manifest.model_copy(update={"result": figures(manifest.measured.metric_value * factor)})
         RunFolder(root / plan.run_id).write(changed)
         return changed
@@ -59,7 +59,7 @@ def noisy(run_one: RunOne, root: Path, noise: float) -> RunOne:
     return run
 
 
-def looks(folder: SweepFolder) -> list[tuple[int, int]]:
+def looks(folder: ExperimentFolder) -> list[tuple[int, int]]:
     """Blocks and how many were undecided, of each look."""
     state = folder.journal.state
     return [
@@ -68,21 +68,21 @@ def looks(folder: SweepFolder) -> list[tuple[int, int]]:
 
 
 def test_a_sweep_ends_at_the_first_look_that_decides_all(server: FileServer, results: Path) -> None:
-    folder = start(planned(looks=[4, 8, 12]), results, server, runner(server, results))
+    folder = start(planned(looks=[4, 8, 12]), results, only(server), runner(server, results))
     plan = folder.read_plan(SweepPlan)
     assert looks(folder) == [(4, 0)]
     assert (plan.ended_after, len(plan.runs)) == (4, 4 * 6)
     done = SweepResult(folder)
     assert done.failed == 0
     assert "everything was decided after 4: the intervals are computed at 99.95 %" in done.advice
-    assert sweep_progress(folder).total == 24
+    assert experiment_progress(folder).total == 24
     with pytest.raises(InputError, match="everything was decided"):
-        resume(folder, server, runner(server, results), blocks=16)
+        resume(folder, only(server), runner(server, results), blocks=16)
 
 
 def test_what_is_undecided_at_a_look_continues_to_the_next(server: FileServer, results: Path) -> None:
     run_one = noisy(runner(server, results), results, 0.05)
-    folder = start(planned(looks=[2, 3, 4]), results, server, run_one)
+    folder = start(planned(looks=[2, 3, 4]), results, only(server), run_one)
     assert [blocks for blocks, undecided in looks(folder) if undecided] == [2, 3, 4]
     plan, done = folder.read_plan(SweepPlan), SweepResult(folder)
     assert plan.decided_after == {(4, one): 2 for one in (3, 4, 5)}, "flush=off is twice as fast"
@@ -101,25 +101,25 @@ def test_what_is_undecided_at_a_look_continues_to_the_next(server: FileServer, r
 
 def test_a_sweep_may_run_everything_to_its_end(server: FileServer, results: Path) -> None:
     run_one = noisy(runner(server, results), results, 0.05)
-    folder = start(planned(looks=[2, 3], drop_decided=False), results, server, run_one)
+    folder = start(planned(looks=[2, 3], drop_decided=False), results, only(server), run_one)
     assert len(folder.read_plan(SweepPlan).runs) == 3 * 6
     assert SweepResult(folder).verdicts["decided_after"].isna().all()
 
 
 def test_added_blocks_run_what_is_undecided(server: FileServer, results: Path) -> None:
     run_one = noisy(runner(server, results), results, 0.05)
-    folder = start(planned(looks=[2, 3]), results, server, run_one)
-    resume(folder, server, run_one, blocks=5)
+    folder = start(planned(looks=[2, 3]), results, only(server), run_one)
+    resume(folder, only(server), run_one, blocks=5)
     added = [(one.block, one.configuration) for one in folder.read_plan(SweepPlan).runs if one.block > 3]
     assert sorted(added) == [(block, one) for block in (4, 5) for one in (0, 1, 2)]
 
 
 def test_blocks_that_are_added_are_a_look_of_their_own(server: FileServer, results: Path) -> None:
     run_one = noisy(runner(server, results), results, 0.05)
-    folder = start(planned(blocks=3), results, server, run_one)
+    folder = start(planned(blocks=3), results, only(server), run_one)
     assert SweepResult(folder).level == pytest.approx(1 - 0.05 * 0.8)
-    resume(folder, server, run_one, blocks=6)
-    resume(folder, server, run_one)
+    resume(folder, only(server), run_one, blocks=6)
+    resume(folder, only(server), run_one)
     taken = [line.details for line in folder.journal.state.decisions]
     assert [(one["blocks"], one["level"], one["spent"]) for one in taken] == [(3, 0.96, 0.04), (6, 0.995, 0.045)]
     assert SweepResult(folder).level == pytest.approx(0.995)
@@ -128,7 +128,7 @@ def test_blocks_that_are_added_are_a_look_of_their_own(server: FileServer, resul
 
 def test_the_three_fastest_and_the_baseline_get_fresh_blocks(server: FileServer, results: Path) -> None:
     run_one = noisy(runner(server, results), results, 0.01)
-    folder = start(planned(blocks=3, winner_blocks=2), results, server, run_one)
+    folder = start(planned(blocks=3, winner_blocks=2), results, only(server), run_one)
     plan, done = folder.read_plan(SweepPlan), SweepResult(folder)
     fresh = done.runs[done.runs["fresh"]]
     assert set(fresh["block"]) == {4, 5}
@@ -143,7 +143,7 @@ def test_the_three_fastest_and_the_baseline_get_fresh_blocks(server: FileServer,
     (table,) = winner_table(done.winners, done.plan.metric)
     assert [row[0] for row in table.rows] == list(done.winners["label"])
     with pytest.raises(InputError, match="has chosen its fastest"):
-        resume(folder, server, run_one, blocks=5)
+        resume(folder, only(server), run_one, blocks=5)
 
 
 @pytest.mark.parametrize("after", [Step.LOOKED, Step.DECIDED, Step.WINNERS_CHOSEN])
@@ -153,20 +153,20 @@ def test_killed_between_journal_and_plan_it_decides_the_same(
     ends = {"settings": {"flush": ["on", "off"]}, "looks": [3, 6], "winner_blocks": 2}
     spec, noise = ({"looks": [2, 3]}, 0.05) if after is Step.DECIDED else (ends, 0.0)
     whole, other = FileServer(tmp_path / "whole"), tmp_path / "other"
-    undisturbed = start(planned(**spec), other, whole, noisy(runner(whole, other), other, noise))
+    undisturbed = start(planned(**spec), other, only(whole), noisy(runner(whole, other), other, noise))
 
-    def killed(folder: SweepFolder, plan: SweepPlan) -> None:
+    def killed(folder: ExperimentFolder, plan: SweepPlan) -> None:
         if any(line.step is after for line in folder.journal.lines):
             raise SystemExit
         write(folder, plan)
 
-    write, server = SweepFolder.write_plan, FileServer(tmp_path / "server")
-    monkeypatch.setattr(SweepFolder, "write_plan", killed)
+    write, server = ExperimentFolder.write_plan, FileServer(tmp_path / "server")
+    monkeypatch.setattr(ExperimentFolder, "write_plan", killed)
     with pytest.raises(SystemExit):
-        start(planned(**spec), results, server, noisy(runner(server, results), results, noise))
+        start(planned(**spec), results, only(server), noisy(runner(server, results), results, noise))
     monkeypatch.undo()
-    folder = SweepFolder(results / "sweeps" / "sweep-1")
-    resume(folder, server, noisy(runner(server, results), results, noise))
+    folder = ExperimentFolder(results / "experiments" / "sweep-1")
+    resume(folder, only(server), noisy(runner(server, results), results, noise))
     assert folder.read_plan(SweepPlan) == undisturbed.read_plan(SweepPlan)
     once, again = (list(one.journal.state.decisions) for one in (undisturbed, folder))
     assert [(line.step, line.details, line.note) for line in again] == [

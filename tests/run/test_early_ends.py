@@ -18,15 +18,15 @@ from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.execution.handle import execute
 from hdbkit.execution.handle import start as start_run
+from hdbkit.experiment import EventKind, ExperimentEvent, Follower, experiment_progress, resume, start
+from hdbkit.experiment.outcomes import outcome
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import Limits, RunPlan, new_run_id
+from hdbkit.results.experiment_folder import ENDED_EARLY, experiment_folder, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import ENDED_EARLY, runs_frame, sweep_folder
 from hdbkit.servers import control
-from hdbkit.sweep_plan import plan_sweep
-from hdbkit.sweep_runner import EventKind, Follower, SweepEvent, resume, start, sweep_progress
-from hdbkit.sweep_runner.outcomes import outcome
 from hdbkit.widgets.parts.sweep_view import grid_html, progress_words, ranking_html
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, begun, runner
@@ -72,27 +72,27 @@ def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_aga
     assert plan.configurations[plan.runs[-1].configuration] == {"speed": SLOW}
 
     def run_one(one: RunPlan) -> Manifest:
-        assert one.sweep is not None
-        assert (one.limits.required is None) == (one.sweep.number < 5)
-        if one.sweep.settings["speed"] != SLOW:
-            return found(one, results, metric_value=2_500 * float(one.sweep.settings["speed"]))
+        assert one.experiment is not None
+        assert (one.limits.required is None) == (one.experiment.number < 5)
+        if one.experiment.settings["speed"] != SLOW:
+            return found(one, results, metric_value=2_500 * float(one.experiment.settings["speed"]))
         start_run(one.target, one.workload, lambda _: one, results, lambda _: None)
         raise KeyboardInterrupt  # the sweep ends here, and its run goes on
 
     with pytest.raises(KeyboardInterrupt):
-        start(plan, results, control(target), run_one)
-    folder = sweep_folder(results, plan.sweep_id)
+        start(plan, results, control, run_one)
+    folder = experiment_folder(results, plan.experiment_id)
     last = [line for line in folder.journal.lines if line.number == 5]
     assert [line.step for line in last] == [Step.RUN_STARTED, Step.RUN_ENDED_EARLY]
     assert EARLY.match(last[1].note)
 
-    reported: list[SweepEvent] = []
-    resume(folder, control(target), run_one)
-    Follower(folder, lambda step: (reported.append(step), progress.SweepLines()(step))).follow()
+    reported: list[ExperimentEvent] = []
+    resume(folder, control, run_one)
+    Follower(folder, lambda step: (reported.append(step), progress.ExperimentLines()(step))).follow()
     assert [one.kind for one in reported].count(EventKind.ENDED_EARLY) == 1
     done = SweepResult(folder)
     assert list(done.runs["status"]) == ["done"] * 4 + [ENDED_EARLY]
-    assert (done.failed, sweep_progress(folder).ended_early) == (0, 1)
+    assert (done.failed, experiment_progress(folder).ended_early) == (0, 1)
 
     manifest = api.result(last[1].run_id).manifest
     assert (manifest.status, manifest.ended_early) == (Status.STOPPED, done.runs["note"].iloc[4].partition(";")[0])
@@ -105,7 +105,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_aga
         screen.getvalue(),
         done.report().read_text(),
         ranking_html(done.verdicts, done.plan.metric),
-        progress_words(sweep_progress(folder)) + grid_html(done.runs, done.verdicts, done.plan.metric),
+        progress_words(experiment_progress(folder)) + grid_html(done.runs, done.verdicts, done.plan.metric),
     )
     for page in pages[:3]:
         assert EARLY.search(page)
@@ -139,10 +139,10 @@ def test_only_a_search_s_own_configurations_have_a_required_rate_and_it_continue
 
     def run_one(plan: RunPlan) -> Manifest:
         manifest = whole(plan)
-        assert plan.sweep is not None
+        assert plan.experiment is not None
         if not plan.limits.required:
             return manifest
-        barred.append(plan.sweep.number)
+        barred.append(plan.experiment.number)
         early = manifest.model_copy(
             update={"ended_early": "ended early after 12 s, at most 5 % of the fastest so far"}
         )

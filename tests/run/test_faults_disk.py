@@ -17,12 +17,12 @@ import hdbkit
 from hdbkit.api import result as result_of
 from hdbkit.config import Load, SweepSpec
 from hdbkit.errors import HdbkitError, RunFailed
+from hdbkit.experiment import EventKind, ExperimentEvent
 from hdbkit.files import JsonLines
 from hdbkit.results.manifest import Status
 from hdbkit.results.spool import SpoolReader, SpoolWriter
 from hdbkit.results.writer import read_lines
 from hdbkit.servers import control
-from hdbkit.sweep_runner import EventKind, SweepEvent
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
 from tests.run.faults import full, rows, wait_for
@@ -133,10 +133,10 @@ def test_a_disk_that_fills_during_a_sweep_leaves_the_server_as_it_was_and_the_sw
         cooldown_s=0,
         load=Load(rampup_s=0, duration_s=1),
     )
-    heard: list[SweepEvent] = []
+    heard: list[ExperimentEvent] = []
     with contextlib.ExitStack() as disk:
 
-        def fill(event: SweepEvent) -> None:
+        def fill(event: ExperimentEvent) -> None:
             heard.append(event)
             if event.kind is EventKind.STARTED and event.planned and event.planned.number == 3:
                 disk.enter_context(full(small))
@@ -144,7 +144,7 @@ def test_a_disk_that_fills_during_a_sweep_leaves_the_server_as_it_was_and_the_sw
         with pytest.raises((OSError, HdbkitError), match=r"No space left|is full"):
             hdbkit.sweep(target, spec, watch=fill)
         assert control(target).settings()["speed"].value == "1"
-    done = hdbkit.sweep(resume_id="last", watch=heard.append)
+    done = hdbkit.resume_experiment("last", watch=heard.append)
     assert set(done.runs["status"]) <= {"done", "failed"}
     assert (done.runs["status"] == "done").sum() >= 3
     assert done.restored

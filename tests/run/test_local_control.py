@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.api import RunningSweep
+from hdbkit.api import RunningExperiment
 from hdbkit.cli.exits import Exit, guarded
 from hdbkit.config import Commands, ControlSpec, SweepSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.errors import ConfigErrors, InputError, RunFailed, ServerDown, ServerFailed
+from hdbkit.experiment import EventKind, ExperimentEvent, resume, start
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import experiment_folder, runs_frame
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import runs_frame, sweep_folder
 from hdbkit.servers import PrivateServer, control, server_access
 from hdbkit.servers.file_control import FileControl
 from hdbkit.servers.power import CommandPower
 from hdbkit.servers.sql_control import SqlControl
-from hdbkit.sweep_plan import plan_sweep
-from hdbkit.sweep_runner import EventKind, SweepEvent, resume, start
 from tests.run.agents import own_target
 from tests.run.sweep_server import measured
 
@@ -225,23 +225,23 @@ def test_a_sweep_whose_server_cannot_be_started_again_ends_with_its_own_exit_cod
     plan = plan_sweep(target, spec, "sweep-1")
 
     def run_one(run: RunPlan) -> Manifest:
-        assert run.sweep is not None
-        if run.sweep.number == 2 and not broken.exists():
+        assert run.experiment is not None
+        if run.experiment.number == 2 and not broken.exists():
             broken.touch()
             built.kill()
             raise RunFailed(run.run_id, "the server ended")
         return measured(run, results)
 
-    reported: list[SweepEvent] = []
-    assert guarded(lambda: start(plan, results, control(target), run_one, reported.append)) == Exit.SERVER_DOWN == 4
-    assert "), then run: hdbkit sweep --resume sweep-1" in capsys.readouterr().err
+    reported: list[ExperimentEvent] = []
+    assert guarded(lambda: start(plan, results, control, run_one, reported.append)) == Exit.SERVER_DOWN == 4
+    assert "), then run: hdbkit resume sweep-1" in capsys.readouterr().err
     assert EventKind.RESTORED not in [one.kind for one in reported]
-    folder = sweep_folder(results, "sweep-1")
+    folder = experiment_folder(results, "sweep-1")
     assert list(runs_frame(folder)["status"]) == ["done", "failed", "planned", "planned"]
     with pytest.raises(ServerDown, match="sweep sweep-1 failed: the server of"):
-        RunningSweep(folder).wait()
+        RunningExperiment(folder).wait()
     broken.unlink()
-    resume(folder, control(target), run_one, reported.append)
+    resume(folder, control, run_one, reported.append)
     assert any("hdbkit starts it again" in one.note for one in reported)
     assert list(runs_frame(folder)["status"]) == ["done", "failed", "done", "done"]
     assert "work_mem" not in auto_file(built).read_text()

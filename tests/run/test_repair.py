@@ -15,13 +15,13 @@ from hdbkit.config import ControlSpec, SweepSpec, Target
 from hdbkit.databases import sql_session
 from hdbkit.databases.postgresql import PostgreSQL
 from hdbkit.errors import CannotConnect, ConfigErrors, InputError, ServerDown, ServerFailed
+from hdbkit.experiment import executing, resume, start
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import experiment_folder, runs_frame
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import runs_frame, sweep_folder
 from hdbkit.servers import PrivateServer, control, server_access
 from hdbkit.servers.sql_control import SqlControl
-from hdbkit.sweep_plan import plan_sweep
-from hdbkit.sweep_runner import executing, resume, start
 from tests.run.agents import commands_of, own_target
 from tests.run.faults import answered
 from tests.run.sweep_server import measured
@@ -156,11 +156,11 @@ def test_a_value_that_leaves_too_few_connections_is_refused_before_the_first_run
 ) -> None:
     spec = SweepSpec(settings={"max_connections": ["100", "4"]}, blocks=2, virtual_users=[2])
     with pytest.raises(ConfigErrors) as failed:
-        start(plan_sweep(ordinary, spec, "sweep-1"), results, control(ordinary), never)
+        start(plan_sweep(ordinary, spec, "sweep-1"), results, control, never)
     assert [one.what for one in failed.value.problems] == [
         "with max_connections = 4 the server accepts 1 connections, but a run of 2 virtual users needs 4"
     ]
-    assert not sweep_folder(results, "sweep-1").planned
+    assert not experiment_folder(results, "sweep-1").planned
 
 
 def test_a_sweep_that_is_locked_out_ends_with_its_own_exit_code_and_is_resumed(
@@ -180,26 +180,26 @@ def test_a_sweep_that_is_locked_out_ends_with_its_own_exit_code_and_is_resumed(
     spec = SweepSpec(settings={"max_connections": ["100", "4"]}, blocks=2, cooldown_s=0)
 
     def run_one(run: RunPlan) -> Manifest:
-        assert run.sweep is not None
-        if run.sweep.settings["max_connections"] == "4" and not others:
+        assert run.experiment is not None
+        if run.experiment.settings["max_connections"] == "4" and not others:
             others.append(sql_session(target))
             broken.touch()
             raise InputError("all connections are in use")
         return measured(run, results)
 
     plan = plan_sweep(target, spec, "sweep-1")
-    assert guarded(lambda: start(plan, results, control(target), run_one)) == Exit.SERVER_DOWN
+    assert guarded(lambda: start(plan, results, control, run_one)) == Exit.SERVER_DOWN
     reported = capsys.readouterr().err
     assert (
         "remove the lines of max_connections from the server's data folder/postgresql.auto.conf, start it ("
         in reported
     )
-    assert "), then run: hdbkit sweep --resume sweep-1" in reported
-    folder = sweep_folder(results, "sweep-1")
+    assert "), then run: hdbkit resume sweep-1" in reported
+    folder = experiment_folder(results, "sweep-1")
     with pytest.raises(ServerDown, match=r"is down or rejects .* remove the lines of max_connections from "):
-        resume(folder, control(target), run_one)
+        resume(folder, control, run_one)
     broken.unlink()
-    resume(folder, control(target), run_one)
+    resume(folder, control, run_one)
     assert auto_file(built) == content
     assert "planned" not in list(runs_frame(folder)["status"])
 

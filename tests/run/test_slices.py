@@ -16,12 +16,12 @@ from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.config.sweep_spec import CompareBy
 from hdbkit.databases import database
-from hdbkit.errors import ConfigErrors, SweepFailed
+from hdbkit.errors import ConfigErrors, ExperimentFailed
+from hdbkit.experiment import slicing
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.in_session import lacking, settable
 from hdbkit.slices import SERVER, SliceOrder, Slices
-from hdbkit.sweep_runner import slicing
 from tests.run.conftest import NullTarget
 
 SPEC = SweepSpec(
@@ -158,7 +158,9 @@ def few_cycles(monkeypatch: pytest.MonkeyPatch) -> SweepSpec:
 @pytest.mark.alone
 def test_the_sweep_changes_the_server_within_a_run(built: PrivateServer, few_cycles: SweepSpec) -> None:
     before = control(built.target).settings()["checkpoint_timeout"].value
-    with suppress(SweepFailed):  # on a crowded host changes are late; the sweep ends after the run, which is kept
+    with suppress(
+        ExperimentFailed
+    ):  # on a crowded host changes are late; the sweep ends after the run, which is kept
         hdbkit.sweep(built.target, few_cycles)
     run = hdbkit.result()
     assert run.manifest.status is Status.DONE

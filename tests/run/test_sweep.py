@@ -34,7 +34,7 @@ def test_a_sweep_finds_the_known_effect_and_puts_the_settings_back(null_target: 
     assert "speed=4" in done.answer
     assert set(connect(target).settings()["value"]) == {"1", "on", "1024"}
     assert done.report().stat().st_size < 6_000_000
-    assert sweep_result(done.sweep_id).answer == done.answer
+    assert sweep_result(done.experiment_id).answer == done.answer
 
 
 def test_all_errors_of_the_settings_are_reported_and_nothing_is_started(
@@ -50,7 +50,7 @@ def test_all_errors_of_the_settings_are_reported_and_nothing_is_started(
     assert "'sped'. Did you mean 'speed'?" in text
     assert "commit" in text
     assert "buffers needs a restart" in text
-    assert not list(results.glob("sweeps/2*"))
+    assert not list(results.glob("experiments/2*"))
 
 
 def test_a_server_that_is_not_ours_is_not_changed_without_leave(null_target: NullTarget) -> None:

@@ -14,21 +14,21 @@ import pytest
 
 import hdbkit
 from hdbkit import api
-from hdbkit.api import sweeping
+from hdbkit.api import executing
 from hdbkit.config import Load, SweepSpec, Target, TprocCSpec, WorkloadSpec
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.contracts import Session
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, ConfigErrors
+from hdbkit.experiment import data, start
+from hdbkit.experiment.outcomes import rule_broken
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Event, Manifest, Status
-from hdbkit.results.sweep_folder import runs_frame
 from hdbkit.servers import find_binaries, private_server
-from hdbkit.sweep_plan import plan_sweep
-from hdbkit.sweep_runner import data, start
-from hdbkit.sweep_runner.outcomes import rule_broken
 from hdbkit.workloads import specification, workload
 from hdbkit.workloads.present import present_schema
 from hdbkit.workloads.tproc_c import NOPM
@@ -132,15 +132,15 @@ def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_bac
 
     if not (child := os.fork()):
         monkeypatch.setattr(forkserver._forkserver, "_forkserver_pid", None)  # that of the parent is no child of ours
-        monkeypatch.setattr(sweeping, "execute", killed)
+        monkeypatch.setattr(executing, "execute", killed)
         try:
             hdbkit.sweep(target, spec)
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert rows_of(target, of) == 20
-    monkeypatch.setattr(sweeping, "execute", run_one)
-    done = hdbkit.sweep(target, resume_id="last")
+    monkeypatch.setattr(executing, "execute", run_one)
+    done = hdbkit.resume_experiment("last", target)
     assert list(done.runs["status"]) == ["done"] * 4, list(done.runs["note"])
     assert done.runs["run_id"].nunique() == 4
     assert sorted(done.runs["parameters"]) == ["rows=10"] * 2 + ["rows=20"] * 2
@@ -184,12 +184,12 @@ def test_a_run_that_breaks_a_rule_is_failed_and_its_configuration_not_run_again(
 
     def run_one(plan: RunPlan) -> Manifest:
         manifest = done(plan)
-        assert plan.sweep is not None
-        failed = 50 if plan.sweep.settings["flush"] == "off" else 0
+        assert plan.experiment is not None
+        failed = 50 if plan.experiment.settings["flush"] == "off" else 0
         return changed(manifest, failed=failed, completed=50)
 
     spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=3, virtual_users=(1, 2), abort={"failed_share": 0.1})
-    folder = start(plan_sweep(Target(kind="nulldb"), spec, "s"), results, server, run_one)
+    folder = start(plan_sweep(Target(kind="nulldb"), spec, "s"), results, lambda _: server, run_one)
     frame = runs_frame(folder)
     assert set(frame[frame["configuration"] == 0]["status"]) == {"done"}
     worse = frame[frame["configuration"] == 1]

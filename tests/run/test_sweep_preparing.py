@@ -13,14 +13,14 @@ from hdbkit import control_groups
 from hdbkit.config import Cache, Cooldown, Load, SweepSpec, Target, sweep_spec
 from hdbkit.errors import ConfigErrors
 from hdbkit.execution import host
+from hdbkit.experiment import start
+from hdbkit.experiment.cooling import cool_down
+from hdbkit.experiment.preparing import unprepared
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.readings import HostLoad
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import PrivateServer, _guard, control, private_server
-from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import start
-from hdbkit.sweep_runner.cooling import cool_down
-from hdbkit.sweep_runner.preparing import unprepared
-from tests.run.sweep_server import FileServer, runner
+from tests.run.sweep_server import FileServer, only, runner
 
 GIB = 1 << 30
 
@@ -41,26 +41,26 @@ def loads(*busy_s: float, dirty_bytes: int = 0) -> list[HostLoad]:
 
 
 def test_a_cache_is_emptied_after_the_maintenance_that_fills_it(server: FileServer, results: Path) -> None:
-    folder = start(planned(cache="restart"), results, server, runner(server, results))
+    folder = start(planned(cache="restart"), results, only(server), runner(server, results))
     assert server.calls[1:5] == ["apply", "restore_data", "maintain", "restart"]
     assert server.calls.count("restart") == 4
     runs = [RunFolder(results / line.run_id).read() for line in folder.journal.lines if line.step == "run_finished"]
-    assert all(run.plan["sweep"]["busy_pct"] is None for run in runs)
+    assert all(run.plan["experiment"]["busy_pct"] is None for run in runs)
 
 
 def test_each_run_of_a_sweep_rests_by_default(
     server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sweep_spec, "REST_S", 0.05)
-    folder = start(planned(cooldown="fixed"), results, server, runner(server, results))
+    folder = start(planned(cooldown="fixed"), results, only(server), runner(server, results))
     runs = [RunFolder(results / line.run_id).read() for line in folder.journal.lines if line.step == "run_finished"]
-    assert {run.plan["sweep"]["rested_s"] for run in runs} == {0.05}
+    assert {run.plan["experiment"]["rested_s"] for run in runs} == {0.05}
 
 
 def test_what_cannot_be_done_before_each_run_is_reported_before_the_first(server: FileServer, results: Path) -> None:
     server.can_restart = server.can_restore_data = False
     with pytest.raises(ConfigErrors) as caught:
-        start(planned(cache="restart", reset="restore"), results, server, runner(server, results))
+        start(planned(cache="restart", reset="restore"), results, only(server), runner(server, results))
     assert "use 'warm'" in str(caught.value)
     assert "use 'none' or 'auto'" in str(caught.value)
     assert server.calls == []
@@ -70,13 +70,13 @@ def test_a_sweep_changes_and_restarts_no_server_of_several_addresses(server: Fil
     """Its clients would go on at another one, and be measured without the settings."""
     plan = planned(cache="restart")
     several = {"target": Target(kind="postgresql", host="db1", fallbacks=("db2",))}
-    (problem,) = unprepared(plan.model_copy(update=several), server)
+    (problem,) = unprepared(plan.model_copy(update=several), several["target"], server)
     assert problem.where == "target"
     assert "postgresql://db1,db2/ has several addresses, but a sweep changes or restarts" in problem.what
     loads = plan_sweep(
         several["target"], SweepSpec(factors={"isolation": ["serializable", "read_committed"]}), "sweep-2"
     )
-    assert unprepared(loads, server) == []
+    assert unprepared(loads, several["target"], server) == []
 
 
 @pytest.mark.parametrize("keeps", [True, False])
@@ -90,7 +90,7 @@ def test_a_fault_after_which_the_settings_are_gone_is_refused(server: FileServer
         ("restart server at 1 s", False),
         ("pause server at 1 s for 1 s; kill client at 2 s", False),
     ):
-        found = unprepared(planned(load={"duration_s": 5, "fault": fault}), server)
+        found = unprepared(planned(load={"duration_s": 5, "fault": fault}), Target(kind="nulldb"), server)
         assert [one.where for one in found] == ["load.fault"] * refused
         assert all(f"after '{fault}' the server runs without the settings of the sweep" in one.what for one in found)
 
@@ -169,7 +169,7 @@ def test_each_run_of_a_sweep_may_begin_with_an_empty_cache(built: PrivateServer)
     done = hdbkit.sweep(built.target, spec)
     assert list(done.runs["status"]) == ["done"] * 2
     manifests = [RunFolder(done.folder.root / run_id).read() for run_id in done.runs["run_id"]]
-    assert all(one.plan["sweep"]["restarted_s"] > 0 for one in manifests)
+    assert all(one.plan["experiment"]["restarted_s"] > 0 for one in manifests)
     grown = [one.measured.data.counted_after for one in manifests]
     assert grown == sorted(grown)
     page = done.report().read_text()

@@ -14,8 +14,8 @@ from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.contracts import BUILT
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError, ServerFailed
+from hdbkit.results.experiment_folder import find_experiment
 from hdbkit.results.journal import Step
-from hdbkit.results.sweep_folder import find_sweep
 from hdbkit.servers import control
 from hdbkit.workloads import specification, workload
 
@@ -66,7 +66,7 @@ def test_a_sweep_of_factors_of_the_load_runs_on_an_engine_without_settings(
     done = hdbkit.sweep(target.with_(may_change_settings=True), spec)
     assert list(done.runs["status"]) == ["done"] * 4
     assert set(done.runs["weights"]) == {"look=1", "look_twice=1"}
-    assert Step.SWEEP_FINISHED in {line.step for line in find_sweep(results, done.sweep_id).journal.lines}
+    assert Step.FINISHED in {line.step for line in find_experiment(results, done.experiment_id).journal.lines}
 
 
 PARAMETERS = """\
@@ -164,4 +164,4 @@ def test_a_sweep_of_settings_is_refused_before_anything_starts(target: Target, r
     load = Load(rampup_s=0, duration_s=0.3)
     with pytest.raises(ConfigErrors, match="has no settings that hdbkit can change, such as cache_size"):
         hdbkit.sweep(target, SweepSpec(settings={"cache_size": ("1", "2")}, blocks=2, load=load))
-    assert not list(results.glob("sweeps/2*"))
+    assert not list(results.glob("experiments/2*"))

@@ -31,7 +31,7 @@ def test_no_process_of_hdbkit_imports_from_the_working_folder(null_target: NullT
     target = null_target()
     build(target.with_(database=f"{target.database}-built"), TprocCSpec(warehouses=1), loaders=1)
     assert hdbkit.run(target, load=Load(rampup_s=0, duration_s=60, iterations=5)).metric_value is not None
-    sweep = command_of("hdbkit.api.sweep_process", "no-such-folder")
+    sweep = command_of("hdbkit.api.experiment_process", "no-such-folder")
     assert subprocess.run(sweep, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
     assert list(executed.glob("*.executed")) == []
     subprocess.run([sys.executable, "-c", "import random"], check=False, stderr=subprocess.DEVNULL)

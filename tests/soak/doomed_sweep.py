@@ -14,12 +14,12 @@ from hdbkit.api import sweeping
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import RunHandle, execute
+from hdbkit.experiment import resume, start
 from hdbkit.paths import results_folder
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import find_experiment
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import find_sweep
 from hdbkit.servers import control
-from hdbkit.sweep_runner import resume, start
 
 CALLS = ("keep_data", "apply", "restore_data", "maintain", "restart", "host_load", "restore", "drop_kept_data")
 """Steps of a sweep at its server: before the first run, before each, and at the end."""
@@ -105,8 +105,8 @@ def _go_on(target: Target, spec: Path, doom: Doom) -> None:
         return ended
 
     try:
-        known = find_sweep(root, "last")
+        known = find_experiment(root, "last")
     except InputError:
-        start(sweeping.plan_checked(target, SweepSpec.read(spec), None, ""), root, controlled, run_one)
+        start(sweeping.plan_checked(target, SweepSpec.read(spec), None, ""), root, lambda _: controlled, run_one)
     else:
-        resume(known, controlled, run_one, target=target)
+        resume(known, lambda _: controlled, run_one, targets=[target])

@@ -52,7 +52,7 @@ SHORTENED = (
 )
 """What takes minutes as it is written, asks, or names a folder of the reader."""
 NO_PHASES = re.compile(
-    r"^hdbkit (run |find-max |profile |sweep lab \S*params/)(?!.*(--workload tproc_h|--resume|--json-schema))"
+    r"^hdbkit (run |find-max |profile |sweep lab \S*params/)(?!.*(--workload tproc_h|--json-schema))"
 )
 PHASES = (("--rampup-s", "0"), ("--duration-s", "1"))
 ELSEWHERE = {
@@ -71,7 +71,7 @@ ELSEWHERE = {
     r"^hdbkit releases": "the source of a server; other tests build an imitation",
     r"server-1[78]|first second|release-|nightly|20261121|hammerdb-1000": "runs of the reader; other tests compare",
     r"datagen tproc_c": "files of a hundred warehouses; other tests write fewer",
-    r"params-hammerpost|--resume|--accept|recover": "other tests do it",
+    r"params-hammerpost|hdbkit resume|--accept|recover": "other tests do it",
     r"--workload tproc_h .*-u|--answers": "minutes; other tests do it",
 }
 """Commands that are only parsed, and why."""

@@ -18,9 +18,9 @@ from hdbkit.api import sweep_result
 from hdbkit.config import TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.loading import build
+from hdbkit.results.experiment_folder import find_experiment
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Status
-from hdbkit.results.sweep_folder import find_sweep
 from hdbkit.servers import PrivateServer, control, private_server
 from tests.run.faults import server_processes
 
@@ -56,12 +56,12 @@ def settings_of(server: PrivateServer) -> dict[str, str]:
 def go_on(spec: Path) -> subprocess.Popen[bytes]:
     """The sweep in a process of its own, begun or continued."""
     try:
-        find_sweep(hdbkit.paths.results_folder(), "last")
-        words = ["--resume", "last"]
+        find_experiment(hdbkit.paths.results_folder(), "last")
+        words = ["resume", "last"]
     except InputError:
-        words = ["lab", str(spec)]
+        words = ["sweep", "lab", str(spec)]
     with spec.with_suffix(".log").open("ab") as log:
-        return subprocess.Popen([PROGRAM, "sweep", *words], stdout=log, stderr=log, start_new_session=True)
+        return subprocess.Popen([PROGRAM, *words], stdout=log, stderr=log, start_new_session=True)
 
 
 def kill(sweep: subprocess.Popen[bytes], server: PrivateServer, victim: str) -> None:

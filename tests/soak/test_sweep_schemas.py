@@ -12,7 +12,7 @@ import hdbkit
 from hdbkit import api
 from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.databases import database
-from hdbkit.errors import SweepFailed
+from hdbkit.errors import ExperimentFailed
 from hdbkit.loading import build
 from hdbkit.servers import private_server
 from hdbkit.workloads import workload
@@ -32,10 +32,10 @@ def test_partitioned_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_
         process = running.folder.journal.state.executed_by
         assert process
         os.kill(process, signal.SIGKILL)
-        with pytest.raises(SweepFailed, match="was killed"):
+        with pytest.raises(ExperimentFailed, match="was killed"):
             running.wait()
         assert present_schema(target).storage["partitions"] == 2
-        done = hdbkit.sweep(target, resume_id=running.sweep_id)
+        done = hdbkit.resume_experiment(running.experiment_id, target)
         assert list(done.runs["status"]) == ["done"] * 4
         assert done.runs["run_id"].nunique() == 4
         of_each = {

@@ -13,12 +13,13 @@ from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.slices import SliceTable, slices_result
 from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.config.metric import Metric
+from hdbkit.experiment.plan import run_plan
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, run_facts
 from hdbkit.results.journal import Step
-from hdbkit.results.sweep_folder import SweepFolder, run_facts, sweep_folder
 from hdbkit.slices import SERVER, SliceOrder, Slices
-from hdbkit.sweep_plan import plan_sweep, run_plan
 from tests.unit.sweeps import RATE
 from tests.unit.synthetic import Synthetic, figures, write_run, write_table
 
@@ -120,7 +121,7 @@ def write_sliced_sweep(
     done: int | None = None,
     seed: int = 1,
     unusable: Sequence[int] = (),
-) -> SweepFolder:
+) -> ExperimentFolder:
     """A sweep in which ``len(ratios)`` configurations alternate in each run, of which the first ``done`` are done.
 
     The runs with these numbers are ``unusable``.
@@ -132,7 +133,7 @@ def write_sliced_sweep(
     runs = [run for run in whole.runs if run.configuration == 0]
     runs = [run.model_copy(update={"number": number}) for number, run in enumerate(runs, 1)]
     plan = whole.model_copy(update={"runs": tuple(runs), "slices": planned})
-    folder = sweep_folder(root, plan.sweep_id)
+    folder = experiment_folder(root, plan.experiment_id)
     folder.write_plan(plan)
     for run in runs[:done]:
         of_run = run_plan(plan, run, datetime(2026, 1, 2, tzinfo=UTC))

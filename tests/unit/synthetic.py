@@ -25,15 +25,16 @@ from hdbkit.arrivals import rate_of
 from hdbkit.config import SweepSpec, Target, TprocCSpec, load_from
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
+from hdbkit.experiment.plan import run_plan
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Clock, Manifest, Status
 from hdbkit.results.run_result import OperationResult, RunResult
 from hdbkit.results.seconds import Seconds
-from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
-from hdbkit.sweep_plan import plan_sweep, run_plan
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c import NOPM
 from hdbkit.workloads.tproc_h import QUERY_TIME
@@ -386,10 +387,10 @@ def write_errors(folder: RunFolder, text: str = "something else") -> None:
     write_table(folder.table("errors"), pd.DataFrame(kinds), columns.ERRORS)
 
 
-def write_sweep(root: Path, spec: SweepSpec) -> SweepFolder:
+def write_sweep(root: Path, spec: SweepSpec) -> ExperimentFolder:
     """A finished sweep below the folder of all results, with its runs."""
-    sweep_id = "20260102-000000-sweep-abc"
-    planned, folder = plan_sweep(Target(kind="nulldb"), spec, sweep_id), sweep_folder(root, sweep_id)
+    experiment_id = "20260102-000000-sweep-abc"
+    planned, folder = plan_sweep(Target(kind="nulldb"), spec, experiment_id), experiment_folder(root, experiment_id)
     folder.write_plan(planned)
     for one in planned.runs:
         plan = run_plan(planned, one, datetime(2026, 1, 2, tzinfo=UTC))

@@ -41,9 +41,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / run / "manifest.json").write_text("{}")
     (folder / "run-1" / "report.html").write_text("<title>the first run</title>")
     charts = [over_time("first", 10), over_time("second", 1000), of_runs()]
-    (folder / "sweeps" / "one").mkdir(parents=True)
+    (folder / "experiments" / "one").mkdir(parents=True)
     page = Page(kicker="k", question="q?", answer="a", notice="n", command="c", charts=charts)
-    return write_page(folder / "sweeps" / "one" / "report.html", page)
+    return write_page(folder / "experiments" / "one" / "report.html", page)
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HDBKIT_TARGETS", str(tmp_path / "targets.yaml"))
     monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
     write_run(tmp_path / "20261120-a", duration_s=1, label="nightly")
-    (tmp_path / "sweeps" / "20261121-sweep").mkdir(parents=True)
-    (tmp_path / "sweeps" / "20261121-sweep" / "plan.json").write_text("{}")
+    (tmp_path / "experiments" / "20261121-sweep").mkdir(parents=True)
+    (tmp_path / "experiments" / "20261121-sweep" / "plan.json").write_text("{}")
     return tmp_path
 
 
@@ -31,7 +31,7 @@ def test_names_that_begin_like_the_word_are_offered(place: Path) -> None:
     assert completion.run_names("") == ["last", "20261120-a"]
     assert completion.run_names("ni") == ["nightly"]
     assert completion.any_names("2026") == ["20261120-a", "20261121-sweep"]
-    assert completion.sweep_names("la") == ["last"]
+    assert completion.experiment_names("la") == ["last"]
 
 
 def test_damaged_files_offer_nothing_and_fail_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import hdbkit
 from hdbkit.config import Target, TprocCSpec, load_from
-from hdbkit.plan import RunPlan, SweepPosition
+from hdbkit.plan import ExperimentPosition, RunPlan
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_run
 
@@ -64,12 +64,12 @@ def test_options_and_settings_that_differ_are_columns_and_no_others(results: Pat
 
 
 def test_the_settings_of_a_sweep_are_those_that_it_gave_also_within_a_session(results: Path) -> None:
-    place = {"sweep_id": "s", "number": 1, "block": 1, "configuration": 0}
+    place = {"experiment_id": "s", "number": 1, "block": 1, "configuration": 0}
     for number, value in ((1, "on"), (2, "off")):
-        write(results, number, {}, sweep=SweepPosition(**place, settings={"commit": value}))
+        write(results, number, {}, experiment=ExperimentPosition(**place, settings={"commit": value}))
     frame = hdbkit.runs(wide=True)
     assert list(frame["commit"]) == ["off", "on"]
-    assert list(frame["sweep_id"]) == ["s", "s"]
+    assert list(frame["experiment_id"]) == ["s", "s"]
 
 
 def test_a_setting_of_another_engine_is_missing_and_a_number_is_a_number(results: Path) -> None:

@@ -16,8 +16,8 @@ from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.plan import Limits, RunPlan
+from hdbkit.results.experiment_folder import ENDED_EARLY
 from hdbkit.results.records import record_type
-from hdbkit.results.sweep_folder import ENDED_EARLY
 from tests.unit.sweeps import RATE, synthetic_runs
 from tests.unit.synthetic import write_run
 

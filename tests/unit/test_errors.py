@@ -31,7 +31,7 @@ EXAMPLES = [
     errors.NotReady("nulldb://bench@db1/tpcc", "the server is starting up", "try again in a moment"),
     RunFailed("20261120-2104-nulldb-c-w10-u4-abc", "client 3 was killed"),
     errors.ServerDown("the server is down; start it", "20261120-2104-memory-abc"),
-    errors.SweepFailed("20261120-2104-memory-abc", "its process was killed"),
+    errors.ExperimentFailed("20261120-2104-memory-abc", "its process was killed"),
     errors.AgentLost("https://db1:8443", 300.0, "Connection refused"),
     BuildFailed("warehouse 7", "the disk was full", "make room on it"),
     TransactionError(ErrorClass.DEADLOCK, "40P01", "deadlock detected"),

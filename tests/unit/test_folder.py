@@ -81,7 +81,7 @@ def test_what_a_later_version_adds_is_skipped(results: Path) -> None:
 def test_runs_are_listed_newest_first_without_foreign_files(results: Path) -> None:
     for run_id in ("20261120-a", "20261121-b"):
         make(results, run_id)
-    (results / "sweeps").mkdir()
+    (results / "experiments").mkdir()
     (results / "README.md").write_text("words")
     assert [one.run_id for one in run_folders(results)] == ["20261121-b", "20261120-a"]
     assert list(run_folders(results / "none")) == []

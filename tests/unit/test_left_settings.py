@@ -13,18 +13,18 @@ from hdbkit.api import Workspace
 from hdbkit.api.left_settings import left_settings, settings_warnings
 from hdbkit.config import Commands, ControlSpec, Load, SweepSpec, Target
 from hdbkit.errors import NothingListens
+from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.journal import Step
-from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
-from hdbkit.sweep_plan import plan_sweep
 
 DOWN = Target.parse("postgresql://bench@127.0.0.1:9/x")
 SWEEP = SweepSpec(settings={"work_mem": ["4MB", "8MB"]}, blocks=2)
 
 
-def killed(root: Path, target: Target, sweep_id: str = "sweep-1") -> SweepFolder:
+def killed(root: Path, target: Target, experiment_id: str = "sweep-1") -> ExperimentFolder:
     """A sweep that ended between its first change and the restoration."""
-    folder = sweep_folder(root, sweep_id)
-    folder.write_plan(plan_sweep(target, SWEEP, sweep_id))
+    folder = experiment_folder(root, experiment_id)
+    folder.write_plan(plan_sweep(target, SWEEP, experiment_id))
     folder.save_before("its server", {"entries": {}})
     return folder
 
@@ -33,13 +33,13 @@ def test_doctor_run_and_sweep_name_the_sweep_that_left_a_server_down(tmp_path: P
     """Starting the server would leave the settings with which it ended."""
     killed(tmp_path, DOWN)
     space = Workspace(results=tmp_path)
-    advice = "sweep-1 ended and left its settings on it; run: hdbkit sweep --resume sweep-1, which restores them"
+    advice = "sweep-1 ended and left its settings on it; run: hdbkit resume sweep-1, which restores them"
     with pytest.raises(NothingListens, match=advice):
         space.start(DOWN)
     with pytest.raises(NothingListens, match=advice):
         space.sweep(DOWN, SWEEP)
     found = space.doctor(DOWN).set_index("subject")
-    assert found.loc["settings of a sweep", "advice"] == "hdbkit sweep --resume sweep-1"
+    assert found.loc["settings of a sweep", "advice"] == "hdbkit resume sweep-1"
     assert advice in found.loc["connection", "detail"]
 
 
@@ -52,7 +52,7 @@ def test_a_run_with_the_settings_of_a_killed_sweep_has_a_warning(tmp_path: Path)
     running.stop(at_once=True)
     assert running.warnings[0] == (
         "sweep-1 ended and left its settings on this server; to restore them and continue it, run: "
-        "hdbkit sweep --resume sweep-1"
+        "hdbkit resume sweep-1"
     )
     hdbkit.connect(target).drop()
 
@@ -63,7 +63,7 @@ def test_only_sweeps_of_this_server_that_do_not_run_and_restored_nothing_are_nam
     running.note_started(os.getpid())
     killed(tmp_path, DOWN.with_(port=10), "sweep-3")
     left = killed(tmp_path, DOWN.with_(host="localhost"), "sweep-4")
-    assert left_settings(tmp_path, DOWN) == [left.sweep_id]
+    assert left_settings(tmp_path, DOWN) == [left.experiment_id]
 
 
 def test_a_port_that_is_not_given_is_the_default_one(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_journal_that_cannot_be_read_ends_neither_a_run_nor_doctor(tmp_path: P
     assert warning.endswith(unknown)
     found = space.doctor(target).set_index("subject")
     assert found.loc["settings of a sweep", "detail"] == warning
-    assert space.running_sweeps() == []
+    assert space.running_experiments() == []
     hdbkit.connect(target).drop()
 
 
@@ -116,7 +116,7 @@ def test_a_key_that_cannot_be_used_ends_neither_a_run_nor_doctor(
     monkeypatch.setenv("XDG_STATE_HOME", str(state.parent))
     (warning,) = settings_warnings(tmp_path, DOWN)
     assert "is no key of hdbkit" in warning
-    assert folder.sweep_id in warning
+    assert folder.experiment_id in warning
 
 
 def test_a_sweep_of_another_account_is_not_said_to_be_restored(

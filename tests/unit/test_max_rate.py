@@ -11,8 +11,8 @@ import pytest
 
 import hdbkit
 from hdbkit.analysis.run.limits import Limit
-from hdbkit.api import Result, Workspace
-from hdbkit.config import Load, Target, TprocCSpec, WorkloadSpec
+from hdbkit.api import executing, max_rate
+from hdbkit.config import Load, TprocCSpec, sweep_spec
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
@@ -43,28 +43,25 @@ def made(monkeypatch: pytest.MonkeyPatch, results: Path) -> list[str]:
     """The ids of the runs that are made up in place of measured ones."""
     ids: list[str] = []
 
-    def run(
-        workspace: Workspace, target: Target, workload: WorkloadSpec | None, load: Load, *, label: str, **_: Any
-    ) -> Result:
-        ids.append(f"20260101-0000{len(ids):02d}")
-        plan = RunPlan(run_id=ids[-1], target=target, workload=TprocCSpec(warehouses=1), load=load, label=label)
-        one = write_run(results / ids[-1], plan=plan, rows=ONE)
-        one.folder.write(one.manifest.model_copy(update={"result": of_run(load.rate)}))
-        return Result(one.folder, workspace)
+    def run(plan: RunPlan, root: Path, _: object) -> Manifest:
+        ids.append(plan.run_id)
+        one = write_run(root / plan.run_id, plan=plan, rows=ONE)
+        done: Manifest = one.manifest.model_copy(update={"result": of_run(plan.load.rate)})
+        one.folder.write(done)
+        return done
 
-    monkeypatch.setattr(Workspace, "run", run)
+    monkeypatch.setattr(executing, "execute", run)
+    monkeypatch.setattr(max_rate, "settled", lambda _, __, ___, load: (TprocCSpec(warehouses=1), load))
+    monkeypatch.setattr(sweep_spec, "REST_S", 0.0)
     return ids
 
 
-def test_the_highest_rate_is_found_reported_and_found_again_from_its_runs(
-    command: HdbkitCommand, made: list[str]
-) -> None:
+def test_the_highest_rate_is_found_reported_and_read_again(command: HdbkitCommand, made: list[str]) -> None:
     typed = ("find-max", "nulldb:///x", "--limit", "p95=20ms", "-u", 4, "--blocks", 3, "--label", "top", "--json")
     said = command(*typed)
     found = said.json
     assert found["rate"] == pytest.approx(750, rel=0.01)
     assert found["low"] < 750 < found["high"]
-    assert said.err.startswith("  to continue: the same command with --label top")
     assert found["answer"].startswith(
         "The highest rate at which the p95 of the response time of new_order stays within 20 ms is 7"
     )
@@ -72,12 +69,9 @@ def test_the_highest_rate_is_found_reported_and_found_again_from_its_runs(
     assert "hdbkit find-max nulldb:///x" in page
     assert "--label top" in page
     assert all(one["within"] == (one["rate"] < 750) for one in found["runs"])
-    first = len(made)
-    again = command(*typed)
-    assert (again.json, len(made)) == (found, first), "every run is kept"
-    hdbkit.result(made[-1]).remove()
-    assert command(*typed).json["rate"] == found["rate"]
-    assert len(made) == first + 1
+    count = len(made)
+    assert command("resume", "last", "--json").json == found
+    assert len(made) == count, "nothing is measured again"
 
 
 def test_the_panel_shows_the_runs_the_answer_and_the_chart(made: list[str]) -> None:
@@ -90,7 +84,7 @@ def test_the_panel_shows_the_runs_the_answer_and_the_chart(made: list[str]) -> N
     assert found.answer in panel.outcome.value
     assert len(panel.charts.view.charts) == 1
     assert panel.runs.value.count("<li>") == len(made) == panel.shared.finished
-    assert "blocks=3, label=" in panel._call.value.replace("&#x27;", "'")
+    assert "blocks=3" in panel._call.value
     assert panel.report.box.layout.display == ""
     panel.close()
 

@@ -13,17 +13,17 @@ import pytest
 import hdbkit
 from bench.verdicts.judging import intervals
 from bench.verdicts.sweeps import PLANNED, placed, turns
-from hdbkit import sweep_plan
 from hdbkit.analysis.sweep.planning import Design, detectable, detection, pooled_noise
 from hdbkit.api import PlannedHosts, Workspace
 from hdbkit.config import SweepSpec, Target
+from hdbkit.experiment import plan as experiment_plan
+from hdbkit.experiment import start
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.plan import new_run_id
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import start
 from tests.conftest import HdbkitCommand
-from tests.run.sweep_server import FileServer, measured, runner
+from tests.run.sweep_server import FileServer, measured, only, runner
 from tests.unit.synthetic import changed
 
 
@@ -88,10 +88,10 @@ def test_the_noise_is_that_of_recent_sweeps_of_the_same_target_workload_and_load
     tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = itertools.count()
-    monkeypatch.setattr(sweep_plan, "new_run_id", lambda *given: f"{new_run_id(*given)}-{next(count)}")
+    monkeypatch.setattr(experiment_plan, "new_run_id", lambda *given: f"{new_run_id(*given)}-{next(count)}")
     server = FileServer(tmp_path / "server")
     run_one, draw = runner(server, results), np.random.default_rng(1)
-    start(planned(), results, server, lambda plan: scaled(run_one(plan), results, float(draw.normal(0, 0.05))))
+    start(planned(), results, only(server), lambda plan: scaled(run_one(plan), results, float(draw.normal(0, 0.05))))
     power = hdbkit.planned_power(planned("sweep-2", blocks=8))
     assert power and power.noise
     assert 0.02 < power.noise.low < power.noise.estimate < power.noise.high < 0.15
@@ -109,8 +109,8 @@ def test_without_sweeps_the_noise_is_that_between_neighbouring_runs(results: Pat
     whole = planned(settings={"flush": ["on", "off"]}, blocks=6)
     draw = np.random.default_rng(2)
     for number, one in enumerate(whole.runs):
-        run = sweep_plan.run_plan(whole, one, datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC))
-        alone = run.model_copy(update={"sweep": None, "run_id": f"2026-{number:02}"})
+        run = experiment_plan.run_plan(whole, one, datetime(2026, 1, 1, 0, 0, number, tzinfo=UTC))
+        alone = run.model_copy(update={"experiment": None, "run_id": f"2026-{number:02}"})
         scaled(measured(alone, results), results, float(draw.normal(0, 0.03)) - 0.02 * number)
     power = hdbkit.planned_power(planned())
     assert power and power.noise and power.source == "12 recent runs"
@@ -150,7 +150,7 @@ def test_a_plan_by_slices_has_a_run_per_block_and_states_a_window_that_is_too_sh
 def measured_run(root: Path, users: int, cpu_us: float, per_s: float) -> None:
     """A stored run with so many users, client CPU time per operation and operations per second."""
     whole = planned(settings={"flush": ["on", "off"]}, blocks=2, virtual_users=[users])
-    run = sweep_plan.run_plan(whole, whole.runs[0], datetime(2026, 1, 1, tzinfo=UTC))
+    run = experiment_plan.run_plan(whole, whole.runs[0], datetime(2026, 1, 1, tzinfo=UTC))
     manifest = measured(run.model_copy(update={"run_id": f"2026-u{users}"}), root)
     figures = {"client_cpu_us_per_operation": cpu_us, "operations_per_s": per_s}
     other = changed(manifest, **figures).model_copy(update={"host": {**manifest.host, "cores": 8}})

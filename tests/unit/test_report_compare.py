@@ -17,12 +17,12 @@ from hdbkit.analysis.sweep.warnings import rate_warnings
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import InputError
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.report.compare_report import differences_table, figures_table
+from hdbkit.results.experiment_folder import experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import CheckLine
-from hdbkit.results.sweep_folder import sweep_folder
-from hdbkit.sweep_plan import plan_sweep
 from tests.conftest import HdbkitCommand
 from tests.unit.every_chart import finished, open_loop
 from tests.unit.sweeps import RATE
@@ -160,7 +160,7 @@ def test_a_result_gives_its_charts_by_name(root: Path) -> None:
 def sweep(root: Path) -> SweepResult:
     """Two settings in two blocks; its runs are copies of one."""
     spec = SweepSpec(settings={"flush": ["on", "off"], "memory": ["1GB", "<b>2GB</b>"]}, blocks=2)
-    folder = sweep_folder(root, "a-sweep")
+    folder = experiment_folder(root, "a-sweep")
     planned = plan_sweep(Target(kind="nulldb"), spec, "a-sweep")
     folder.write_plan(planned)
     original = RunFolder(root / "old-1")
@@ -189,8 +189,8 @@ def test_a_sweep_gives_its_charts_by_name(sweep: SweepResult) -> None:
 
 
 def test_the_json_of_runs_and_sweeps_names_the_metric(sweep: SweepResult, command: HdbkitCommand) -> None:
-    sweep.folder.append(Step.SWEEP_FINISHED)
-    for name in ("old-1", sweep.sweep_id):
+    sweep.folder.append(Step.FINISHED)
+    for name in ("old-1", sweep.experiment_id):
         found = command("attach", name, "--json").json
         assert found["metric"] == {"name": "NOPM", "unit": "NOPM", "better": "higher"}
         assert isinstance(found["warnings"], list)

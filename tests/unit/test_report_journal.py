@@ -29,7 +29,7 @@ WHOLE = journal(
     (Step.STARTED, {}),
     (Step.LOOKED, {"details": {"blocks": 4, "undecided": 0}}),
     (Step.SETTINGS_RESTORED, {"details": {"found": {"buffers": "128MB", "durable": "on"}}}),
-    (Step.SWEEP_FINISHED, {}),
+    (Step.FINISHED, {}),
 )
 
 
@@ -74,7 +74,7 @@ def test_the_settings_stand_beside_what_they_were_and_what_they_are() -> None:
 def test_settings_that_are_not_back_are_a_warning() -> None:
     (table,) = settings_table(GRID, WHOLE[:-2])
     assert "not restored yet" in table.note
-    assert "hdbkit sweep --resume demo-1" in unrestored(WHOLE[:-2], "demo-1")[0]
+    assert "hdbkit resume demo-1" in unrestored(WHOLE[:-2], "demo-1")[0]
     other = WHOLE[:-2] + journal(
         (Step.SETTINGS_RESTORED, {"details": {"found": {"buffers": "1GB", "durable": "on"}}})
     )

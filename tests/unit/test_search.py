@@ -12,13 +12,13 @@ import pytest
 from hdbkit.analysis.sweep.search import Configuration, next_configurations
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors
+from hdbkit.experiment import resume, start
+from hdbkit.experiment.sweep import SweepPlan, extended, plan_sweep, with_asked
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import SweepFolder, runs_frame
-from hdbkit.sweep_plan import SweepPlan, extended, plan_sweep, with_asked
-from hdbkit.sweep_runner import resume, start
-from tests.run.sweep_server import FileServer, runner
+from tests.run.sweep_server import FileServer, only, runner
 
 VALUES = {"size": ["1MB", "2MB", "4MB", "8MB"], "users": ["1", "2", "3", "4"], "mode": ["a", "b", "c", "d"]}
 POINTS = [dict(zip(VALUES, point, strict=True)) for point in itertools.product(*VALUES.values())]
@@ -88,7 +88,7 @@ def test_a_search_has_no_looks() -> None:
         spec(looks=[2, 3])
 
 
-def plans(folder: SweepFolder) -> Sequence[Configuration]:
+def plans(folder: ExperimentFolder) -> Sequence[Configuration]:
     return folder.read_plan(SweepPlan).configurations
 
 
@@ -99,7 +99,7 @@ def test_a_search_that_was_stopped_continues_as_it_would_have_gone_on(tmp_path: 
         root.mkdir()
         servers[root] = FileServer(root / "server")
     plan = plan_sweep(Target(kind="nulldb"), spec(), "s")
-    through = start(plan, whole, servers[whole], runner(servers[whole], whole))
+    through = start(plan, whole, only(servers[whole]), runner(servers[whole], whole))
     done = runner(servers[stopped], stopped)
     count = itertools.count(1)
 
@@ -109,9 +109,9 @@ def test_a_search_that_was_stopped_continues_as_it_would_have_gone_on(tmp_path: 
         return done(plan)
 
     with pytest.raises(KeyboardInterrupt):
-        start(plan, stopped, servers[stopped], run_one)
-    folder = SweepFolder(stopped / "sweeps" / "s")
-    resume(folder, servers[stopped], done)
+        start(plan, stopped, only(servers[stopped]), run_one)
+    folder = ExperimentFolder(stopped / "experiments" / "s")
+    resume(folder, only(servers[stopped]), done)
     assert plans(folder) == plans(through)
     frame = runs_frame(folder)
     assert list(frame["status"]) == ["done"] * 9

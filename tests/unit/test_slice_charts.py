@@ -14,8 +14,8 @@ from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.static import drawn
 from hdbkit.results import columns
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.sweep_folder import SweepFolder
 from tests.unit.sliced import changes as switches_at
 from tests.unit.sliced import loop, slice_frame, sliced_run, slices, write_sliced_sweep
 from tests.unit.sweeps import RATE
@@ -23,11 +23,11 @@ from tests.unit.synthetic import with_result, write_table
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> SweepFolder:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> ExperimentFolder:
     return write_sliced_sweep(tmp_path_factory.mktemp("sweeps"), [1, 1.1, 0.9], cycles=60, noise=0.01)
 
 
-def test_the_changes_are_those_of_stretches_run_after_run(folder: SweepFolder) -> None:
+def test_the_changes_are_those_of_stretches_run_after_run(folder: ExperimentFolder) -> None:
     runs = [RunFolder(folder.root / one) for one in SweepResult(folder).runs["run_id"].unique()]
     found = changes(readable(runs), RATE)
     assert set(found["configuration"]) == {1, 2}
@@ -37,7 +37,7 @@ def test_the_changes_are_those_of_stretches_run_after_run(folder: SweepFolder) -
     assert starts.tolist() == pytest.approx([0, 45, 90]), "60 cycles of 0.75 s each"
 
 
-def test_a_sweep_by_slices_is_drawn_along_its_runs_and_not_by_whole_runs(folder: SweepFolder) -> None:
+def test_a_sweep_by_slices_is_drawn_along_its_runs_and_not_by_whole_runs(folder: ExperimentFolder) -> None:
     charts = SweepResult(folder).charts()
     assert list(charts) == ["effects", "configurations", "slices", "latency"]
     chart = charts["slices"]
@@ -51,7 +51,7 @@ def test_a_sweep_by_slices_is_drawn_along_its_runs_and_not_by_whole_runs(folder:
     assert drawn(chart.figure).axes
 
 
-def test_the_report_of_a_sweep_by_slices_counts_runs_and_names_its_slices(folder: SweepFolder) -> None:
+def test_the_report_of_a_sweep_by_slices_counts_runs_and_names_its_slices(folder: ExperimentFolder) -> None:
     text = SweepResult(folder).report().read_text(encoding="utf-8")
     for words in ("of 3 planned", "of work_mem, in slices of 0.25 s", "Is the change the same along the runs?"):
         assert words in text

@@ -13,16 +13,17 @@ import pytest
 
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ServerDown, ServerFailed
+from hdbkit.experiment import ExperimentEvent, resume, start
+from hdbkit.experiment.plan import run_plan
+from hdbkit.experiment.settling import settle_earlier
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.faults.undo import Leftover, ServerState
 from hdbkit.processes import birth_of
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
-from hdbkit.results.sweep_folder import SweepFolder
-from hdbkit.sweep_plan import plan_sweep, run_plan
-from hdbkit.sweep_runner import SweepEvent, resume, start
-from hdbkit.sweep_runner.settling import settle_earlier
 from tests.run.faults import until
-from tests.run.sweep_server import FileServer, begun, runner
+from tests.run.sweep_server import FileServer, begun, only, runner
 
 PLAN = plan_sweep(Target(kind="nulldb"), SweepSpec(settings={"flush": ["on", "off"]}, blocks=2), "sweep-1")
 
@@ -44,7 +45,7 @@ def server(tmp_path: Path) -> FileServer:
 
 
 @pytest.fixture
-def killed(results: Path, server: FileServer, frozen: psutil.Process) -> SweepFolder:
+def killed(results: Path, server: FileServer, frozen: psutil.Process) -> ExperimentFolder:
     """A sweep that was killed with its first run, whose fault has frozen the server."""
     first = run_plan(PLAN, PLAN.runs[0], datetime.now(UTC))
 
@@ -52,8 +53,8 @@ def killed(results: Path, server: FileServer, frozen: psutil.Process) -> SweepFo
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        start(PLAN, results, server, end)  # type: ignore[arg-type]
-    folder = SweepFolder(results / "sweeps" / "sweep-1")
+        start(PLAN, results, only(server), end)  # type: ignore[arg-type]
+    folder = ExperimentFolder(results / "experiments" / "sweep-1")
     folder.append(Step.RUN_STARTED, 1, first.run_id)
     run = RunFolder(results / first.run_id)
     run.path.mkdir()
@@ -63,19 +64,27 @@ def killed(results: Path, server: FileServer, frozen: psutil.Process) -> SweepFo
 
 
 def test_a_server_that_a_killed_run_left_frozen_continues_before_it_is_asked(
-    killed: SweepFolder, results: Path, server: FileServer, frozen: psutil.Process, monkeypatch: pytest.MonkeyPatch
+    killed: ExperimentFolder,
+    results: Path,
+    server: FileServer,
+    frozen: psutil.Process,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    heard: list[SweepEvent] = []
+    heard: list[ExperimentEvent] = []
     states: list[str] = []
     monkeypatch.setattr(server, "start", lambda _: states.append(frozen.status()))
-    resume(killed, server, runner(server, results), heard.append)
+    resume(killed, only(server), runner(server, results), heard.append)
     assert states
     assert psutil.STATUS_STOPPED not in states
     assert any("was killed and has left a frozen server; hdbkit undoes it" in one.note for one in heard)
 
 
 def test_the_next_sweep_undoes_it_too_before_it_restores_the_settings(
-    killed: SweepFolder, results: Path, server: FileServer, frozen: psutil.Process, monkeypatch: pytest.MonkeyPatch
+    killed: ExperimentFolder,
+    results: Path,
+    server: FileServer,
+    frozen: psutil.Process,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     killed.save_before(server.identity, server.snapshot(), {})
     states: list[str] = []
@@ -86,7 +95,7 @@ def test_the_next_sweep_undoes_it_too_before_it_restores_the_settings(
 
 
 def test_a_restoration_that_fails_names_the_sweep_and_what_helps(
-    killed: SweepFolder, results: Path, server: FileServer, monkeypatch: pytest.MonkeyPatch
+    killed: ExperimentFolder, results: Path, server: FileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed.save_before(server.identity, server.snapshot(), {})
 
@@ -101,13 +110,12 @@ def test_a_restoration_that_fails_names_the_sweep_and_what_helps(
 
 
 def test_a_fault_that_cannot_be_undone_ends_the_sweep_with_the_command_that_does(
-    killed: SweepFolder, results: Path, server: FileServer
+    killed: ExperimentFolder, results: Path, server: FileServer
 ) -> None:
-    line = killed.journal.state.open_run
-    assert line is not None
+    (line,) = killed.journal.state.open_runs
     path = RunFolder(results / line.run_id).left_by_fault(0)
     path.write_text(path.read_text().replace("frozen", "killed"))
     with pytest.raises(ServerDown) as down:
-        resume(killed, server, runner(server, results))
-    command = f"run: hdbkit recover {line.run_id}, then run: hdbkit sweep --resume sweep-1"
+        resume(killed, only(server), runner(server, results))
+    command = f"run: hdbkit recover {line.run_id}, then run: hdbkit resume sweep-1"
     assert str(down.value).endswith(command)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, sweep_spec
 from hdbkit.errors import InputError
+from hdbkit.experiment.plan import new_experiment_id, run_plan
+from hdbkit.experiment.sweep import SweepPlan, extended, plan_sweep, with_winners
 from hdbkit.run_order import in_turn
-from hdbkit.sweep_plan import SweepPlan, extended, new_sweep_id, plan_sweep, run_plan, with_winners
 
 TARGET = Target(kind="nulldb")
 AT = datetime(2026, 11, 20, 21, 4, tzinfo=UTC)
@@ -132,9 +133,9 @@ def test_a_run_knows_its_place() -> None:
     plan = plan_sweep(TARGET, spec(load=Load(duration_s=7)), "s")
     planned = plan.runs[5]
     run = run_plan(plan, planned, AT)
-    assert run.sweep is not None
-    assert (run.sweep.sweep_id, run.sweep.number, run.sweep.block) == ("s", 6, planned.block)
-    assert run.sweep.settings == plan.configurations[planned.configuration]
+    assert run.experiment is not None
+    assert (run.experiment.experiment_id, run.experiment.number, run.experiment.block) == ("s", 6, planned.block)
+    assert run.experiment.settings == plan.configurations[planned.configuration]
     assert (run.load.virtual_users, run.load.duration_s) == (planned.virtual_users, 7)
     assert f"-u{planned.virtual_users}-" in run.run_id
 
@@ -157,8 +158,13 @@ def test_the_time_is_estimated_from_the_phases() -> None:
 def test_the_cooldown_is_ten_seconds_or_the_window_unless_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep_spec, "REST_S", 10.0)
     loads = Load(rampup_s=0, duration_s=60), Load(rampup_s=0, duration_s=4)
-    assert [spec(load=load).max_cooldown_s for load in loads] == [10.0, 4.0]
-    assert [spec(load=load, cooldown_s=given).max_cooldown_s for load in loads for given in (0, 20)] == [0, 20, 0, 20]
+    assert [spec(load=load).preparation.cooldown_s for load in loads] == [10.0, 4.0]
+    assert [spec(load=load, cooldown_s=given).preparation.cooldown_s for load in loads for given in (0, 20)] == [
+        0,
+        20,
+        0,
+        20,
+    ]
     assert "cooldown_s" not in SweepSpec(settings={"a": ["1", "2"]}).model_dump(exclude_defaults=True)
 
 
@@ -169,9 +175,9 @@ def test_a_sweep_without_end_is_refused() -> None:
 
 
 def test_a_plan_survives_its_file() -> None:
-    plan = plan_sweep(TARGET, spec(), new_sweep_id(AT, spec(name="memory")))
+    plan = plan_sweep(TARGET, spec(), new_experiment_id(AT, "memory"))
     assert SweepPlan.model_validate_json(plan.model_dump_json()) == plan
-    assert plan.sweep_id.startswith("20261120-210400-memory-")
+    assert plan.experiment_id.startswith("20261120-210400-memory-")
 
 
 def test_runs_of_one_second_have_ids_of_their_own() -> None:

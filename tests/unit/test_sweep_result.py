@@ -12,12 +12,13 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import SweepSpec, Target
 from hdbkit.config.metric import Metric
 from hdbkit.errors import ConfigErrors, DamagedResult
+from hdbkit.experiment.plan import PlannedRun, run_plan
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
-from hdbkit.results.sweep_folder import SweepFolder, sweep_folder
-from hdbkit.sweep_plan import PlannedRun, plan_sweep, run_plan
 from tests.unit.synthetic import figures
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -38,9 +39,9 @@ def _manifest(planned: RunPlan, place: PlannedRun) -> Manifest:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> SweepFolder:
+def folder(tmp_path: Path) -> ExperimentFolder:
     """A sweep of which each second run failed a check."""
-    folder = sweep_folder(tmp_path, "one")
+    folder = experiment_folder(tmp_path, "one")
     planned = plan_sweep(Target(kind="nulldb", name="lab"), SPEC, "one")
     folder.write_plan(planned)
     for one in planned.runs:
@@ -51,19 +52,19 @@ def folder(tmp_path: Path) -> SweepFolder:
     return folder
 
 
-def test_the_checks_that_runs_failed_are_counted_and_reported(folder: SweepFolder) -> None:
+def test_the_checks_that_runs_failed_are_counted_and_reported(folder: ExperimentFolder) -> None:
     result = SweepResult(folder)
     assert result.checks_failed == {"steal time": 2}
     assert "* 2 of 4 runs failed the check 'steal time'" in result.advice
 
 
-def test_a_damaged_sweep_is_reported_in_a_sentence(folder: SweepFolder) -> None:
+def test_a_damaged_sweep_is_reported_in_a_sentence(folder: ExperimentFolder) -> None:
     (folder.path / "plan.json").write_text("{}")
     with pytest.raises(DamagedResult, match=r"plan.json is damaged: \w+: is required"):
         SweepResult(folder)
 
 
-def test_a_report_repeats_the_sweep_on_the_target_as_it_was_given(folder: SweepFolder) -> None:
+def test_a_report_repeats_the_sweep_on_the_target_as_it_was_given(folder: ExperimentFolder) -> None:
     assert f"hdbkit sweep lab {folder.path / 'plan.json'}" in SweepResult(folder).report().read_text()
 
 

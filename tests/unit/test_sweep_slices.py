@@ -17,12 +17,12 @@ from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.sweep.observations import MAX_STRETCHES, MIN_RUN_DF, grouped, units
 from hdbkit.analysis.sweep.slices import carry_over, varying
 from hdbkit.api.sweeping import SweepResult
-from hdbkit.cli.progress import SweepLines
+from hdbkit.cli.progress import ExperimentLines
+from hdbkit.experiment.events import Follower
 from hdbkit.results import columns
+from hdbkit.results.experiment_folder import STRETCH, each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import STRETCH, each_run
-from hdbkit.sweep_runner.events import Follower
 from tests.unit.sliced import slice_frame, slices, write_sliced_sweep
 from tests.unit.sweeps import RATE, TIME
 from tests.unit.synthetic import write_table
@@ -42,7 +42,7 @@ def test_runs_whose_slices_are_not_used_say_so_at_once_and_in_the_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = write_sliced_sweep(tmp_path, [1, 1.1], unusable=[1, 2, 3])
-    Follower(folder, SweepLines()).follow()
+    Follower(folder, ExperimentLines()).follow()
     lines = capsys.readouterr().err.splitlines()
     assert len([line for line in lines if "not used: " in line]) == 3
     assert SweepResult(folder).answer.endswith("no configuration besides the baseline has a result that can be used.")

@@ -73,7 +73,7 @@ def test_runs_that_failed_a_check_are_counted_by_check() -> None:
 def test_the_next_step_decides_what_is_undecided() -> None:
     judged = judge(synthetic_runs([1, 1.02, 1.01], blocks=3, noise=0.02), RATE)
     most = judged["blocks_needed"].max()
-    assert next_step(judged, "hdbkit sweep --resume abc --blocks {}".format).endswith(f"--resume abc --blocks {most}")
+    assert next_step(judged, "hdbkit resume abc --blocks {}".format).endswith(f"resume abc --blocks {most}")
     assert next_step(judge(synthetic_runs([1, 2]), RATE), str) == ""
     judged["blocks_needed"] = [float("nan"), 12, 400]
     judged["verdict"] = ["baseline", "undecided", "undecided"]

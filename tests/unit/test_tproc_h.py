@@ -19,9 +19,9 @@ from hdbkit.contracts import Session, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, ErrorClass, InputError, TransactionError
 from hdbkit.execution.virtual_user import session_options
+from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.records import UNKNOWN
-from hdbkit.sweep_plan import plan_sweep
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.tproc_h import population
 from hdbkit.workloads.tproc_h.answers import difference

@@ -67,7 +67,7 @@ def test_runs_are_found_by_label_and_distinguished_by_it(panel: ComparePanel) ->
 def test_two_groups_get_a_verdict_charts_and_what_differed(panel: ComparePanel) -> None:
     panel.choice.filter.value = "u1"
     panel.choice.take_all.click()
-    panel.choice.by.value = "sweep_id"
+    panel.choice.by.value = "experiment_id"
     shown = compared(panel)
     base, new = panel.choice.sides or ([], [])
     assert hdbkit.compare(base, new).ratio.sentence[1:] in shown
@@ -131,7 +131,7 @@ def test_runs_of_lists_have_the_ratio_and_the_time_of_each_operation(
 
 
 def test_only_sweeps_are_offered_as_sweeps(panel: ComparePanel) -> None:
-    (sweep,) = hdbkit.runs("sweep_id is not null")["sweep_id"].unique()
+    (sweep,) = hdbkit.runs("experiment_id is not null")["experiment_id"].unique()
     assert panel.sweep.options == (sweep,)
     assert panel.sweep.value == sweep
 

@@ -55,7 +55,7 @@ def test_the_button_leads_to_a_report_and_a_target_for_the_other_panels(
     monkeypatch.setattr(FileLink, "offer", lambda *given, **_: offered.append(given[2]))
     report = tmp_path / "report.html"
     report.write_bytes(b"the report")
-    swept = SimpleNamespace(sweep_id="s1", answer="twice as fast", _repr_html_=lambda: "<p>twice as fast</p>")
+    swept = SimpleNamespace(experiment_id="s1", answer="twice as fast", _repr_html_=lambda: "<p>twice as fast</p>")
     go_on = Event()
 
     def run(of: Quickstart, watch: OnStep) -> SimpleNamespace:

@@ -44,7 +44,7 @@ def frame(runs: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "run_id": [f"run-{i:05d}" for i in at],
-            "sweep_id": np.where(at % 2, "s1", "s0"),
+            "experiment_id": np.where(at % 2, "s1", "s0"),
             "virtual_users": np.where(at % 2, 8, 4),
             "buffers": np.where(at % 3, "128MB", "1GB"),
             "metric": "NOPM",
@@ -57,7 +57,7 @@ def frame(runs: int) -> pd.DataFrame:
 def give(tab: Any, runs: int, **view: Any) -> Any:
     """A page with a table of so many runs."""
     table = RunTable()
-    table.show(frame(runs), ["run_id", "buffers", "metric_value", "label"], ["sweep_id"], ["metric_value"])
+    table.show(frame(runs), ["run_id", "buffers", "metric_value", "label"], ["experiment_id"], ["metric_value"])
     module = (STATIC / "run_table.js").read_text(encoding="utf-8").replace("export default", "window.table =")
     style = (STATIC / "run_table.css").read_text(encoding="utf-8")
     tab.set_content(f"<style>{style}</style><div class='hdbkit-panel' id='here'></div>")
@@ -137,7 +137,7 @@ def test_filters_are_chips_and_compare_numbers_as_numbers(tab: Any) -> None:
 
 def test_groups_state_their_mean_with_its_interval_and_close(tab: Any) -> None:
     table = give(tab, 8)
-    tab.get_by_label("group by").select_option("sweep_id")
+    tab.get_by_label("group by").select_option("experiment_id")
     heads = table.locator(".hdbkit-group")
     assert heads.nth(0).inner_text().split()[:5] == ["▾", "s0", "4", "runs,", "geometric"]
     assert "geometric mean 1,003 NOPM (95 % interval 999 to 1,007)" in heads.nth(0).inner_text().replace(

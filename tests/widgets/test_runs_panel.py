@@ -80,7 +80,7 @@ def test_the_table_has_all_runs_and_shows_the_columns_in_which_they_differ(panel
     assert content(panel)["automatic"][:5] == ["run_id", "status", "virtual_users", "warehouses", "metric_value"]
     assert values(panel, "label") == {two[0]: "users 1", two[1]: "users 2"}
     assert values(panel, "p95_ms")[two[0]] == hdbkit.runs().set_index("run_id").loc[two[0], "p95_us"] / 1000
-    assert values(panel, "sweep_id") == dict.fromkeys(two)
+    assert values(panel, "experiment_id") == dict.fromkeys(two)
     panel.where.value = "virtual_users = 1"
     assert shown(panel) == two[:1]
     assert "1 run<" in text_of(panel)

@@ -17,12 +17,12 @@ import pytest
 import hdbkit
 from hdbkit import api
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.api import DEFAULT, connect, running_sweeps, start_sweep
+from hdbkit.api import DEFAULT, connect, running_experiments, start_sweep
 from hdbkit.api.sweeping import plan_checked
 from hdbkit.config import Load, SweepSpec, Target, TprocCLoad, TprocCSpec, TprocHSpec
-from hdbkit.errors import InputError, SweepFailed
+from hdbkit.errors import ExperimentFailed, InputError
+from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.servers import PrivateServer
-from hdbkit.sweep_plan import SweepPlan
 from hdbkit.widgets import Shared, SweepPanel
 from hdbkit.widgets.parts.picked_values import text_of as values_text
 from hdbkit.widgets.parts.picked_values import values_in
@@ -46,7 +46,7 @@ def target(null_target: Target) -> Iterator[Target]:
     """A database of the null engine whose settings may be changed, with a schema; no sweep goes on afterwards."""
     place = null_target.with_(options={"latency_us": "2000"}, may_change_settings=True)
     yield build_null(place)
-    for sweep in running_sweeps():
+    for sweep in running_experiments():
         sweep.stop()
         sweep.wait()
     connect(place).drop()
@@ -239,7 +239,7 @@ def test_an_error_in_a_field_is_a_sentence_and_nothing_is_started(
     assert called(panel) == ""
     panel.run.click()
     assert sentence in html.unescape(text_of(panel))
-    assert not list(results.glob("sweeps/*"))
+    assert not list(results.glob("experiments/*"))
 
 
 def test_what_the_server_would_refuse_is_reported_while_it_is_typed_and_when_it_is_started(
@@ -252,7 +252,7 @@ def test_what_the_server_would_refuse_is_reported_while_it_is_typed_and_when_it_
     until(lambda: "nothing was started:" in text_of(panel))
     assert "speed must be a number" in text_of(panel).partition('role="alert"')[2]
     assert not panel.run.disabled
-    assert not list(results.glob("sweeps/2*"))
+    assert not list(results.glob("experiments/2*"))
 
 
 def test_a_server_is_changed_only_with_leave(target: Target) -> None:
@@ -278,7 +278,7 @@ def test_without_a_target_the_panel_asks_for_one() -> None:
 
 def comparable(plan: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(plan)
-    found.pop("sweep_id")
+    found.pop("experiment_id")
     return found
 
 
@@ -321,7 +321,7 @@ def test_a_sweep_of_another_process_is_attached_closed_killed_resumed_stopped_an
     """A closed panel notifies the caller that waits; what a killed or stopped sweep lacks, a resumed one runs."""
     shared = Shared()
     running = start_sweep(target, SPEC.with_(settings={"speed": ("1",)}, load=Load(rampup_s=0, duration_s=600)))
-    panel = SweepPanel(shared).attach(running.sweep_id)
+    panel = SweepPanel(shared).attach(running.experiment_id)
     assert panel.form.spec.settings == {"speed": ("1",)}
     until(lambda: "measuring:" in text_of(panel))
     panel.close()
@@ -333,7 +333,7 @@ def test_a_sweep_of_another_process_is_attached_closed_killed_resumed_stopped_an
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     until(lambda: "its process was killed" in text_of(panel))
-    with pytest.raises(SweepFailed):
+    with pytest.raises(ExperimentFailed):
         running.wait()
     hdbkit.attach().stop()
     until(lambda: panel.resume.layout.display == "")
@@ -342,7 +342,7 @@ def test_a_sweep_of_another_process_is_attached_closed_killed_resumed_stopped_an
     until(lambda: "measuring:" in text_of(panel))
     panel.stop.click()
     assert panel.view.stopping.startswith("stopping; this waits for")
-    assert panel.wait().sweep_id == running.sweep_id
+    assert panel.wait().experiment_id == running.experiment_id
     assert "stopped: 0 of 2 runs done" in text_of(panel)
     assert panel.resume.layout.display == ""
     assert shared.finished == 2

@@ -21,7 +21,7 @@ LONG = Load(virtual_users=2, rampup_s=0, duration_s=600)
 def nothing_goes_on() -> Iterator[None]:
     """A test that fails leaves neither sweep nor run behind."""
     yield
-    for sweep in api.running_sweeps():
+    for sweep in api.running_experiments():
         sweep.stop()
     for run in api.running_runs():
         run.stop(at_once=True)
@@ -106,13 +106,13 @@ def test_a_sweep_that_is_running_is_listed_and_attached(bench: Workbench, built:
     load = Load(rampup_s=0, duration_s=600)
     spec = SweepSpec(name="speed", settings={"speed": ("1", "2")}, virtual_users=(2,), blocks=2, load=load)
     sweep = api.start_sweep(built, spec)
-    until(lambda: any(sweep.sweep_id in line for line in lines(bench)))
-    attach(bench, sweep.sweep_id)
+    until(lambda: any(sweep.experiment_id in line for line in lines(bench)))
+    attach(bench, sweep.experiment_id)
     assert open_tab(bench) is bench.sweep
     until(api.running_runs)
     sweep.stop()
     sweep.wait()
-    assert not any(sweep.sweep_id in line for line in lines(bench))
+    assert not any(sweep.experiment_id in line for line in lines(bench))
 
 
 def test_what_a_panel_keeps_for_the_notebook_is_kept_by_the_whole(bench: Workbench) -> None:

@@ -76,9 +76,9 @@ def test_a_sweep_of_a_panel_is_in_its_workspace(pair: list[Workbench]) -> None:
     one.sweep.start()
     done = one.sweep.wait()
     assert list(done.runs["status"]) == ["done"] * 2
-    until(lambda: one.compare.sweep.options == (done.sweep_id,))
+    until(lambda: one.compare.sweep.options == (done.experiment_id,))
     assert two.compare.sweep.options == ()
-    assert one.workspace.attach_sweep().sweep_id == done.sweep_id
+    assert one.workspace.attach_experiment().experiment_id == done.experiment_id
 
 
 def test_the_code_names_a_workspace_that_is_not_the_default_one(pair: list[Workbench]) -> None:

@@ -171,7 +171,7 @@ def _configuration(manifest: Manifest) -> tuple[Any, ...]:
     plan, target = manifest.plan, manifest.plan["target"]
     address = [target.get(name) for name in ("kind", "host", "port", "database", "options")]
     load = {name: value for name, value in plan["load"].items() if name not in _OF_A_RUN_ALONE}
-    return address, plan["workload"], manifest.mix, load, (plan.get("sweep") or {}).get("settings") or {}
+    return address, plan["workload"], manifest.mix, load, (plan.get("experiment") or {}).get("settings") or {}
 
 
 def _users(manifest: Manifest) -> tuple[int, int]:

@@ -99,7 +99,7 @@ def _full_pages(manifest: Manifest, result: RunResult) -> str:
 
 
 def _busy(manifest: Manifest) -> str:
-    place = manifest.plan.get("sweep") or {}
+    place = manifest.plan.get("experiment") or {}
     busy_pct = place.get("busy_pct")
     if busy_pct is None or busy_pct <= IDLE_BUSY_PCT:
         return ""

@@ -27,7 +27,7 @@ def operation_verdicts(
     """The verdict on each operation of the metric.
 
     Args:
-        runs: one row per run, as ``results.sweep_folder.runs_frame`` gives it.
+        runs: one row per run, as ``results.experiment_folder.runs_frame`` gives it.
         manifests: those of the finished runs.
         metric: the metric of the runs.
         smallest_effect, confidence, level: as for ``verdicts.judge``.

@@ -35,7 +35,7 @@ def latency_verdicts(
     """The verdict on each percentile of each operation that every finished run executed often enough.
 
     Args:
-        runs: one row per run, or per run and configuration, as ``results.sweep_folder.runs_frame`` gives it.
+        runs: one row per run, or per run and configuration, as ``results.experiment_folder.runs_frame`` gives it.
         manifests: those of the finished runs.
         smallest_effect, confidence, level: as for ``verdicts.judge``.
 

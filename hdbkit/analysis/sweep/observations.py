@@ -23,8 +23,8 @@ from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.results.columns import SLICES
+from hdbkit.results.experiment_folder import STRETCH, ExperimentFolder, runs_frame
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.sweep_folder import STRETCH, SweepFolder, runs_frame
 
 MAX_STRETCHES: Final = 48
 """Beyond this many per run they say nothing more, and the model takes longer."""
@@ -34,7 +34,7 @@ POOLING_P: Final = 0.25
 """The probability below which stretches do not explain how runs differ."""
 
 
-def observations(folder: SweepFolder, metric: Metric) -> pd.DataFrame:
+def observations(folder: ExperimentFolder, metric: Metric) -> pd.DataFrame:
     """The rows from which a sweep is judged: those of ``runs_frame``, or stretches of its runs (with ``stretch``).
 
     Raises:

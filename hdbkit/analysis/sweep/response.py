@@ -30,7 +30,7 @@ def response_to(runs: pd.DataFrame, setting: str, confidence: float = 0.95) -> p
     alone; each interval holds by itself. ``low`` and ``high`` are NaN where no degrees of freedom are left.
 
     Args:
-        runs: usable runs of one count of virtual users, as ``results.sweep_folder.runs_frame`` gives them.
+        runs: usable runs of one count of virtual users, as ``results.experiment_folder.runs_frame`` gives them.
         setting: a numeric one (:func:`numeric`).
         confidence: that of each interval.
     """

@@ -25,10 +25,10 @@ from hdbkit.analysis.sweep.observations import MIN_RUN_DF, grouped, slices_of
 from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, percent
 from hdbkit.config.metric import Metric
+from hdbkit.results.experiment_folder import STRETCH
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import SlicesResult
-from hdbkit.results.sweep_folder import STRETCH
 from hdbkit.slices import SliceOrder, Slices
 from hdbkit.text import many, share, virtual_users
 
@@ -142,7 +142,7 @@ def changes(runs: Runs, metric: Metric) -> pd.DataFrame:
         metric itself).
     """
     parts, passed_s = [], dict[int, float]()
-    for folder, manifest in sorted(runs, key=lambda one: int(one[1].plan["sweep"]["number"])):
+    for folder, manifest in sorted(runs, key=lambda one: int(one[1].plan["experiment"]["number"])):
         slices, users = Slices.model_validate(manifest.plan["slices"]), int(manifest.plan["load"]["virtual_users"])
         found = _against_baseline(folder, slices, metric)
         if found.empty:
@@ -150,7 +150,7 @@ def changes(runs: Runs, metric: Metric) -> pd.DataFrame:
         begun_s = passed_s.get(users, 0.0)
         second = found["first_cycle"] * slices.cycle_s
         found = found.assign(
-            number=int(manifest.plan["sweep"]["number"]),
+            number=int(manifest.plan["experiment"]["number"]),
             virtual_users=users,
             second=begun_s + second - second.min(),
             length_s=found["cycles"] * slices.cycle_s,

@@ -24,7 +24,7 @@ def data_by_block(manifests: Sequence[Manifest]) -> pd.DataFrame:
     rows = [
         {"block": place["block"], "number": place["number"], **dict(data)}
         for manifest in manifests
-        if (place := manifest.plan.get("sweep"))
+        if (place := manifest.plan.get("experiment"))
         and manifest.result
         and (data := manifest.result.data)
         and data.bytes_before

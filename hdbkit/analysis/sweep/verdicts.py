@@ -23,7 +23,7 @@ from hdbkit.analysis.statistics.power import Critical, Needed, blocks_needed
 from hdbkit.analysis.sweep import best
 from hdbkit.analysis.wording import Interval, blocks_text, change, label, sentence
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.results.sweep_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
+from hdbkit.results.experiment_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
 from hdbkit.text import capital, share, virtual_users
 
 NOT_RUN = "not run"
@@ -64,7 +64,7 @@ def judge(
     """The verdict on each configuration at each count of virtual users.
 
     Args:
-        runs: one row per run, as ``results.sweep_folder.runs_frame`` gives it, or per stretch of a run, as
+        runs: one row per run, as ``results.experiment_folder.runs_frame`` gives it, or per stretch of a run, as
             ``observations`` gives it.
         metric: what ``metric_value`` is.
         baseline: the configuration that all ratios refer to.

@@ -16,8 +16,8 @@ from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, percent
 from hdbkit.config.metric import Metric
+from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import each_run
 from hdbkit.text import many, share, virtual_users
 
 _OUTLYING = 0.05

@@ -56,7 +56,7 @@ def _report_of(job: Job, document: Mapping[str, Any], workspace: Workspace) -> p
     """The content of the job's report, or of the report that its last run has; only files of the results folder."""
     results = workspace.results.resolve()
     named = [Path(str(document["report"]))] if document.get("report") else []
-    if job.run_id and not job.sweep_id:
+    if job.run_id and not job.experiment_id:
         named.append(RunFolder(results / job.run_id).report)
     for path in named:
         if path.resolve().is_relative_to(results) and (found := page.read_content(path)):

@@ -66,7 +66,7 @@ class ComparePanel(Panel):
     def _offer(self, runs: pd.DataFrame) -> None:
         self.choice.load(runs)
         kept = self.sweep.value
-        names = runs["sweep_id"].dropna().unique().tolist()
+        names = runs["experiment_id"].dropna().unique().tolist()
         self.sweep.options = names
         self.sweep.value = kept if kept in names else names[0] if names else None
 
@@ -110,16 +110,16 @@ class ComparePanel(Panel):
         return work
 
     def _show_sweep(self) -> Callable[[], str]:
-        sweep_id = self.sweep.value
-        if sweep_id is None:
+        experiment_id = self.sweep.value
+        if experiment_id is None:
             raise InputError("the catalog has no sweep with a run")
 
         def work() -> str:
-            result = self.workspace.sweep_result(sweep_id)
+            result = self.workspace.sweep_result(experiment_id)
             drawn = sorted(result.charts().values(), key=lambda chart: chart.key != _FIRST)
             card = answer_html(result) + ranking_html(result.verdicts, result.plan.metric)
             self._show(card, drawn, result)
-            return f"sweep {sweep_id}: {many(result.runs['number'].nunique(), 'run')}"
+            return f"sweep {experiment_id}: {many(result.runs['number'].nunique(), 'run')}"
 
         return work
 

@@ -1,7 +1,7 @@
 """The panel of ``find_max``: the highest rate of an open loop that keeps a limit, its progress, chart and report.
 
-Each run takes place in processes of its own, the search in the kernel; when that ends, a search with the
-same label continues it.
+Each run takes place in processes of its own, the search in the kernel; a search that was stopped continues while
+nothing was changed in the panel.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import html
 import math
 import threading
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import ipywidgets
 
 from hdbkit import api
-from hdbkit.api.alternating import new_label
+from hdbkit.analysis.run.limits import Limit
 from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
+from hdbkit.experiment import EventKind, ExperimentEvent
 from hdbkit.text import number
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
@@ -31,7 +33,7 @@ from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
 from hdbkit.workloads import specification
 
-_STOPPED = "the search was stopped; Search with the same label continues it"
+_STOPPED = "the search was stopped; Search continues it while nothing is changed here"
 
 
 class MaxRatePanel(Panel):
@@ -82,6 +84,8 @@ class MaxRatePanel(Panel):
         self._running: api.Running | None = None
         self._stopping = False
         self._lines: list[str] = []
+        self._unfinished: tuple[tuple[object, ...], str] | None = None
+        """What a stopped search was asked, and its id."""
         self._failure: BaseException | None = None
         self._idle = threading.Event()
         self._idle.set()
@@ -99,8 +103,6 @@ class MaxRatePanel(Panel):
             raise InputError("no target is chosen; choose one in the Target panel, or pass MaxRatePanel(target=...)")
         if not self._idle.is_set():
             raise InputError("a search is in progress in this panel; stop it first, or open another panel")
-        label = self.form.label.value.strip() or new_label("find-max")
-        self.form.label.value = label  # with it, a search that is stopped continues
         self._idle.clear()
         self._stopping, self._running, self._failure, self.result = False, None, None, None
         self._lines = []
@@ -113,12 +115,7 @@ class MaxRatePanel(Panel):
 
         def work() -> None:
             try:
-                self._show(
-                    self.workspace.find_max(
-                        target, limit, workload, load, blocks=self.blocks.value, label=label,
-                        watch=self._run_ended, watch_run=self._look,
-                    )
-                )  # fmt: skip
+                self._show(self._searched(target, limit, workload, load))
             except (Exception, KeyboardInterrupt) as error:
                 self._ended(error)
             finally:
@@ -126,6 +123,23 @@ class MaxRatePanel(Panel):
                 self._idle.set()
 
         self.in_background(work)
+
+    def _searched(self, target: Target, limit: str, workload: WorkloadSpec | None, load: Load) -> api.MaxRate:
+        """Search, or continue the search that was stopped here."""
+        asked = (target, limit, workload, load, self.blocks.value, self.form.label.value)
+        watch = partial(self._stepped, Limit.parse(limit))
+        if self._unfinished and self._unfinished[0] == asked:
+            found = self.workspace.resume_experiment(self._unfinished[1], watch=watch, watch_run=self._look)
+        else:
+            label = self.form.label.value.strip() or None
+            planned = self.workspace.plan_max_rate(
+                target, limit, workload, load, blocks=self.blocks.value, label=label
+            )
+            self._unfinished = asked, planned.experiment_id
+            found = self.workspace.run_experiment(planned, watch=watch, watch_run=self._look)
+        self._unfinished = None
+        assert isinstance(found, api.MaxRate)
+        return found
 
     def wait(self) -> api.MaxRate:
         """Wait for the end of the search; its result. Raises its error; ``InputError`` if it was stopped."""
@@ -160,17 +174,21 @@ class MaxRatePanel(Panel):
             at = "in a closed loop" if rate is None else f"at {number(rate)} per second"
             self.say(f"run {len(self._lines) + 1} {at}: {running.status.value}", State.BUSY)
 
-    def _run_ended(self, run: api.MaxRateRun) -> None:
-        """Called after each run."""
-        self._running = None
-        if run.rate is None:
+    def _stepped(self, limit: Limit, event: ExperimentEvent) -> None:
+        """Called at each step of the search."""
+        manifest = event.manifest
+        if event.kind is not EventKind.FINISHED or event.planned is None or manifest is None:
+            return
+        self._running, rate = None, manifest.plan["load"]["rate"]
+        if rate is None:
             text = "closed loop: the users reach the maximum from which the search begins"
         else:
-            held = "within the limit" if run.within else "beyond the limit"
-            place = f"block {run.block}" if run.block else "search"
-            value = "none" if math.isnan(run.value_ms) else f"{number(run.value_ms)} ms"
-            text = f"{place}: {number(run.rate)} per second, {run.limit.quantile} {value}, {held}"
-        self._lines.append(text if run.measured else f"{text} (kept)")
+            held = "within the limit" if limit.excess(manifest) <= 0 else "beyond the limit"
+            place = f"block {event.planned.block}" if event.planned.block else "search"
+            value_ms = limit.value_ms(manifest)
+            value = "none" if math.isnan(value_ms) else f"{number(value_ms)} ms"
+            text = f"{place}: {number(rate)} per second, {limit.quantile} {value}, {held}"
+        self._lines.append(text)
         items = "".join(f"<li>{html.escape(line)}</li>" for line in self._lines)
         self.runs.value = f"<details open><summary>Runs</summary><ol>{items}</ol></details>"
         self.shared.finished += 1

@@ -111,7 +111,7 @@ class QuickstartPanel(Panel):
         self.outcome.value = card
         self.report.offer("open the report", result.report.read_bytes(), "text/html", opens=True)
         self.result = result
-        self.say(f"done: run {result.run.run_id} and sweep {result.sweep.sweep_id}", State.DONE)
+        self.say(f"done: run {result.run.run_id} and sweep {result.sweep.experiment_id}", State.DONE)
         self.bell.end(result.sweep.answer)
 
     def _ended(self, made: Quickstart) -> None:

@@ -28,7 +28,7 @@ from hdbkit.widgets.parts.run_table import RunTable
 _FIRST = ("run_id", "status", "virtual_users")
 _LAST = ("metric_value", "metric", "operations_per_s", "p95_ms", "failed", "label", "tags", "note")
 """The columns that are shown first; between them are those in which the runs differ."""
-_GROUPINGS = ("sweep_id", "configuration", "profile", "label", "workload", "database", "virtual_users")
+_GROUPINGS = ("experiment_id", "configuration", "profile", "label", "workload", "database", "virtual_users")
 _BARS = ("metric_value", "operations_per_s", "p95_ms")
 _EMPTY = "There are no runs yet. Start one in the panel Run, or with <code>hdbkit run TARGET</code>."
 _NAMED = 10

@@ -14,8 +14,8 @@ from hdbkit.api import Workspace
 from hdbkit.config import SweepSpec, Target
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError
-from hdbkit.sweep_plan import SweepPlan
-from hdbkit.sweep_runner.slicing import on_server_note
+from hdbkit.experiment.slicing import on_server_note
+from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.text import many
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, row
@@ -53,7 +53,7 @@ class SweepPanel(Panel):
         if target is not None:
             self.shared.target = self.workspace.target(target)
         self.result: api.SweepResult | None = None
-        self._running: api.RunningSweep | None = None
+        self._running: api.RunningExperiment[api.SweepResult] | None = None
         self._failure: Exception | None = None
         self._idle = threading.Event()
         self._idle.set()
@@ -127,13 +127,13 @@ class SweepPanel(Panel):
         target, spec = self._target(), self.form.spec
         self._begin(lambda: self.workspace.start_sweep(target, spec))
 
-    def attach(self, sweep_id: str = "last") -> SweepPanel:
+    def attach(self, experiment_id: str = "last") -> SweepPanel:
         """Watch a sweep in progress, whoever started it, or show one that has ended; returns the panel.
 
         Raises:
             InputError: there is no such sweep, or another one is running here.
         """
-        running = self.workspace.attach_sweep(sweep_id)
+        running = self.workspace.attach_experiment(experiment_id)
         spec = running.result.plan.spec
         self._busy()
         if spec.workload is not None:
@@ -156,7 +156,7 @@ class SweepPanel(Panel):
         super().close()
         self.view.close()
         if not self._idle.is_set():
-            attach = call_code(self.workspace, "attach_sweep")
+            attach = call_code(self.workspace, "attach_experiment")
             self._failure = InputError(f"the panel was closed before its sweep ended; wait with {attach}.wait()")
             self.run.disabled = False
             self._idle.set()
@@ -240,7 +240,7 @@ class SweepPanel(Panel):
         self.result = self._failure = None
         self._show_buttons(running=True)
 
-    def _begin(self, begin: Callable[[], api.RunningSweep]) -> None:
+    def _begin(self, begin: Callable[[], api.RunningExperiment[api.SweepResult]]) -> None:
         """Start in a thread of its own; the server checks all values first."""
         self._busy()
         self.say("the server checks the values ...", State.BUSY)
@@ -256,9 +256,13 @@ class SweepPanel(Panel):
 
     def _resume(self) -> None:
         assert self._running is not None
-        sweep_id, planned, target = self._running.sweep_id, self._running.result.plan.target, self.shared.target
+        experiment_id, planned, target = (
+            self._running.experiment_id,
+            self._running.result.plan.target,
+            self.shared.target,
+        )
         given = target if target is not None and target.url == planned.url else None
-        self._begin(lambda: self.workspace.start_sweep(given, resume_id=sweep_id))
+        self._begin(lambda: self.workspace.start_experiment(experiment_id, given))
 
     def _stop(self) -> None:
         assert self._running is not None
@@ -266,12 +270,12 @@ class SweepPanel(Panel):
         self._running.stop()
         self.stop.disabled = True
 
-    def _watch(self, running: api.RunningSweep) -> None:
+    def _watch(self, running: api.RunningExperiment[api.SweepResult]) -> None:
         if self._idle.is_set():  # closed while it began
             return
         self._running = running
         self._show_buttons(running=True)
-        self.keep(_in_progress(running.sweep_id, self.workspace))
+        self.keep(_in_progress(running.experiment_id, self.workspace))
         self.view.watch(running, self._ended)
 
     def _ended(self, result: api.SweepResult | None, error: Exception | None) -> None:
@@ -291,7 +295,9 @@ class SweepPanel(Panel):
     def _show_buttons(self, running: bool) -> None:
         self.run.disabled, self.stop.disabled = running, not running or self._running is None
         self.stop.layout.display = "" if running else "none"
-        unfinished = not running and self._running is not None and self._running.status is not api.SweepStatus.DONE
+        unfinished = (
+            not running and self._running is not None and self._running.status is not api.ExperimentStatus.DONE
+        )
         self.resume.layout.display = "" if unfinished else "none"
 
 
@@ -319,10 +325,11 @@ def kept(result: api.SweepResult) -> tuple[str, bytes | None]:
     return result._repr_html_(), drawn.image("png", title=True, dpi=110) if drawn else None
 
 
-def _in_progress(sweep_id: str, workspace: Workspace) -> str:
-    call = html.escape(f'{panel_code("SweepPanel", workspace)}.attach("{sweep_id}")')
+def _in_progress(experiment_id: str, workspace: Workspace) -> str:
+    call = html.escape(f'{panel_code("SweepPanel", workspace)}.attach("{experiment_id}")')
     return (
-        f"<p>Sweep {html.escape(sweep_id)} was in progress when this was saved; to watch it: <code>{call}</code></p>"
+        f"<p>Sweep {html.escape(experiment_id)} was in progress when this was saved; to watch it: "
+        f"<code>{call}</code></p>"
     )
 
 

@@ -61,7 +61,7 @@ class Workbench(Panel):
 
     def _list(self) -> None:
         runs = [one.run_id for one in self.workspace.running_runs()]
-        sweeps = [one.sweep_id for one in self.workspace.running_sweeps()]
+        sweeps = [one.experiment_id for one in self.workspace.running_experiments()]
         if self._listed == [*sweeps, *runs]:
             return
         self._listed = [*sweeps, *runs]
@@ -76,8 +76,8 @@ class Workbench(Panel):
         self.run.attach(run_id)
         self._open(self.run)
 
-    def _attach_sweep(self, sweep_id: str) -> None:
-        self.sweep.attach(sweep_id)
+    def _attach_sweep(self, experiment_id: str) -> None:
+        self.sweep.attach(experiment_id)
         self._open(self.sweep)
 
     def _open(self, panel: Panel) -> None:

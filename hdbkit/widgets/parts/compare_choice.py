@@ -19,14 +19,14 @@ BY = {
     "database": "database",
     "server's version": "version",
     "target": "target",
-    "sweep": "sweep_id",
+    "sweep": "experiment_id",
     "workload": "workload",
     "scale": "scale",
     "virtual users": "virtual_users",
     "each run by itself": "run_id",
 }
 """What runs can be grouped by, and the column of the catalog."""
-_SEARCHED = ("run_id", "label", "database", "version", "target", "sweep_id", "tags", "note")
+_SEARCHED = ("run_id", "label", "database", "version", "target", "experiment_id", "tags", "note")
 MAX_LISTED = 300
 MAX_CHARACTERS = 60
 
@@ -68,7 +68,7 @@ class RunsChoice:
 
     def load(self, runs: pd.DataFrame) -> None:
         """Offer the runs of the catalog that have a result; the selection stays as far as possible."""
-        self._known = runs[runs["metric_value"].notna()].fillna({"label": "", "sweep_id": "", "version": ""})
+        self._known = runs[runs["metric_value"].notna()].fillna({"label": "", "experiment_id": "", "version": ""})
         self._list()
 
     def take(self, run_ids: Iterable[str]) -> None:

@@ -24,8 +24,8 @@ from hdbkit.charts.setting_charts import CURVE
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.config.metric import Metric
 from hdbkit.errors import HdbkitError
+from hdbkit.results.experiment_folder import ENDED_EARLY
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import ENDED_EARLY
 from hdbkit.text import all_per_s, duration_text, many, number
 from hdbkit.widgets.parts.base import Panel, State
 from hdbkit.widgets.parts.chart_box import ChartBox
@@ -76,7 +76,7 @@ class SweepView:
         )
         self.box.layout.display = "none"
 
-    def watch(self, running: api.RunningSweep, ended: Ended) -> None:
+    def watch(self, running: api.RunningExperiment[api.SweepResult], ended: Ended) -> None:
         """Show a sweep from now on; call ``ended`` at its end with its result and its error."""
         for part in (self.outcome, self.ranking, self.grid):
             part.value = ""
@@ -99,7 +99,7 @@ class SweepView:
         """Close the view of the current run; the sweep continues."""
         self._live.close()
 
-    def _look(self, running: api.RunningSweep, ended: Ended) -> bool:
+    def _look(self, running: api.RunningExperiment[api.SweepResult], ended: Ended) -> bool:
         """Show the progress; whether the sweep has ended. Verdicts and charts are made in a thread, one at a time."""
         now = running.progress()
         self.bar.max, self.bar.value = max(now.total, 1), now.ended_runs
@@ -128,7 +128,7 @@ class SweepView:
         finally:
             self._drawing.release()
 
-    def _end(self, running: api.RunningSweep, ended: Ended) -> None:
+    def _end(self, running: api.RunningExperiment[api.SweepResult], ended: Ended) -> None:
         """Show the whole result; ``ended`` is called in any case."""
         result: api.SweepResult | None = None
         failure: Exception | None = None
@@ -175,7 +175,7 @@ class LiveLine:
         self._view: api.LiveView | None = None
         self._manifest: Manifest | None = None
 
-    def words(self, now: api.SweepProgress) -> str:
+    def words(self, now: api.ExperimentProgress) -> str:
         """Rate and p95 of the headline operation, or what of the lists is finished; errors. Empty between runs."""
         if now.status.ended or not now.run_id:
             self.close()
@@ -205,7 +205,7 @@ class LiveLine:
         self._run_id, self._view = "", None
 
 
-def progress_words(now: api.SweepProgress) -> str:
+def progress_words(now: api.ExperimentProgress) -> str:
     """The progress of the sweep in a sentence."""
     if now.status.ended:
         end = f"{now.status.value}: {now.done} of {now.total} runs done"
@@ -227,7 +227,7 @@ def progress_words(now: api.SweepProgress) -> str:
 def answer_html(result: api.SweepResult) -> str:
     """The sweep's answer, its warnings, the next steps, whether the server is restored, and the workload's notice."""
     advice = "".join(f"<p>{html.escape(line)}</p>" for line in result.advice.splitlines())
-    small = html.escape(f"Sweep {result.sweep_id}. {result.notice}")
+    small = html.escape(f"Sweep {result.experiment_id}. {result.notice}")
     back = f"<p>{html.escape(result.restored)}</p>" if result.restored else ""
     return f"<p><b>{html.escape(result.answer)}</b></p>{advice}{back}<p><small>{small}</small></p>"
 

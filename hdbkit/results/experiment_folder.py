@@ -1,7 +1,8 @@
-"""The folder of a sweep, ``sweeps/<id>``: plan, journal, original settings, report; and its runs as a frame.
+"""The folder of an experiment, ``experiments/<id>``: plan, journal, original settings, report; its runs as a frame.
 
-The journal allows a sweep to be killed at any time: every step is on disk (fsync) before the next one starts, and the
-server's settings are saved before the first change. A crash can only truncate the last line, which is then ignored.
+The journal allows an experiment to be killed at any time: every step is on disk (fsync) before the next one starts,
+and the settings of its servers are saved before the first change. A crash can only truncate the last line, which is
+then ignored.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ Plan = TypeVar("Plan", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class SweepFolder:
-    """The folder of one sweep. Its runs are in the folder of all runs."""
+class ExperimentFolder:
+    """The folder of one experiment. Its runs are in the folder of all runs."""
 
     path: Path
 
     @property
-    def sweep_id(self) -> str:
-        """The sweep's id, which is the folder's name."""
+    def experiment_id(self) -> str:
+        """The experiment's id, which is the folder's name."""
         return self.path.name
 
     @property
@@ -70,7 +71,7 @@ class SweepFolder:
 
     @property
     def before(self) -> Path:
-        """The snapshot for restoring the server's settings, until they are restored; readable only by its owner."""
+        """The snapshots for restoring the servers' settings, until they are restored; only their owner may read."""
         return self.path / "before.json"
 
     @cached_property
@@ -80,15 +81,15 @@ class SweepFolder:
 
     @property
     def planned(self) -> bool:
-        """Whether the sweep exists, that is, whether its plan is on disk."""
+        """Whether the experiment exists, that is, whether its plan is on disk."""
         return self._plan.is_file()
 
     @property
     def is_own(self) -> bool:
         """Whether this account wrote the plan, and the snapshot if there is one, or has accepted them.
 
-        Those of any other sweep are not used unless the user names its target: they contain commands, files and
-        addresses. Raises ``InputError`` if the account's key cannot be read.
+        Those of any other experiment are not used unless the user names its target: they contain commands, files
+        and addresses. Raises ``InputError`` if the account's key cannot be read.
         """
         with suppress(OSError, DamagedResult):
             return self._before_is_own() and _digest(self._plan.read_bytes()) in self._own_plans()
@@ -108,15 +109,17 @@ class SweepFolder:
         require_key()
         text = plan.model_dump_json(indent=1).encode()
         self.path.mkdir(parents=True, exist_ok=True)
-        write_sealed(self._seal, _PLAN, {"sweep": self.sweep_id, "plans": [*self._own_plans(), _digest(text)]})
+        write_sealed(
+            self._seal, _PLAN, {"experiment": self.experiment_id, "plans": [*self._own_plans(), _digest(text)]}
+        )
         replace_file(self._plan, text)
         sync_folder(self.path)
 
     def _own_plans(self) -> list[str]:
-        """The digests of the plans that this account wrote for this sweep."""
+        """The digests of the plans that this account wrote for this experiment."""
         with suppress(FileNotFoundError, DamagedResult):
             content, own = read_sealed(self._seal, _PLAN)
-            if own and content.get("sweep") == self.sweep_id:
+            if own and content.get("experiment") == self.experiment_id:
                 return list(content.get("plans", ()))
         return []
 
@@ -143,7 +146,7 @@ class SweepFolder:
                 self._plans[model] = (signature, plan)
             return plan
         except FileNotFoundError:
-            raise DamagedResult(f"{self.path} is not a sweep folder: it has no plan.json") from None
+            raise DamagedResult(f"{self.path} is not the folder of an experiment: it has no plan.json") from None
         except ValidationError as error:
             first = problems_of(error, model)[0]
             raise DamagedResult(f"{path} is damaged: {first.where}: {first.what}") from None
@@ -160,12 +163,12 @@ class SweepFolder:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Lock the sweep while a process for it is started, so that a second one sees the first."""
+        """Lock the experiment while a process for it is started, so that a second one sees the first."""
         with held(self.path):
             yield
 
     def note_started(self, pid: int) -> None:
-        """Record which process executes the sweep, unless already recorded."""
+        """Record which process executes the experiment, unless already recorded."""
         if self.journal.state.executed_by != pid:
             self.append(Step.STARTED, pid=pid, birth=birth_of(pid))
 
@@ -174,92 +177,101 @@ class SweepFolder:
     ) -> None:
         """Save the settings of the server ``identity`` to disk, before the first change.
 
-        ``found`` are the original values of the settings that the sweep varies; only for readers of the journal.
+        ``found`` are the original values of the settings that vary; only for readers of the journal.
         """
-        self._write_before(identity, snapshot)
+        others = self._snapshots() if not self._saved and self.before.exists() and self._before_is_own() else {}
+        self._write_before({**others, **self._saved, identity: snapshot})
         self.append(Step.SETTINGS_SAVED, identity=identity, found=dict(found))
 
-    def read_before(self) -> dict[str, Any]:
-        """The snapshot in ``before.json``; what this process has saved is read from memory.
+    def read_before(self, identity: str) -> dict[str, Any]:
+        """The snapshot of a server in ``before.json``; what this process has saved is read from memory.
 
-        Raises ``DamagedResult``, also if the snapshot was not saved by this account for this sweep and server.
+        Raises ``DamagedResult``, also if it was not saved by this account for this experiment and server.
         """
-        if self._saved:
-            return self._saved[0]
+        if identity in self._saved:
+            return self._saved[identity]
         if not self._before_is_own():
             raise DamagedResult(f"{self.before} was not written by this account, so the settings are not restored")
-        return self._read_before()
+        return self._snapshots().get(identity, {})
 
     def accept(self, plan: BaseModel) -> None:
-        """Make the sweep of another account this account's own, with this plan and with its snapshot as it is.
+        """Make the experiment of another account this account's own, with this plan and its snapshots as they are.
 
         Raises ``DamagedResult`` and ``InputError``.
         """
         if self.journal.settings_state.changed:
-            self._write_before(str(self.journal.settings_state.identity), self._read_before())
+            self._write_before(self._snapshots())
         self.write_plan(plan)
 
-    def _write_before(self, identity: str, snapshot: dict[str, Any]) -> None:
-        content = {"sweep": self.sweep_id, "identity": identity, "snapshot": snapshot}
+    def _write_before(self, snapshots: dict[str, dict[str, Any]]) -> None:
+        content = {"experiment": self.experiment_id, "snapshots": snapshots}
         write_sealed(self.before, _BEFORE, content, revocable=True)
         sync_folder(self.path)
-        self._saved[:] = [snapshot]
+        self._saved.update(snapshots)
 
     @cached_property
-    def _saved(self) -> list[dict[str, Any]]:
-        """What this process has saved, or nothing: its restoration must not depend on files that others remove."""
-        return []
+    def _saved(self) -> dict[str, dict[str, Any]]:
+        """What this process has saved, by server: its restoration must not depend on files that others remove."""
+        return {}
 
-    def _read_before(self) -> dict[str, Any]:
+    def _snapshots(self) -> dict[str, dict[str, Any]]:
         try:
-            return dict(read_sealed(self.before, _BEFORE)[0]["snapshot"])
-        except (OSError, DamagedResult, KeyError, TypeError, ValueError) as error:
+            return {name: dict(one) for name, one in read_sealed(self.before, _BEFORE)[0]["snapshots"].items()}
+        except (OSError, DamagedResult, KeyError, TypeError, ValueError, AttributeError) as error:
             raise DamagedResult(f"{self.before} cannot be read, so the settings are not restored: {error}") from None
 
     def _before_is_own(self) -> bool:
-        """Whether this account saved the snapshot for this sweep and server; also if there is none and needs none."""
-        state = self.journal.settings_state
+        """Whether this account saved the snapshots of this experiment; also if there are none and none are needed."""
+        changed = {name for name, one in self.journal.settings_state.servers.items() if one.changed}
         try:
             content, own = read_sealed(self.before, _BEFORE)
         except FileNotFoundError:
-            return not state.changed
-        identity = state.identity if state.changed else content.get("identity")
-        return own and content.get("sweep") == self.sweep_id and content.get("identity") == identity
+            return not changed
+        snapshots = content.get("snapshots")
+        known = isinstance(snapshots, dict) and changed <= snapshots.keys()
+        return own and known and content.get("experiment") == self.experiment_id
 
-    def drop_before(self) -> None:
-        """Remove the snapshot of restored settings: the server's files, which are in it, may hold passwords."""
-        drop_sealed(self.before)
+    def drop_before(self, identity: str | None = None) -> None:
+        """Remove the snapshot of restored settings, by default of all: a server's files in it may hold passwords."""
+        others: dict[str, dict[str, Any]] = {}
+        if identity is not None:
+            with suppress(DamagedResult):
+                others = {name: one for name, one in (self._saved or self._snapshots()).items() if name != identity}
         self._saved.clear()
+        if others:
+            self._write_before(others)
+        else:
+            drop_sealed(self.before)
 
 
-def sweep_folder(root: Path, sweep_id: str) -> SweepFolder:
-    """The folder of a sweep below the folder of all results; it may not exist."""
-    return SweepFolder(root / "sweeps" / sweep_id)
+def experiment_folder(root: Path, experiment_id: str) -> ExperimentFolder:
+    """The folder of an experiment below the folder of all results; it may not exist."""
+    return ExperimentFolder(root / "experiments" / experiment_id)
 
 
-def sweep_folders(root: Path) -> Iterator[SweepFolder]:
-    """All sweeps under ``root``, newest first; other files are ignored, and folders with links or special files."""
-    for path in sorted((root / "sweeps").glob("*/plan.json"), reverse=True):
+def experiment_folders(root: Path) -> Iterator[ExperimentFolder]:
+    """All experiments under ``root``, newest first; without other files, and folders with links or special files."""
+    for path in sorted((root / "experiments").glob("*/plan.json"), reverse=True):
         if irregular_entry(path.parent) is None:
-            yield SweepFolder(path.parent)
+            yield ExperimentFolder(path.parent)
 
 
-def find_sweep(root: Path, sweep_id: str) -> SweepFolder:
-    """The sweep with this id or unique part of an id; ``last`` is the newest.
+def find_experiment(root: Path, experiment_id: str) -> ExperimentFolder:
+    """The experiment with this id or unique part of an id; ``last`` is the newest.
 
     Raises ``InputError`` if there is none, or more than one.
     """
-    ids = [one.sweep_id for one in sweep_folders(root)]
-    return sweep_folder(root, only_match(ids, sweep_id, "sweep", str(root / "sweeps")))
+    ids = [one.experiment_id for one in experiment_folders(root)]
+    return experiment_folder(root, only_match(ids, experiment_id, "experiment", str(root / "experiments")))
 
 
 @contextmanager
-def only_sweep(root: Path, identity: str) -> Iterator[None]:
-    """Lock the server ``identity`` for one sweep; the lock ends with the process.
+def only_experiment(root: Path, identity: str) -> Iterator[None]:
+    """Lock the server ``identity`` for one experiment; the lock ends with the process.
 
-    Raises ``InputError`` while another sweep of the same results folder holds the lock.
+    Raises ``InputError`` while another experiment of the same results folder holds the lock.
     """
-    with only_one(root, identity, f"another sweep is running on {identity}; wait until it ends, or stop it"):
+    with only_one(root, identity, f"another experiment is running on {identity}; wait until it ends, or stop it"):
         yield
 
 
@@ -299,8 +311,8 @@ class _Grid(BaseModel):
         ]
 
 
-def runs_frame(folder: SweepFolder) -> pd.DataFrame:
-    """The planned runs of a sweep in order, one row each, with their outcome.
+def runs_frame(folder: ExperimentFolder) -> pd.DataFrame:
+    """The planned runs of an experiment in order, one row each, with their outcome.
 
     Where all configurations alternate within each run, a row per run and configuration, with the values of the
     configuration's slices. :func:`each_run` then gives a row per run.

@@ -16,23 +16,23 @@ from hdbkit.contracts import ApplyBy, Change
 from hdbkit.errors import (
     ConfigErrors,
     ErrorClass,
+    ExperimentFailed,
     InputError,
     NoneFree,
     RunFailed,
     ServerDown,
     ServerFailed,
-    SweepFailed,
     TransactionError,
 )
+from hdbkit.experiment import EventKind, ExperimentEvent, experiment_progress, resume, settling, start
+from hdbkit.experiment.slicing import planned_slices
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, only_experiment, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import SweepFolder, only_sweep, runs_frame, sweep_folder
-from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import EventKind, SweepEvent, resume, settling, start, sweep_progress
-from hdbkit.sweep_runner.slicing import planned_slices
-from tests.run.sweep_server import DATA, DEFAULTS, FileServer, runner
+from tests.run.sweep_server import DATA, DEFAULTS, FileServer, only, runner
 from tests.unit.synthetic import changed
 
 
@@ -46,12 +46,12 @@ def planned(**changes: object) -> SweepPlan:
     return plan_sweep(Target(kind="nulldb"), SweepSpec(**spec), "sweep-1")
 
 
-def steps(folder: SweepFolder) -> list[Step]:
+def steps(folder: ExperimentFolder) -> list[Step]:
     return [line.step for line in folder.journal.lines]
 
 
 def test_every_planned_run_is_done_once_in_its_order(server: FileServer, results: Path) -> None:
-    folder = start(planned(), results, server, runner(server, results))
+    folder = start(planned(), results, only(server), runner(server, results))
     frame = runs_frame(folder)
     assert list(frame["status"]) == ["done"] * 8
     assert frame["run_id"].nunique() == 8
@@ -63,10 +63,10 @@ def test_every_planned_run_is_done_once_in_its_order(server: FileServer, results
 
 
 def test_afterwards_the_server_is_what_it_was(server: FileServer, results: Path) -> None:
-    folder = start(planned(), results, server, runner(server, results))
+    folder = start(planned(), results, only(server), runner(server, results))
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
     assert not (server.folder / "kept").exists()
-    assert steps(folder)[-2:] == [Step.SETTINGS_RESTORED, Step.SWEEP_FINISHED]
+    assert steps(folder)[-2:] == [Step.SETTINGS_RESTORED, Step.FINISHED]
     saved, restored = (
         next(line.details["found"] for line in folder.journal.lines if line.step is step)
         for step in (Step.SETTINGS_SAVED, Step.SETTINGS_RESTORED)
@@ -83,15 +83,15 @@ def test_a_sweep_resumed_at_another_address_changes_nothing_on_another_server(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        start(planned(), results, server, stopped)
-    folder, other = sweep_folder(results, "sweep-1"), FileServer(tmp_path / "other")
+        start(planned(), results, only(server), stopped)
+    folder, other = experiment_folder(results, "sweep-1"), FileServer(tmp_path / "other")
     monkeypatch.setattr(other, "start", lambda *_: pytest.fail("another server was started"))
     with pytest.raises(InputError, match=r"sweep-1 was run on files in .*/server, not on files in .*/other"):
-        resume(folder, other, stopped, target=Target(kind="nulldb", host="db2"))
+        resume(folder, only(other), stopped, targets=[Target(kind="nulldb", host="db2")])
 
 
 def test_the_server_is_brought_to_the_same_state_before_each_run(server: FileServer, results: Path) -> None:
-    start(planned(), results, server, runner(server, results))
+    start(planned(), results, only(server), runner(server, results))
     assert server.calls == [
         "keep_data",
         *["apply", "restore_data", "maintain"] * 8,
@@ -102,11 +102,11 @@ def test_the_server_is_brought_to_the_same_state_before_each_run(server: FileSer
 def test_an_earlier_journal_that_cannot_be_read_is_reported_and_ends_no_sweep(
     server: FileServer, results: Path
 ) -> None:
-    earlier = sweep_folder(results, "sweep-0")
+    earlier = experiment_folder(results, "sweep-0")
     earlier.write_plan(planned())
     (earlier.path / "journal.ndjson").mkdir()
     notes: list[str] = []
-    folder = start(planned(), results, server, runner(server, results), lambda event: notes.append(event.note))
+    folder = start(planned(), results, only(server), runner(server, results), lambda event: notes.append(event.note))
     assert folder.journal.state.finished
     assert "cannot be read: Is a directory; if sweep-0 left settings on this server, they are not" in notes[0]
 
@@ -115,13 +115,13 @@ def test_nothing_is_changed_before_the_settings_are_on_disk(server: FileServer, 
     seen = []
 
     def apply(_: object) -> None:
-        folder = sweep_folder(results, "sweep-1")
-        seen.append((folder.read_before(), steps(folder)[:2]))
+        folder = experiment_folder(results, "sweep-1")
+        seen.append((folder.read_before(server.identity), steps(folder)[:2]))
         raise KeyboardInterrupt
 
     server.apply = apply
     with pytest.raises(KeyboardInterrupt):
-        start(planned(), results, server, runner(server, results))
+        start(planned(), results, only(server), runner(server, results))
     assert seen == [({"settings": DEFAULTS, "changed": ["flush", "memory"]}, [Step.STARTED, Step.SETTINGS_SAVED])]
 
 
@@ -132,10 +132,10 @@ def test_data_is_restored_when_asked_and_possible(
     tmp_path: Path, results: Path, reset: str, able: bool, kept: bool
 ) -> None:
     server = FileServer(tmp_path / "server", can_restore_data=able)
-    folder = sweep_folder(results, "sweep-1")
+    folder = experiment_folder(results, "sweep-1")
     if reset == "none":
         server.data = lambda: DATA
-    start(planned(reset=reset), results, server, runner(server, results))
+    start(planned(reset=reset), results, only(server), runner(server, results))
     assert (Step.DATA_KEPT in steps(folder)) == kept
     assert ("restore_data" in server.calls) == kept
 
@@ -144,16 +144,16 @@ def test_all_errors_are_reported_at_once_and_nothing_is_started(tmp_path: Path, 
     server = FileServer(tmp_path / "server", can_restore_data=False)
     plan = planned(settings={"flush": ["on", "impossible"], "flsh": ["on"]}, reset=Reset.RESTORE)
     with pytest.raises(ConfigErrors, match="has 3 errors; nothing was started") as caught:
-        start(plan, results, server, runner(server, results))
+        start(plan, results, only(server), runner(server, results))
     assert [one.where for one in caught.value.problems] == ["settings", "settings", "reset"]
     assert server.calls == []
-    assert not (results / "sweeps").exists()
+    assert not (results / "experiments").exists()
 
 
 def test_a_refused_setting_fails_its_runs_with_the_servers_words(server: FileServer, results: Path) -> None:
     server.rejected = {"memory": "2GB"}
-    reported: list[SweepEvent] = []
-    folder = start(planned(), results, server, runner(server, results), reported.append)
+    reported: list[ExperimentEvent] = []
+    folder = start(planned(), results, only(server), runner(server, results), reported.append)
     frame = runs_frame(folder)
     assert set(frame[frame["memory"] == "2GB"]["status"]) == {"failed"}
     assert set(frame[frame["memory"] == "1GB"]["status"]) == {"done"}
@@ -172,8 +172,8 @@ def test_a_configuration_that_took_the_server_down_is_not_run_again(
 
     monkeypatch.setattr(server, "apply", apply)
     with pytest.raises(ServerDown):
-        start(planned(settings={"flush": ["on", "off"]}), results, server, runner(server, results))
-    frame = runs_frame(resume(sweep_folder(results, "sweep-1"), server, runner(server, results)))
+        start(planned(settings={"flush": ["on", "off"]}), results, only(server), runner(server, results))
+    frame = runs_frame(resume(experiment_folder(results, "sweep-1"), only(server), runner(server, results)))
     notes = list(frame[frame["flush"] == "off"]["note"])
     assert notes[0] == "the server is down: not enough memory"
     assert all("of the same configuration took the server down" in note for note in notes[1:])
@@ -194,16 +194,16 @@ def test_a_run_on_a_server_that_the_settings_before_locked_out_is_repeated_with_
             raise NoneFree("db1", "all connections are in use", "use fewer")
 
     def apply(changes: Mapping[str, str]) -> Change:
-        refuse("preparing", sweep_folder(results, "sweep-1").journal.state.next_number)
+        refuse("preparing", experiment_folder(results, "sweep-1").journal.state.next_number)
         return FileServer.apply(server, changes)
 
     def run_one(run: RunPlan) -> Manifest:
-        assert run.sweep is not None
-        refuse("starting", run.sweep.number)
+        assert run.experiment is not None
+        refuse("starting", run.experiment.number)
         return runner(server, results)(run)
 
     monkeypatch.setattr(server, "apply", apply)
-    folder = start(plan, results, server, run_one)
+    folder = start(plan, results, only(server), run_one)
     assert refused
     assert set(runs_frame(folder)["status"]) == {"done"}
     assert server.calls.count("restore") == 2  # before the run was repeated, and at the end
@@ -217,12 +217,12 @@ def test_a_server_that_the_run_before_left_down_is_not_blamed_on_the_next(
     down = next(one for one in plan.runs if one.configuration == 1)
 
     def begin(before: Mapping[str, Any] | None = None) -> None:
-        if sweep_folder(results, "sweep-1").journal.state.next_number == down.number + 1:
+        if experiment_folder(results, "sweep-1").journal.state.next_number == down.number + 1:
             raise ServerDown("the server is down; start it")
 
     def run_one(run: RunPlan) -> Manifest:
-        assert run.sweep is not None
-        if run.sweep.number == down.number:
+        assert run.experiment is not None
+        if run.experiment.number == down.number:
             raise RunFailed(run.run_id, "the server ended")
         return runner(server, results)(run)
 
@@ -231,10 +231,10 @@ def test_a_server_that_the_run_before_left_down_is_not_blamed_on_the_next(
 
     monkeypatch.setattr(server, "apply", apply)
     monkeypatch.setattr(server, "start", begin)
-    with pytest.raises(ServerDown, match="start it, then run: hdbkit sweep --resume sweep-1"):
-        start(plan, results, server, run_one)
+    with pytest.raises(ServerDown, match="start it, then run: hdbkit resume sweep-1"):
+        start(plan, results, only(server), run_one)
     monkeypatch.setattr(server, "start", lambda _: None)
-    frame = runs_frame(resume(sweep_folder(results, "sweep-1"), server, run_one))
+    frame = runs_frame(resume(experiment_folder(results, "sweep-1"), only(server), run_one))
     notes = list(frame[frame["flush"] == "off"]["note"])
     assert "the server ended" in notes[0]
     assert all("of the same configuration took the server down" in note for note in notes[1:])
@@ -246,17 +246,17 @@ def test_a_failed_run_is_kept_as_failed_and_the_sweep_continues(server: FileServ
     whole = runner(server, results)
 
     def run_one(plan: RunPlan) -> Manifest:
-        if plan.sweep and plan.sweep.number == 3 and by == "error":
+        if plan.experiment and plan.experiment.number == 3 and by == "error":
             raise RunFailed(plan.run_id, "its clients died")
         manifest = whole(plan)
-        lost = plan.sweep and plan.sweep.number == 3
+        lost = plan.experiment and plan.experiment.number == 3
         return manifest.moved_to(Status.FAILED, "its clients died") if lost else manifest
 
-    folder = start(planned(), results, server, run_one)
+    folder = start(planned(), results, only(server), run_one)
     frame = runs_frame(folder)
     assert list(frame["status"]) == ["done", "done", "failed", "done", "done", "done", "done", "done"]
     assert "its clients died" in frame["note"][2]
-    resume(folder, server, whole)
+    resume(folder, only(server), whole)
     assert runs_frame(folder)["status"][2] == "failed"
 
 
@@ -265,8 +265,8 @@ def test_settings_are_restored_whatever_ends_the_sweep(
     server: FileServer, results: Path, error: BaseException
 ) -> None:
     server.maintain = lambda: (_ for _ in ()).throw(error)
-    with pytest.raises(SweepFailed if isinstance(error, ServerFailed) else type(error)):
-        start(planned(), results, server, runner(server, results))
+    with pytest.raises(ExperimentFailed if isinstance(error, ServerFailed) else type(error)):
+        start(planned(), results, only(server), runner(server, results))
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
 
 
@@ -275,8 +275,8 @@ def test_what_is_wrong_with_the_baseline_itself_ends_the_sweep(server: FileServe
         raise InputError("there is no schema")
 
     with pytest.raises(InputError, match="there is no schema"):
-        start(planned(), results, server, run_one)
-    frame = runs_frame(sweep_folder(results, "sweep-1"))
+        start(planned(), results, only(server), run_one)
+    frame = runs_frame(experiment_folder(results, "sweep-1"))
     assert not (set(frame[frame["configuration"] == 0]["status"]) - {"planned"})
     assert server.now() == DEFAULTS
 
@@ -286,7 +286,7 @@ def test_a_stopped_run_stops_the_sweep_and_is_done_again(server: FileServer, res
 
     def stopping(plan: RunPlan) -> Manifest:
         manifest = whole(plan)
-        return manifest.moved_to(Status.STOPPED) if plan.sweep and plan.sweep.number == 4 else manifest
+        return manifest.moved_to(Status.STOPPED) if plan.experiment and plan.experiment.number == 4 else manifest
 
     def stopped(plan: RunPlan) -> Manifest:
         manifest = stopping(plan)
@@ -294,38 +294,38 @@ def test_a_stopped_run_stops_the_sweep_and_is_done_again(server: FileServer, res
         return manifest
 
     with pytest.raises(KeyboardInterrupt):
-        start(planned(), results, server, stopped)
-    folder = sweep_folder(results, "sweep-1")
+        start(planned(), results, only(server), stopped)
+    folder = experiment_folder(results, "sweep-1")
     assert list(runs_frame(folder)["status"]) == ["done"] * 3 + ["planned"] * 5
     assert server.now() == DEFAULTS
-    resume(folder, server, whole)
+    resume(folder, only(server), whole)
     assert list(runs_frame(folder)["status"]) == ["done"] * 8
     (discarded,) = [line for line in folder.journal.lines if line.step is Step.RUN_DISCARDED]
-    assert "was stopped when the sweep ended; the planned run 4 is repeated" in discarded.note
+    assert "was stopped when the experiment ended; the planned run 4 is repeated" in discarded.note
 
 
 def test_more_blocks_are_added_behind_the_ones_that_are_done(server: FileServer, results: Path) -> None:
-    folder = start(planned(), results, server, runner(server, results))
+    folder = start(planned(), results, only(server), runner(server, results))
     before = runs_frame(folder)
-    resume(folder, server, runner(server, results), blocks=3)
+    resume(folder, only(server), runner(server, results), blocks=3)
     after = runs_frame(folder)
     assert before.equals(after.iloc[:8])
     assert list(after["status"]) == ["done"] * 12
-    assert steps(folder).count(Step.SWEEP_FINISHED) == 2
+    assert steps(folder).count(Step.FINISHED) == 2
 
 
 def test_resuming_a_finished_sweep_does_nothing(server: FileServer, results: Path) -> None:
-    folder = start(planned(), results, server, runner(server, results))
+    folder = start(planned(), results, only(server), runner(server, results))
     before, server.calls = folder.journal.lines, []
-    resume(folder, server, runner(server, results))
+    resume(folder, only(server), runner(server, results))
     assert (folder.journal.lines, server.calls) == (before, [])
 
 
 def test_a_sweep_is_resumed_on_its_own_server_only(tmp_path: Path, server: FileServer, results: Path) -> None:
-    folder = start(planned(), results, server, runner(server, results))
+    folder = start(planned(), results, only(server), runner(server, results))
     other = FileServer(tmp_path / "other")
     with pytest.raises(InputError, match="resume it there"):
-        resume(folder, other, runner(other, results), blocks=3)
+        resume(folder, only(other), runner(other, results), blocks=3)
 
 
 @pytest.mark.parametrize(
@@ -345,28 +345,28 @@ def test_a_sweep_that_is_resumed_elsewhere_compares_the_servers_before_it_starts
     results: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    folder = start(planned(), results, server, runner(server, results))
+    folder = start(planned(), results, only(server), runner(server, results))
     other = FileServer(tmp_path / "other")
     monkeypatch.setattr(other, "start", lambda *_: pytest.fail("it was started"))
     with pytest.raises(InputError, match="resume it there"):
-        resume(folder, other, runner(other, results), blocks=3, target=Target(kind="nulldb", **elsewhere))
+        resume(folder, only(other), runner(other, results), blocks=3, targets=[Target(kind="nulldb", **elsewhere)])
 
 
 def test_a_sweep_is_started_once(server: FileServer, results: Path) -> None:
-    start(planned(), results, server, runner(server, results))
-    with pytest.raises(InputError, match="hdbkit sweep --resume sweep-1"):
-        start(planned(), results, server, runner(server, results))
+    start(planned(), results, only(server), runner(server, results))
+    with pytest.raises(InputError, match="hdbkit resume sweep-1"):
+        start(planned(), results, only(server), runner(server, results))
 
 
 def test_a_server_is_swept_by_one_at_a_time(server: FileServer, results: Path) -> None:
-    with only_sweep(results, server.identity), pytest.raises(InputError, match="another sweep is running"):
-        start(planned(), results, server, runner(server, results))
+    with only_experiment(results, server.identity), pytest.raises(InputError, match="another experiment is running"):
+        start(planned(), results, only(server), runner(server, results))
     assert server.calls == []
 
 
 def test_the_table_on_the_screen_hears_every_step(server: FileServer, results: Path) -> None:
-    reported: list[SweepEvent] = []
-    start(planned(), results, server, runner(server, results), reported.append)
+    reported: list[ExperimentEvent] = []
+    start(planned(), results, only(server), runner(server, results), reported.append)
     assert [one.kind for one in reported] == [
         EventKind.SAVED,
         *[EventKind.PREPARING, EventKind.STARTED, EventKind.FINISHED] * 8,
@@ -379,17 +379,19 @@ def test_the_table_on_the_screen_hears_every_step(server: FileServer, results: P
 def test_a_full_disk_does_not_keep_the_settings_from_being_restored(
     server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, append = sweep_folder(results, "sweep-1"), SweepFolder.append
+    folder, append = experiment_folder(results, "sweep-1"), ExperimentFolder.append
 
     def full(_: RunPlan) -> Manifest:
-        monkeypatch.setattr(SweepFolder, "append", lambda *_, **__: (_ for _ in ()).throw(OSError(ENOSPC, "full")))
+        monkeypatch.setattr(
+            ExperimentFolder, "append", lambda *_, **__: (_ for _ in ()).throw(OSError(ENOSPC, "full"))
+        )
         raise RunFailed("run", "the disk is full")
 
     with pytest.raises(OSError, match="full"):
-        start(planned(), results, server, full)
+        start(planned(), results, only(server), full)
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
-    monkeypatch.setattr(SweepFolder, "append", append)
-    resume(folder, server, runner(server, results))
+    monkeypatch.setattr(ExperimentFolder, "append", append)
+    resume(folder, only(server), runner(server, results))
     assert list(runs_frame(folder)["status"]) == ["done"] * 8
 
 
@@ -408,11 +410,11 @@ def test_an_interrupt_while_settings_are_restored_waits_for_their_end(
         raise KeyboardInterrupt
 
     server.restore = interrupted
-    folder = sweep_folder(results, "sweep-1")
+    folder = experiment_folder(results, "sweep-1")
     before = signal.signal(number, reported)
     try:
         with pytest.raises(KeyboardInterrupt):
-            start(planned(), results, server, runner(server, results))
+            start(planned(), results, only(server), runner(server, results))
         assert signal.getsignal(number) is reported
     finally:
         signal.signal(number, before)
@@ -436,9 +438,9 @@ def test_an_interrupt_ends_the_wait_for_a_run_but_not_the_restoring(
 
     monkeypatch.setattr(settling, "is_supervised", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        start(planned(), results, server, goes_on)
+        start(planned(), results, only(server), goes_on)
     assert server.now() == DEFAULTS
-    assert Step.RUN_DISCARDED in steps(sweep_folder(results, "sweep-1"))
+    assert Step.RUN_DISCARDED in steps(experiment_folder(results, "sweep-1"))
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -450,25 +452,25 @@ def test_a_sweep_whose_first_block_failed_for_one_reason_ends_there_and_repeats_
     def refused(plan: RunPlan) -> Manifest:
         if server.folder.joinpath("corrected").exists():
             return runner(server, results)(plan)
-        error = ServerFailed(f"{plan.sweep.settings if plan.sweep else ''} was not applied")
+        error = ServerFailed(f"{plan.experiment.settings if plan.experiment else ''} was not applied")
         raise error from TransactionError(ErrorClass.OTHER, "42501", "permission denied for function pg_reload_conf")
 
-    with pytest.raises(SweepFailed) as ended:
-        start(planned(), results, server, refused)
+    with pytest.raises(ExperimentFailed) as ended:
+        start(planned(), results, only(server), refused)
     assert str(ended.value) == (
         "sweep sweep-1 failed: all 4 runs of the first block failed for the same reason: permission denied for "
-        "function pg_reload_conf; correct it, then run: hdbkit sweep --resume sweep-1"
+        "function pg_reload_conf; correct it, then run: hdbkit resume sweep-1"
     )
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
-    folder = sweep_folder(results, "sweep-1")
-    assert sweep_progress(folder).note == ended.value.reason
+    folder = experiment_folder(results, "sweep-1")
+    assert experiment_progress(folder).note == ended.value.reason
     if resumed:
         (server.folder / "corrected").touch()
-        resume(folder, server, refused)
+        resume(folder, only(server), refused)
         assert list(runs_frame(folder)["status"]) == ["done"] * 8
     else:
-        with pytest.raises(SweepFailed):
-            resume(folder, server, refused)
+        with pytest.raises(ExperimentFailed):
+            resume(folder, only(server), refused)
 
 
 def test_a_sweep_by_slices_ends_after_its_first_run_if_that_has_none_to_compare(
@@ -485,34 +487,34 @@ def test_a_sweep_by_slices_ends_after_its_first_run_if_that_has_none_to_compare(
         RunFolder(results / run.run_id).write(done)
         return done
 
-    with pytest.raises(SweepFailed) as ended:
-        start(plan, results, server, unusable)
+    with pytest.raises(ExperimentFailed) as ended:
+        start(plan, results, only(server), unusable)
     assert str(ended.value) == (
         "sweep sweep-1 failed: the slices of run 1 cannot be compared: no change of settings was recorded; the run "
-        "is kept, and the other runs are executed all the same by: hdbkit sweep --resume sweep-1"
+        "is kept, and the other runs are executed all the same by: hdbkit resume sweep-1"
     )
-    folder = sweep_folder(results, "sweep-1")
+    folder = experiment_folder(results, "sweep-1")
     assert (server.now(), folder.journal.state.ended) == (DEFAULTS, 1)
-    resume(folder, server, unusable)
+    resume(folder, only(server), unusable)
     assert (folder.journal.state.finished, folder.journal.state.ended) == (True, 3)
 
 
 def test_a_sweep_whose_runs_failed_for_different_reasons_continues(server: FileServer, results: Path) -> None:
     def refused(plan: RunPlan) -> Manifest:
-        raise RunFailed(plan.run_id, f"reason {plan.sweep.number % 2 if plan.sweep else 0}")
+        raise RunFailed(plan.run_id, f"reason {plan.experiment.number % 2 if plan.experiment else 0}")
 
-    assert list(runs_frame(start(planned(), results, server, refused))["status"]) == ["failed"] * 8
+    assert list(runs_frame(start(planned(), results, only(server), refused))["status"]) == ["failed"] * 8
 
 
 def test_what_is_not_known_of_the_restored_settings_is_said(server: FileServer, results: Path) -> None:
-    heard: list[SweepEvent] = []
+    heard: list[ExperimentEvent] = []
 
     def ended(plan: RunPlan) -> Manifest:
         server.settings = lambda: (_ for _ in ()).throw(ServerFailed("not now"))  # type: ignore[method-assign]
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        start(planned(), results, server, ended, heard.append)
+        start(planned(), results, only(server), ended, heard.append)
     assert [one.note for one in heard if one.kind is EventKind.RESTORED] == [
         "the server's settings were restored, but they could not be read back"
     ]
@@ -520,5 +522,5 @@ def test_what_is_not_known_of_the_restored_settings_is_said(server: FileServer, 
     other.snapshot = lambda *_: (_ for _ in ()).throw(ServerFailed("no snapshot"))  # type: ignore[method-assign]
     heard.clear()
     with pytest.raises(ServerFailed, match="no snapshot"):
-        start(planned().model_copy(update={"sweep_id": "sweep-2"}), results, other, ended, heard.append)
+        start(planned().model_copy(update={"experiment_id": "sweep-2"}), results, only(other), ended, heard.append)
     assert EventKind.RESTORED not in [one.kind for one in heard], "nothing was saved, so nothing was restored"

@@ -16,28 +16,28 @@ import pytest
 from hdbkit.config import SweepSpec, Target, TprocHSpec, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
+from hdbkit.experiment import experiment_progress
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.processes import birth_of
-from hdbkit.results.folder import RunFolder
-from hdbkit.results.journal import Step, SweepState
-from hdbkit.results.manifest import CheckLine, Manifest, Status
-from hdbkit.results.sweep_folder import (
-    SweepFolder,
-    find_sweep,
-    only_sweep,
+from hdbkit.results.experiment_folder import (
+    ExperimentFolder,
+    experiment_folder,
+    find_experiment,
+    only_experiment,
     runs_frame,
-    sweep_folder,
 )
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import ExperimentState, Step
+from hdbkit.results.manifest import CheckLine, Manifest, Status
 from hdbkit.results.unrestored import unrestored, unverified
-from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import sweep_progress
 from hdbkit.widgets.parts.sweep_view import progress_words
 from tests.unit.synthetic import figures
 
 
-def made(root: Path, sweep_id: str = "one", workload: WorkloadSpec | None = None) -> SweepFolder:
+def made(root: Path, experiment_id: str = "one", workload: WorkloadSpec | None = None) -> ExperimentFolder:
     spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=2, workload=workload)
-    folder = sweep_folder(root, sweep_id)
-    folder.write_plan(plan_sweep(Target(kind="nulldb"), spec, sweep_id))
+    folder = experiment_folder(root, experiment_id)
+    folder.write_plan(plan_sweep(Target(kind="nulldb"), spec, experiment_id))
     return folder
 
 
@@ -64,8 +64,8 @@ def test_a_torn_last_line_is_skipped_and_spoils_nothing_after_it(tmp_path: Path)
 def test_a_look_reads_no_line_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = made(tmp_path)
     read: list[int | None] = []
-    take = SweepState.take
-    monkeypatch.setattr(SweepState, "take", lambda state, line: (read.append(line.number), take(state, line))[1])
+    take = ExperimentState.take
+    monkeypatch.setattr(ExperimentState, "take", lambda state, line: (read.append(line.number), take(state, line))[1])
     for number in (1, 2, 3):
         folder.append(Step.RUN_FINISHED, number, "run")
         assert folder.journal.state.next_number == number + 1
@@ -77,11 +77,11 @@ def test_the_time_left_of_runs_without_a_window_is_known_after_the_first(tmp_pat
     folder = made(tmp_path, workload=TprocHSpec())
     folder.append(Step.STARTED, pid=os.getpid(), birth=birth_of(os.getpid()))
     folder.append(Step.RUN_STARTED, 1, "run-a")
-    assert sweep_progress(folder).left_s is None
-    assert "run 1 of 4" in progress_words(sweep_progress(folder))
-    assert progress_words(sweep_progress(folder)).endswith("; the time left is known after the first run")
+    assert experiment_progress(folder).left_s is None
+    assert "run 1 of 4" in progress_words(experiment_progress(folder))
+    assert progress_words(experiment_progress(folder)).endswith("; the time left is known after the first run")
     folder.append(Step.RUN_FINISHED, 1, "run-a")
-    assert sweep_progress(folder).left_s is not None
+    assert experiment_progress(folder).left_s is not None
 
 
 def test_a_line_counts_once_it_is_whole(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_journal_that_cannot_be_read_is_reported_and_hides_no_other(tmp_path: 
     (damaged.path / "journal.ndjson").mkdir()  # as one that only a colleague's account may read
     assert unrestored(tmp_path, "server-1") == [left]
     ((folder, reason),) = unverified(tmp_path, "server-1")
-    assert folder.sweep_id == damaged.sweep_id
+    assert folder.experiment_id == damaged.experiment_id
     assert reason == f"{damaged.path / 'journal.ndjson'} cannot be read: Is a directory"
     with pytest.raises(DamagedResult, match="cannot be read"):
         _ = damaged.journal.state
@@ -202,24 +202,24 @@ def test_a_journal_that_cannot_be_read_is_reported_and_hides_no_other(tmp_path: 
 def test_the_settings_before_are_on_disk_for_their_owner_alone(tmp_path: Path) -> None:
     folder = made(tmp_path)
     folder.save_before("server-1", {"flush": "on"})
-    assert folder.read_before() == {"flush": "on"}
+    assert folder.read_before("server-1") == {"flush": "on"}
     assert stat.S_IMODE(folder.before.stat().st_mode) == 0o600
-    assert folder.journal.state.identity == "server-1"
+    assert folder.journal.state.servers.keys() == {"server-1"}
 
 
 @pytest.fixture
-def received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SweepFolder:
+def received(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExperimentFolder:
     """A sweep of another account, which says that it left settings on ``server-1``."""
     with monkeypatch.context() as somebody:
         somebody.setenv("XDG_STATE_HOME", str(tmp_path / "somebody"))
         folder = made(tmp_path, "received")
         folder.save_before("server-1", {"flush": "off"})
         assert folder.is_own
-        return sweep_folder(tmp_path, "received")
+        return experiment_folder(tmp_path, "received")
 
 
 def test_settings_that_another_account_saved_are_neither_restored_nor_passed_over(
-    tmp_path: Path, received: SweepFolder
+    tmp_path: Path, received: ExperimentFolder
 ) -> None:
     """Somebody who sends a folder could choose the settings of the server on which the next sweep runs."""
     assert not received.is_own
@@ -228,14 +228,14 @@ def test_settings_that_another_account_saved_are_neither_restored_nor_passed_ove
     assert [*unverified(tmp_path, "server-1")] == [(received, reason)]
     assert [*unverified(tmp_path, "server-2")] == []
     with pytest.raises(DamagedResult, match="was not written by this account, so the settings are not restored"):
-        received.read_before()
+        received.read_before("server-1")
 
 
-def test_a_sweep_that_is_accepted_is_this_accounts_own(tmp_path: Path, received: SweepFolder) -> None:
+def test_a_sweep_that_is_accepted_is_this_accounts_own(tmp_path: Path, received: ExperimentFolder) -> None:
     received.accept(received.read_plan(SweepPlan))
     assert received.is_own
     assert unrestored(tmp_path, "server-1") == [received]
-    assert received.read_before() == {"flush": "off"}
+    assert received.read_before("server-1") == {"flush": "off"}
 
 
 @pytest.mark.parametrize("name", ["plan.json", "before.json"])
@@ -254,8 +254,8 @@ def test_files_of_another_sweep_or_server_are_not_this_sweeps(tmp_path: Path) ->
     other.save_before("server-2", {"flush": "off"})
     shutil.copy(other.before, one.before)
     assert not one.is_own
-    shutil.copytree(other.path, tmp_path / "sweeps" / "three")
-    assert not sweep_folder(tmp_path, "three").is_own
+    shutil.copytree(other.path, tmp_path / "experiments" / "three")
+    assert not experiment_folder(tmp_path, "three").is_own
 
 
 def test_a_copy_of_settings_that_were_restored_is_not_restored_again(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_copy_of_settings_that_were_restored_is_not_restored_again(tmp_path: P
     folder.drop_before()
     shutil.rmtree(folder.path)
     shutil.move(tmp_path / "backup", folder.path)
-    again = sweep_folder(tmp_path, folder.sweep_id)
+    again = experiment_folder(tmp_path, folder.experiment_id)
     assert again.read_plan(SweepPlan)
     assert not again.is_own
     assert again.is_stale_copy
@@ -282,7 +282,7 @@ def test_what_a_process_has_saved_it_restores_without_its_key_and_file(
     folder.save_before("server-1", {"flush": "on"})
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
     folder.before.unlink()
-    assert folder.read_before() == {"flush": "on"}
+    assert folder.read_before("server-1") == {"flush": "on"}
 
 
 @pytest.mark.parametrize(
@@ -306,16 +306,16 @@ def test_details_that_no_line_of_hdbkit_has_are_damage(tmp_path: Path, line: str
 def test_a_line_that_names_a_place_as_its_run_does_not_count(tmp_path: Path, run_id: str) -> None:
     folder = made(tmp_path)
     folder.append(Step.RUN_STARTED, 1, run_id)
-    assert folder.journal.state.open_run is None
+    assert folder.journal.state.open_runs == []
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
 def test_a_sweep_with_a_link_or_a_pipe_is_ignored(tmp_path: Path, make: Callable[[Path], None]) -> None:
     folder = made(tmp_path)
-    assert find_sweep(tmp_path, "last") == folder
+    assert find_experiment(tmp_path, "last") == folder
     make(folder.path / "journal.ndjson")
-    with pytest.raises(InputError, match="there is no sweep 'last'"):
-        find_sweep(tmp_path, "last")
+    with pytest.raises(InputError, match="there is no experiment 'last'"):
+        find_experiment(tmp_path, "last")
 
 
 def test_a_sweep_whose_earlier_plan_is_there_again_after_a_kill_is_its_own(tmp_path: Path) -> None:
@@ -323,34 +323,34 @@ def test_a_sweep_whose_earlier_plan_is_there_again_after_a_kill_is_its_own(tmp_p
     folder = made(tmp_path)
     earlier = (folder.path / "plan.json").read_bytes()
     spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=3)
-    folder.write_plan(plan_sweep(Target(kind="nulldb"), spec, folder.sweep_id))
+    folder.write_plan(plan_sweep(Target(kind="nulldb"), spec, folder.experiment_id))
     (folder.path / "plan.json").write_bytes(earlier)
     assert folder.is_own
 
 
 def test_lost_settings_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DamagedResult, match="so the settings are not restored"):
-        made(tmp_path).read_before()
+        made(tmp_path).read_before("server-1")
 
 
 def test_a_sweep_that_has_reported_its_end_is_waited_for(tmp_path: Path) -> None:
-    ending = only_sweep(tmp_path, "server-1")
+    ending = only_experiment(tmp_path, "server-1")
     ending.__enter__()
     Timer(0.3, ending.__exit__, (None, None, None)).start()
-    with only_sweep(tmp_path, "server-1"):
+    with only_experiment(tmp_path, "server-1"):
         pass
 
 
 def test_two_sweeps_never_share_a_server(tmp_path: Path) -> None:
-    with only_sweep(tmp_path, "server-1"):
-        with only_sweep(tmp_path, "server-2"):
+    with only_experiment(tmp_path, "server-1"):
+        with only_experiment(tmp_path, "server-2"):
             pass
         with (
-            pytest.raises(InputError, match="another sweep is running on server-1"),
-            only_sweep(tmp_path, "server-1"),
+            pytest.raises(InputError, match="another experiment is running on server-1"),
+            only_experiment(tmp_path, "server-1"),
         ):
             pass
-    with only_sweep(tmp_path, "server-1"):
+    with only_experiment(tmp_path, "server-1"):
         pass
 
 
@@ -391,18 +391,18 @@ def test_the_frame_reports_what_became_of_each_planned_run(tmp_path: Path) -> No
 
 def test_a_sweep_is_found_by_its_id_its_beginning_or_as_the_last(tmp_path: Path) -> None:
     first, second = made(tmp_path, "20261120-210400-memory-abc"), made(tmp_path, "20261120-220000-memory-xyz")
-    assert find_sweep(tmp_path, "last") == second
-    assert find_sweep(tmp_path, "abc") == first
-    assert find_sweep(tmp_path, "20261120-22") == second
-    with pytest.raises(InputError, match="matches 2 sweeps"):
-        find_sweep(tmp_path, "2026")
-    with pytest.raises(InputError, match="there is no sweep 'other'"):
-        find_sweep(tmp_path, "other")
+    assert find_experiment(tmp_path, "last") == second
+    assert find_experiment(tmp_path, "abc") == first
+    assert find_experiment(tmp_path, "20261120-22") == second
+    with pytest.raises(InputError, match="matches 2 experiments"):
+        find_experiment(tmp_path, "2026")
+    with pytest.raises(InputError, match="there is no experiment 'other'"):
+        find_experiment(tmp_path, "other")
 
 
 def test_a_folder_without_a_plan_is_no_sweep(tmp_path: Path) -> None:
-    with pytest.raises(DamagedResult, match="is not a sweep folder"):
-        sweep_folder(tmp_path, "none").read_plan(SweepPlan)
+    with pytest.raises(DamagedResult, match="is not the folder of an experiment"):
+        experiment_folder(tmp_path, "none").read_plan(SweepPlan)
 
 
 @pytest.mark.parametrize("spoilt", ["{}", "[]", "", '{"runs": [', "\0", '{"configurations": [], "runs": []}'])
@@ -426,8 +426,8 @@ def test_a_run_of_no_known_configuration_spoils_the_plan(tmp_path: Path) -> None
 
 def test_an_empty_word_is_no_sweep_even_when_there_is_only_one(tmp_path: Path) -> None:
     made(tmp_path)
-    with pytest.raises(InputError, match="give the id of a sweep"):
-        find_sweep(tmp_path, "")
+    with pytest.raises(InputError, match="give the id of an experiment"):
+        find_experiment(tmp_path, "")
 
 
 def test_the_settings_before_are_their_owners_alone_from_the_first_byte(

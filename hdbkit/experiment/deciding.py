@@ -17,27 +17,27 @@ from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.looks import decided, verdicts
 from hdbkit.analysis.sweep.observations import observations
 from hdbkit.analysis.sweep.verdicts import fastest
-from hdbkit.results.journal import Step, SweepState
-from hdbkit.results.sweep_folder import SweepFolder
-from hdbkit.sweep_plan import SweepPlan, ended_at, with_winners, without_decided
-from hdbkit.sweep_runner.searching import searched
+from hdbkit.experiment.searching import searched
+from hdbkit.experiment.sweep import SweepPlan, ended_at, with_winners, without_decided
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.text import virtual_users
 
 
-def spending(plan: SweepPlan, state: SweepState) -> Spending:
+def spending(plan: SweepPlan, state: ExperimentState) -> Spending:
     """How the sweep spends its error rate: over the looks that it took, and those that are still planned."""
     last = plan.ended_after or plan.spec.blocks
     taken = {int(line.details["blocks"]) for line in state.decisions if line.step is Step.LOOKED}
     return Spending(plan.first_blocks or plan.spec.blocks, tuple(sorted({*taken, *plan.spec.looks, last})))
 
 
-def decide(plan: SweepPlan, folder: SweepFolder) -> SweepPlan:
+def decide(plan: SweepPlan, folder: ExperimentFolder) -> SweepPlan:
     """The plan after the decisions of the finished blocks; unchanged if they decide nothing."""
     state = folder.journal.state
     return _with_winners(_at_a_look(searched(plan, folder, state), folder, state), folder, state)
 
 
-def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
+def _at_a_look(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState) -> SweepPlan:
     """End the sweep at a look if every configuration is decided at the level of that look."""
     blocks = _finished_blocks(plan, state)
     if plan.ended_after is not None or plan.winners or blocks not in (*plan.spec.looks, plan.spec.blocks):
@@ -57,14 +57,14 @@ def _at_a_look(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sweep
     return shorter
 
 
-def judged(plan: SweepPlan, state: SweepState, runs: pd.DataFrame) -> pd.DataFrame:
+def judged(plan: SweepPlan, state: ExperimentState, runs: pd.DataFrame) -> pd.DataFrame:
     """The verdicts of a sweep from these of its runs; fresh blocks are not among them."""
     level = spending(plan, state).level
     return verdicts(runs, plan.metric, level, plan.decided_after, plan.spec.smallest_effect)
 
 
 def _continued(
-    plan: SweepPlan, folder: SweepFolder, state: SweepState, found: pd.DataFrame, blocks: int
+    plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState, found: pd.DataFrame, blocks: int
 ) -> SweepPlan:
     """The sweep with what is undecided alone, if it has planned looks."""
     if not plan.spec.drop_decided or not plan.spec.looks:
@@ -81,7 +81,7 @@ def _continued(
     return without_decided(plan, new, blocks)
 
 
-def _finished_blocks(plan: SweepPlan, state: SweepState) -> int:
+def _finished_blocks(plan: SweepPlan, state: ExperimentState) -> int:
     """The number of finished blocks between two blocks; 0 within a block."""
     place = state.next_number - 1  # runs are executed in order
     if place == 0 or (place < len(plan.runs) and plan.runs[place].block == plan.runs[place - 1].block):
@@ -89,7 +89,7 @@ def _finished_blocks(plan: SweepPlan, state: SweepState) -> int:
     return plan.runs[place - 1].block
 
 
-def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
+def _with_winners(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState) -> SweepPlan:
     """Add fresh blocks of the three fastest configurations and the baseline after the last block."""
     spec = plan.spec
     if not spec.winner_blocks or plan.winners or state.next_number <= len(plan.runs):
@@ -103,7 +103,7 @@ def _with_winners(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> Sw
     return longer
 
 
-def _note_once(folder: SweepFolder, state: SweepState, step: Step, note: str = "", **details: Any) -> None:
+def _note_once(folder: ExperimentFolder, state: ExperimentState, step: Step, note: str = "", **details: Any) -> None:
     """Append a line to the journal before the plan is written, unless a killed sweep has already appended it."""
     if (step, details) not in [(line.step, line.details) for line in state.decisions]:
         folder.append(step, note=note, **details)

@@ -14,29 +14,31 @@ import pytest
 
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import CannotConnect
+from hdbkit.experiment import EventKind, ExperimentEvent, resume, start
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import SweepFolder, runs_frame, sweep_folder
-from hdbkit.sweep_plan import SweepPlan, plan_sweep
-from hdbkit.sweep_runner import EventKind, SweepEvent, resume, start
-from tests.run.sweep_server import DATA, DEFAULTS, Doom, FileServer, runner
+from tests.run.sweep_server import DATA, DEFAULTS, Doom, FileServer, only, runner
 from tests.unit.synthetic import figures
 
 
-def planned(sweep_id: str = "sweep-1", blocks: int = 2) -> SweepPlan:
+def planned(experiment_id: str = "sweep-1", blocks: int = 2) -> SweepPlan:
     spec = SweepSpec(settings={"flush": ["on", "off"]}, blocks=blocks, cache="restart", cooldown_s=0.001)
-    return plan_sweep(Target(kind="nulldb"), spec, sweep_id)
+    return plan_sweep(Target(kind="nulldb"), spec, experiment_id)
 
 
-def go_on(server: FileServer, results: Path, run_one: Callable[[RunPlan], Manifest] | None = None) -> SweepFolder:
+def go_on(
+    server: FileServer, results: Path, run_one: Callable[[RunPlan], Manifest] | None = None
+) -> ExperimentFolder:
     """Start the sweep, or continue it."""
     run_one = run_one or runner(server, results)
-    folder = sweep_folder(results, "sweep-1")
+    folder = experiment_folder(results, "sweep-1")
     if folder.planned:
-        return resume(folder, server, run_one)
-    return start(planned(), results, server, run_one)
+        return resume(folder, only(server), run_one)
+    return start(planned(), results, only(server), run_one)
 
 
 def killed_at(step: int, server: Path, results: Path) -> bool:
@@ -59,7 +61,7 @@ def killed_at(step: int, server: Path, results: Path) -> bool:
     os._exit(0)
 
 
-def assert_whole(server: FileServer, folder: SweepFolder) -> None:
+def assert_whole(server: FileServer, folder: ExperimentFolder) -> None:
     frame = runs_frame(folder)
     assert list(frame["status"]) == ["done"] * 4
     assert frame["run_id"].nunique() == 4
@@ -97,21 +99,21 @@ def test_the_next_sweep_restores_what_a_killed_one_left(tmp_path: Path, results:
     while server.now() == DEFAULTS:
         assert killed_at(30, server.folder, results)
     assert server.data() != DATA or (server.folder / "kept").exists()
-    reported: list[SweepEvent] = []
+    reported: list[ExperimentEvent] = []
     saved: list[object] = []
-    folder = sweep_folder(results, "sweep-2")
+    folder = experiment_folder(results, "sweep-2")
 
-    def watch(event: SweepEvent) -> None:
+    def watch(event: ExperimentEvent) -> None:
         reported.append(event)
         if event.kind is EventKind.SAVED:
-            saved.append(folder.read_before()["settings"])
+            saved.append(folder.read_before(server.identity)["settings"])
 
-    start(planned("sweep-2"), results, server, runner(server, results), watch)
+    start(planned("sweep-2"), results, only(server), runner(server, results), watch)
     assert reported[0].kind is EventKind.SETTLED
     assert "sweep-1 was killed; the server's original settings are restored" in reported[0].note
     assert server.now() == DEFAULTS
     assert saved == [DEFAULTS]
-    left = [name for name in ("sweep-1", "sweep-2") if sweep_folder(results, name).before.exists()]
+    left = [name for name in ("sweep-1", "sweep-2") if experiment_folder(results, name).before.exists()]
     assert left == [], "the server's files, which are in the snapshot, are not kept"
 
 

@@ -1,4 +1,4 @@
-"""The events of a sweep, reported by its own process or read from its journal."""
+"""The events of an experiment, reported by its own process or read from its journal."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hdbkit.errors import DamagedResult
+from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
+from hdbkit.experiment.sources import read_plan
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RUN_ENDS, JournalLine, Step
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.sweep_folder import SweepFolder
-from hdbkit.sweep_plan import PlannedRun, SweepPlan
 
 
 class EventKind(StrEnum):
@@ -30,8 +31,8 @@ class EventKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class SweepEvent:
-    """One step of a sweep: ``planned`` is the run it is about, ``total`` the number of planned runs.
+class ExperimentEvent:
+    """One step of an experiment: ``planned`` is the run it is about, ``total`` the number of planned runs.
 
     ``described`` states what that run executes.
     """
@@ -56,17 +57,17 @@ KINDS = {
 }
 """The event for a step of the journal; other steps are not events."""
 
-Watcher = Callable[[SweepEvent], None]
+Watcher = Callable[[ExperimentEvent], None]
 
 
-def ignore_event(_: SweepEvent) -> None:
+def ignore_event(_: ExperimentEvent) -> None:
     """Ignore an event."""
 
 
 class Follower:
-    """Reports the lines of a journal as events, each line once, as ``sweep(watch=...)`` does."""
+    """Reports the lines of a journal as events, each line once, as ``watch`` of its verb does."""
 
-    def __init__(self, folder: SweepFolder, watch: Watcher) -> None:
+    def __init__(self, folder: ExperimentFolder, watch: Watcher) -> None:
         self._folder, self._watch, self._seen = folder, watch, 0
 
     def skip(self) -> None:
@@ -78,17 +79,17 @@ class Follower:
         new = self._folder.journal.lines[self._seen :]
         if not new:
             return
-        plan = self._folder.read_plan(SweepPlan)  # it may have changed since
+        plan = read_plan(self._folder)  # it may have changed since
         for line in new:
             if kind := KINDS.get(line.step):
                 self._watch(self._event(kind, plan, line))
         self._seen += len(new)
 
-    def _event(self, kind: EventKind, plan: SweepPlan, line: JournalLine) -> SweepEvent:
+    def _event(self, kind: EventKind, plan: ExperimentPlan, line: JournalLine) -> ExperimentEvent:
         planned = plan.runs[line.number - 1] if line.number else None
         manifest = self._manifest(line.run_id) if line.step in RUN_ENDS and line.run_id else None
         described = plan.described(planned) if planned else ""
-        return SweepEvent(kind, len(plan.runs), planned, manifest, line.note, described)
+        return ExperimentEvent(kind, len(plan.runs), planned, manifest, line.note, described)
 
     def _manifest(self, run_id: str) -> Manifest | None:
         try:

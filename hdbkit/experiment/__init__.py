@@ -6,23 +6,23 @@ end each planned run exists exactly once; the settings are restored at the end, 
 after a kill, by the next sweep.
 """
 
-from hdbkit.sweep_runner.events import EventKind, Follower, SweepEvent, Watcher
-from hdbkit.sweep_runner.executing import RunOne, prepare, resume, start, take_over
-from hdbkit.sweep_runner.progress import SweepProgress, SweepStatus, sweep_progress
-from hdbkit.sweep_runner.settling import settle_earlier
+from hdbkit.experiment.events import EventKind, ExperimentEvent, Follower, Watcher
+from hdbkit.experiment.executing import RunOne, prepare, resume, start, take_over
+from hdbkit.experiment.progress import ExperimentProgress, ExperimentStatus, experiment_progress
+from hdbkit.experiment.settling import settle_earlier
 
 __all__ = [
     "EventKind",
+    "ExperimentEvent",
+    "ExperimentProgress",
+    "ExperimentStatus",
     "Follower",
     "RunOne",
-    "SweepEvent",
-    "SweepProgress",
-    "SweepStatus",
     "Watcher",
+    "experiment_progress",
     "prepare",
     "resume",
     "settle_earlier",
     "start",
-    "sweep_progress",
     "take_over",
 ]

@@ -20,12 +20,12 @@ from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, ServerFailed
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.switching import noted, switches_path
+from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers.in_session import in_session_values, lacking, settable
 from hdbkit.slices import SERVER, SliceOrder, Slices
-from hdbkit.sweep_plan import SweepPlan
 from hdbkit.workloads import workload
 
 IN_SESSION_S: Final = (0.25, 1.0)

@@ -1,4 +1,4 @@
-"""The plan of a sweep: all decisions made before it starts. Pure: no clock, no server, no file.
+"""The plan of a sweep, whose cells are a grid of settings, factors and user counts, or those that a search selects.
 
 A sweep consists of randomized complete blocks: each block runs every configuration once at each number of virtual
 users, in an order that is a row of a random Williams square (``run_order``), so that a drift of the machine and what
@@ -15,47 +15,29 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
-from types import MappingProxyType
-from typing import Any
+from typing import Literal, Self
 
 from pydantic import Field
 
-from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec, load_from, spec_from
+from hdbkit.config import Load, Preparation, SweepSpec, Target, WorkloadSpec, load_from, spec_from
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors
 from hdbkit.config.sweep_grid import Grid, grid_of
-from hdbkit.config.sweep_spec import Strategy
+from hdbkit.config.sweep_spec import AbortRules, Strategy
 from hdbkit.errors import InputError
-from hdbkit.plan import Limits, RequiredRate, RunPlan, SweepPosition, new_run_id, random_letters
+from hdbkit.experiment.plan import ASSUMED_OVERHEAD_S, MAX_RUNS, Cell, ExperimentPlan, PlannedRun
 from hdbkit.run_order import in_turn
 from hdbkit.slices import Slices
 from hdbkit.text import duration_text
 from hdbkit.workloads import metric_of, workload
 
-ASSUMED_OVERHEAD_S = 6.0
-"""Assumed overhead of a run besides its phases: settings, data, clients, checks."""
-
 ASSUMED_ROWS_PER_S = 160_000
 """Assumed speed of a schema rebuild."""
 
-Cell = tuple[int, int]
-"""Virtual users and configuration."""
-
-MAX_RUNS = 100_000
+Compared = tuple[int, int]
+"""Virtual users and configuration, which are compared with the baseline."""
 MIN_BLOCKS = 2
-
-
-class PlannedRun(ConfigModel):
-    """One run of a sweep. ``number`` and ``block`` count from 1, ``configuration`` from 0 (the baseline)."""
-
-    number: int
-    block: int
-    configuration: int
-    virtual_users: int
-    seed: int = Field(description="seed of the load; all runs of a block share it")
-    fresh: bool = Field(default=False, description="belongs to the confirmation blocks of the fastest configurations")
 
 
 class Decided(ConfigModel):
@@ -66,19 +48,15 @@ class Decided(ConfigModel):
     blocks: int
 
 
-class SweepPlan(ConfigModel):
+class SweepPlan(ExperimentPlan):
     """The complete plan of a sweep: the configurations, and all runs in order."""
 
-    sweep_id: str
-    command: str = Field(default="", description="the command that repeats it, if not `hdbkit sweep`")
+    kind: Literal["sweep"] = "sweep"
     target: Target
     spec: SweepSpec
-    configurations: tuple[dict[str, str], ...]
     dropped: dict[str, int] = Field(
         default_factory=dict, description="number of excluded combinations, by violated constraint"
     )
-    runs: tuple[PlannedRun, ...]
-    slices: Slices | None = Field(default=None, description="all configurations alternate within each run")
     first_blocks: int | None = Field(
         default=None, description="the number of blocks before any were added; none were added without it"
     )
@@ -99,28 +77,78 @@ class SweepPlan(ConfigModel):
         return metric_of(workload(self.spec.workload or spec_from({})), self.spec.load)
 
     @property
-    def decided_after(self) -> dict[Cell, int]:
+    def title(self) -> str:
+        """The sweep as the subject of a sentence."""
+        return f"the sweep '{self.spec.name}'"
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The target of all runs."""
+        return (self.target,)
+
+    def at(self, targets: Sequence[Target]) -> Self:
+        """The same sweep on another description of its target."""
+        return self.model_copy(update={"target": targets[0]})
+
+    def cell(self, planned: PlannedRun) -> Cell:
+        """What a run measures."""
+        configuration = self.configurations[planned.configuration]
+        return Cell(
+            self.target,
+            self.workload_of(planned),
+            self._load(configuration).with_(virtual_users=planned.virtual_users, seed=planned.seed),
+            self.settings_in(planned.configuration),
+            configuration,
+        )
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the server is prepared before each run."""
+        return self.spec.preparation
+
+    @property
+    def tried(self) -> Mapping[str, tuple[str, ...]]:
+        """The values of the server settings."""
+        return self.spec.settings
+
+    @property
+    def abort(self) -> AbortRules:
+        """The limits of a run."""
+        return self.spec.abort
+
+    @property
+    def keeps_failures(self) -> bool:
+        """A sweep goes on: what fails with a configuration is a result."""
+        return True
+
+    @property
+    def schema_factors(self) -> tuple[str, ...]:
+        """The factors that need another schema."""
+        return tuple(name for name in self.spec.factors if name in schema_factors())
+
+    @property
+    def found(self) -> WorkloadSpec | None:
+        """The schema in the database as it was found."""
+        return self.spec.workload
+
+    @property
+    def decided_after(self) -> dict[Compared, int]:
         """The blocks after which a comparison was decided, by virtual users and configuration."""
         return {(one.virtual_users, one.configuration): one.blocks for one in self.decided}
 
     @property
     def estimated_s(self) -> float | None:
         """Estimated duration of the sweep, in seconds; None where runs have no window of time."""
-        if workload(self.spec.workload or spec_from({})).listed(self.spec.load):
+        run_s = self.assumed_run_s
+        if run_s is None:
             return None
         max_s = [self._load(one).max_duration_s for one in self.configurations]
         runs_s = sum(max_s[planned.configuration] for planned in self.runs)
-        beside_s = estimated_run_s(self.spec) - self.spec.load.max_duration_s
+        beside_s = run_s - self.spec.load.max_duration_s
         whole_s = runs_s + len(self.runs) * beside_s + sum(_assumed_build_s(one) for one in self.rebuilds.values())
         if self.spec.strategy is Strategy.GRID or self.winners:
             return whole_s
         return whole_s * self.spec.blocks / self.runs[-1].block
-
-    @property
-    def time_text(self) -> str:
-        """The estimated duration of the sweep, in words."""
-        known = self.estimated_s
-        return "its duration is known after the first run" if known is None else f"about {duration_text(known)}"
 
     @property
     def rebuilds(self) -> dict[int, WorkloadSpec]:
@@ -131,29 +159,6 @@ class SweepPlan(ConfigModel):
         pairs = zip(numbers, itertools.pairwise(order), strict=True)
         return {number: after for number, (before, after) in pairs if before != after}
 
-    @property
-    def changes_server(self) -> bool:
-        """Whether the sweep changes settings on the server, not only in the clients' sessions."""
-        return bool(self.spec.settings) and not (self.slices and self.slices.in_session)
-
-    def configurations_of(self, planned: PlannedRun) -> tuple[int, ...]:
-        """The configurations that a run executes: one, or all that alternate within it."""
-        return self.slices.configurations if self.slices else (planned.configuration,)
-
-    def described(self, planned: PlannedRun) -> str:
-        """What a run executes, for people: its settings and factors, or how its configurations alternate."""
-        if self.slices:
-            return self.slices.described
-        return ", ".join(f"{name}={value}" for name, value in self.configurations[planned.configuration].items())
-
-    def settings_of(self, planned: PlannedRun) -> dict[str, str]:
-        """The server settings of a run: its configuration without the factors."""
-        return self.settings_in(planned.configuration)
-
-    def settings_in(self, configuration: int) -> dict[str, str]:
-        """The server settings of a configuration."""
-        return {name: self.configurations[configuration][name] for name in self.spec.settings}
-
     def load_of(self, planned: PlannedRun) -> Load:
         """The load of a run, except for virtual users and seed."""
         return self._load(self.configurations[planned.configuration])
@@ -161,6 +166,17 @@ class SweepPlan(ConfigModel):
     def workload_of(self, planned: PlannedRun) -> WorkloadSpec:
         """The schema that a run needs."""
         return self._workload(self.configurations[planned.configuration])
+
+    @property
+    def assumed_run_s(self) -> float | None:
+        """Estimated duration of a run of the sweep's own load, in seconds; None where runs have no window of time."""
+        if workload(self.spec.workload or spec_from({})).listed(self.spec.load):
+            return None
+        return self.spec.load.max_duration_s + (self.spec.cooldown_s or 0.0) + ASSUMED_OVERHEAD_S
+
+    def extended(self, blocks: int, done: int = 0) -> SweepPlan:
+        """The same sweep with a total of ``blocks`` blocks; of its looks remain those after the ``done`` blocks."""
+        return extended(self, blocks, done)
 
     def _load(self, configuration: Mapping[str, str]) -> Load:
         return load_from({**self.spec.load.given, **factor_values(load_factors(), configuration)})
@@ -173,7 +189,7 @@ class SweepPlan(ConfigModel):
 def plan_sweep(
     target: Target,
     spec: SweepSpec,
-    sweep_id: str,
+    experiment_id: str,
     command: str = "",
     needs_restart: tuple[str, ...] = (),
     slices: Slices | None = None,
@@ -183,7 +199,7 @@ def plan_sweep(
     Args:
         target: the database.
         spec: the sweep.
-        sweep_id: its id.
+        experiment_id: its id.
         command: the command that repeats it, if not `hdbkit sweep`.
         needs_restart: settings that require a restart; the blocks of a search group runs by their values.
         slices: how the configurations alternate within each run; a block then has one run at each number of users.
@@ -205,10 +221,10 @@ def plan_sweep(
         )
     _check_metric(spec, grid.configurations)
     if spec.strategy is not Strategy.GRID:
-        return _search(target, spec, sweep_id, command, grid, needs_restart)
+        return _search(target, spec, experiment_id, command, grid, needs_restart)
     runs = _runs(spec, apart, range(1, spec.blocks + 1))
     plan = SweepPlan(
-        sweep_id=sweep_id,
+        experiment_id=experiment_id,
         command=command,
         target=target,
         spec=spec,
@@ -222,11 +238,11 @@ def plan_sweep(
 
 
 def _search(
-    target: Target, spec: SweepSpec, sweep_id: str, command: str, grid: Grid, needs_restart: tuple[str, ...]
+    target: Target, spec: SweepSpec, experiment_id: str, command: str, grid: Grid, needs_restart: tuple[str, ...]
 ) -> SweepPlan:
     """The first block of a search: the baseline, and configurations sampled from the whole grid."""
     begun = SweepPlan(
-        sweep_id=sweep_id,
+        experiment_id=experiment_id,
         command=command,
         target=target,
         spec=spec,
@@ -266,10 +282,12 @@ def extended(plan: SweepPlan, blocks: int, done: int = 0) -> SweepPlan:
     """
     if plan.ended_after is not None or plan.winners:
         reason = "has chosen its fastest configurations" if plan.winners else "ended because everything was decided"
-        raise InputError(f"{plan.sweep_id} {reason} and takes no more blocks; start a new sweep with more blocks")
+        raise InputError(
+            f"{plan.experiment_id} {reason} and takes no more blocks; start a new sweep with more blocks"
+        )
     if blocks < plan.spec.blocks:
         raise InputError(
-            f"{plan.sweep_id} already has {plan.spec.blocks} blocks; give that many or more, not {blocks}"
+            f"{plan.experiment_id} already has {plan.spec.blocks} blocks; give that many or more, not {blocks}"
         )
     first = plan.first_blocks or (plan.spec.blocks if blocks > plan.spec.blocks else None)
     looks = tuple(look for look in plan.spec.looks if look > done)
@@ -280,7 +298,9 @@ def extended(plan: SweepPlan, blocks: int, done: int = 0) -> SweepPlan:
     apart = plan.configurations[:1] if plan.slices else plan.configurations
     more = _runs(longer, apart, range(plan.spec.blocks + 1, blocks + 1), plan.decided_after, len(plan.runs) + 1)
     if len(plan.runs) + len(more) > MAX_RUNS:
-        raise InputError(f"{plan.sweep_id} would have more than the maximum of {MAX_RUNS} runs; give fewer blocks")
+        raise InputError(
+            f"{plan.experiment_id} would have more than the maximum of {MAX_RUNS} runs; give fewer blocks"
+        )
     return plan.model_copy(update={"spec": longer, "runs": (*plan.runs, *more), "first_blocks": first})
 
 
@@ -290,7 +310,7 @@ def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:
     return plan.model_copy(update={"runs": kept, "ended_after": blocks})
 
 
-def without_decided(plan: SweepPlan, cells: Collection[Cell], blocks: int) -> SweepPlan:
+def without_decided(plan: SweepPlan, cells: Collection[Compared], blocks: int) -> SweepPlan:
     """The same sweep in which comparisons that are decided after ``blocks`` blocks are not run in later ones.
 
     The baseline is run as long as a comparison at the same count of virtual users is.
@@ -317,61 +337,15 @@ def with_winners(plan: SweepPlan, winners: Sequence[int]) -> SweepPlan:
     return plan.model_copy(update={"runs": (*plan.runs, *more), "winners": tuple(winners)})
 
 
-def run_plan(
-    plan: SweepPlan,
-    planned: PlannedRun,
-    at: datetime,
-    prepared: Mapping[str, Any] = MappingProxyType({}),
-    required: RequiredRate | None = None,
-) -> RunPlan:
-    """The plan of one run of a sweep.
-
-    Args:
-        plan: the sweep.
-        planned: the run.
-        at: the time for its id.
-        prepared: fields of :class:`~hdbkit.plan.SweepPosition` on how the server was prepared.
-        required: the rate below which it ends early.
-    """
-    load = plan.load_of(planned).with_(virtual_users=planned.virtual_users, seed=planned.seed)
-    schema = plan.workload_of(planned)
-    return RunPlan(
-        run_id=new_run_id(at, plan.target, schema, load),
-        target=plan.target,
-        workload=schema,
-        load=load,
-        sweep=SweepPosition(
-            sweep_id=plan.sweep_id,
-            number=planned.number,
-            block=planned.block,
-            configuration=planned.configuration,
-            settings=plan.configurations[planned.configuration],
-            **prepared,
-        ),
-        limits=Limits(abort=plan.spec.abort, required=required),
-        slices=plan.slices and plan.slices.model_copy(update={"seed": planned.seed}),
-    )
-
-
-def estimated_run_s(spec: SweepSpec) -> float:
-    """Estimated duration of one run of a sweep, in seconds."""
-    return spec.load.max_duration_s + (spec.cooldown_s or 0.0) + ASSUMED_OVERHEAD_S
-
-
 def _assumed_build_s(spec: WorkloadSpec) -> float:
     return sum(part.rows for part in workload(spec).parts()) / ASSUMED_ROWS_PER_S
-
-
-def new_sweep_id(at: datetime, spec: SweepSpec) -> str:
-    """An id that sorts by time, with the name of the sweep: ``20261120-210400-memory-abcdef``."""
-    return f"{at:%Y%m%d-%H%M%S}-{spec.name}-{random_letters()}"
 
 
 def _runs(
     spec: SweepSpec,
     configurations: Sequence[Mapping[str, str]],
     blocks: Iterable[int],
-    decided: Collection[Cell] = (),
+    decided: Collection[Compared] = (),
     first: int = 1,
 ) -> tuple[PlannedRun, ...]:
     """The runs of blocks of a grid, numbered from ``first``, without those whose comparisons are decided."""
@@ -397,7 +371,7 @@ def _block_order(
     block: int,
     configurations: Sequence[Mapping[str, str]],
     together: Sequence[str] = (),
-    decided: Collection[Cell] = (),
+    decided: Collection[Compared] = (),
 ) -> list[tuple[int, int]]:
     """Configurations and numbers of virtual users of a block, in order.
 

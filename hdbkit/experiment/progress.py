@@ -1,4 +1,4 @@
-"""The progress of a sweep, computed from its plan and journal; works for a sweep in any process."""
+"""The progress of an experiment, computed from its plan and journal; works for one in any process."""
 
 from __future__ import annotations
 
@@ -6,37 +6,38 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from hdbkit.results.journal import Step, SweepState
-from hdbkit.results.sweep_folder import SweepFolder
-from hdbkit.sweep_plan import PlannedRun, SweepPlan, estimated_run_s
+from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
+from hdbkit.experiment.sources import read_plan
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.journal import ExperimentState, Step
 
 
-class SweepStatus(StrEnum):
-    """The status of a sweep. All except ``running`` are final; all final ones except ``done`` can be resumed."""
+class ExperimentStatus(StrEnum):
+    """The status of an experiment. All but ``running`` are final; all final ones but ``done`` can be resumed."""
 
     RUNNING = "running"
     DONE = "done"
     STOPPED = "stopped"
     FAILED = "failed"
-    KILLED = "killed"  # its process vanished; the next sweep restores the settings
+    KILLED = "killed"  # its process vanished; the next experiment on its servers restores the settings
 
     @property
     def ended(self) -> bool:
-        """Whether the sweep is no longer running."""
-        return self is not SweepStatus.RUNNING
+        """Whether the experiment is no longer running."""
+        return self is not ExperimentStatus.RUNNING
 
 
 @dataclass(frozen=True)
-class SweepProgress:
-    """The progress of a sweep at one moment.
+class ExperimentProgress:
+    """The progress of an experiment at one moment.
 
     ``done``, ``ended_early`` and ``failed`` count runs of ``total``. ``planned`` is the present run or the last one
     that began, ``described`` what it executes, ``run_id`` its id. ``left_s`` estimates the remaining seconds from the
-    pace so far, None before the first run has ended if runs have no window. ``note`` states why the sweep was stopped
+    pace so far, None before the first run has ended if runs have no window. ``note`` states why it was stopped
     or failed.
     """
 
-    status: SweepStatus
+    status: ExperimentStatus
     total: int
     blocks: int
     done: int = 0
@@ -54,14 +55,14 @@ class SweepProgress:
         return self.done + self.ended_early + self.failed
 
 
-def sweep_progress(folder: SweepFolder) -> SweepProgress:
-    """Compute the progress of a sweep. Raises ``DamagedResult`` if its plan is missing or damaged."""
+def experiment_progress(folder: ExperimentFolder) -> ExperimentProgress:
+    """Compute the progress of an experiment. Raises ``DamagedResult`` if its plan is missing or damaged."""
     state = folder.journal.state
     begun, ended = state.begun, state.ended
-    plan = folder.read_plan(SweepPlan)  # after the journal: it has every run that the journal names
+    plan = read_plan(folder)  # after the journal: it has every run that the journal names
     status, note = _status(folder, state)
     planned = plan.runs[begun.number - 1] if begun and begun.number else None
-    return SweepProgress(
+    return ExperimentProgress(
         status=status,
         total=len(plan.runs),
         blocks=plan.runs[-1].block,
@@ -76,29 +77,26 @@ def sweep_progress(folder: SweepFolder) -> SweepProgress:
     )
 
 
-def _status(folder: SweepFolder, state: SweepState) -> tuple[SweepStatus, str]:
+def _status(folder: ExperimentFolder, state: ExperimentState) -> tuple[ExperimentStatus, str]:
     if state.executed_by is not None:
-        return SweepStatus.RUNNING, ""
+        return ExperimentStatus.RUNNING, ""
     if state.finished:
-        return SweepStatus.DONE, ""
+        return ExperimentStatus.DONE, ""
     if state.broken_off:
         stopped = state.broken_off.step is Step.STOPPED
-        return SweepStatus.STOPPED if stopped else SweepStatus.FAILED, state.broken_off.note
-    back = "the next sweep restores the settings; " if state.changed else ""
+        return ExperimentStatus.STOPPED if stopped else ExperimentStatus.FAILED, state.broken_off.note
+    back = "the next experiment on this server restores the settings; " if state.changed else ""
     return (
-        SweepStatus.KILLED,
-        f"its process was killed; {back}resume it with: hdbkit sweep --resume {folder.sweep_id}",
+        ExperimentStatus.KILLED,
+        f"its process was killed; {back}resume it with: hdbkit resume {folder.experiment_id}",
     )
 
 
-def _left_s(plan: SweepPlan, state: SweepState, missing: int) -> float | None:
+def _left_s(plan: ExperimentPlan, state: ExperimentState, missing: int) -> float | None:
     """The estimated time of the missing runs, from the pace of the sweep's process, or from the plan at first."""
     now = datetime.now(UTC)
     since, ends = state.since or now, state.ends_since
+    pace_s = plan.assumed_run_s
     if ends:
         pace_s, since = (ends[-1] - since).total_seconds() / len(ends), ends[-1]
-    elif plan.estimated_s is None:
-        return None
-    else:
-        pace_s = estimated_run_s(plan.spec)
-    return max(missing * pace_s - (now - since).total_seconds(), 0.0)
+    return None if pace_s is None else max(missing * pace_s - (now - since).total_seconds(), 0.0)

@@ -9,13 +9,14 @@ from __future__ import annotations
 from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
 from hdbkit.config.sweep_grid import grid_of
 from hdbkit.config.sweep_spec import Strategy
+from hdbkit.experiment.plan import PlannedRun
+from hdbkit.experiment.sweep import SweepPlan, with_asked
 from hdbkit.plan import RequiredRate
-from hdbkit.results.journal import Step, SweepState
-from hdbkit.results.sweep_folder import SweepFolder, runs_frame
-from hdbkit.sweep_plan import PlannedRun, SweepPlan, with_asked
+from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
+from hdbkit.results.journal import ExperimentState, Step
 
 
-def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPlan:
+def searched(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState) -> SweepPlan:
     """The plan with one more block once all its runs have ended; unchanged in a grid or after the search is over."""
     spec, last = plan.spec, plan.runs[-1].block
     if spec.strategy is Strategy.GRID or plan.winners or last >= spec.blocks:
@@ -34,7 +35,7 @@ def searched(plan: SweepPlan, folder: SweepFolder, state: SweepState) -> SweepPl
     return longer
 
 
-def required_rate_for(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> RequiredRate | None:
+def required_rate_for(plan: SweepPlan, folder: ExperimentFolder, planned: PlannedRun) -> RequiredRate | None:
     """The value that a run must be able to reach; None in a grid, for the baseline, and in the winners' blocks."""
     if plan.spec.strategy is Strategy.GRID or not plan.spec.end_early or planned.fresh or planned.configuration == 0:
         return None

@@ -17,14 +17,21 @@ import pytest
 from pydantic import SecretStr
 
 import hdbkit
-from hdbkit.api import RunningSweep, attach_sweep, running_sweep, running_sweeps, start_sweep, sweeping
-from hdbkit.api.sweep_process import launch
+from hdbkit.api import (
+    RunningExperiment,
+    attach_experiment,
+    executing,
+    experiment_verbs,
+    running_experiments,
+    start_sweep,
+)
+from hdbkit.api.executing import launch
 from hdbkit.config import Load, SweepSpec, Target
-from hdbkit.errors import ConfigErrors, DamagedResult, InputError, SweepFailed
-from hdbkit.results.sweep_folder import SweepFolder
+from hdbkit.errors import ConfigErrors, DamagedResult, ExperimentFailed, InputError
+from hdbkit.experiment import EventKind, ExperimentStatus
+from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.servers import PrivateServer
-from hdbkit.sweep_plan import SweepPlan
-from hdbkit.sweep_runner import EventKind, SweepStatus
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget, password_of
 
@@ -44,7 +51,7 @@ LONG = SHORT.with_(settings={"speed": ("2", "3")}, load=Load(rampup_s=0, duratio
 def nothing_goes_on() -> Iterator[None]:
     """A test that fails leaves neither sweep nor run behind."""
     yield
-    for sweep in running_sweeps():
+    for sweep in running_experiments():
         sweep.stop()
     for run_id in hdbkit.runs()["run_id"]:
         hdbkit.attach(run_id).stop(at_once=True)
@@ -60,7 +67,7 @@ def speed(target: Target) -> str:
     return str(hdbkit.connect(target).settings()["value"]["speed"])
 
 
-def pid_of(running: RunningSweep) -> int:
+def pid_of(running: RunningExperiment) -> int:
     pid = running.folder.journal.state.executed_by
     assert pid is not None
     return pid
@@ -73,7 +80,7 @@ def until(true: Callable[[], Any]) -> None:
         time.sleep(0.05)
 
 
-def begun(running: RunningSweep) -> RunningSweep:
+def begun(running: RunningExperiment) -> RunningExperiment:
     """The sweep, as soon as its first run measures."""
     until(lambda: running.progress().run_id)
     until(lambda: hdbkit.runs()["status"].eq("measuring").any())
@@ -87,18 +94,18 @@ def interrupted(*_: object) -> NoReturn:
 @pytest.fixture
 def no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep of this process is interrupted where its first run would begin."""
-    monkeypatch.setattr(sweeping, "execute", interrupted)
+    monkeypatch.setattr(executing, "execute", interrupted)
 
 
 @pytest.fixture
-def stopped(target: Target, no_run: None) -> RunningSweep:
+def stopped(target: Target, no_run: None) -> RunningExperiment:
     """A sweep that was stopped before its first run."""
     with pytest.raises(KeyboardInterrupt):
         hdbkit.sweep(target, TINY)
-    return attach_sweep()
+    return attach_experiment()
 
 
-def change_plan(running: RunningSweep, change: Callable[[dict[str, Any]], None]) -> None:
+def change_plan(running: RunningExperiment, change: Callable[[dict[str, Any]], None]) -> None:
     plan = json.loads((running.folder.path / "plan.json").read_text())
     change(plan)
     running.folder.write_plan(SweepPlan.model_validate(plan))
@@ -112,8 +119,8 @@ def test_a_detached_sweep_continues_when_its_starter_is_killed_and_ends_as_one_t
     words = [sys.executable, "-c", program, "sweep", "lab", tiny, "--detach"]
     ended = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
     assert ended.returncode == -signal.SIGKILL
-    running = attach_sweep()
-    said = command("attach", running.sweep_id)
+    running = attach_experiment()
+    said = command("attach", running.experiment_id)
     assert "run   2 of 2" in said.err
     assert "the server's settings are restored" in said.err
     assert "report.html" in said.out
@@ -124,47 +131,47 @@ def test_a_detached_sweep_continues_when_its_starter_is_killed_and_ends_as_one_t
     assert (running.progress().ended_runs, running.progress().left_s) == (2, 0)
     assert speed(target) == "1"
     assert done.folder.report.is_file()
-    assert running_sweeps() == []
+    assert running_experiments() == []
 
 
 def test_a_sweep_reports_its_progress_excludes_others_and_puts_the_settings_back_when_it_is_stopped(
     target: Target, command: HdbkitCommand
 ) -> None:
     started = begun(start_sweep(target, LONG))
-    running = attach_sweep("last")
+    running = attach_experiment("last")
     now = running.progress()
-    assert [one.sweep_id for one in running_sweeps()] == [started.sweep_id]
-    assert (now.status, now.total, now.blocks, now.ended_runs) == (SweepStatus.RUNNING, 4, 2, 0)
+    assert [one.experiment_id for one in running_experiments()] == [started.experiment_id]
+    assert (now.status, now.total, now.blocks, now.ended_runs) == (ExperimentStatus.RUNNING, 4, 2, 0)
     assert now.planned is not None
     assert (now.planned.number, now.planned.block) == (1, 1)
     assert now.run_id in set(hdbkit.runs()["run_id"])
     assert now.left_s is not None
     assert now.left_s > 1800
     assert speed(target) in ("2", "3")
-    with pytest.raises(InputError, match="another sweep is running"):
+    with pytest.raises(InputError, match="another experiment is running"):
         start_sweep(target, SHORT)
     with pytest.raises(InputError, match="is already running"):
-        start_sweep(resume_id=running.sweep_id)
+        hdbkit.start_experiment(running.experiment_id)
     said = command("stop")
     assert said.code == 0
     waits = "this waits for run 1 to end its operations, and then for the server's settings to be restored"
-    assert f"stopping {running.sweep_id}: {waits}" in said.err
+    assert f"stopping {running.experiment_id}: {waits}" in said.err
     assert "the sweep stops; the server is restored" in said.err and "settings are restored" in said.err
     running.wait()
-    assert running.status is SweepStatus.STOPPED
+    assert running.status is ExperimentStatus.STOPPED
     assert speed(target) == "1"
 
 
 def test_of_two_that_resume_a_stopped_sweep_at_once_one_is_refused_and_the_other_does_it(
-    target: Target, stopped: RunningSweep
+    target: Target, stopped: RunningExperiment
 ) -> None:
-    assert (stopped.status, speed(target)) == (SweepStatus.STOPPED, "1")
+    assert (stopped.status, speed(target)) == (ExperimentStatus.STOPPED, "1")
     with ThreadPoolExecutor(2) as both:
-        asked = [both.submit(start_sweep, target, resume_id=stopped.sweep_id, blocks=3) for _ in range(2)]
+        asked = [both.submit(hdbkit.start_experiment, stopped.experiment_id, target, blocks=3) for _ in range(2)]
     (refused,) = [str(one.exception()) for one in asked if one.exception()]
     assert "is already running" in refused
-    assert list(attach_sweep(stopped.sweep_id).wait().runs["status"]) == ["done"] * 3
-    assert stopped.status is SweepStatus.DONE
+    assert list(attach_experiment(stopped.experiment_id).wait().runs["status"]) == ["done"] * 3
+    assert stopped.status is ExperimentStatus.DONE
 
 
 def test_a_killed_sweep_is_reported_as_such_and_the_next_one_puts_the_settings_back(
@@ -172,10 +179,10 @@ def test_a_killed_sweep_is_reported_as_such_and_the_next_one_puts_the_settings_b
 ) -> None:
     running = begun(start_sweep(target, LONG))
     os.kill(pid_of(running), signal.SIGKILL)
-    with pytest.raises(SweepFailed, match=f"its process was killed; .*hdbkit sweep --resume {running.sweep_id}"):
+    with pytest.raises(ExperimentFailed, match=f"its process was killed; .*hdbkit resume {running.experiment_id}"):
         running.wait()
-    assert running.status is SweepStatus.KILLED
-    assert running_sweeps() == []
+    assert running.status is ExperimentStatus.KILLED
+    assert running_experiments() == []
     assert speed(target) in ("2", "3")
     hdbkit.attach().stop()  # its run goes on by itself
     with pytest.raises(KeyboardInterrupt):
@@ -185,10 +192,10 @@ def test_a_killed_sweep_is_reported_as_such_and_the_next_one_puts_the_settings_b
 
 
 def test_a_process_that_the_journal_cannot_name_does_not_begin(target: Target, results: Path) -> None:
-    folder = SweepFolder(results / "sweeps" / "unnamed")
+    folder = ExperimentFolder(results / "experiments" / "unnamed")
     (folder.path / "journal.ndjson").mkdir(parents=True)
     with pytest.raises(DamagedResult, match="Is a directory"):
-        launch(folder, target)
+        launch(folder, [target])
     assert not [one for one in Path("/proc").glob("[0-9]*") if str(folder.path).encode() in command_line(one)]
 
 
@@ -199,17 +206,17 @@ def command_line(process: Path) -> bytes:
         return b""
 
 
-def test_what_breaks_a_sweep_down_is_reported_in_its_sentence(target: Target, stopped: RunningSweep) -> None:
+def test_what_breaks_a_sweep_down_is_reported_in_its_sentence(target: Target, stopped: RunningExperiment) -> None:
     change_plan(stopped, lambda plan: plan["target"].update(database="gone"))
-    with pytest.raises(SweepFailed, match=f"{stopped.sweep_id} failed: .* hdbkit build"):
-        start_sweep(resume_id=stopped.sweep_id).wait()
-    assert stopped.status is SweepStatus.FAILED
+    with pytest.raises(ExperimentFailed, match=f"{stopped.experiment_id} failed: .* hdbkit build"):
+        hdbkit.start_experiment(stopped.experiment_id).wait()
+    assert stopped.status is ExperimentStatus.FAILED
     assert speed(target) == "1"
 
 
 def test_a_sweep_from_elsewhere_is_resumed_on_the_target_that_is_named_and_no_other(
     target: Target,
-    stopped: RunningSweep,
+    stopped: RunningExperiment,
     tmp_path: Path,
     command: HdbkitCommand,
     monkeypatch: pytest.MonkeyPatch,
@@ -222,19 +229,19 @@ def test_a_sweep_from_elsewhere_is_resumed_on_the_target_that_is_named_and_no_ot
         change_plan(stopped, lambda plan: plan["target"].update(server, control=control))
     journal = stopped.folder.path / "journal.ndjson"
     journal.write_text(journal.read_text().replace("nulldb://", "another://"))
-    for refused in (command("sweep", "--resume", "last"), command("sweep", "--resume", "last", "--detach")):
+    for refused in (command("resume", "last"), command("resume", "last", "--detach")):
         assert refused.code == 2
-        assert f"hdbkit sweep TARGET --resume {stopped.sweep_id} --accept" in refused.err
+        assert f"hdbkit resume {stopped.experiment_id} --target TARGET --accept" in refused.err
     with pytest.raises(InputError, match="--accept"):
-        start_sweep(target, resume_id="last")
+        hdbkit.start_experiment("last", target)
     with pytest.raises(InputError, match="is not stopped"):
         stopped.stop()
     assert not ran.exists()
     with pytest.raises(InputError, match="was run on another://"):
-        start_sweep(target, resume_id="last", accept=True)
+        hdbkit.start_experiment("last", target, accept=True)
     assert not stopped.folder.is_own
     journal.write_text(journal.read_text().replace("another://", "nulldb://"))
-    done = start_sweep(target, resume_id="last", accept=True).wait()
+    done = hdbkit.start_experiment("last", target, accept=True).wait()
     assert set(done.runs["status"]) == {"done"}
     assert not ran.exists()
 
@@ -244,7 +251,7 @@ def test_errors_are_reported_before_a_process_or_a_folder_is_made(target: Target
         start_sweep(target, SHORT.with_(settings={"sped": ("1", "2")}))
     with pytest.raises(InputError, match="may_change_settings: true"):
         start_sweep(target.with_(may_change_settings=False), SHORT)
-    assert not list(results.glob("sweeps/2*"))
+    assert not list(results.glob("experiments/2*"))
 
 
 def named(target: Target, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -258,13 +265,13 @@ def named(target: Target, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def comparable(sweep: Path) -> dict[str, Any]:
     """A sweep's plan without its id and the name under which its target was given."""
     plan: dict[str, Any] = json.loads((sweep / "plan.json").read_text())
-    plan.pop("sweep_id")
+    plan.pop("experiment_id")
     plan["target"].pop("name")
     return plan
 
 
 def test_the_same_sweep_has_the_same_plan_from_api_process_and_command_line(
-    stopped: RunningSweep,
+    stopped: RunningExperiment,
     target: Target,
     tmp_path: Path,
     results: Path,
@@ -273,10 +280,10 @@ def test_the_same_sweep_has_the_same_plan_from_api_process_and_command_line(
 ) -> None:
     """The plan is on disk before the process of a sweep starts; here none does."""
     tiny = named(target, tmp_path, monkeypatch)
-    monkeypatch.setattr(running_sweep, "launch", lambda *_: None)
+    monkeypatch.setattr(experiment_verbs, "launch", lambda *_: None)
     start_sweep(target, TINY)
     assert command("sweep", "lab", tiny, "--detach").code == 0
-    first, *others = [comparable(path) for path in results.glob("sweeps/2*")]
+    first, *others = [comparable(path) for path in results.glob("experiments/2*")]
     assert others == [first, first]
 
 

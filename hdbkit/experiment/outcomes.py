@@ -1,4 +1,4 @@
-"""The outcome of a run by the abort rules of its sweep, and its consequence for later runs."""
+"""The outcome of a run by the abort rules of its experiment, and its consequence for later runs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hdbkit.config.sweep_spec import AbortRules
+from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
+from hdbkit.results.experiment_folder import ExperimentFolder, run_facts
 from hdbkit.results.journal import GIVES_UP, SERVER_DOWN, Step
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.sweep_folder import SweepFolder, run_facts
-from hdbkit.sweep_plan import PlannedRun, SweepPlan
 from hdbkit.text import plural
 
 
@@ -25,7 +25,7 @@ class Outcome:
 def outcome(manifest: Manifest) -> Outcome | None:
     """The outcome of a run that finished or ended early by its own rules; None for any other end.
 
-    The rules are those of the run's own plan, so that the outcome is the same if the run outlives its sweep.
+    The rules are those of the run's own plan, so that the outcome is the same if the run outlives its experiment.
     """
     early = manifest.ended_early if manifest.status is Status.STOPPED else ""
     if manifest.status is not Status.DONE and not early:
@@ -54,7 +54,7 @@ def rule_broken(rules: AbortRules, manifest: Manifest) -> str:
     return ""
 
 
-def given_up(plan: SweepPlan, folder: SweepFolder, planned: PlannedRun) -> str:
+def given_up(plan: ExperimentPlan, folder: ExperimentFolder, planned: PlannedRun) -> str:
     """Why a run is skipped; empty if it is not.
 
     An earlier run of its configuration took the server down, or one with its user count too broke a rule.

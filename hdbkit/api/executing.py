@@ -1,0 +1,143 @@
+"""Executes experiments of any source: in this process, or in one of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from hdbkit.api.own_servers import opened
+from hdbkit.api.running import OnRun, Running
+from hdbkit.config import Target
+from hdbkit.errors import InputError
+from hdbkit.execution.handle import OnPoll, execute, execute_together
+from hdbkit.experiment import EventKind, ExperimentEvent, Watcher, resume, start, take_over
+from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.experiment.sources import read_plan
+from hdbkit.plan import RunPlan
+from hdbkit.programs import DEVNULL, PIPE, Process, start_program
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.servers import control
+from hdbkit.servers.place import in_use
+from hdbkit.workspace import BareWorkspace
+
+Given = Target | str
+"""A target as users give it."""
+STOPS = (signal.SIGINT, signal.SIGTERM)
+"""The signals that stop an experiment's process as Ctrl-C does."""
+_started: list[Process] = []
+"""The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
+_ERRORS = "process.err"
+
+
+def executed(
+    workspace: BareWorkspace, planned: ExperimentPlan, watch: Watcher, watch_run: OnRun | None
+) -> ExperimentFolder:
+    """Execute a planned experiment in this process; errors are those of :func:`hdbkit.experiment.start`."""
+    runs = _Runs(workspace, watch_run)
+    with opened(planned, _said(planned, watch)) as ready:
+        return start(ready, workspace.results, control, runs.one, watch, run_together=runs.together)
+
+
+def resumed(
+    workspace: BareWorkspace,
+    folder: ExperimentFolder,
+    targets: Sequence[Target],
+    blocks: int | None,
+    watch: Watcher,
+    watch_run: OnRun | None,
+) -> ExperimentFolder:
+    """Continue an experiment in this process; errors are those of :func:`hdbkit.experiment.resume`."""
+    runs, plan = _Runs(workspace, watch_run), read_plan(folder)
+    with opened(plan, _said(plan, watch)) as ready:
+        at = ready.targets if plan.own_servers else targets
+        return resume(folder, control, runs.one, watch, blocks, at, run_together=runs.together)
+
+
+def _said(plan: ExperimentPlan, watch: Watcher) -> Callable[[str], None]:
+    return lambda line: watch(ExperimentEvent(EventKind.WAITING, len(plan.runs), note=line))
+
+
+def resumed_targets(
+    folder: ExperimentFolder, given: Given | Sequence[Given] | None, accept: bool, workspace: BareWorkspace
+) -> tuple[Target, ...]:
+    """The targets with which an experiment is resumed: the named ones, else those of its plan.
+
+    ``accept``: the experiment of another account becomes this account's own; the targets must be named then. Raises
+    ``InputError`` if it is not accepted: its plan and its snapshots may run commands and write files of somebody
+    else's choice.
+    """
+    named = [given] if isinstance(given, Target | str) else list(given or ())
+    targets = tuple(map(workspace.target, named))
+    if folder.is_own:
+        planned = read_plan(folder).targets
+        if targets and len(targets) != len(planned):
+            raise InputError(f"{folder.experiment_id} has {len(planned)} targets, not {len(targets)}")
+        return targets or planned
+    if folder.is_stale_copy:
+        raise InputError(
+            f"{folder.path} is a copy of an experiment whose settings were restored since, so it is not continued; "
+            "start a new one"
+        )
+    if not targets or not accept:
+        raise InputError(
+            f"this account did not write the files of {folder.experiment_id}, so commands, addresses and settings in "
+            "them are not used; if you trust them, name the target and accept them: "
+            f"hdbkit resume {folder.experiment_id} --target TARGET --accept"
+        )
+    take_over(folder, targets, control)
+    return targets
+
+
+class _Runs:
+    """Executes the runs of an experiment."""
+
+    def __init__(self, workspace: BareWorkspace, watch: OnRun | None) -> None:
+        self._root = workspace.results
+        self._watch: OnPoll | None = watch and (lambda handle: watch(Running(handle, workspace)))
+
+    def one(self, planned: RunPlan) -> Manifest:
+        return execute(planned, self._root, self._watch)
+
+    def together(self, planned: Sequence[RunPlan]) -> list[Manifest]:
+        return execute_together(planned, self._root, self._watch)
+
+
+def launch(folder: ExperimentFolder, targets: Sequence[Target], blocks: int | None = None) -> Process:
+    """Start the process that executes the missing runs of an experiment.
+
+    The starter writes the process id to the journal before the process does anything, so that a running experiment
+    always has a known process. Passwords are passed through its standard input, which also is the signal to start.
+    """
+    secrets = {target.url: secret for target in targets if (secret := target.secret())}
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # inherited: no signal arrives before its handlers exist
+    try:
+        with (folder.path / _ERRORS).open("wb") as errors, ExitStack() as used:
+            process = start_program(
+                "hdbkit.api.experiment_process",
+                str(folder.path),
+                *([str(blocks)] if blocks else []),
+                environment=dict(os.environ),
+                stdin=PIPE,
+                stdout=DEVNULL,
+                stderr=errors.fileno(),
+                starts_programs=True,
+                pass_fds=[one for target in targets for one in used.enter_context(in_use(target.server_folder))],
+            )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+    assert process.stdin is not None
+    try:
+        folder.note_started(process.pid)
+        process.stdin.write(json.dumps(secrets).encode())
+    except BaseException:  # a process that the journal does not name must not start
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        process.stdin.close()
+    _started[:] = [one for one in _started if one.poll() is None] + [process]
+    return process

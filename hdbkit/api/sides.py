@@ -1,0 +1,123 @@
+"""The sides of an experiment as users give them: targets, or runs whose work is measured again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hdbkit.api.left_settings import advised
+from hdbkit.api.result import Result
+from hdbkit.config import Load, Target, WorkloadSpec, load_from
+from hdbkit.errors import InputError
+from hdbkit.experiment.sides import Side, SidesPlan
+from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
+from hdbkit.workloads import metric_of, specification
+from hdbkit.workloads import workload as workload_of
+from hdbkit.workloads.present import present_schema
+from hdbkit.workspace import BareWorkspace
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a side measures; without a workload or load of its own it takes the other side's."""
+
+    target: Target
+    workload: WorkloadSpec | None = None
+    load: Load | None = None
+    users: tuple[int, ...] = ()
+    """The counts of virtual users of its runs, ascending; empty for a target."""
+
+
+def work_of(runs: Sequence[Result]) -> Work:
+    """What runs measured: the newest run's target, workload and load, at the user counts of all.
+
+    Raises:
+        InputError: they belong to a sweep, which alone can set their server again.
+    """
+    newest = max(runs, key=lambda one: one.run_id)
+    plan = RunPlan.model_validate(newest.manifest.plan)
+    if plan.experiment is not None and plan.experiment.settings:
+        raise InputError(
+            f"run {newest.run_id} belongs to sweep {plan.experiment.experiment_id}, whose settings are not applied "
+            "here; give a target, or runs that belong to no sweep"
+        )
+    return Work(plan.target, plan.workload, plan.load, tuple(sorted({one.virtual_users for one in runs})))
+
+
+def require_word(word: str, what: str = "a label") -> None:
+    """Raise ``InputError`` if a label or name is not one word."""
+    if not re.fullmatch(r"[\w.:+-]+", word):
+        raise InputError(f"{what} is one word of letters, digits and . : + - _, not '{word}'")
+
+
+def counts_of(
+    works: Mapping[str, Work], load: Load | None, virtual_users: Sequence[int], blocks: int
+) -> tuple[int, ...]:
+    """The counts of virtual users: as given, else those that all runs of the sides have in common."""
+    counts = tuple(dict.fromkeys(virtual_users))
+    if not counts and load is not None and "virtual_users" in load.model_fields_set:
+        counts = (load.virtual_users,)
+    if not counts:
+        known = [set(work.users) for work in works.values() if work.users] or [{Load().virtual_users}]
+        counts = tuple(sorted(set.intersection(*known)))
+        if not counts:
+            raise InputError(
+                "the sides have no count of virtual users in common; give the counts: --virtual-users 1,4"
+            )
+    if blocks < 1 or min(counts) < 1:
+        raise InputError(f"give counts of virtual users and blocks of 1 or more, not {list(counts)}, {blocks}")
+    return counts
+
+
+def sides_of(
+    workspace: BareWorkspace,
+    works: Mapping[str, Work],
+    *,
+    workload: WorkloadSpec | Path | str | None,
+    load: Load | None,
+    label: str,
+) -> tuple[Side, ...]:
+    """The sides, with what replaces their workload and parts of their load, for the schemas in their databases.
+
+    Raises:
+        InputError: a schema is not there, or the sides have metrics that cannot be compared.
+    """
+    require_word(label)
+    given = load.given if load else {}
+    own = [work for work in works.values() if work.load is not None]
+    found = []
+    for name, work in works.items():
+        source = work if work.load is not None or not own else own[0]
+        asked = (source.workload or specification(None)) if workload is None else specification(workload)
+        spec, driven = settled(
+            workspace, work.target, asked, load_from({**(source.load.given if source.load else {}), **given})
+        )
+        found.append(Side(name=name, target=work.target, workload=spec, load=driven, label=f"{label}-{name}"))
+    metrics = [metric_of(workload_of(one.workload), one.load) for one in found]
+    if other := next((one for one in metrics if not one.comparable(metrics[0])), None):
+        raise InputError(f"runs with different metrics cannot be compared: {metrics[0].title} and {other.title}")
+    return tuple(found)
+
+
+def settled(workspace: BareWorkspace, target: Target, asked: WorkloadSpec, load: Load) -> tuple[WorkloadSpec, Load]:
+    """The schema in the database that is asked for, and the load with the options of its workload."""
+    with advised(workspace.results, target):
+        spec = present_schema(target, asked)
+    return spec, workload_of(spec).load(load)
+
+
+def results_of_sides(workspace: BareWorkspace, folder: ExperimentFolder, plan: SidesPlan) -> dict[str, list[Result]]:
+    """The results of each side that are there, in the order of the plan."""
+    lines = folder.journal.state.runs
+    found: dict[str, list[Result]] = {side.name: [] for side in plan.sides}
+    for planned in plan.runs:
+        line = lines.get(planned.number)
+        if line is not None and line.step is Step.RUN_FINISHED:
+            run = Result(RunFolder(folder.root / line.run_id), workspace)
+            found[plan.sides[planned.configuration].name].append(run)
+    return found

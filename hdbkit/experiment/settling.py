@@ -1,0 +1,237 @@
+"""Restores the settings and data of servers after an experiment, including one that was killed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hdbkit.config import Target
+from hdbkit.config.load import starting_s
+from hdbkit.contracts import ServerControl
+from hdbkit.errors import DamagedResult, HdbkitError, ServerDown, ServerFailed
+from hdbkit.execution.handle import is_supervised
+from hdbkit.experiment.outcomes import outcome
+from hdbkit.files import irregular_entry
+from hdbkit.processes import signals_held
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import RESTORED, UNCHANGED, ExperimentState, JournalLine, Step
+from hdbkit.results.manifest import Manifest
+from hdbkit.results.unrestored import unrestored
+from hdbkit.servers.values import with_unit
+
+_TEXTS = ("string", "list")
+_LOOK_S = 0.2
+_PATIENCE_S = 120.0
+"""The maximum time that a run which outlives its experiment may take beyond its phases."""
+
+
+@contextmanager
+def resumed_by(experiment_id: str) -> Iterator[None]:
+    """Have ``ServerDown`` name the experiment to resume when the server runs again."""
+    try:
+        yield
+    except ServerDown as error:
+        if error.experiment_id:
+            raise
+        raise ServerDown(error.reason, experiment_id) from error
+
+
+def undo_faults(folder: ExperimentFolder, target: Callable[[int], Target] | None, say: Callable[[str], None]) -> None:
+    """Undo what the faults of a killed run have left, such as a frozen server, which answers nothing.
+
+    Nothing is done while the run's supervisor is alive, which undoes them. ``target`` gives that of a planned run;
+    without it, the server is that of the run. Raises ``ServerDown`` if that fails.
+    """
+    for line in folder.journal.state.open_runs:
+        run = RunFolder(folder.root / line.run_id)
+        if irregular_entry(run.path) or not run.left_by_faults() or _is_executed(run):
+            continue
+        from hdbkit.faults.undo import left_behind, undo_all  # heavy, and most runs cause none
+
+        say(f"run {run.run_id} was killed and has left {' and '.join(left_behind(run))}; hdbkit undoes it")
+        if failed := undo_all(run, target and target(line.number or 0)):
+            raise ServerDown(
+                f"run {run.run_id}: {'; '.join(failed)}; correct the cause, run: hdbkit recover {run.run_id}"
+            )
+
+
+def _is_executed(run: RunFolder) -> bool:
+    try:
+        manifest = run.read()
+    except DamagedResult:
+        return False
+    return not manifest.status.ended and is_supervised(run, manifest)
+
+
+def settle_earlier(root: Path, control: ServerControl) -> list[str]:
+    """Undo the changes that killed experiments left on this server; return one sentence per experiment.
+
+    Raises ``ServerFailed`` if the settings cannot be restored.
+    """
+    notes = []
+    for folder in unrestored(root, control.identity):
+        ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
+        try:
+            with resumed_by(folder.experiment_id):
+                undo_faults(folder, None, control.say)
+                settle(folder, {control.identity: [control]})
+        except ServerDown:
+            raise
+        except ServerFailed as error:
+            raise ServerFailed(
+                f"what {folder.experiment_id} left on this server cannot be restored: {error}; correct the cause, or "
+                f"restore the server yourself and remove {folder.before}"
+            ) from error
+        notes.append(f"{folder.experiment_id} {ended}; the server's original settings are restored")
+    return notes
+
+
+def settle(folder: ExperimentFolder, servers: Mapping[str, Sequence[ServerControl]]) -> str:
+    """Restore settings and data of these servers to their state before the experiment.
+
+    The settings come first: nothing is written before them, so that a full disk cannot prevent their restoration. The
+    journal records them last, so that everything is repeated after a kill. A run that is still running is awaited,
+    because its settings must not change meanwhile. An interrupt ends this wait, but not the restoration.
+
+    Args:
+        folder: the experiment.
+        servers: by its identity the controls of each server, several where several targets are on it.
+
+    Returns:
+        What is known of the restoration; empty if nothing was changed.
+
+    Raises:
+        ServerFailed: a server could not be restored; the others are.
+    """
+    state = folder.journal.state
+    manifests: dict[str, Manifest | None] = {}
+    try:
+        for line in state.open_runs:
+            manifests[line.run_id] = _waited_for(RunFolder(folder.root / line.run_id))
+    finally:
+        with signals_held():
+            note = _restore(folder, servers, state, manifests)
+    return note
+
+
+def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]:
+    """The present values of these settings, with units; empty if the server cannot report them.
+
+    Text settings are omitted: their original values may contain secrets.
+    """
+    wanted = list(names)
+    try:
+        known = control.settings() if wanted else {}
+    except HdbkitError:
+        return {}
+    found = [known[name] for name in wanted if name in known and known[name].kind not in _TEXTS]
+    return {one.name: with_unit(one, one.value) for one in found}
+
+
+def _restore(
+    folder: ExperimentFolder,
+    servers: Mapping[str, Sequence[ServerControl]],
+    state: ExperimentState,
+    manifests: Mapping[str, Manifest | None],
+) -> str:
+    """Restore settings and data, then write the journal; ``manifests`` are those of the unfinished runs."""
+    changed = {name: controls for name, controls in servers.items() if state.server(name).changed}
+    befores, failures = {}, []
+    for identity, controls in changed.items():
+        try:
+            befores[identity] = _bring_back(folder.read_before(identity), controls, state.server(identity).data_kept)
+        except HdbkitError as error:
+            failures.append(error)
+    if failures and not befores:
+        raise failures[0]
+    for line in state.open_runs:
+        _close(folder, line, manifests.get(line.run_id))
+    if not state.changed:
+        folder.drop_before()
+    notes = [_note_restored(folder, one, changed[one], before) for one, before in befores.items()]
+    if failures:
+        raise failures[0]
+    return "; ".join(dict.fromkeys(notes))
+
+
+def _bring_back(before: dict[str, Any], controls: Sequence[ServerControl], data_kept: bool) -> dict[str, Any]:
+    """Restore a server; return its snapshot."""
+    if before:
+        controls[0].restore(before)
+    for control in controls if data_kept else ():
+        control.restore_data()
+    return before
+
+
+def _note_restored(
+    folder: ExperimentFolder, identity: str, controls: Sequence[ServerControl], before: Mapping[str, Any]
+) -> str:
+    """Write the journal of a restored server and remove what was saved of it; return what is known of it."""
+    known = folder.journal.state.server(identity)
+    if known.data_kept:
+        folder.append(Step.DATA_RESTORED, identity=identity)
+    for control in controls:
+        if control.can_restore_data:
+            control.drop_kept_data()
+    found = settings_now(controls[0], known.found)
+    note = _restored(known.found, found) if before else UNCHANGED
+    folder.append(Step.SETTINGS_RESTORED, note=note, identity=identity, found=found)
+    folder.drop_before(identity)
+    return note
+
+
+def _restored(before: Mapping[str, str], found: Mapping[str, str]) -> str:
+    """What reading the settings back shows after they were restored."""
+    unlike = [
+        f"{name} is {found[name]} and was {value}"
+        for name, value in before.items()
+        if found.get(name, value) != value
+    ]
+    if unlike:
+        return f"the server's settings were restored, but {'; '.join(unlike)}"
+    if before and not found:
+        return "the server's settings were restored, but they could not be read back"
+    return RESTORED
+
+
+def _close(folder: ExperimentFolder, line: JournalLine, manifest: Manifest | None) -> None:
+    """Record the end of a run that was running when the experiment ended.
+
+    A run has its own process and may outlive its experiment. It counts if it is complete; any other run is
+    discarded and repeated.
+    """
+    if manifest and (end := outcome(manifest)):
+        note = "; ".join(one for one in (end.note, "it ended by itself after the experiment was killed") if one)
+        folder.append(end.step, line.number, line.run_id, note, **end.details)
+    else:
+        folder.append(Step.RUN_DISCARDED, line.number, line.run_id, _discarded(line, manifest))
+
+
+def _discarded(line: JournalLine, manifest: Manifest | None) -> str:
+    what = f"was {manifest.status.value}" if manifest else "left no folder"
+    return f"{line.run_id} {what} when the experiment ended; the planned run {line.number} is repeated"
+
+
+def _waited_for(run: RunFolder) -> Manifest | None:
+    """Wait until the run's process has ended; return its last manifest, None if there is none."""
+    until: float | None = None
+    while irregular_entry(run.path) is None:
+        try:
+            manifest = run.read()
+            if not manifest.status.ended and not is_supervised(run, manifest):
+                return run.read()  # it may have ended since the manifest was read
+        except DamagedResult:
+            return None
+        if manifest.status.ended:
+            return manifest
+        load = manifest.plan.get("load", {})
+        rampup_s = starting_s(load) + max(load.get("rampup_s", 0), load.get("rampup_max_s", 0))
+        until = until or time.monotonic() + _PATIENCE_S + rampup_s + load.get("duration_s", 0)
+        if time.monotonic() > until:
+            return manifest
+        time.sleep(_LOOK_S)
+    return None

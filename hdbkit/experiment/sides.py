@@ -1,0 +1,196 @@
+"""The sources whose cells are sides: the two targets of a comparison, the one of a profile, and several engines.
+
+A block has one run of each side at each number of virtual users. The user counts come in random order, the sides of
+a count next to each other; which of them comes first changes from block to block (``run_order``), so that what
+changes on the machine meets all alike. Together, the sides of a count run at the same time: what disturbs the machine
+for seconds then meets both alike as well, and each is measured under the load of the other.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field
+
+from hdbkit.config import Preparation, Target
+from hdbkit.config.model import ConfigModel
+from hdbkit.config.specs import AnyLoad, AnyWorkload
+from hdbkit.errors import InputError
+from hdbkit.experiment.plan import MAX_RUNS, Cell, ExperimentPlan, PlannedRun
+from hdbkit.results.catalog import profile_tag
+from hdbkit.run_order import in_turn
+from hdbkit.servers.source_builds import short
+
+
+class Commit(ConfigModel):
+    """A commit of a server: as it was named, and its digits."""
+
+    ref: str
+    commit: str
+
+    def __str__(self) -> str:
+        digits = short(self.commit)
+        return digits if self.ref.startswith(digits) else f"{self.ref} ({digits})"
+
+
+class Side(ConfigModel):
+    """What a side measures; the number of virtual users is that of each run."""
+
+    name: str
+    target: Target
+    workload: AnyWorkload
+    load: AnyLoad
+    label: str = Field(description="label of its runs")
+
+
+class SidesPlan(ExperimentPlan):
+    """The plan of sides that are measured in turn."""
+
+    sides: tuple[Side, ...]
+    virtual_users: tuple[int, ...]
+    blocks: int
+    seed: str = Field(description="what the order of runs depends on, besides the number of the block")
+    prepared: Preparation = Preparation()
+    together: bool = Field(default=False, description="the sides run at the same time")
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The targets of the sides, each once."""
+        return tuple(dict.fromkeys(side.target for side in self.sides))
+
+    def at(self, targets: Sequence[Target]) -> Self:
+        """The same experiment on other descriptions of its targets."""
+        now = dict(zip(self.targets, targets, strict=True))
+        sides = [side.model_copy(update={"target": now[side.target]}) for side in self.sides]
+        return self.model_copy(update={"sides": tuple(sides)})
+
+    def cell(self, planned: PlannedRun) -> Cell:
+        """What a run measures."""
+        side = self.sides[planned.configuration]
+        load = side.load.with_(virtual_users=planned.virtual_users, seed=planned.seed)
+        return Cell(side.target, side.workload, load, label=side.label, tags=self.tags)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of its runs."""
+        return ()
+
+    @property
+    def preparation(self) -> Preparation:
+        """How the servers are prepared before each run."""
+        return self.prepared.before(self.sides[0].load)
+
+    def turn(self, planned: PlannedRun) -> tuple[PlannedRun, ...]:
+        """The runs of all sides at a count where they run together, else one."""
+        size = len(self.sides) if self.together else 1
+        first = (planned.number - 1) // size * size
+        return self.runs[first : first + size]
+
+    def extended(self, blocks: int, done: int = 0) -> Self:
+        """The same experiment with a total of ``blocks`` blocks. Raises ``InputError`` if it has more."""
+        if blocks < self.blocks:
+            raise InputError(
+                f"{self.experiment_id} already has {self.blocks} blocks; give that many or more, not {blocks}"
+            )
+        more = in_blocks(
+            self.sides, self.virtual_users, range(self.blocks + 1, blocks + 1), self.seed, len(self.runs)
+        )
+        return self.model_copy(update={"blocks": blocks, "runs": (*self.runs, *more)})
+
+
+class ComparisonPlan(SidesPlan):
+    """The plan of a comparison of two sides."""
+
+    kind: Literal["comparison"] = "comparison"
+    names: tuple[str, str]
+    smallest_effect: float
+
+    @property
+    def title(self) -> str:
+        """The comparison as the subject of a sentence."""
+        return f"the comparison of {self.sides[0].target.given} and {self.sides[1].target.given}"
+
+
+class ProfilePlan(SidesPlan):
+    """The plan of runs of a profile."""
+
+    kind: Literal["profile"] = "profile"
+    name: str
+
+    @property
+    def title(self) -> str:
+        """The profile as the subject of a sentence."""
+        return f"the profile '{self.name}'"
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tag by which the profile finds its runs."""
+        return (profile_tag(self.name),)
+
+
+class ReleasesPlan(SidesPlan):
+    """The plan of commits of a server, each built from source and started by the process that executes it."""
+
+    kind: Literal["releases"] = "releases"
+    checkout: Path
+    database: str
+    commits: tuple[Commit, ...]
+    configure: tuple[str, ...] = ()
+    settings: dict[str, str] = Field(default_factory=dict)
+    smallest_effect: float
+
+    @property
+    def title(self) -> str:
+        """The comparison as the subject of a sentence."""
+        return f"the comparison of {' and '.join(map(str, self.commits))}"
+
+    @property
+    def own_servers(self) -> bool:
+        """The servers end with the process that executes it."""
+        return True
+
+
+class EnginesPlan(SidesPlan):
+    """The plan of engines on the same data, on servers or in files of the process that executes it."""
+
+    kind: Literal["engines"] = "engines"
+    engines: tuple[str, str]
+
+    @property
+    def title(self) -> str:
+        """The comparison as the subject of a sentence."""
+        return f"the comparison of {' and '.join(self.engines)}"
+
+    @property
+    def own_servers(self) -> bool:
+        """The servers end with the process that executes it."""
+        return True
+
+
+def in_blocks(
+    sides: Sequence[Side], virtual_users: Sequence[int], blocks: Iterable[int], seed: str, done: int = 0
+) -> tuple[PlannedRun, ...]:
+    """The runs of blocks, numbered after the ``done`` ones. Raises ``InputError`` if there are too many."""
+    runs = tuple(
+        PlannedRun(number=number, block=block, configuration=side, virtual_users=users, seed=sides[side].load.seed)
+        for number, (block, users, side) in enumerate(_places(len(sides), virtual_users, blocks, seed), done + 1)
+    )
+    if done + len(runs) > MAX_RUNS:
+        raise InputError(f"this would be {done + len(runs)} runs, more than the maximum of {MAX_RUNS}")
+    return runs
+
+
+def _places(
+    sides: int, virtual_users: Sequence[int], blocks: Iterable[int], seed: str
+) -> Iterator[tuple[int, int, int]]:
+    """Block, user count and side of each run, in order."""
+    number = zlib.crc32(seed.encode())
+    for block in blocks:
+        place = in_turn(sides, number, block)
+        for users in random.Random(f"{seed}/{block}").sample(list(virtual_users), len(virtual_users)):
+            for side in sorted(range(sides), key=place.__getitem__):
+                yield block, users, side
