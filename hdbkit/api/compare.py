@@ -330,8 +330,8 @@ class ComparisonVerbs(RunVerbs):
         """
         works = {side: _work(given, self) for side, given in ((BASE, base), (NEW, new))}
         experiment_id = new_experiment_id(datetime.now(UTC), "compare")
-        sides = sides_of(self, works, workload=workload, load=load, label=label or experiment_id)
         counts = counts_of(works, load, virtual_users, blocks)
+        sides = sides_of(self, works, workload=workload, load=load, label=label or experiment_id)
         if together and len({one.target.url for one in sides}) < len(sides):
             raise InputError("both sides are the same target: its runs can be measured in turn, but not together")
         seed = label or experiment_id

@@ -146,7 +146,7 @@ def test_a_rampup_continues_while_a_checkpoints_full_page_writes_fall(built: Pri
     assert done.manifest.clock is not None
     assert 1_000_000 < done.manifest.clock.window_start_us < 20_000_000
     data, server = done.summary.data, done.manifest.server
-    assert data["bytes_after"] >= data["bytes_before"] > 50 << 20
+    assert data.bytes_after >= data.bytes_before > 50 << 20
     assert data.counted_after - data.counted_before >= done.summary.counters["counted"]
     assert (server["cache"], server["cache_bytes"], server["on_this_host"]) == ("shared_buffers", 128 << 20, True)
     assert {"wal_bytes", "wal_fpi", "file_writes", "blks_read"} <= set(done.summary.counters)
