@@ -25,6 +25,8 @@ from hdbkit.servers.values import with_unit
 
 _TEXTS = ("string", "list")
 _LOOK_S = 0.2
+_START_GRACE_S = 2.0
+"""How long a run may take to have a supervisor, after the process that started it was killed."""
 _PATIENCE_S = 120.0
 """The maximum time that a run which outlives its experiment may take beyond its phases."""
 
@@ -219,10 +221,14 @@ def _discarded(line: JournalLine, manifest: Manifest | None) -> str:
 def _waited_for(run: RunFolder) -> Manifest | None:
     """Wait until the run's process has ended; return its last manifest, None if there is none."""
     until: float | None = None
+    supervised_by = time.monotonic() + _START_GRACE_S
     while irregular_entry(run.path) is None:
         try:
             manifest = run.read()
             if not manifest.status.ended and not is_supervised(run, manifest):
+                if manifest.supervisor_pid is None and time.monotonic() < supervised_by:
+                    time.sleep(_LOOK_S)
+                    continue
                 return run.read()  # it may have ended since the manifest was read
         except DamagedResult:
             return None

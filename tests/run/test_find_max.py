@@ -11,6 +11,7 @@ import hdbkit
 from hdbkit.config import Load
 from hdbkit.errors import ExperimentFailed, SearchFailed
 from hdbkit.experiment import EventKind, ExperimentEvent
+from hdbkit.results.journal import Step
 from tests.run.conftest import NullTarget, wait_for
 
 
@@ -33,8 +34,8 @@ def test_a_search_that_was_stopped_and_killed_goes_on_with_its_runs(null_target:
         running.wait()
     with pytest.raises(SearchFailed, match=r"p50=0.001ms does not hold even at 4 per second.*lengthen the window"):
         hdbkit.resume_experiment("last", watch=ended.append)
-    runs = hdbkit.runs("label = 'top'").iloc[::-1]
-    rates = [hdbkit.result(one).manifest.plan["load"]["rate"] for one in runs["run_id"][runs["status"] == "done"]]
-    assert rates == [16, 8, 4]
-    seeds = [hdbkit.result(one).manifest.plan["load"]["seed"] for one in runs["run_id"][runs["status"] == "done"]]
-    assert seeds == [load.seed, load.seed + 1, load.seed + 2]
+    lines = [one for one in running.folder.journal.lines if one.step is Step.RUN_FINISHED]
+    loads = [hdbkit.result(one.run_id).manifest.plan["load"] for one in lines]
+    assert [(one.number, load["rate"], load["seed"]) for one, load in zip(lines, loads, strict=True)] == [
+        (1, 16, 1), (2, 8, 2), (3, 4, 3),
+    ]  # fmt: skip

@@ -156,7 +156,7 @@ def test_a_sweep_reports_its_progress_excludes_others_and_puts_the_settings_back
     assert said.code == 0
     waits = "this waits for run 1 to end its operations, and then for the server's settings to be restored"
     assert f"stopping {running.experiment_id}: {waits}" in said.err
-    assert "the sweep stops; the server is restored" in said.err and "settings are restored" in said.err
+    assert "the experiment stops; the server is restored" in said.err and "settings are restored" in said.err
     running.wait()
     assert running.status is ExperimentStatus.STOPPED
     assert speed(target) == "1"
