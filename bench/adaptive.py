@@ -27,10 +27,10 @@ from scipy.signal import lfilter
 import hdbkit
 from bench.common import QUICK, scratch, show, title
 from bench.verdicts.noise import Floats, scaled
-from hdbkit.analysis.run.prospects import LOOKS, PARTS, upper_bound
 from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
 from hdbkit.config import Load, Reset, SweepSpec
 from hdbkit.config.metric import Metric
+from hdbkit.execution.early_end import LOOKS, PARTS, upper_bound
 from hdbkit.results.experiment_folder import ENDED_EARLY
 from hdbkit.servers import private_server
 

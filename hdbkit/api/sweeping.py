@@ -12,16 +12,15 @@ from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
-from hdbkit.analysis.sweep.by_operation import operation_verdicts
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
-from hdbkit.analysis.sweep.latencies import latency_verdicts
 from hdbkit.analysis.sweep.looks import decided_note
 from hdbkit.analysis.sweep.observations import observations
 from hdbkit.analysis.sweep.plans import ChangedPlan, changed_plans
 from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.starts import start_warnings
+from hdbkit.analysis.sweep.together import latency_verdicts, operation_verdicts
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note
 from hdbkit.analysis.sweep.warnings import failed_checks, next_step, rate_warnings, sweep_warnings, warnings_text
 from hdbkit.analysis.sweep.winner import winner_answer, winners

@@ -6,11 +6,12 @@ groups are drawn, those that come first; the tables hold all.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.comparison.changes import changes
 from hdbkit.analysis.comparison.groups import (
     Groups,
     common_metric,
@@ -20,18 +21,16 @@ from hdbkit.analysis.comparison.groups import (
     overlaid,
     values_by_size,
 )
-from hdbkit.analysis.comparison.sides import Compared
+from hdbkit.analysis.comparison.sides import Compared, changes
 from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
-from hdbkit.charts.forest_chart import forest
-from hdbkit.charts.marks import MAX_LINES, left_out
+from hdbkit.charts.marks import MAX_LINES, bars, left_out, name_rows, plain
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import quantile_lines
-from hdbkit.charts.scale_chart import metric_over_scale
 from hdbkit.charts.scaling_charts import throughput_over_users
-from hdbkit.charts.style import axis_title, figure, shade_rampup
-from hdbkit.config.metric import Metric
+from hdbkit.charts.style import axis_title, colour, figure, hover, log_axis, series, shade_rampup
+from hdbkit.config.metric import Better, Metric
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import number
 
@@ -120,3 +119,97 @@ def latency_distributions(seen: dict[str, pd.Series[int]], operation: str) -> Ch
     ]
     question = f"How long did {operation} take?"
     return Chart("latency", question, fig, " ".join(filter(None, words)), pd.DataFrame(lines))
+
+
+# The forest plot of a comparison: the change of the metric and of each latency, each with its interval.
+
+_LOOKS = {"better": ("series-3", "diamond"), "worse": ("series-2", "square"), "not shown": ("muted", "circle")}
+
+
+def forest(changes: pd.DataFrame, smallest_effect: float) -> Chart:
+    """A row for each figure, and where its interval lies.
+
+    Args:
+        changes: figure, ratio, low, high, lower_is_better (``analysis.comparison.changes``), not empty.
+        smallest_effect: the smallest change that matters, as a share.
+    """
+    shown = changes.assign(
+        percent=100 * (changes["ratio"] - 1), from_percent=100 * (changes["low"] - 1), to=100 * (changes["high"] - 1)
+    )
+    fig = figure("change from base to new (%)", "", height=130 + 34 * len(shown), showlegend=True)
+    band = 100 * smallest_effect
+    fig.add_vrect(-band, band, fillcolor=colour("shade"), line_width=0, layer="below")
+    fig.add_vline(0, line_color=colour("muted"), line_width=1)
+    places = pd.Series(range(len(shown) - 1, -1, -1), index=shown.index)
+    judged = changes["judged"]
+    for name, (ink, symbol) in _LOOKS.items():
+        rows = shown[judged == name]
+        if rows.empty:
+            continue
+        ends = pd.DataFrame({"low": rows["from_percent"], "high": rows["to"]})
+        fig.add_scatter(
+            x=plain(rows["percent"]), y=places[rows.index].tolist(), mode="markers", name=name,
+            text=rows["figure"].tolist(), marker={"color": colour(ink), "symbol": symbol, "size": 10},
+            error_x=bars(rows["percent"], ends, colour(ink)), hovertemplate="%{text}: %{x:+.1f} %<extra></extra>",
+        )  # fmt: skip
+    name_rows(fig, changes["figure"].tolist())
+    fig.update_xaxes(ticksuffix=" %")
+    counts = judged.value_counts()
+    words = (
+        f"Of {len(shown)} figures {counts.get('better', 0)} became better and {counts.get('worse', 0)} worse; of the "
+        f"others no change is shown. Bars are 95 % intervals; the band is the smallest effect that matters, "
+        f"{band:g} %."
+    )
+    return Chart("changes", "What became better or worse, and by how much?", fig, words, changes.round(4))
+
+
+# The metric against the size of the schema, for groups of runs that were measured at several sizes.
+
+
+def metric_over_scale(runs: pd.DataFrame, metric: Metric, scale: str) -> Chart:
+    """A line per group through the geometric means of its runs at each size; every run is a dot; both axes are log.
+
+    Args:
+        runs: a row per run: ``group``, ``size``, ``metric_value`` (above 0).
+        metric: what ``metric_value`` is.
+        scale: what the size counts: ``scale factor``.
+    """
+    logs = runs.assign(metric_value=np.log(runs["metric_value"].astype(float)))
+    means = np.exp(logs.groupby(["group", "size"], sort=False)["metric_value"].mean()).reset_index()
+    names = list(dict.fromkeys(runs["group"]))
+    fig = figure(f"{scale} (log)", f"{metric.heading}, log")
+    for index, name in enumerate(names[:MAX_LINES]):
+        look, of_it = series(index), means[means["group"] == name].sort_values("size")
+        each = runs[runs["group"] == name]
+        fig.add_scatter(
+            x=plain(each["size"]), y=plain(each["metric_value"]), mode="markers", showlegend=False, hoverinfo="y",
+            marker={"color": look["color"], "size": 5, "opacity": 0.5}, legendgroup=str(name),
+        )  # fmt: skip
+        fig.add_scatter(
+            x=plain(of_it["size"]), y=plain(of_it["metric_value"]), mode="lines+markers", name=str(name),
+            line={"color": look["color"], "dash": look["dash"], "width": 2}, legendgroup=str(name),
+            marker={"symbol": look["symbol"], "size": 8},
+            hovertemplate=f"{scale} %{{x}}: {hover(metric, runs['metric_value'])}<extra>%{{fullData.name}}</extra>",
+        )  # fmt: skip
+    sizes = sorted(set(runs["size"]))
+    fig.update_xaxes(**{**log_axis(sizes), "tickvals": sizes, "ticktext": [f"{one:,g}" for one in sizes]})
+    fig.update_yaxes(**log_axis(runs["metric_value"]))
+    words = [*(_growth(str(name), means[means["group"] == name], metric, scale) for name in names[:MAX_LINES])]
+    words += ["Lines are geometric means, dots runs.", left_out(min(len(names), MAX_LINES), len(names))]
+    question = f"How does {metric.name} change with the {scale}?"
+    return Chart("scale", question, fig, " ".join(filter(None, words)), means.rename(columns={"size": scale}))
+
+
+def _growth(name: str, means: pd.DataFrame, metric: Metric, scale: str) -> str:
+    """How the metric changes from the smallest to the largest size, and with which power of it; empty at one size."""
+    first, last = (means.sort_values("size").iloc[place] for place in (0, -1))
+    if first["size"] == last["size"]:
+        return ""
+    larger, change = last["size"] / first["size"], last["metric_value"] / first["metric_value"]
+    power = math.log(change) / math.log(larger)
+    result = "takes {} the time" if metric.better is Better.LOWER else f"has {{}} the {metric.name}"
+    return f"{name}: {_times(larger)} the {scale} {result.format(_times(change))} (power {power:.2f})."
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"

@@ -15,7 +15,7 @@ from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.busy import busy_sessions
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.failures import RETRIED, failures, samples
-from hdbkit.analysis.run.faults import course_of_faults
+from hdbkit.analysis.run.faults import course_of_faults, effect_text, lost_text
 from hdbkit.analysis.run.latency_bands import latency_bands
 from hdbkit.analysis.run.outages import outages_text
 from hdbkit.analysis.run.records import table
@@ -24,15 +24,13 @@ from hdbkit.analysis.run.timeline import PURGES, gauge, marks_s, throughput
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.detail_column import detail_chart
-from hdbkit.charts.fault_chart import faults_over_time
+from hdbkit.charts.detail_charts import detail_chart
 from hdbkit.charts.heat_chart import MAX_STEPS, latency_heat
 from hdbkit.charts.marks import plain
 from hdbkit.charts.operation_charts import profile
-from hdbkit.charts.schedule_charts import busy_over_time, lateness_over_time, schedule_charts
+from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughput, lateness_over_time, schedule_charts
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.slice_charts import slices_of_run
-from hdbkit.charts.step_chart import latency_over_throughput
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.config.load import client_slices, sessions_of
 from hdbkit.config.metric import Measure, Metric
@@ -41,7 +39,7 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Outage
-from hdbkit.text import many, number
+from hdbkit.text import capital, many, number
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
 
@@ -330,3 +328,31 @@ def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, s
     return Chart(
         "errors", "Which errors occurred, and when?", fig, words, kinds if len(kinds) else totals.reset_index()
     )
+
+
+# The chart of a run's faults: what was committed and what failed, on one time axis.
+
+
+def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -> Chart:
+    """Committed and failed operations per second; ``course`` as ``course_of_faults`` gives it.
+
+    A second with none of them is a break of the line, since its axis is logarithmic.
+    """
+    result, metric = manifest.measured, manifest.metric
+    fig = figure("seconds since the start", "operations per second (log)", showlegend=True)
+    shade_rampup(fig, window.start_us / 1e6)
+    for effect in result.faults:
+        start_s, end_s = effect.start_s, effect.end_s or effect.start_s
+        fig.add_vrect(start_s, end_s, fillcolor=colour("shade"), line_width=0, layer="below")
+        fig.add_vline(start_s, line_color=colour("muted"), line_dash="dash", line_width=1.5)
+    for index, name in enumerate(one for one in course if one != "second"):
+        look = series(index)
+        fig.add_scatter(
+            x=(course["second"] + 0.5).tolist(), y=[float(n) if n else None for n in course[name]], name=name,
+            mode="lines+markers", line={"color": look["color"], "dash": look["dash"], "width": 2}, marker={"size": 4},
+            hovertemplate="%{x:.0f} s: %{y:,.0f} per second<extra>%{fullData.name}</extra>",
+        )  # fmt: skip
+    fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value))
+    words = " ".join(f"{capital(effect_text(effect, metric))}." for effect in result.faults)
+    words += f" {capital(lost_text(result))}. Dashed lines mark the beginnings of faults."
+    return Chart("faults", "What did each fault do, and how long did recovery take?", fig, words, course)

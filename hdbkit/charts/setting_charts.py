@@ -10,9 +10,14 @@ import pandas as pd
 
 from hdbkit.analysis.run.timeline import PURGES, marks_s
 from hdbkit.analysis.run.windows import window_of
-from hdbkit.analysis.sweep.pareto import throughput_and_latency
-from hdbkit.analysis.sweep.response import numeric, pairs_by_block, response_to
-from hdbkit.analysis.sweep.work_apart import work_apart, work_course
+from hdbkit.analysis.sweep.response import (
+    numeric,
+    pairs_by_block,
+    response_to,
+    throughput_and_latency,
+    work_apart,
+    work_course,
+)
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import MAX_LINES, from_where, of_runs, plain
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series, shade_rampup

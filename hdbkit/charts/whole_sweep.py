@@ -13,13 +13,12 @@ from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.slices import changes
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
-from hdbkit.charts.interaction_chart import interaction_chart
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.scaling_charts import scaling_laws
 from hdbkit.charts.setting_charts import setting_charts
 from hdbkit.charts.slice_charts import changes_over_time
-from hdbkit.charts.sweep_charts import best_labels, sweep_charts
+from hdbkit.charts.sweep_charts import best_labels, interaction_chart, sweep_charts
 from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

@@ -7,9 +7,9 @@ import math
 import resource
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, cast
 
 from hdbkit.arrivals import rate_of
 from hdbkit.config import Load, Target, WorkloadSpec
@@ -17,11 +17,21 @@ from hdbkit.config.cluster import parse_cluster, read_hosts, security_of
 from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import Cache
 from hdbkit.config.routing import Policy
-from hdbkit.contracts import Capability, Database, Schema, Session, SessionOptions, Workload
+from hdbkit.contracts import (
+    Capability,
+    Database,
+    OverlappingSession,
+    Prepared,
+    Schema,
+    Session,
+    SessionOptions,
+    UserPlan,
+    Workload,
+)
 from hdbkit.databases import database
 from hdbkit.errors import InputError, MissingDriver, TransactionError
-from hdbkit.execution.in_order import served_in_order
-from hdbkit.execution.routes import check_routes, policies_of
+from hdbkit.execution.routes import check_routes, open_routes, policies_of
+from hdbkit.execution.virtual_user import session_options
 from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
 from hdbkit.readings import Pooling, PoolMode, ServerRole
@@ -327,3 +337,54 @@ def _allow_open_files(engine: Database, target: Target, load: Load) -> None:
         f"but {hard} are allowed; raise the limit (ulimit -n {needed}), or change "
         f"{'users_per_process' if load.sessions_per_user == 1 else 'sessions_per_user'}"
     )
+
+
+# Whether the sessions of a client process wait for each other, by a user of the run that executes nothing.
+
+_DRAWN: Final = 500
+"""So many operations are drawn at least; a rarer one may be missed."""
+
+
+def served_in_order(engine: Database, plan: RunPlan) -> str:
+    """Why the sessions of a client process wait for each other; empty if all operations overlap, or it has only one.
+
+    Raises ``InputError`` or ``TransactionError`` if the user cannot connect or prepare its operations.
+    """
+    load, work = plan.load, workload(plan.workload)
+    if len(load.clients[0]) == 1:
+        return ""
+    whose = "sessions" if load.sessions_per_user > 1 else "virtual users"
+    in_order = f"the {whose} of a client process are served in order, because "
+    if Capability.OVERLAPS not in engine.capabilities:
+        return f"{in_order}the driver of {engine.title} waits for each answer"
+    if work.listed(load):
+        return ""
+    in_one_step, drawn = _in_one_step(engine, plan)
+    if in_one_step == drawn:
+        return f"{in_order}each {work.noun} of this load is performed in one step"
+    if not in_one_step:
+        return ""
+    names = [name for code, name in enumerate(work.operations) if code in in_one_step]
+    listed = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
+    one = f"a {work.noun} that is" if len(names) == 1 else f"{plural(work.noun)} that are"
+    return f"during {listed}, {one} performed in one step, the other {whose} of a client process wait"
+
+
+def _in_one_step(engine: Database, plan: RunPlan) -> tuple[set[int], set[int]]:
+    """Which operations cannot be sent without waiting for the answer, and which were looked at."""
+    load, work = plan.load, workload(plan.workload)
+    options, scope, of_user = session_options(plan), work.scope(engine.dialects), UserPlan(0, load.seed)
+
+    def elsewhere(target: Target) -> Session:
+        return engine.connect(target, scope, replace(options, pooling=None))
+
+    with ExitStack() as opened:
+        session = engine.connect(plan.target, scope, options)
+        opened.callback(session.close)
+        routes = open_routes(plan.target, policies_of(load, work), of_user, session, elsewhere, opened)
+        user = work.user(session, load, of_user, routes)
+        batch: list[Prepared] = []
+        while len(batch) < _DRAWN:
+            batch += user.next_batch()
+        sender = cast("OverlappingSession", session).sender
+        return {one.operation for one in batch if sender(one.perform) is None}, {one.operation for one in batch}

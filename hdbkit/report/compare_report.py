@@ -17,8 +17,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.plan_tables import plan_pair_tables
-from hdbkit.report.tables import MARKS, Table, cell, heading, milliseconds, text_table
+from hdbkit.report.tables import MARKS, Table, cell, heading, milliseconds, plan_pair_tables, text_table
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import percent_of
 

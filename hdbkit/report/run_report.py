@@ -14,9 +14,8 @@ from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.plan_tables import plan_tables
 from hdbkit.report.server_work import server_host_work, server_work
-from hdbkit.report.tables import Table, cell, frame_table, milliseconds, text_table
+from hdbkit.report.tables import Table, cell, frame_table, milliseconds, plan_tables, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.query_plans import read_plans

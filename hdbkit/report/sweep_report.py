@@ -13,9 +13,9 @@ import pandas as pd
 
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
-from hdbkit.analysis.sweep.latencies import latency_metric
 from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.sweep.plans import ChangedPlan, changed_note
+from hdbkit.analysis.sweep.together import latency_metric
 from hdbkit.analysis.sweep.verdicts import needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents
 from hdbkit.charts.style import axis_title
@@ -24,10 +24,9 @@ from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.plan_tables import changed_plan_tables
 from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
-from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, heading
+from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, changed_plan_tables, heading
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import JournalLine

@@ -9,7 +9,10 @@ from typing import Any
 
 import pandas as pd
 
+from hdbkit.analysis.comparison.plans import PlanPair
+from hdbkit.analysis.sweep.plans import ChangedPlan
 from hdbkit.results.experiment_folder import ENDED_EARLY
+from hdbkit.results.query_plans import QueryPlan
 from hdbkit.text import number
 
 MAX_ROWS = 1000
@@ -114,3 +117,34 @@ def milliseconds(latency_us: float | None) -> str:
     value = latency_us / 1000
     decimals = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
     return f"{value:,.{min(decimals, 3)}f}"
+
+
+# The optimizer's plans as tables of lines: those of a run, of both sides of a comparison, and of a sweep.
+
+
+def plan_tables(plans: Mapping[str, QueryPlan]) -> list[Table]:
+    """A table per query, with its parameters below."""
+    return [
+        Table(
+            name, ["plan"], [[line] for line in one.text.splitlines()], [False], preformatted=True,
+            note=", ".join(f"{key} = {value}" for key, value in one.arguments.items()),
+        )
+        for name, one in plans.items()
+    ]  # fmt: skip
+
+
+def plan_pair_tables(pairs: Sequence[PlanPair], names: Sequence[str]) -> list[Table]:
+    """A table per query whose plans differ, both sides next to each other; lines that differ are marked."""
+    return [_side_by_side(one, names) for one in pairs if not one.alike]
+
+
+def changed_plan_tables(changed: Sequence[ChangedPlan]) -> list[Table]:
+    """A table per plan that is not the baseline's, next to it; headed by the configurations that have it."""
+    return [_side_by_side(one.pair, ("baseline", "; ".join(one.labels))) for one in changed]
+
+
+def _side_by_side(pair: PlanPair, names: Sequence[str]) -> Table:
+    return Table(
+        pair.operation, list(names), [list(lines) for lines in pair.lines], [False, False], preformatted=True,
+        marks=["unsure" if differs else "" for differs in pair.differs],
+    )  # fmt: skip

@@ -13,7 +13,7 @@ from hdbkit.contracts import OPERATIONS, Capability, Operation, declared
 from hdbkit.contracts.operations import SUBJECTS
 from hdbkit.databases import built_in, database
 from hdbkit.engines import lacking
-from hdbkit.engines.gaps import asked
+from hdbkit.engines.asking import asked
 from hdbkit.sql import folders, parsed, statements, variants
 from tests.architecture.source_tree import ROOT, in_a_package_of_engines, modules, strings, within
 from tests.architecture.source_tree import parsed as tree_of
@@ -85,7 +85,15 @@ def test_what_asks_is_seen() -> None:
     )
     assert [name for _, name in names_asked(ast.parse(source))] == ["one", "two_<any>", "three", "a", "b"]
     asking = {path.stem for path in modules("hdbkit") if [*names_asked(tree_of(path))] and not is_own(path)}
-    assert asking >= {"database", "sql_schema", "sql_control", "private_control", "seen", "client", "consistency"}
+    assert asking >= {
+        "database",
+        "sql_schema",
+        "sql_control",
+        "private_control",
+        "running_settings",
+        "client",
+        "consistency",
+    }
     assert not is_declared("no_such_operation", OPERATIONS)
     assert not is_declared("no_such_<any>", OPERATIONS)
     assert is_declared("use_storage_engine", OPERATIONS)

@@ -16,10 +16,10 @@ from hdbkit.analysis.comparison.sides import compared
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.sweep.by_operation import operation_verdicts
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import interactions
 from hdbkit.analysis.sweep.planning import Noise
+from hdbkit.analysis.sweep.together import operation_verdicts
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import PlannedPower
 from hdbkit.arrivals import due_us

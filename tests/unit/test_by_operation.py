@@ -11,7 +11,7 @@ import pytest
 from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import compared
-from hdbkit.analysis.sweep.by_operation import operation_verdicts
+from hdbkit.analysis.sweep.together import operation_verdicts
 from hdbkit.report.compare_report import operations_table
 from hdbkit.report.sweep_report import operation_tables
 from hdbkit.results.manifest import Manifest

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.sweep.latencies import MIN_OPERATIONS, latency_verdicts
+from hdbkit.analysis.sweep.together import MIN_OPERATIONS, latency_verdicts
 from hdbkit.report.sweep_report import latency_table
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.comparison.groups import values_by_size
-from hdbkit.charts.scale_chart import metric_over_scale
+from hdbkit.charts.compare_charts import metric_over_scale
 from hdbkit.config import TprocCSpec
 from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.results.folder import RunFolder

@@ -9,14 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.changes import changes
-from hdbkit.analysis.comparison.sides import Ratio
+from hdbkit.analysis.comparison.sides import Ratio, changes
 from hdbkit.analysis.run.latency_bands import latency_bands
 from hdbkit.analysis.run.windows import Window
-from hdbkit.analysis.sweep.pareto import efficient
-from hdbkit.analysis.sweep.response import numeric, pairs_by_block, response_to
-from hdbkit.analysis.sweep.work_apart import work_course
-from hdbkit.charts.forest_chart import forest
+from hdbkit.analysis.sweep.response import efficient, numeric, pairs_by_block, response_to, work_course
+from hdbkit.charts.compare_charts import forest
 from hdbkit.charts.setting_charts import counters_of_two, paired, response_curve
 from hdbkit.results import columns
 from tests.unit.synthetic import METRIC, write_run, write_table

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hdbkit import api
-from hdbkit.api.batch_index import write_batch_index
+from hdbkit.api.batch import write_batch_index
 from hdbkit.charts.sketch import sketch
 from hdbkit.errors import InputError
 from hdbkit.report.notebook_page import markdown, notebook_page

@@ -15,7 +15,7 @@ from hdbkit.config import Target, TprocCSpec
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.widgets import Panel, PasswordField
-from hdbkit.widgets.parts.alert import Alert
+from hdbkit.widgets.parts.base import Alert
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.workloads import workload
 

@@ -11,8 +11,7 @@ from hdbkit.api import Tick
 from hdbkit.config import Load, Target
 from hdbkit.results.manifest import Status
 from hdbkit.widgets import RunPanel, RunsPanel, Shared
-from hdbkit.widgets.parts.base import STATIC, Panel, State
-from hdbkit.widgets.parts.bell import LONG_S, Bell
+from hdbkit.widgets.parts.base import LONG_S, STATIC, Bell, Panel, State
 from hdbkit.widgets.parts.layout import _ICONS
 from hdbkit.widgets.parts.run_words import progress_html
 from tests.unit.synthetic import with_result, write_run

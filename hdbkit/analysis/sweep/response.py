@@ -1,13 +1,21 @@
-"""How the metric responds to a numeric setting, and how each block judges a configuration."""
+"""What charts of settings show: the response to a setting, blocks, throughput against latency, work of the server."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import scipy
 
-from hdbkit.config.metric import Metric
+from hdbkit.analysis.run.records import table
+from hdbkit.analysis.run.server_work import WORK, work_of
+from hdbkit.analysis.sweep.together import operations_of
+from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import quantity
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
 
 MIN_VALUES = 3
 """Values that a setting needs for a curve."""
@@ -80,3 +88,85 @@ def pairs_by_block(runs: pd.DataFrame, baseline: int, other: int, metric: Metric
             "better": better,
         }
     )
+
+
+# Throughput against latency: which configurations no other beats in both.
+
+
+def throughput_and_latency(
+    runs: pd.DataFrame, labels: pd.Series[str], manifests: Sequence[Manifest], metric: Metric
+) -> pd.DataFrame:
+    """A row for each configuration and count of users: label, virtual_users, runs, metric_value, p95_ms, efficient.
+
+    Both figures are means over the runs; the latency is that of the operation that the workload names first. A row
+    is efficient where no other has at least its throughput at a lower latency, or more at the same. Empty where the
+    metric is no rate, or no run has a latency.
+
+    Args:
+        runs: one row per run and configuration, as ``results.experiment_folder.runs_frame`` gives it.
+        labels: the labels of the configurations.
+        manifests: those of the finished runs.
+        metric: theirs.
+    """
+    known = {manifest.run_id: manifest for manifest in manifests}
+    columns = ["label", "virtual_users", "runs", "metric_value", "p95_ms", "efficient"]
+    if metric.measure is not Measure.RATE:
+        return pd.DataFrame(columns=columns)
+    latencies = [
+        line.p95_us if line else None
+        for run_id, configuration in zip(runs["run_id"], runs["configuration"], strict=True)
+        for line in [
+            operations_of(known[run_id], configuration).get(known[run_id].headline) if run_id in known else None
+        ]
+    ]
+    measured = runs.assign(p95_ms=pd.Series(latencies, index=runs.index, dtype=float) / 1000)
+    measured = measured.dropna(subset=["p95_ms"]).assign(label=measured["configuration"].map(labels))
+    found = measured.groupby(["label", "virtual_users"], sort=False, as_index=False).agg(
+        runs=("run_id", "size"), metric_value=("metric_value", "mean"), p95_ms=("p95_ms", "mean")
+    )
+    return found.assign(efficient=efficient(found["metric_value"], found["p95_ms"]))[columns]
+
+
+def efficient(throughput: pd.Series[float], latency: pd.Series[float]) -> list[bool]:
+    """Whether no other point has at least the throughput and at most the latency, and one of both better."""
+    points = list(zip(throughput.tolist(), latency.tolist(), strict=True))
+    return [not any(t >= rate and w <= wait and (t, w) != (rate, wait) for t, w in points) for rate, wait in points]
+
+
+# What the servers of two runs did differently, along the time of both, by the servers' own counters.
+
+MARKED = ("checkpoints", "automatic vacuums")
+"""Figures of ``WORK`` that are marks on the time rather than rates."""
+_MIN_SAMPLES = 3
+
+
+def work_apart(base: Manifest, new: Manifest, most: int = 1) -> list[str]:
+    """The figures of ``WORK`` per operation that differ most between two results, the most different first."""
+    each = [{one.what: one.each for one in work_of(manifest.measured) if one.each} for manifest in (base, new)]
+    both = [name for name in each[0] if name in each[1] and name not in MARKED]
+    apart = {name: abs(math.log((each[1][name] or 1) / (each[0][name] or 1))) for name in both}
+    return sorted(both, key=lambda name: -apart[name])[:most]
+
+
+def work_course(folder: RunFolder, what: str) -> pd.DataFrame:
+    """Columns second and per_s: how fast a figure of ``WORK`` grew between each two samples; empty without samples.
+
+    ``second`` is the middle between the samples, from the run's start on.
+    """
+    empty = pd.DataFrame({"second": pd.Series(dtype=float), "per_s": pd.Series(dtype=float)})
+    counters = table(folder, "counters")
+    if counters is None:
+        return empty
+    known = set(counters["name"])
+    names = next((one for one in WORK[what] if set(one) <= known), None)
+    if names is None:
+        return empty
+    rows = counters[counters["name"].isin(names)]
+    total = rows.groupby("t_returned_us")["value"].agg(["sum", "size"]).sort_index()
+    total = total[total["size"] == len(names)]
+    if len(total) < _MIN_SAMPLES:
+        return empty
+    at = total.index.to_series() / 1e6
+    length = at.diff()
+    found = pd.DataFrame({"second": at - length / 2, "per_s": total["sum"].diff() / length})
+    return found[(length > 0) & (found["second"] >= 0) & (found["per_s"] >= 0)].round(4).reset_index(drop=True)

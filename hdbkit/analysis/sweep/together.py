@@ -6,16 +6,21 @@ number of figures (Bonferroni), and within each by Dunnett's intervals.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from hdbkit.analysis.run.executions import mean_times_s
 from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.statistics.moderation import Floats, judged_variances
+from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.config.metric import Metric
+from hdbkit.config.metric import Measure, Metric
+from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import Latencies, TimedOperation
 
 
 @dataclass(frozen=True)
@@ -71,3 +76,134 @@ def _factors(own: Floats, df: Floats, residuals: Floats) -> tuple[list[float], l
     """How many times its own the variance of each figure is judged to be, and its degrees of freedom."""
     variances, judged = judged_variances(own, df, residuals)
     return (variances / own).tolist(), (judged / df).tolist()
+
+
+# Verdicts on each operation of a metric that is a mean over operations, from the runs of a sweep.
+#
+# The mean time of an operation in a run is one number, as its metric is. The verdicts of all operations hold
+# together.
+
+
+def operation_verdicts(
+    runs: pd.DataFrame,
+    manifests: Sequence[Manifest],
+    metric: Metric,
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    level: float | None = None,
+) -> pd.DataFrame:
+    """The verdict on each operation of the metric.
+
+    Args:
+        runs: one row per run, as ``results.experiment_folder.runs_frame`` gives it.
+        manifests: those of the finished runs.
+        metric: the metric of the runs.
+        smallest_effect, confidence, level: as for ``verdicts.judge``.
+
+    Returns:
+        The columns of ``verdicts.judge`` (``metric_value`` in s) after ``operation``; empty if the metric is no mean
+        over operations, or configurations alternate within runs.
+    """
+    if not metric.by_operation or sliced(runs):
+        return pd.DataFrame()
+    times = mean_times_s(manifests)
+    figures = [
+        Figure({"operation": name}, metric.of_operation(name), times[name].reindex(runs["run_id"]).tolist())
+        for name in map(str, times)
+    ]
+    return judged_together(runs, figures, smallest_effect, confidence, level)
+
+
+# Verdicts on percentiles of the latency, by operation, from the runs of a sweep.
+#
+# A percentile of a run is one number, as its throughput is; the intervals come from the differences between runs,
+# never from the operations within one. All comparisons of all operations and percentiles hold together
+# (``together``).
+#
+# In an open loop latencies are response times. Those of a closed loop compare configurations. They are not what users
+# of an open system would see: while the server is slow, fewer operations begin, and those that would have waited are
+# missing (coordinated omission).
+
+PERCENTILES = {"p95": 0.95, "p99": 0.99}
+MIN_OPERATIONS = 200
+"""Operations that each run needs, so that some lie beyond the percentile."""
+
+
+def latency_verdicts(
+    runs: pd.DataFrame,
+    manifests: Sequence[Manifest],
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    level: float | None = None,
+) -> pd.DataFrame:
+    """The verdict on each percentile of each operation that every finished run executed often enough.
+
+    Args:
+        runs: one row per run, or per run and configuration, as ``results.experiment_folder.runs_frame`` gives it.
+        manifests: those of the finished runs.
+        smallest_effect, confidence, level: as for ``verdicts.judge``.
+
+    Returns:
+        The columns of ``verdicts.judge`` (``metric_value`` in ms) with ``operation`` and ``percentile`` before them;
+        empty without such an operation.
+    """
+    known = {manifest.run_id: manifest for manifest in manifests}
+    keys = list(zip(runs["run_id"], runs["configuration"], strict=True))
+    found = {key: operations_of(known[key[0]], key[1]) for key in keys if key[0] in known}
+    asked = [(name, percentile) for name in _measured(list(found.values())) for percentile in PERCENTILES]
+    figures = [
+        Figure(
+            {"operation": name, "percentile": percentile},
+            latency_metric(name, percentile),
+            [_ms(found[key][name], percentile) if key in found else math.nan for key in keys],
+        )
+        for name, percentile in asked
+    ]
+    return judged_together(runs, figures, smallest_effect, confidence, level)
+
+
+def operations_of(manifest: Manifest, configuration: int) -> Mapping[str, TimedOperation]:
+    """The figures of each operation of a run, of a configuration where several alternate.
+
+    Latencies are response times in an open loop, else service times.
+    """
+    result = manifest.result
+    if result is None:
+        return {}
+    if result.slices:
+        each = {one.configuration: one.operations for one in result.slices.configurations}
+        return each.get(configuration, {})
+    if not manifest.is_open:
+        return result.operations
+    return {
+        name: TimedOperation(count=line.count, **dict(line.response or Latencies()))
+        for name, line in result.operations.items()
+    }
+
+
+def _ms(line: TimedOperation, percentile: str) -> float:
+    return (line.at(percentile) or 0) / 1000
+
+
+def latency_metric(operation: str, percentile: str) -> Metric:
+    """A percentile of the latency of an operation as a metric, in ms; lower is better."""
+    level = PERCENTILES[percentile]
+    return Metric(
+        name=f"{percentile} of {operation}",
+        title=f"{100 * level:g} % quantile of the latency of {operation}",
+        unit="ms",
+        measure=Measure.QUANTILE,
+        operations=(operation,),
+        quantile=level,
+    )
+
+
+def _measured(results: Sequence[Mapping[str, TimedOperation]]) -> list[str]:
+    """The operations of which all runs completed enough, in their order."""
+    names: Mapping[str, TimedOperation] = results[0] if results else {}
+    return [
+        name
+        for name in names
+        if all(name in one and one[name].count >= MIN_OPERATIONS for one in results)
+        and all(one[name].at(percentile) for one in results for percentile in PERCENTILES)
+    ]

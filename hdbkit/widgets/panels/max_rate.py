@@ -26,9 +26,8 @@ from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.links import ReportLink
-from hdbkit.widgets.parts.load_form import LoadForm
+from hdbkit.widgets.parts.load_form import DefaultPhases, LoadForm
 from hdbkit.widgets.parts.no_target import no_target
-from hdbkit.widgets.parts.phases import DefaultPhases
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code
 from hdbkit.workloads import specification

@@ -22,9 +22,8 @@ from hdbkit.results.manifest import Status
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, row
 from hdbkit.widgets.parts.live import LiveChart
-from hdbkit.widgets.parts.load_form import LoadForm
+from hdbkit.widgets.parts.load_form import DefaultPhases, LoadForm
 from hdbkit.widgets.parts.no_target import no_target
-from hdbkit.widgets.parts.phases import DefaultPhases
 from hdbkit.widgets.parts.python_code import call_code, first_lines, panel_code, target_code
 from hdbkit.widgets.parts.run_words import doing, progress_html, whole
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, workload_code

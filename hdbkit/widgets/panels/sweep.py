@@ -19,8 +19,8 @@ from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.text import many
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.load_form import DefaultPhases
 from hdbkit.widgets.parts.no_target import no_target
-from hdbkit.widgets.parts.phases import DefaultPhases
 from hdbkit.widgets.parts.python_code import call_code, panel_code
 from hdbkit.widgets.parts.sweep_form import DEFAULT_LOAD, SweepForm, sweep_code
 from hdbkit.widgets.parts.sweep_view import SweepView

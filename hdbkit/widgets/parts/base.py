@@ -7,13 +7,16 @@ every error to ``fail``), and nothing that is shown holds a password, because al
 from __future__ import annotations
 
 import html
+import time
 import traceback
+import uuid
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import anywidget
 import ipywidgets
 import traitlets
 
@@ -22,12 +25,43 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.in_notebook.background import alone, background
 from hdbkit.in_notebook.slot import Slot
-from hdbkit.widgets.parts.alert import Alert
-from hdbkit.widgets.parts.bell import Bell
 from hdbkit.widgets.parts.ticker import Action, Ticker, every
 
 STATIC = Path(__file__).parents[1] / "static"
 """The style sheets and browser modules of the panels."""
+LONG_S = 20.0
+"""Work that took less is not notified: who started it is likely still there."""
+
+
+class Bell(anywidget.AnyWidget):
+    """Notifications of the browser after long work: a button that asks for them, and the notification at the end.
+
+    Whether to notify is the choice of a browser, for all panels; it does while nobody looks at the page.
+    """
+
+    _esm: ClassVar[Any] = STATIC / "bell.js"
+
+    def __init__(self, title: str, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._title, self._clock = title, clock
+        self._begun_s: float | None = None
+
+    def begin(self) -> None:
+        """Work begins."""
+        self._begun_s = self._clock()
+
+    def end(self, words: str) -> None:
+        """The work ended with this result; each end is notified once, however many pages show the panel."""
+        begun_s, self._begun_s = self._begun_s, None
+        if begun_s is not None and self._clock() - begun_s >= LONG_S:
+            self.send({"title": f"hdbkit: {self._title}", "body": words, "tag": uuid.uuid4().hex})
+
+
+class Alert(anywidget.AnyWidget):
+    """An error message: the HTML in ``value``. ``focus()`` scrolls it into view, and screen readers then read it."""
+
+    _esm: ClassVar[Any] = STATIC / "alert.js"
+    value = traitlets.Unicode("").tag(sync=True)
 
 
 class State(StrEnum):

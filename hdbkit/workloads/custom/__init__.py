@@ -29,11 +29,10 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.sql import Statement, made, statements
-from hdbkit.workloads._base import BaseWorkload
+from hdbkit.workloads._base import BaseWorkload, rampup_and_window
 from hdbkit.workloads.built import require_access, require_sight
 from hdbkit.workloads.commands import build_command, drop_command
 from hdbkit.workloads.custom.uses import uses
-from hdbkit.workloads.phases import rampup_and_window
 
 _GROUP = "custom"
 

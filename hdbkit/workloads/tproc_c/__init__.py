@@ -29,8 +29,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import InputError
 from hdbkit.sql import statements
-from hdbkit.workloads._base import BaseWorkload
-from hdbkit.workloads.phases import rampup_and_window
+from hdbkit.workloads._base import BaseWorkload, rampup_and_window
 from hdbkit.workloads.tproc_c.tables import COUNTED, TABLES, USES, by_privilege
 
 NOPM = Metric(
