@@ -102,7 +102,7 @@ def ended(run: RunPlan) -> Manifest:
         notice="",
         status=Status.DONE,
         history=[Event(status=status, at=now) for status in stages],
-        plan=run.model_dump(mode="json"),
+        plan=run,
         operations=["first", "second"],
         metric=Metric(name="TPS", title="operations per second", unit="TPS"),
         result=NO_FIGURES.model_copy(

@@ -5,26 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Any
 
+from pydantic import BaseModel
+
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.plan import RunPlan
+
+Work = tuple[Target, WorkloadSpec | None, Load]
 
 OF_A_RUN = frozenset({"virtual_users", "seed"})
 """Fields of a load that differ between the runs of a sweep."""
 
 
-def alike(planned: SweepPlan, found: Mapping[str, Any], url: str = "", except_for: Set[str] = OF_A_RUN) -> bool:
+def alike(planned: SweepPlan, found: Work, except_for: Set[str] = OF_A_RUN) -> bool:
     """Whether target, workload and load are those of the planned sweep; a scale that is not given may be any.
 
     Args:
         planned: the sweep.
-        found: the plan of a run, or the specification of a sweep, as kept.
-        url: that of its target; empty: ``found`` has the target.
+        found: those of a run or a sweep.
         except_for: fields of the load that may differ.
     """
-    url = url or type(planned.target).model_validate(found["target"]).url
-    workload, load = planned.spec.workload, planned.spec.load.model_dump(mode="json", exclude=set(except_for))
-    wanted = {} if workload is None else workload.model_dump(mode="json", exclude_unset=True)
-    return url == planned.target.url and _agree(wanted, found.get("workload") or {}) and _agree(load, found["load"])
+    target, workload, load = found
+    wanted = {} if planned.spec.workload is None else planned.spec.workload.model_dump(exclude_unset=True)
+    return (
+        target.url == planned.target.url
+        and _agree(wanted, workload)
+        and _agree(planned.spec.load.model_dump(exclude=set(except_for)), load)
+    )
 
 
-def _agree(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    return all(found[name] == value for name, value in wanted.items() if name in found)
+def of_run(plan: RunPlan) -> Work:
+    """What a run measured."""
+    return plan.target, plan.workload, plan.load
+
+
+def _agree(wanted: Mapping[str, Any], found: BaseModel | None) -> bool:
+    known = {} if found is None else found.model_dump()
+    return all(known[name] == value for name, value in wanted.items() if name in known)

@@ -428,7 +428,8 @@ def _names(base: Side | Target, new: Side | Target) -> tuple[str, str]:
 
 def _command(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> str:
     """The command that measures both sides in turn; empty for runs of a sweep, which cannot be repeated alone."""
-    if any((one.manifest.plan.get("experiment") or {}).get("settings") for side in sides.values() for one in side):
+    positions = [one.manifest.plan.experiment for side in sides.values() for one in side]
+    if any(one and one.settings for one in positions):
         return ""
     return shlex.join(["hdbkit", "compare", *words, "--run"])
 
@@ -478,10 +479,10 @@ def _figure(figures: Mapping[str, Any], keys: tuple[str, ...]) -> float:
 
 def _facts(one: Result) -> dict[str, str]:
     plan = one.manifest.plan
-    host = {name: one.manifest.host.get(name) for name in HOST_FACTS}
-    parts = {"workload": one.manifest.schema_facts, "load": plan["load"], "host": host}
+    host = one.manifest.host.model_dump(include=HOST_FACTS)
+    parts = {"workload": one.manifest.schema_facts, "load": plan.load.model_dump(mode="json"), "host": host}
     facts = {f"{part}.{name}": str(value) for part, values in parts.items() for name, value in values.items()}
     facts |= {f"software.{name}": value for name, value in one.manifest.software.items()}
-    facts["server.version"] = str(one.manifest.server.get("version"))
+    facts["server.version"] = str(one.manifest.server.version)
     facts |= {f"{SETTING}{name}": with_unit(read) for name, read in read_settings(one.folder).items()}
     return facts

@@ -16,9 +16,10 @@ import yaml
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.files import replace_file
 from hdbkit.hammerdb import Given, Job, Profiled, Translation, is_job_file, read_jobs, read_settings, translate
+from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import profile_tag
 from hdbkit.results.folder import RunFolder, is_run, make_folder
-from hdbkit.results.manifest import Event, Manifest, Status
+from hdbkit.results.manifest import Event, HostFacts, Manifest, ServerFacts, Status
 from hdbkit.results.run_result import ClientUse, OperationResult, RunResult
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workspace import BareWorkspace
@@ -150,21 +151,16 @@ def _run_of(job: Job, source: str) -> Manifest:
     users = Given(0, "vuset", ("vu", str(job.virtual_users)))
     made = translate([*job.settings, users], source, job.benchmark)
     spec, load, kind = made.workload, made.load, workload(made.workload)
-    target = made.target.model_dump(mode="json")
+    target = made.target
     mark = hashlib.sha256(job.job_id.encode()).hexdigest()[:6]
-    run_id = f"{job.started:%Y%m%d-%H%M%S}-{target['kind']}-{spec.slug}-u{load.virtual_users}-{mark}"
+    run_id = f"{job.started:%Y%m%d-%H%M%S}-{target.kind}-{spec.slug}-u{load.virtual_users}-{mark}"
     ended = job.started + timedelta(seconds=load.rampup_s + load.duration_s)
     return Manifest(
         run_id=run_id,
         notice=kind.notice,
         status=Status.DONE,
         history=[Event(status=Status.STARTING, at=job.started), Event(status=Status.DONE, at=ended)],
-        plan={
-            "run_id": run_id,
-            "target": target,
-            "workload": spec.model_dump(mode="json"),
-            "load": load.model_dump(mode="json"),
-        },
+        plan=RunPlan(run_id=run_id, target=target, workload=spec, load=load),
         operations=list(kind.operations),
         mix=kind.mix(load),
         metric=metric_of(kind, load),
@@ -175,8 +171,8 @@ def _run_of(job: Job, source: str) -> Manifest:
         size=spec.size,
         measured_by=_TOOL,
         software={"hdbkit": version("hdbkit")},
-        host=job.host,
-        server={"kind": target["kind"]},
+        host=HostFacts(**job.host),
+        server=ServerFacts(kind=target.kind),
         warnings=[_NOMINAL],
         result=_result_of(job, load.duration_s),
         tags=[_NAME, *([profile_tag(f"{_NAME}-{job.profile_id}")] if job.profile_id else [])],

@@ -26,7 +26,6 @@ from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.plan import RunPlan
 from hdbkit.report import max_rate_report
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
@@ -126,13 +125,13 @@ class MaxRate:
     @property
     def counted(self) -> str:
         """What the rate counts, in the plural."""
-        of_metric = self._newest.plan["load"]["rate_of"] == RateOf.METRIC
+        of_metric = self._newest.plan.load.rate_of is RateOf.METRIC
         return f"{plural(self._newest.noun)} of the metric" if of_metric else plural(self._newest.noun)
 
     @property
     def command(self) -> str:
         """The command that repeats the search."""
-        plan = RunPlan.model_validate(self._newest.plan).model_copy(update={"load": self.plan.load})
+        plan = self._newest.plan.model_copy(update={"load": self.plan.load})
         words = [*shlex.split(plan.command), "--limit", self.limit.text, "--blocks", str(self.made[-1].block)]
         return shlex.join(["hdbkit", "find-max", *words[2:]])
 

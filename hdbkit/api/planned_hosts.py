@@ -9,7 +9,7 @@ from statistics import median
 from typing import Final
 
 from hdbkit.analysis.run.courses import readable
-from hdbkit.api.alike import alike
+from hdbkit.api.alike import alike, of_run
 from hdbkit.arrivals import rate_of
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.results.folder import run_folders
@@ -90,7 +90,7 @@ class PlannedHostsVerbs(BareWorkspace):
         """
         users = max(planned.spec.virtual_users)
         stored = readable(list(islice(run_folders(self.results), _READ)))
-        runs = [one for _, one in stored if _cpu_us(one) and alike(planned, one.plan, except_for=_OTHER)]
+        runs = [one for _, one in stored if _cpu_us(one) and alike(planned, of_run(one.plan), except_for=_OTHER)]
         if not runs:
             return None
         enough = [one for one in runs if _users(one) >= users]
@@ -98,12 +98,12 @@ class PlannedHostsVerbs(BareWorkspace):
         rate = rate_of(planned.spec.workload or specification(), planned.spec.load)
         if rate is None:
             rate = (run.measured.operations_per_s or 0.0) * max(1.0, users / _users(run))
-        cores = [one.cores for one in run.load_hosts] or [run.host["cores"]]
+        cores = [one.cores for one in run.load_hosts] or [run.host.cores or 1]
         return PlannedHosts(users, _cpu_us(run) or 0.0, rate, int(median(cores)), run.run_id, _users(run))
 
 
 def _users(run: Manifest) -> int:
-    return int(run.plan["load"]["virtual_users"])
+    return run.plan.load.virtual_users
 
 
 def _cpu_us(run: Manifest) -> float | None:

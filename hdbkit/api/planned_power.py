@@ -16,7 +16,7 @@ from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.planning import Design, Noise, detectable, detection, pooled_noise
-from hdbkit.api.alike import alike
+from hdbkit.api.alike import alike, of_run
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.power_chart import power_chart
 from hdbkit.config.sweep_spec import CompareBy, Strategy
@@ -166,7 +166,7 @@ def _of_sweeps(root: Path, planned: SweepPlan) -> Iterator[tuple[float, float]]:
     for folder in islice(experiment_folders(root), _READ):
         try:
             found = folder.read_plan(SweepPlan)
-            if found.slices or not alike(planned, found.spec.model_dump(mode="json"), found.target.url):
+            if found.slices or not alike(planned, (found.target, found.spec.workload, found.spec.load)):
                 continue
             runs = runs_frame(folder)
         except DamagedResult:
@@ -183,11 +183,11 @@ def _of_runs(root: Path, planned: SweepPlan) -> tuple[list[tuple[float, float]],
     block do (von Neumann 1941, Ann. Math. Statist. 12, 367-395).
     """
     values: dict[int, list[float]] = {}
-    kept = [one for _, one in readable(list(islice(run_folders(root), _READ))) if one.plan.get("experiment") is None]
+    kept = [one for _, one in readable(list(islice(run_folders(root), _READ))) if one.plan.experiment is None]
     for manifest in kept[:_RUNS]:
         value = manifest.metric_value
-        if value and alike(planned, manifest.plan):
-            values.setdefault(manifest.plan["load"]["virtual_users"], []).append(float(np.log(value)))
+        if value and alike(planned, of_run(manifest.plan)):
+            values.setdefault(manifest.plan.load.virtual_users, []).append(float(np.log(value)))
     squares = np.concatenate([np.diff(logs) ** 2 for logs in values.values()] or [np.zeros(0)])
     noise = float(np.sqrt(squares.mean() / 2)) if len(squares) > 1 else 0.0
     count = sum(len(logs) for logs in values.values() if len(logs) > 1)

@@ -242,7 +242,7 @@ class ReleaseVerbs(RunVerbs):
             for name, runs in zip(names[1:], rest, strict=True)
         )  # fmt: skip
         base, *others = (
-            Release(one.ref, one.commit, str(runs[0].manifest.server.get("version")))
+            Release(one.ref, one.commit, str(runs[0].manifest.server.version))
             for one, runs in zip(plan.commits, (first, *rest), strict=True)
         )
         return Releases(base, tuple(others), tuple(comparisons))

@@ -81,7 +81,7 @@ class Result:
     @property
     def virtual_users(self) -> int:
         """The number of virtual users."""
-        return int(self.manifest.plan["load"]["virtual_users"])
+        return self.manifest.plan.load.virtual_users
 
     @property
     def latencies(self) -> pd.DataFrame:

@@ -202,9 +202,9 @@ def _run_entry(folder: Path, result: Result, links: Mapping[str, str]) -> Entry:
     manifest, page = result.manifest, links[result.run_id]
     _write_report(folder, page, result.run_id, result.report(), links)
     plan = manifest.plan
-    label, experiment_id = plan.get("label"), str((plan.get("experiment") or {}).get("experiment_id"))
+    label, experiment_id = plan.label, plan.experiment.experiment_id if plan.experiment else ""
     users = f"{result.virtual_users:,} virtual user{'s' if result.virtual_users > 1 else ''}"
-    about = [manifest.server.get("version"), manifest.scale, users, _started(manifest), label, *manifest.tags]
+    about = [manifest.server.version, manifest.scale, users, _started(manifest), label, *manifest.tags]
     state, mark = _ended(manifest)
     return Entry(
         title=manifest.metric.text(result.metric_value) if result.metric_value is not None else result.run_id,
@@ -215,7 +215,7 @@ def _run_entry(folder: Path, result: Result, links: Mapping[str, str]) -> Entry:
         about=" · ".join(map(str, filter(None, [*about, manifest.note, result.run_id]))),
         facts={
             "kind": "run", "name": result.run_id, "at": result.run_id, "state": state,
-            "database": plan["target"]["kind"], "workload": plan["workload"]["kind"],
+            "database": plan.target.kind, "workload": plan.workload.kind,
         },
         links={f"sweep {experiment_id}": links[experiment_id]} if experiment_id in links else {},
         thumbnail=_thumbnail(result.charts),

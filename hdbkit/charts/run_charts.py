@@ -32,7 +32,6 @@ from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughpu
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
-from hdbkit.config.load import client_slices, sessions_of
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.readings import LAG
 from hdbkit.results.columns import Outcome
@@ -107,23 +106,23 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
 def _of_schedule(folder: RunFolder, manifest: Manifest, window: Window, step_s: int) -> list[Chart]:
     """What an open loop offered and reached, lateness, and busy sessions; none of users that never pause or wait."""
     schedule, found = table(folder, "schedule"), manifest.measured.schedule
-    charts, load = [], manifest.plan["load"]
+    charts, load = [], manifest.plan.load
     if schedule is not None and len(schedule) and found:
         charts = schedule_charts(schedule, found, window, manifest.noun, step_s)
-    elif load.get("keying_and_thinking"):
+    elif load.keying_and_thinking:
         _, late = lateness(folder, window)
         steps = lateness_by_second(folder, step_s).sort_index()
         charts = [lateness_over_time(steps, late, window, manifest.noun)]
-    if manifest.paced or load.get("steps") or len(client_slices(load)[0]) > 1:
+    if manifest.paced or load.steps or len(load.clients[0]) > 1:
         busy = busy_sessions(folder, window, step_s)
-        charts.append(busy_over_time(busy, window, sessions_of(load), manifest.noun))
+        charts.append(busy_over_time(busy, window, load.sessions, manifest.noun))
     return charts
 
 
 def _times(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     """How long each operation took; none where nothing was completed."""
     done = executions(folder, manifest).query("outcome != 'failed'")
-    times = done.assign(group=manifest.plan["target"]["kind"], seconds=done["elapsed_s"])
+    times = done.assign(group=manifest.plan.target.kind, seconds=done["elapsed_s"])
     return [profile(times, manifest.noun, manifest.noun)] if len(times) else []
 
 

@@ -13,7 +13,6 @@ from hdbkit.charts.marks import MAX_DOTS, change_percent, change_title, left_out
 from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover, series, shade_rampup
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.manifest import Manifest
-from hdbkit.slices import Slices
 from hdbkit.text import virtual_users
 
 _MAX_CHANGES = 3
@@ -86,7 +85,8 @@ def _cycles(rows: pd.DataFrame) -> str:
 
 def slices_of_run(slices: pd.DataFrame, manifest: Manifest) -> Chart:
     """The metric in each slice of a run, with the mean of each configuration."""
-    plan, metric = Slices.model_validate(manifest.plan["slices"]), manifest.metric
+    plan, metric = manifest.plan.slices, manifest.metric
+    assert plan is not None
     labels = [label(settings, plan.settings[0]) for settings in plan.settings]
     clock = manifest.clock
     start_s = (clock.window_start_us or 0) / 1e6 if clock else 0.0

@@ -75,11 +75,11 @@ def _reported(wanted: str) -> api.Result | api.ExperimentResult:
     run = run_or_experiment(wanted, api.result, api.experiment_result)
     if not isinstance(run, api.Result):
         return run
-    experiment_id = (run.manifest.plan.get("experiment") or {}).get("experiment_id")
-    if wanted != "last" or experiment_id is None:
+    place = run.manifest.plan.experiment
+    if wanted != "last" or place is None:
         return run
     try:
-        return api.experiment_result(experiment_id)
+        return api.experiment_result(place.experiment_id)
     except InputError:  # the run was copied without it, or it has no result yet
         return run
 

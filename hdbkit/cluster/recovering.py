@@ -15,7 +15,6 @@ from hdbkit.cluster.connection import Connection, Unreachable, connected
 from hdbkit.cluster.hosts import actors_of
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.load_hosts import missing, noted_hosts, write_hosts
-from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 
 _ANSWER_S: Final = 5.0
@@ -29,7 +28,7 @@ def collect(folder: RunFolder) -> None:
     Raises:
         HdbkitError: the cluster cannot be used.
     """
-    plan = RunPlan.model_validate(folder.read().plan)
+    plan = folder.read().plan
     assert plan.load.cluster is not None
     with connected(plan.load.cluster) as connection:
         connection.await_workers()

@@ -19,7 +19,6 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.config.load import client_slices
 from hdbkit.execution import failures, load_hosts, server_host, switching, usage
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.load_hosts import Place
@@ -64,7 +63,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     ]
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
     write_rows(folder.table("errors"), columns.ERRORS, _errors(places, start_ns))
-    if manifest.plan.get("slices"):
+    if manifest.plan.slices:
         write_rows(folder.table("switches"), columns.SWITCHES, _switches(places, start_ns))
     manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
     folder.write(manifest)
@@ -93,7 +92,7 @@ def _write_hosts(folder: RunFolder, manifest: Manifest, start_ns: int) -> None:
     host = read_lines(folder.spools / load_hosts.HOST_SAMPLES)
     if manifest.load_hosts:
         of_hosts = load_hosts.host_rows(folder.spools)
-        host = load_hosts.together(of_hosts, host, folder.spools, manifest.host.get("boot_id", ""))
+        host = load_hosts.together(of_hosts, host, folder.spools, manifest.host.boot_id or "")
         rows = [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in of_hosts]
         write_rows(folder.table("load_hosts"), columns.LOAD_HOSTS, rows)
     write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
@@ -235,7 +234,7 @@ def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[i
             "operations": counts.get(client, 0),
             "ended": "killed",
         }
-        for client, users in enumerate(client_slices(manifest.plan["load"]))
+        for client, users in enumerate(manifest.plan.load.clients)
     }
     for line in lines:
         rows[line["client"]].update(line)

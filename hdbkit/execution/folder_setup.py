@@ -85,7 +85,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         run_id=plan.run_id,
         notice=kind.notice,
         status=Status.STARTING,
-        plan=plan.model_dump(mode="json"),
+        plan=plan,
         operations=list(kind.operations),
         mix=kind.mix(load),
         rollback_shares=kind.rollback_shares(load),

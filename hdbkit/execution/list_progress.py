@@ -38,7 +38,7 @@ class ListProgress:
     """Counts the records of each virtual user of a run, from its first record on."""
 
     def __init__(self, manifest: Manifest) -> None:
-        most = manifest.plan["load"].get("iterations")
+        most = manifest.plan.load.iterations
         self._lists = manifest.lists
         self._planned = [min(len(names) * times, most or len(names) * times) for names, times in manifest.lists]
         self._finished: Counter[int] = Counter()

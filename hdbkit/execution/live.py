@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hdbkit.config.load import client_slices
+from hdbkit.config import Load
 from hdbkit.config.metric import Metric
 from hdbkit.execution import failures
 from hdbkit.execution.control import ClientState, Control
@@ -98,10 +98,10 @@ class LiveView:
         """The course since the last tick."""
         manifest, now = self._folder.read(), time.monotonic_ns()
         start_ns = manifest.clock.start_monotonic_ns if manifest.clock else now
-        whole = manifest.lists or manifest.plan["load"].get("iterations")
+        whole = manifest.lists or manifest.plan.load.iterations
         first_ns = start_ns if whole else now - _FIRST_LOOK_NS
         since_ns = max(start_ns, self._looked_ns or first_ns)
-        if manifest.plan["load"].get("cluster"):
+        if manifest.plan.load.cluster:
             return self._tick_of_hosts(manifest, start_ns, since_ns, now)
         pieces = list(self._spools.new(since_ns))
         self._looked_ns = now
@@ -142,7 +142,7 @@ class LiveView:
             "metric": manifest.metric.rate,
             "headline": manifest.headline,
             "noun": manifest.noun,
-            "connected": _users_of(ready, manifest.plan["load"]),
+            "connected": _users_of(ready, manifest.plan.load),
             "server_cpu_cores": _server_cpu_cores(self._folder.spools / HOST_SAMPLES),
             "time": "response" if manifest.paced else "service",
         }
@@ -211,9 +211,9 @@ def _clients(folder: RunFolder) -> tuple[list[int], list[int]]:
         page.close()
 
 
-def _users_of(clients: Sequence[int], load: Mapping[str, Any]) -> int:
+def _users_of(clients: Sequence[int], load: Load) -> int:
     """The number of virtual users that these clients serve."""
-    slices = client_slices(load)
+    slices = load.clients
     return sum(len(slices[client]) for client in clients)
 
 

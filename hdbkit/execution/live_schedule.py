@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdbkit.arrivals import Times, due_us
-from hdbkit.config.load import client_slices, sessions_of
+from hdbkit.config import Load
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.records import Records
 
@@ -60,11 +60,11 @@ class LiveSchedule:
     """
 
     def __init__(self, manifest: Manifest, start_ns: int) -> None:
-        load = manifest.plan["load"]
+        load = manifest.plan.load
         self._paced, self._start_ns = manifest.paced, start_ns
-        self._limit_us = round(1000 * load.get("latency_limit_ms", 0)) or _NEVER_US
-        self._iterations = load.get("iterations") or _NEVER_US
-        self._ended = np.zeros(sessions_of(load), np.int64)
+        self._limit_us = round(1000 * load.latency_limit_ms) or _NEVER_US
+        self._iterations = load.iterations or _NEVER_US
+        self._ended = np.zeros(load.sessions, np.int64)
         self._newest_us: NDArray[np.int64] | None = None
         self._arrivals = _Arrivals(load, manifest.rate_per_s) if manifest.rate_per_s is not None else None
         self._due_us: Times = np.empty(0, np.int64)
@@ -73,7 +73,7 @@ class LiveSchedule:
     @staticmethod
     def of(manifest: Manifest, start_ns: int) -> LiveSchedule | None:
         """What watches the run; None if its sessions have no schedule, and a process each."""
-        shared = any(len(one) > 1 for one in client_slices(manifest.plan["load"]))
+        shared = any(len(one) > 1 for one in manifest.plan.load.clients)
         return LiveSchedule(manifest, start_ns) if manifest.paced or shared else None
 
     def at(self, pieces: Sequence[Records], since_ns: int, now_ns: int) -> ScheduleTick:
@@ -121,8 +121,8 @@ class LiveSchedule:
 class _Arrivals:
     """The arrivals of all sessions of an open loop, in the order of their times."""
 
-    def __init__(self, load: dict[str, Any], rate_per_s: float) -> None:
-        self._blocks = [due_us(load, rate_per_s, index) for index in range(sessions_of(load))]
+    def __init__(self, load: Load, rate_per_s: float) -> None:
+        self._blocks = [due_us(dict(load), rate_per_s, index) for index in range(load.sessions)]
         self._rest: list[Times] = [np.empty(0, np.int64)] * len(self._blocks)
         self._step_us = round(1e6 * min(_AHEAD_S, max(_AHEAD / rate_per_s, 0.1)))
         self._drawn_us = 0

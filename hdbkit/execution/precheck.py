@@ -35,6 +35,7 @@ from hdbkit.execution.virtual_user import session_options
 from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
 from hdbkit.readings import Pooling, PoolMode, ServerRole
+from hdbkit.results.manifest import ServerFacts
 from hdbkit.servers import caches, control
 from hdbkit.text import plural
 from hdbkit.workloads import workload
@@ -59,7 +60,7 @@ class Ready:
     """A plan that can be run, and what the server reported about itself."""
 
     plan: RunPlan
-    server: dict[str, Any] = field(default_factory=dict)
+    server: ServerFacts = field(default_factory=ServerFacts)
     settings: dict[str, Any] = field(default_factory=dict)
     driver: str = ""
     client_path: str = ""
@@ -205,9 +206,9 @@ def _client_path(engine: Database, plan: RunPlan, session: Session, pooling: Poo
         return of_client.client_path(work.needs(plan.load))
 
 
-def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling, role: ServerRole) -> dict[str, Any]:
-    """The server's fields in the manifest."""
-    facts = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
+def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling, role: ServerRole) -> ServerFacts:
+    """What the manifest keeps of the server."""
+    facts: dict[str, Any] = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
     if pooling.mode is not PoolMode.DIRECT:
         facts["pooler"] = str(pooling)
     if role is not ServerRole.PRIMARY:
@@ -217,11 +218,10 @@ def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling,
         facts["replicas"] = ", ".join(plan.target.replicas)
     if policies - {Policy.REPLICA}:
         facts["nodes"] = ", ".join(plan.target.nodes)
-    footprint = engine.footprint(session)
-    if footprint is None:
-        return facts
-    here = engine.server_process(session) is not None
-    return {**facts, "cache": footprint.cache, "cache_bytes": footprint.cache_bytes, "on_this_host": here}
+    if footprint := engine.footprint(session):
+        facts |= {"cache": footprint.cache, "cache_bytes": footprint.cache_bytes}
+        facts["on_this_host"] = engine.server_process(session) is not None
+    return ServerFacts(**facts)
 
 
 def _check_faults(plan: RunPlan, session: Session, results: Path) -> str:

@@ -42,7 +42,7 @@ from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import CheckLine, Clock, Manifest, Status
+from hdbkit.results.manifest import CheckLine, Clock, HostFacts, Manifest, Status
 from hdbkit.results.query_plans import write_plans
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
@@ -87,7 +87,7 @@ class Supervisor:
         generator: Callable[[RunFolder, RunPlan], LoadGenerator] = LocalPool,
     ) -> None:
         self._folder, self._manifest = folder, folder.read()
-        self._plan = RunPlan.model_validate(self._manifest.plan)
+        self._plan = self._manifest.plan
         self._workload = workload(self._plan.workload)
         self._phases = self._workload.phases(self._plan.load)
         self._page = Control(folder.control)
@@ -105,7 +105,8 @@ class Supervisor:
         """Execute the run; return its end. After an error, finished records are kept; the manifest has the reason."""
         status, note = Status.DONE, ""
         try:
-            self._write(self._manifest.model_copy(update={"supervisor_pid": os.getpid(), "host": host.facts()}))
+            here = HostFacts(**host.facts())
+            self._write(self._manifest.model_copy(update={"supervisor_pid": os.getpid(), "host": here}))
             self._begin()
             status, note = self._execute()
         except HdbkitError as error:

@@ -30,8 +30,7 @@ def outcome(manifest: Manifest) -> Outcome | None:
     early = manifest.ended_early if manifest.status is Status.STOPPED else ""
     if manifest.status is not Status.DONE and not early:
         return None
-    limits = manifest.plan.get("limits") or {}
-    if reason := rule_broken(AbortRules.model_validate(limits.get("abort") or {}), manifest):
+    if reason := rule_broken(manifest.plan.limits.abort, manifest):
         return Outcome(Step.RUN_FAILED, reason, {GIVES_UP: True})
     return Outcome(Step.RUN_ENDED_EARLY if early else Step.RUN_FINISHED, early, run_facts(manifest))
 

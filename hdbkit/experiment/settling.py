@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.config.load import starting_s
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError, ServerDown, ServerFailed
 from hdbkit.execution.handle import is_supervised
@@ -234,9 +233,7 @@ def _waited_for(run: RunFolder) -> Manifest | None:
             return None
         if manifest.status.ended:
             return manifest
-        load = manifest.plan.get("load", {})
-        rampup_s = starting_s(load) + max(load.get("rampup_s", 0), load.get("rampup_max_s", 0))
-        until = until or time.monotonic() + _PATIENCE_S + rampup_s + load.get("duration_s", 0)
+        until = until or time.monotonic() + _PATIENCE_S + manifest.plan.load.max_duration_s
         if time.monotonic() > until:
             return manifest
         time.sleep(_LOOK_S)

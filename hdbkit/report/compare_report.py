@@ -177,7 +177,7 @@ def differences_table(differences: pd.DataFrame) -> list[Table]:
 
 def _journal(sides: dict[str, list[Manifest]], metric: Metric) -> Table:
     rows = [
-        [name, one.run_id, one.plan["load"]["virtual_users"], one.metric_value,
+        [name, one.run_id, one.plan.load.virtual_users, one.metric_value,
          one.result and one.result.operations_per_s, one.status.value,
          ", ".join(check.name for check in one.checks if check.passed is False) or "none"]
         for name, side in sides.items()

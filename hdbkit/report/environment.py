@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from hdbkit.config import Target
 from hdbkit.config.load import WINDOW
 from hdbkit.report.tables import Table, cell, pairs_table, text_table
 from hdbkit.results.folder import RunFolder
@@ -21,12 +22,12 @@ def environment(
     """
     plan = manifest.plan
     workload = _seed_of("population", manifest.schema_facts)
-    driven = _seed_of("load", plan.get("load", {}) if load is None else load)
+    driven = _seed_of("load", plan.load.model_dump(mode="json") if load is None else load)
     if manifest.one_by_one:
         driven = {name: value for name, value in driven.items() if name not in WINDOW}
     tables = [
-        pairs_table("Server", {**manifest.server, "target": _address(plan.get("target", {}))}),
-        pairs_table("Host of the clients", manifest.host),
+        pairs_table("Server", {**manifest.server.known, "target": _address(plan.target)}),
+        pairs_table("Host of the clients", manifest.host.known),
         pairs_table("Software", manifest.software),
         pairs_table("Workload and load", {**workload, **driven}),
     ]
@@ -60,6 +61,6 @@ def with_unit(setting: Mapping[str, Any], which: str = "value") -> str:
     return f"{value} x {unit}" if str(unit)[0].isdigit() else f"{value} {unit}"
 
 
-def _address(target: dict[str, Any]) -> str:
-    port = f":{target['port']}" if target.get("port") else ""
-    return f"{target.get('kind', '')}://{target.get('host') or ''}{port}/{target.get('database') or ''}"
+def _address(target: Target) -> str:
+    port = f":{target.port}" if target.port else ""
+    return f"{target.kind}://{target.host or ''}{port}/{target.database or ''}"

@@ -20,7 +20,6 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.query_plans import read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
-from hdbkit.slices import Slices
 from hdbkit.text import all_per_s, many, number, plural
 
 
@@ -69,13 +68,12 @@ def _plans(folder: RunFolder) -> list[Table]:
 
 def _place(manifest: Manifest) -> str:
     """The sweep that the run belongs to, and its settings; empty for a run of its own."""
-    place = manifest.plan.get("experiment")
+    place, slices = manifest.plan.experiment, manifest.plan.slices
     if not place:
         return ""
-    slices = manifest.plan.get("slices")
-    settings = ", ".join(f"{name}={value}" for name, value in place["settings"].items())
-    tried = Slices.model_validate(slices).described if slices else settings
-    return f", run {place['number']} of the sweep {place['experiment_id']} (block {place['block']}, {tried})"
+    settings = ", ".join(f"{name}={value}" for name, value in place.settings.items())
+    tried = slices.described if slices else settings
+    return f", run {place.number} of the sweep {place.experiment_id} (block {place.block}, {tried})"
 
 
 def _faults(manifest: Manifest) -> list[Table]:
@@ -119,9 +117,9 @@ def _course(manifest: Manifest) -> Table:
 
 
 def _question(manifest: Manifest) -> str:
-    load, server = manifest.plan["load"], manifest.server.get("version", "the server")
-    title, under = manifest.metric.title, f"with {many(load['virtual_users'], 'virtual user')}"
-    if (each := load.get("sessions_per_user", 1)) > 1:
+    load, server = manifest.plan.load, manifest.server.version or "the server"
+    title, under = manifest.metric.title, f"with {many(load.virtual_users, 'virtual user')}"
+    if (each := load.sessions_per_user) > 1:
         under += f" of {each:,} sessions each"
     if manifest.metric.measure is Measure.RATE:
         return f"How many {title} does {server} sustain {under}?"

@@ -79,7 +79,7 @@ def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, st
 
     None where configurations alternate within runs, since counters are those of whole runs.
     """
-    of_one = [one for one in manifests if one.plan.get("experiment") and not one.plan.get("slices")]
+    of_one = [one for one in manifests if one.plan.experiment and not one.plan.slices]
     rows = [_of_run(manifest, labels) for manifest in of_one]
     frame = pd.DataFrame(rows)
     known = [name for name in frame.columns[3:] if frame[name].notna().any()]
@@ -91,12 +91,13 @@ def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, st
 
 
 def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
-    result, place = manifest.measured, manifest.plan["experiment"]
+    result, place = manifest.measured, manifest.plan.experiment
+    assert place is not None
     each = {one.what: one.each for one in work_of(result)}
     return {
-        "place": place["configuration"],
-        "configuration": labels.get(place["configuration"], UNKNOWN),
-        "virtual users": manifest.plan["load"]["virtual_users"],
+        "place": place.configuration,
+        "configuration": labels.get(place.configuration, UNKNOWN),
+        "virtual users": manifest.plan.load.virtual_users,
         **{what: each.get(what) for what in _COMPARED},
         "found in the server's cache (%)": found_in_cache_pct(result),
         **_host_columns(result.server_host),

@@ -21,6 +21,7 @@ import pandas as pd
 
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import irregular_entry
+from hdbkit.plan import RunPlan
 from hdbkit.results.differences import OWN_VALUES, settings_of
 from hdbkit.results.folder import RunFolder, manifest_times, only_match, run_folders
 from hdbkit.results.manifest import Manifest
@@ -251,18 +252,18 @@ def _read(catalog: sqlite3.Connection, root: Path, changed_ns: Mapping[str, int]
 
 def _row(manifest: Manifest) -> dict[str, Any]:
     plan, result = manifest.plan, manifest.result
-    target, load = plan["target"], plan["load"]
+    target, load = plan.target, plan.load
     headline = result and result.operations.get(manifest.headline)
     return {
         "started": manifest.history[0].at.isoformat(timespec="seconds") if manifest.history else None,
         "status": manifest.status.value,
-        "database": target["kind"],
-        "version": manifest.server.get("version"),
-        "target": f"{target.get('host') or ''}/{target.get('database') or ''}",
-        "workload": plan["workload"]["kind"],
+        "database": target.kind,
+        "version": manifest.server.version,
+        "target": f"{target.host or ''}/{target.database or ''}",
+        "workload": plan.workload.kind,
         "scale": manifest.scale,
-        "virtual_users": load["virtual_users"],
-        "duration_s": load["duration_s"],
+        "virtual_users": load.virtual_users,
+        "duration_s": load.duration_s,
         "metric": manifest.metric.name,
         "metric_value": manifest.metric_value,
         "operations_per_s": result and result.operations_per_s,
@@ -270,19 +271,20 @@ def _row(manifest: Manifest) -> dict[str, Any]:
         "p95_us": headline and headline.p95_us,
         "failed": result and result.failed,
         "checks_failed": sum(check.passed is False for check in manifest.checks),
-        "label": plan.get("label"),
-        "experiment_id": (plan.get("experiment") or {}).get("experiment_id"),
+        "label": plan.label,
+        "experiment_id": plan.experiment and plan.experiment.experiment_id,
         "tags": json.dumps(manifest.tags),
         "note": manifest.note,
-        "options": json.dumps(_options(plan["workload"], load, manifest.mix)),
+        "options": json.dumps(_options(plan, manifest.mix)),
     }
 
 
-def _options(workload: dict[str, Any], load: dict[str, Any], mix: dict[str, float]) -> dict[str, Any]:
+def _options(plan: RunPlan, mix: dict[str, float]) -> dict[str, Any]:
     """The options that a condition can compare: those of the engine and parameters by their own names.
 
     The weight of an operation is ``mix_`` and its name. An option takes precedence over a parameter of the same name.
     """
+    workload, load = plan.workload.model_dump(mode="json"), plan.load.model_dump(mode="json")
     parameters = _entries(_entries(workload, "definition"), "parameters") | _entries(workload, "parameters")
     weights = {f"mix_{name}": weight for name, weight in mix.items()}
     return _scalars(parameters | weights | _entries(workload, "storage") | workload | load)

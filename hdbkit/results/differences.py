@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.config.quantities import quantity, quantity_text
+from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 
 Setting = tuple[str, str | None]
@@ -22,7 +23,7 @@ _BETWEEN = " | "
 """Between the values of a setting that alternates within a run."""
 
 
-def settings_of(folder: RunFolder, plan: Mapping[str, Any]) -> dict[str, Setting]:
+def settings_of(folder: RunFolder, plan: RunPlan) -> dict[str, Setting]:
     """The settings of a run that somebody changed or a sweep varied; none where they cannot be read.
 
     Left out are those that only state where the server is: its port, and paths.
@@ -36,7 +37,7 @@ def settings_of(folder: RunFolder, plan: Mapping[str, Any]) -> dict[str, Setting
         }
     except (OSError, ValueError, AttributeError, KeyError, TypeError):
         changed = {}
-    port = str((plan.get("target") or {}).get("port"))
+    port = str(plan.target.port)
     kept = {name: one for name, one in changed.items() if one[0] != port and not str(one[0]).startswith("/")}
     return {name: (value or "", default) for name, (value, default) in kept.items()} | _swept(plan, changed)
 
@@ -75,9 +76,9 @@ def configurations(differences: pd.DataFrame) -> pd.Series[str]:
     return pd.Series(each, index=differences.index, dtype=object)
 
 
-def _swept(plan: Mapping[str, Any], read: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Setting]:
+def _swept(plan: RunPlan, read: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Setting]:
     """The settings that a sweep gave the run, with all values of those that alternate within it."""
-    alternating = (plan.get("slices") or {}).get("settings") or [(plan.get("experiment") or {}).get("settings") or {}]
+    alternating = plan.slices.settings if plan.slices else [plan.experiment.settings if plan.experiment else {}]
     values: dict[str, list[str]] = {}
     for one in alternating:
         for name, value in one.items():

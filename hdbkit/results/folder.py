@@ -16,7 +16,7 @@ from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file
 from hdbkit.locks import held
 from hdbkit.results.columns import FORMAT_VERSION
-from hdbkit.results.manifest import PARTS, Manifest
+from hdbkit.results.manifest import Manifest
 
 _END_GRACE_S = 2.0
 """How long to wait for a process that is about to exit."""
@@ -111,12 +111,6 @@ class RunFolder:
                 f"{path} has format version {manifest.format_version}, but this hdbkit reads up to {FORMAT_VERSION}; "
                 "run: pip install --upgrade hdbkit"
             )
-        try:
-            for name, model in PARTS.items():
-                if part := getattr(manifest, name) or name == "plan":
-                    model.model_validate(part)
-        except ValidationError as error:
-            raise DamagedResult(f"{path} is damaged: {_first_problem(error, name)}") from None
         return manifest
 
     def write(self, manifest: Manifest) -> None:
@@ -124,10 +118,10 @@ class RunFolder:
         replace_file(self.path / "manifest.json", manifest.model_dump_json(indent=1).encode())
 
 
-def _first_problem(error: ValidationError, part: str | None = None) -> str:
+def _first_problem(error: ValidationError) -> str:
     """The first error, with its place: ``plan.load.virtual_users: input should be a valid integer``."""
     first = error.errors()[0]
-    place = ".".join(str(word) for word in (part, *first["loc"]) if word is not None)
+    place = ".".join(map(str, first["loc"]))
     text = first["msg"][:1].lower() + first["msg"][1:]
     return f"{place}: {text}" if place else text
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.errors import DamagedResult
+from hdbkit.plan import RunPlan
 from hdbkit.results import version_1
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.run_result import RunResult
@@ -115,55 +115,40 @@ class LoadHost(BaseModel):
     message_bytes: int = 0
 
 
-class _Part(BaseModel):
-    """What readers rely on in a part of the manifest that is otherwise free."""
+class _Facts(BaseModel):
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, frozen=True)
 
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
-
-
-_MAX_S = 1e9
-
-
-class _Target(_Part):
-    kind: str
-    host: str | None = None
-    database: str | None = None
+    @property
+    def known(self) -> dict[str, Any]:
+        """The facts that are known, by name."""
+        return self.model_dump(exclude_none=True)
 
 
-class _Workload(_Part):
-    kind: str
+class ServerFacts(_Facts):
+    """What the server reported about itself at the start."""
 
-
-class _Load(_Part):
-    virtual_users: int = Field(ge=1, le=10**6)
-    rampup_s: float = Field(le=_MAX_S)
-    duration_s: float = Field(le=_MAX_S)
-
-
-class _Sweep(_Part):
-    experiment_id: str
-    settings: dict[str, Any] | None = None
-
-
-class _PlannedSlices(_Part):
-    settings: list[dict[str, Any]] = Field(default_factory=list)
-
-
-class _Plan(_Part):
-    target: _Target
-    workload: _Workload
-    load: _Load
-    label: str | None = None
-    sweep: _Sweep | None = None
-    slices: _PlannedSlices | None = None
-
-
-class _Server(_Part):
+    kind: str | None = None
+    title: str | None = None
     version: str | None = None
+    pooler: str | None = None
+    role: str | None = Field(default=None, description="its role in a replication; None: primary or none")
+    replicas: str | None = Field(default=None, description="addresses of the replicas that the load reads")
+    nodes: str | None = Field(default=None, description="addresses of the nodes that the load uses")
+    cache: str | None = Field(default=None, description="the setting with the size of its cache")
+    cache_bytes: int | float | None = None
+    on_this_host: bool | None = Field(default=None, description="it runs on the host of the clients")
 
 
-PARTS: Mapping[str, type[BaseModel]] = {"plan": _Plan, "server": _Server}
-"""The parts that are checked when a manifest is read from a folder."""
+class HostFacts(_Facts):
+    """The host of the clients."""
+
+    name: str | None = None
+    boot_id: str | None = None
+    system: str | None = None
+    processor: str | None = None
+    cores: int | None = None
+    memory_bytes: int | None = None
+    load_1min_at_start: float | None = None
 
 
 class Manifest(BaseModel):
@@ -175,7 +160,7 @@ class Manifest(BaseModel):
     notice: str
     status: Status
     history: list[Event] = Field(default_factory=list)
-    plan: dict[str, Any]
+    plan: RunPlan
     operations: list[str] = Field(description="names; the table of operations has their indexes")
     mix: dict[str, float] = Field(default_factory=dict, description="planned weights of operations; empty: no mix")
     rollback_shares: dict[str, float] = Field(
@@ -204,8 +189,8 @@ class Manifest(BaseModel):
         default="", description="the tool that measured the run; empty: hdbkit. Another tool's have no records"
     )
     software: dict[str, str] = Field(default_factory=dict)
-    host: dict[str, Any] = Field(default_factory=dict)
-    server: dict[str, Any] = Field(default_factory=dict)
+    host: HostFacts = HostFacts()
+    server: ServerFacts = ServerFacts()
     load_hosts: list[LoadHost] = Field(default_factory=list, description="empty: the host of the supervisor alone")
     supervisor_pid: int | None = None
     ended_early: str = Field(default="", description="why it ended early by itself; empty if it did not")
@@ -277,7 +262,7 @@ class Manifest(BaseModel):
         omitted: it is where the definition was read, and no part of the work.
         """
         found: dict[str, Any] = {}
-        workload = self.plan.get("workload", {})
+        workload = self.plan.workload.model_dump(mode="json")
         for name, value in workload.items():
             if name == "folder" and "definition" in workload:
                 continue

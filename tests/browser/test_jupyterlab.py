@@ -16,7 +16,7 @@ import pytest
 from hdbkit import api
 from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.plan import RunPlan
-from hdbkit.results.manifest import CheckLine, Status
+from hdbkit.results.manifest import CheckLine, HostFacts, ServerFacts, Status
 from tests.accessibility import serious
 from tests.browser.conftest import copied
 from tests.browser.lab import POLLING_MS, Desk, Lab
@@ -332,7 +332,12 @@ def hostile_runs(results: Path) -> None:
         hostile = {"tags": [HOSTILE], "note": HOSTILE, "warnings": [HOSTILE], "notice": HOSTILE, "scale": HOSTILE}
         checks = [CheckLine(name=HOSTILE, passed=False, detail=HOSTILE)]
         changed = run.manifest.model_copy(
-            update={**hostile, "checks": checks, "server": {"version": HOSTILE}, "host": {"name": HOSTILE}}
+            update={
+                **hostile,
+                "checks": checks,
+                "server": ServerFacts(version=HOSTILE),
+                "host": HostFacts(name=HOSTILE),
+            }
         ).moved_to(Status.FAILED, HOSTILE)
         run.folder.write(changed.moved_to(Status.DONE, HOSTILE))
 

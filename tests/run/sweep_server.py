@@ -152,7 +152,7 @@ def begun(plan: RunPlan) -> Manifest:
         notice="",
         status=Status.STARTING,
         history=[Event(status=Status.STARTING, at=datetime.now(UTC))],
-        plan=plan.model_dump(mode="json"),
+        plan=plan,
         operations=[],
         metric=Metric(name="TPS", title="operations per second", unit="TPS"),
         supervisor_pid=os.getpid(),

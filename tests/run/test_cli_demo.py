@@ -86,7 +86,7 @@ def test_two_engines_are_compared_each_on_data_of_its_own(results: Path) -> None
     assert found.names == ("DuckDB (base)", "DuckDB (new)")
     assert found.by_operation["operation"].tolist() == ["q01", "q06"]
     assert len(said) == len(set(said)) == 2, "each has a file of its own"
-    assert not [one for one in found.base + found.new if Path(one.manifest.plan["target"]["database"]).exists()]
+    assert not [one for one in found.base + found.new if Path(one.manifest.plan.target.database).exists()]
     assert "DuckDB (new)" in found.report().read_text(encoding="utf-8")
 
 

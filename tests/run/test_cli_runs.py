@@ -14,7 +14,6 @@ import pytest
 
 import hdbkit
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.config import load_from
 from hdbkit.errors import InputError
 from hdbkit.paths import data_folder
 from tests.conftest import HdbkitCommand
@@ -45,7 +44,7 @@ def test_options_replace_those_of_the_file_and_a_failed_check_ends_with_1(
     params.write_text("virtual_users: 7\nrampup_s: 0\nduration_s: 0.5\nseed: 42\n")
     target = null_target(latency_us=500, error_rate=0.2, error_class="constraint")
     said = command("run", target.url, "--params", params, "-u", 2, "--mix", "payment=1")
-    load = load_from(hdbkit.attach().wait().manifest.plan["load"])
+    load = hdbkit.attach().wait().manifest.plan.load
     assert (load.virtual_users, load.duration_s, load.seed, load.mix) == (2, 0.5, 42, {"payment": 1})
     assert said.code == 1
     assert "FAIL  no transaction failed" in said.out

@@ -79,14 +79,14 @@ def test_the_work_of_runs_is_measured_again_and_a_target_takes_it(null_target: N
     found = hdbkit.compare("before", null_target(latency_us=2000), run=True, blocks=1, watch=steps.append)
     ended = [one.planned for one in steps if one.kind is EventKind.FINISHED]
     assert [one and one.virtual_users for one in ended] == [2, 2]
-    loads = [one.manifest.plan["load"] for one in (*found.base, *found.new)]
-    assert [(one["max_retries"], one["duration_s"]) for one in loads] == [(7, 0.3)] * 2
+    loads = [one.manifest.plan.load for one in (*found.base, *found.new)]
+    assert [(one.max_retries, one.duration_s) for one in loads] == [(7, 0.3)] * 2
     assert found.names[0] == "before (base)"
-    label = found.base[0].manifest.plan["label"].removesuffix("-base")
+    label = found.base[0].manifest.plan.label.removesuffix("-base")
     assert label in found.ratio.sentence, "the advice repeats this work, not what the command line gave"
     shorter = hdbkit.compare("before", "before", run=True, blocks=1, load=Load(duration_s=0.2), virtual_users=[1])
     assert [one.virtual_users for one in shorter.base] == [1]
-    assert shorter.new[0].manifest.plan["load"] | {"virtual_users": 2, "duration_s": 0.3} == loads[0]
+    assert shorter.new[0].manifest.plan.load.with_(virtual_users=2, duration_s=0.3) == loads[0]
     with pytest.raises(InputError, match="is no run; to measure it now"):
         hdbkit.compare("before", at)
 

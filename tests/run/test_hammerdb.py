@@ -99,9 +99,9 @@ def test_a_run_counts_the_new_orders_of_the_schema_and_changes_no_definition(tar
     assert definitions(target) == before
     assert result.metric_value > 0
     plan = result.manifest.plan
-    assert plan["workload"]["schema_from"] == "hammerdb"
-    assert plan["load"]["input_rules"] == "hammerdb"
-    assert plan["load"]["start_delay_ms"] == 500
+    assert plan.workload.schema_from == "hammerdb"
+    assert plan.load.input_rules == "hammerdb"
+    assert plan.load.start_delay_ms == 500
     passed = checks(result)
     assert passed["schema's count bracketed by the clients"] is True
     assert passed["no transaction failed"] is True, result.checks

@@ -72,5 +72,5 @@ def test_operations_are_performed_at_the_addresses_of_their_policies(built: Priv
     assert sum(counts.values()) == 120
     assert set(counts) == {("here", first), ("there", last), ("both", first), ("both", last)}
     assert abs(counts["both", first] - counts["both", last]) <= 2, "in turn, for each user"
-    assert result.manifest.server["nodes"] == last
+    assert result.manifest.server.nodes == last
     assert f"--routing '{routing}'" in result.manifest.command

@@ -74,7 +74,7 @@ def test_a_run_through_a_pooler(pooled: Target, mode: str) -> None:
     assert result.summary.failed == 0
     assert result.summary.metric_value > 0
     assert result.summary.server_cpu_us_per_operation > 0
-    assert result.manifest.server["pooler"] == str(FOUND[mode])
+    assert result.manifest.server.pooler == str(FOUND[mode])
     assert ("nothing prepared" in result.manifest.software["client_path"]) is (mode == "transaction")
     assert not result.checks.query("passed == False and name.str.startswith('schema')")["detail"].tolist()
 

@@ -66,7 +66,7 @@ def test_each_step_is_told_when_it_begins_and_ends_and_the_results_are_kept(
     ]
     assert ends[3].detail == done.run.metric.text(done.run.metric_value)
     assert ends[4].detail == done.sweep.answer
-    assert (done.run.manifest.plan["label"], done.sweep.failed) == ("quickstart", 0)
+    assert (done.run.manifest.plan.label, done.sweep.failed) == ("quickstart", 0)
     assert done.report.read_text(encoding="utf-8").startswith("<!")
 
 

@@ -412,7 +412,7 @@ def isolated(built: PrivateServer, own: Workspace, watched: tuple[Tick, Result])
 
 def test_a_run_at_each_isolation_level(isolated: dict[Isolation, Result]) -> None:
     for isolation, result in isolated.items():
-        assert result.manifest.plan["load"]["isolation"] == isolation.value
+        assert result.manifest.plan.load.isolation is isolation
         assert result.summary.operations["new_order"].committed > 0
         assert result.summary.errors.keys() <= {"deadlock", "serialization"}
         broken = result.checks.query("passed == False")["name"]

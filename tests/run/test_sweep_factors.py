@@ -34,7 +34,7 @@ from hdbkit.workloads.present import present_schema
 from hdbkit.workloads.tproc_c import NOPM
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, begun, runner
-from tests.unit.synthetic import changed, figures
+from tests.unit.synthetic import changed, figures, operation, plan_of
 
 SHORT = Load(rampup_s=0, duration_s=0.5)
 
@@ -48,7 +48,7 @@ def test_a_sweep_of_factors_alone_needs_no_leave_and_finds_their_effect(null_tar
     assert list(done.runs["status"]) == ["done"] * 4
     assert set(done.runs["mix"]) == set(mixes)
     assert done.effects.iloc[0]["ratio"] < 0.5
-    assert {run.manifest.plan["load"]["mix"]["new_order"] for run in map(api.result, done.runs["run_id"])} == {1.0}
+    assert {run.manifest.plan.load.mix["new_order"] for run in map(api.result, done.runs["run_id"])} == {1.0}
     assert done.report().stat().st_size > 0
 
 
@@ -148,10 +148,10 @@ def test_schemas_are_built_for_their_runs_and_a_killed_sweep_brings_the_data_bac
 
 
 def ended(failed: int, p95_us: int) -> Manifest:
-    result = {"failed": failed, "completed": 100 - failed, "operations": {"new_order": {"p95_us": p95_us}}}
+    result = figures(1.0, failed=failed, completed=100 - failed, operations={"new_order": operation(p95_us=p95_us)})
     begun = Event(status=Status.DONE, at=datetime.now(UTC))
     return Manifest(
-        run_id="r", notice="", status=Status.DONE, history=[begun], plan={}, operations=["new_order"],
+        run_id="r", notice="", status=Status.DONE, history=[begun], plan=plan_of(), operations=["new_order"],
         metric=NOPM, noun="query", result=result,
     )  # fmt: skip
 

@@ -45,7 +45,7 @@ def test_a_cache_is_emptied_after_the_maintenance_that_fills_it(server: FileServ
     assert server.calls[1:5] == ["apply", "restore_data", "maintain", "restart"]
     assert server.calls.count("restart") == 4
     runs = [RunFolder(results / line.run_id).read() for line in folder.journal.lines if line.step == "run_finished"]
-    assert all(run.plan["experiment"]["busy_pct"] is None for run in runs)
+    assert all(run.plan.experiment.busy_pct is None for run in runs)
 
 
 def test_each_run_of_a_sweep_rests_by_default(
@@ -54,7 +54,7 @@ def test_each_run_of_a_sweep_rests_by_default(
     monkeypatch.setattr(sweep_spec, "REST_S", 0.05)
     folder = start(planned(cooldown="fixed"), results, only(server), runner(server, results))
     runs = [RunFolder(results / line.run_id).read() for line in folder.journal.lines if line.step == "run_finished"]
-    assert {run.plan["experiment"]["rested_s"] for run in runs} == {0.05}
+    assert {run.plan.experiment.rested_s for run in runs} == {0.05}
 
 
 def test_what_cannot_be_done_before_each_run_is_reported_before_the_first(server: FileServer, results: Path) -> None:
@@ -133,7 +133,7 @@ def test_this_host_reports_its_load() -> None:
 
 
 def test_a_rampup_is_not_prolonged_where_there_are_no_full_page_images(finished: hdbkit.Result) -> None:
-    assert finished.manifest.plan["load"]["rampup_max_s"] == 60
+    assert finished.manifest.plan.load.rampup_max_s == 60
     assert finished.manifest.clock is not None
     assert finished.manifest.clock.window_start_us < 20_000_000
 
@@ -148,7 +148,7 @@ def test_a_rampup_continues_while_a_checkpoints_full_page_writes_fall(built: Pri
     data, server = done.summary.data, done.manifest.server
     assert data.bytes_after >= data.bytes_before > 50 << 20
     assert data.counted_after - data.counted_before >= done.summary.counters["counted"]
-    assert (server["cache"], server["cache_bytes"], server["on_this_host"]) == ("shared_buffers", 128 << 20, True)
+    assert (server.cache, server.cache_bytes, server.on_this_host) == ("shared_buffers", 128 << 20, True)
     assert {"wal_bytes", "wal_fpi", "file_writes", "blks_read"} <= set(done.summary.counters)
     assert done.summary.waiting_locks is not None
     page = done.report().read_text()
@@ -169,7 +169,7 @@ def test_each_run_of_a_sweep_may_begin_with_an_empty_cache(built: PrivateServer)
     done = hdbkit.sweep(built.target, spec)
     assert list(done.runs["status"]) == ["done"] * 2
     manifests = [RunFolder(done.folder.root / run_id).read() for run_id in done.runs["run_id"]]
-    assert all(one.plan["experiment"]["restarted_s"] > 0 for one in manifests)
+    assert all(one.plan.experiment.restarted_s > 0 for one in manifests)
     grown = [one.measured.data.counted_after for one in manifests]
     assert grown == sorted(grown)
     page = done.report().read_text()

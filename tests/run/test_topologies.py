@@ -67,7 +67,7 @@ def test_reads_are_performed_on_the_replica_and_its_lag_is_on_the_timeline(prima
     assert done.keys() == {"payment", "stock_level"}
     assert result.summary.failed == 0
     assert transactions(replica) - before >= done["stock_level"]
-    assert result.manifest.server["replicas"] == f"127.0.0.1:{replica.port}"
+    assert result.manifest.server.replicas == f"127.0.0.1:{replica.port}"
     assert result.summary.replication_lag_s.max >= 0
     assert "replication_lag" in result.charts()
 

@@ -22,7 +22,7 @@ from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.arrivals import rate_of
-from hdbkit.config import SweepSpec, Target, TprocCSpec, load_from
+from hdbkit.config import Load, SweepSpec, Target, TprocCSpec, load_from
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
 from hdbkit.experiment.plan import run_plan
@@ -32,7 +32,7 @@ from hdbkit.results import columns
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
-from hdbkit.results.manifest import Clock, Manifest, Status
+from hdbkit.results.manifest import Clock, HostFacts, Manifest, ServerFacts, Status
 from hdbkit.results.run_result import OperationResult, RunResult
 from hdbkit.results.writer import Seconds
 from hdbkit.workloads import workload
@@ -240,6 +240,12 @@ def figures(metric_value: float | None, **changes: Any) -> RunResult:
     return RunResult.model_validate({**plain, **changes})
 
 
+def plan_of(**fields: Any) -> RunPlan:
+    """The plan of a run of which only these fields are of interest."""
+    plain = {"run_id": "a-run", "target": Target(kind="nulldb"), "workload": TprocCSpec(warehouses=1), "load": Load()}
+    return RunPlan.model_validate({**plain, **fields})
+
+
 def changed(manifest: Manifest, **changes: Any) -> Manifest:
     """The manifest with other figures in its result."""
     result = RunResult.model_validate({**dict(manifest.measured), **changes})
@@ -301,7 +307,7 @@ def write_run(
         run_id=path.name,
         notice=work.notice,
         status=Status.DONE,
-        plan=plan.model_dump(mode="json"),
+        plan=plan,
         operations=list(names),
         mix=work.mix(plan.load),
         rollback_shares=work.rollback_shares(plan.load),
@@ -316,8 +322,8 @@ def write_run(
         lists=[(list(listed), times) for listed, times in work.listed(plan.load)],
         command=f"hdbkit run nulldb://db1/bench --users {users}",
         software={"hdbkit": "1.0.0", "python": "3.11"},
-        host={"cpu": "a <fast> one", "cores": 2},
-        server={"version": "nulldb 1 & more"},
+        host=HostFacts(processor="a <fast> one", cores=2),
+        server=ServerFacts(version="nulldb 1 & more"),
         clock=Clock(
             start_monotonic_ns=0,
             start_wall=datetime(2026, 1, 1, tzinfo=UTC),

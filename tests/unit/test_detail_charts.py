@@ -18,10 +18,10 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
 from hdbkit.results.manifest import Manifest, Status
 from tests.unit.sweeps import synthetic_runs
-from tests.unit.synthetic import METRIC, NAMES, Synthetic, write_run
+from tests.unit.synthetic import METRIC, NAMES, Synthetic, plan_of, write_run
 
 FIRST = Manifest(
-    run_id="run-0", notice="", status=Status.DONE, plan={}, operations=NAMES, metric=METRIC, noun="transaction"
+    run_id="run-0", notice="", status=Status.DONE, plan=plan_of(), operations=NAMES, metric=METRIC, noun="transaction"
 )
 
 

@@ -13,7 +13,7 @@ from threading import Timer
 import numpy as np
 import pytest
 
-from hdbkit.config import SweepSpec, Target, TprocHSpec, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.experiment import experiment_progress
@@ -31,7 +31,7 @@ from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
 from hdbkit.results.unrestored import unrestored, unverified
 from hdbkit.widgets.parts.sweep_view import progress_words
-from tests.unit.synthetic import figures
+from tests.unit.synthetic import figures, plan_of
 
 
 def made(root: Path, experiment_id: str = "one", workload: WorkloadSpec | None = None) -> ExperimentFolder:
@@ -360,11 +360,7 @@ def test_the_frame_reports_what_became_of_each_planned_run(tmp_path: Path) -> No
         run_id="run-a",
         notice="",
         status=Status.DONE,
-        plan={
-            "target": {"kind": "nulldb"},
-            "workload": {"kind": "tproc_c", "warehouses": 1},
-            "load": {"virtual_users": 1, "rampup_s": 0, "duration_s": 1, "routines": "stored"},
-        },
+        plan=plan_of(load=Load(rampup_s=0, duration_s=1)),
         operations=[],
         metric=Metric(name="TPS", title="operations per second", unit="TPS"),
         result=figures(1234.5),

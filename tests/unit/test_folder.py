@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hdbkit.config import Load
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.results import catalog
@@ -19,7 +20,7 @@ from hdbkit.results.catalog import find_run, list_runs
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.folder import RunFolder, run_folders
 from hdbkit.results.manifest import Manifest, Status
-from tests.unit.synthetic import write_run
+from tests.unit.synthetic import plan_of, write_run
 
 
 def make(root: Path, run_id: str) -> RunFolder:
@@ -30,11 +31,7 @@ def make(root: Path, run_id: str) -> RunFolder:
             run_id=run_id,
             notice="derived",
             status=Status.DONE,
-            plan={
-                "target": {"kind": "nulldb"},
-                "workload": {"kind": "tproc_c", "warehouses": 1},
-                "load": {"virtual_users": 1, "rampup_s": 0, "duration_s": 1, "routines": "stored"},
-            },
+            plan=plan_of(load=Load(rampup_s=0, duration_s=1)),
             operations=["new_order"],
             metric=Metric(name="NOPM", title="new orders per minute", unit="NOPM", operations=("new_order",)),
         )
@@ -144,13 +141,13 @@ def planned(root: Path, run_id: str, workload: dict[str, Any], **changes: Any) -
     """A run of another workload, written to its folder."""
     folder = make(root, run_id)
     manifest = folder.read()
-    manifest = manifest.model_copy(update={"plan": {**manifest.plan, "workload": workload}, **changes})
+    manifest = manifest.model_copy(update={"plan": plan_of(workload=workload, load={"virtual_users": 1}), **changes})
     folder.write(manifest)
     return manifest
 
 
 def test_the_folder_of_a_definition_is_no_part_of_the_work(results: Path) -> None:
-    work = {"kind": "custom", "definition": {"operations": {"read": {"weight": 1}}}}
+    work = {"kind": "not_installed", "definition": {"operations": {"read": {"weight": 1}}}}
     one, other = (planned(results, path, {**work, "folder": path}) for path in ("here", "there"))
     assert one.schema_facts == other.schema_facts
     assert one.schema_facts["definition"].startswith("sha256 ")
@@ -159,8 +156,8 @@ def test_the_folder_of_a_definition_is_no_part_of_the_work(results: Path) -> Non
 def test_runs_are_found_by_nested_options(results: Path) -> None:
     planned(results, "split", {"kind": "tproc_c", "storage": {"partitions": 4}}, mix={"payment": 60.0})
     definition = {"parameters": {"rows": 1000, "seed": 7}}
-    planned(results, "own", {"kind": "custom", "seed": 1, "parameters": {}, "definition": definition})
-    planned(results, "larger", {"kind": "custom", "parameters": {"rows": 5000}, "definition": definition})
+    planned(results, "own", {"kind": "not_installed", "parameters": {}, "definition": definition})
+    planned(results, "larger", {"kind": "not_installed", "parameters": {"rows": 5000}, "definition": definition})
     found = {
         "partitions = 4": ["split"],
         "mix_payment > 50": ["split"],
@@ -168,7 +165,7 @@ def test_runs_are_found_by_nested_options(results: Path) -> None:
         "rows > 1000": ["larger"],
     }
     assert {where: list(list_runs(results, where).runs["run_id"]) for where in found} == found
-    assert list(list_runs(results, "seed = 1").runs["run_id"]) == ["own"]
+    assert list_runs(results, "seed = 7").runs.empty, "an option takes precedence over a parameter of its name"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hdbkit.api import Workspace
 from hdbkit.cli import app
 from hdbkit.errors import InputError
 from hdbkit.hammerdb.translating import table
+from hdbkit.results.manifest import HostFacts
 
 ENGINE, ENTRY = next((name, one) for name, one in table()["databases"].items() if one["prefix"] == "pg_")
 SECRET = "kx9_not_for_files"
@@ -64,10 +65,10 @@ def test_a_timed_job_becomes_a_run_with_its_figures_and_a_mark(tmp_path: Path) -
     assert run.latencies.loc["new_order", ["count", "p50_us", "p95_us", "p99_us", "max_us"]].tolist() == [
         *(5000, 1250, 4000, 9000, 90000),
     ]
-    assert run.manifest.plan["load"]["duration_s"] == 300
-    assert run.manifest.plan["target"]["host"] == "db1"
+    assert run.manifest.plan.load.duration_s == 300
+    assert run.manifest.plan.target.host == "db1"
     assert run.manifest.scale == "40 warehouses"
-    assert run.manifest.host == {"name": "load1", "processor": "a processor", "cores": 16}
+    assert run.manifest.host == HostFacts(name="load1", processor="a processor", cores=16)
     assert run.manifest.measured_by in run.report().read_text(encoding="utf-8")
     assert any("imported" in one for one in run.warnings)
     assert not [path for path in work.results.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
@@ -118,7 +119,7 @@ def test_a_job_with_thousands_of_errors_and_several_sessions_per_user_has_its_re
         database.commit()
     (run_id,) = work.import_hammerdb_jobs(path).run_ids
     run = work.result(run_id)
-    assert (run.metric_value, run.virtual_users, run.manifest.plan["load"]["sessions_per_user"]) == (9000, 8, 25)
+    assert (run.metric_value, run.virtual_users, run.manifest.plan.load.sessions_per_user) == (9000, 8, 25)
 
 
 def test_the_command_imports_jobs_and_shows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,13 +13,14 @@ from hdbkit.execution.live import Tick
 from hdbkit.results.columns import Outcome
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.records import Records, record_type
+from tests.unit.synthetic import plan_of
 
 METRIC = Metric(name="mean", title="mean of times", unit="s", measure=Measure.GEOMETRIC_MEAN, operations=("a", "b"))
 
 
 def manifest(lists: list[tuple[list[str], int]], **load: int) -> Manifest:
     return Manifest(
-        run_id="a-run", notice="", status=Status.MEASURING, plan={"load": Load(**load).model_dump()},
+        run_id="a-run", notice="", status=Status.MEASURING, plan=plan_of(load=Load(**load)),
         operations=["a", "b"], metric=METRIC, noun="query", lists=lists,
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.records import Records, record_type
 from hdbkit.workloads import workload
+from tests.unit.synthetic import plan_of
 
 MS = 1_000_000
 START = 5_000 * MS
@@ -20,7 +21,7 @@ START = 5_000 * MS
 def watched(load: Load) -> LiveSchedule | None:
     rate = {"rate_per_s": load.rate} if load.is_open else {}
     manifest = Manifest(
-        run_id="a", notice="", status=Status.MEASURING, plan={"load": load.model_dump()}, operations=["a"],
+        run_id="a", notice="", status=Status.MEASURING, plan=plan_of(load=load), operations=["a"],
         metric=workload(TprocCSpec()).metric, noun="transaction", paced=load.paced, **rate,
     )  # fmt: skip
     return LiveSchedule.of(manifest, START)

@@ -15,6 +15,7 @@ import pytest
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.api import Workspace
 from hdbkit.errors import DamagedResult, HdbkitError
+from hdbkit.results.manifest import ServerFacts
 from tests.unit.synthetic import write_run
 
 Place = tuple[str | int, ...]
@@ -51,7 +52,7 @@ def changed(manifest: dict[str, Any], at: Place, value: Any) -> dict[str, Any]:
 def test_no_manifest_breaks_the_list_of_runs(tmp_path: Path) -> None:
     good, bad = (write_run(tmp_path / name, duration_s=2).folder for name in ("20260101-a", "20260102-b"))
     manifest = bad.read()
-    bad.write(manifest.model_copy(update={"result": summarize(bad, manifest), "server": {"version": "18.4"}}))
+    bad.write(manifest.model_copy(update={"result": summarize(bad, manifest), "server": ServerFacts(version="18.4")}))
     path, workspace = bad.path / "manifest.json", Workspace(results=tmp_path)
     whole = json.loads(path.read_text())
     tried = damaged = 0

@@ -91,9 +91,9 @@ def test_the_panel_shows_the_runs_the_answer_and_the_chart(made: list[str]) -> N
 
 def test_each_run_has_a_schedule_of_its_own(made: list[str]) -> None:
     found = hdbkit.find_max("nulldb:///x", "p95=20ms", load=Load(rate=100, seed=5), blocks=2)
-    loads = [one.result.manifest.plan["load"] for one in found.made]
-    assert [one["seed"] for one in loads] == [*range(5, 5 + len(loads))]
-    assert loads[0]["rate"] == 100, "with a rate the search begins there"
+    loads = [one.result.manifest.plan.load for one in found.made]
+    assert [one.seed for one in loads] == [*range(5, 5 + len(loads))]
+    assert loads[0].rate == 100, "with a rate the search begins there"
     assert "--rate 100" in found.command
     assert "--seed 5" in found.command
 

@@ -21,7 +21,7 @@ from hdbkit.experiment import start
 from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.plan import new_run_id
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.manifest import Manifest
+from hdbkit.results.manifest import HostFacts, Manifest
 from tests.conftest import HdbkitCommand
 from tests.run.sweep_server import FileServer, measured, only, runner
 from tests.unit.synthetic import changed
@@ -153,7 +153,7 @@ def measured_run(root: Path, users: int, cpu_us: float, per_s: float) -> None:
     run = experiment_plan.run_plan(whole, whole.runs[0], datetime(2026, 1, 1, tzinfo=UTC))
     manifest = measured(run.model_copy(update={"run_id": f"2026-u{users}"}), root)
     figures = {"client_cpu_us_per_operation": cpu_us, "operations_per_s": per_s}
-    other = changed(manifest, **figures).model_copy(update={"host": {**manifest.host, "cores": 8}})
+    other = changed(manifest, **figures).model_copy(update={"host": HostFacts(cores=8)})
     RunFolder(root / manifest.run_id).write(other)
 
 

@@ -13,7 +13,7 @@ import pytest
 from hdbkit import api
 from hdbkit.analysis.comparison.sides import compared, gate
 from hdbkit.errors import InputError
-from hdbkit.results.manifest import Event, Status
+from hdbkit.results.manifest import Event, ServerFacts, Status
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import METRIC, SETTINGS, figures, write_run
 
@@ -33,8 +33,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 at = began + timedelta(days=night, minutes=users)
                 run_id = f"{at:%Y%m%d-%H%M}-{name}-u{users}"
                 level = {"fast": 1.0, "slow": 0.8, "nightly": 1.0 if night < 12 else 0.9}[name]
-                plan = json.loads(json.dumps(one.manifest.plan))
-                plan["load"]["virtual_users"] = users
+                load = one.manifest.plan.load.with_(virtual_users=users)
+                plan = one.manifest.plan.model_copy(update={"load": load})
                 manifest = one.manifest.model_copy(
                     update={
                         "run_id": run_id,
@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
                         "tags": [f"profile:{name}"],
                         "history": [Event(status=Status.DONE, at=at)],
                         "result": figures(1000 * users * level * np.exp(draw.normal(0, 0.01))),
-                        "server": {"version": "1" if name != "nightly" or night < 6 else "2"},
+                        "server": ServerFacts(version="1" if name != "nightly" or night < 6 else "2"),
                     }
                 )
                 folder = type(one.folder)(root / run_id)

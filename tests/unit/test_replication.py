@@ -13,7 +13,7 @@ import pytest
 from hdbkit.analysis.comparison.replication import BASE, NEW, Unit, noise, replication
 from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.comparison.sides import compared
-from hdbkit.results.manifest import Event, Manifest, Status
+from hdbkit.results.manifest import Event, HostFacts, Manifest, Status
 from tests.unit.synthetic import METRIC, figures, write_run
 
 MORNING = datetime(2026, 1, 1, 9, tzinfo=UTC)
@@ -32,7 +32,7 @@ def run(one: Manifest, hours: float, boot: str = "boot-1", lasted_h: float = 0.0
         update={
             "run_id": f"run-{hours:06.2f}",
             "history": [Event(status=Status.STARTING, at=MORNING + timedelta(hours=hours))],
-            "host": {"name": "lab", "boot_id": boot},
+            "host": HostFacts(name="lab", boot_id=boot),
             "clock": one.clock.model_copy(update={"window_end_us": int(lasted_h * 3.6e9)}),
             "result": figures(1000.0),
         }

@@ -16,15 +16,17 @@ from hdbkit.analysis.run.server_work import (
 )
 from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_warnings
 from hdbkit.analysis.sweep.starts import data_by_block, start_warnings
+from hdbkit.config import Load
 from hdbkit.execution.sampler import FullPages
 from hdbkit.readings import LAG
 from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
 from hdbkit.report.tables import UNKNOWN
-from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.manifest import HostFacts, Manifest, ServerFacts, Status
 from hdbkit.results.run_result import Lag
-from tests.unit.synthetic import METRIC, figures
+from tests.unit.synthetic import METRIC, figures, plan_of
 
 MIB = 1 << 20
+SERVER = ServerFacts(cache="shared_buffers", cache_bytes=1024 * MIB, on_this_host=True)
 
 
 def manifest(number: int = 1, **fields: Any) -> Manifest:
@@ -37,8 +39,9 @@ def manifest(number: int = 1, **fields: Any) -> Manifest:
         "counted_after": 100.0 * (number + 1),
     }
     result = figures(1.0, **{"data": data, "completed": 1000, **fields.pop("result", {})})
-    plan = {"sweep": {**place, **fields.pop("place", {})}, "load": {"virtual_users": 4}}
-    given = {"server": {"cache": "shared_buffers", "cache_bytes": 1024 * MIB, "on_this_host": True}, **fields}
+    place = {"sweep_id": "s", "settings": {}, **place, **fields.pop("place", {})}
+    plan = plan_of(sweep=place, load=Load(virtual_users=4))
+    given = {"server": SERVER, **fields}
     return Manifest(
         run_id=f"run-{number}",
         notice="",
@@ -47,7 +50,7 @@ def manifest(number: int = 1, **fields: Any) -> Manifest:
         operations=["new_order"],
         metric=METRIC,
         noun="transaction",
-        host={"memory_bytes": 4096 * MIB},
+        host=HostFacts(memory_bytes=4096 * MIB),
         result=result,
         **given,
     )
@@ -110,14 +113,14 @@ def test_a_window_among_full_page_images_is_a_warning_and_one_behind_them_is_not
 
 
 def test_data_that_are_larger_than_the_cache_or_the_memory_are_reported() -> None:
-    small = {"cache": "shared_buffers", "cache_bytes": 64 * MIB, "on_this_host": True}
+    small = SERVER.model_copy(update={"cache_bytes": 64 * MIB})
     counters = {"blks_hit": 900.0, "blks_read": 100.0}
     found = run_warnings(manifest(server=small, result={"counters": counters}))[DATA]
     assert found.startswith("the data (100 MiB) are larger than shared_buffers (64 MiB)")
     assert "(0.1 per transaction; 90.00 % were in its cache)" in found
-    full = manifest(server=small).model_copy(update={"host": {"memory_bytes": 80 * MIB}})
+    full = manifest(server=small).model_copy(update={"host": HostFacts(memory_bytes=80 * MIB)})
     assert "larger than the memory of the host (80 MiB)" in run_warnings(full)[DATA]
-    elsewhere = full.model_copy(update={"server": {**small, "on_this_host": False}})
+    elsewhere = full.model_copy(update={"server": small.model_copy(update={"on_this_host": False})})
     assert "larger than shared_buffers" in run_warnings(elsewhere)[DATA]
     assert run_warnings(manifest()) == {}
 

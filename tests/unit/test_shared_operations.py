@@ -11,7 +11,7 @@ from hdbkit.api import Workspace
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest, Status
-from tests.unit.synthetic import figures, operation, write_queries
+from tests.unit.synthetic import figures, operation, plan_of, write_queries
 
 ALL = ("a", "b", "c", "d")
 MEAN = Metric(name="mean", title="mean of times", unit="s", measure=Measure.GEOMETRIC_MEAN, operations=ALL)
@@ -27,7 +27,7 @@ def run(
     metric = MEAN if chosen == ALL else MEAN.of_some(chosen, ALL)
     result = figures(value, operations=operations)
     return Manifest(
-        run_id=name, notice="", status=Status.DONE, plan={}, operations=list(ALL), metric=metric,
+        run_id=name, notice="", status=Status.DONE, plan=plan_of(), operations=list(ALL), metric=metric,
         noun="query", result=result,
     )  # fmt: skip
 

@@ -161,7 +161,7 @@ def test_without_recorded_changes_slices_are_unusable(tmp_path: Path, switches: 
 
 def test_a_run_of_one_configuration_has_no_slices(tmp_path: Path) -> None:
     made = sliced_run(tmp_path / "run", loop(1.2, lambda _: 1000), slices(), None)
-    plan = made.manifest.plan | {"slices": None}
+    plan = made.manifest.plan.model_copy(update={"slices": None})
     assert slice_table(made.folder, made.manifest.model_copy(update={"plan": plan})) is None
 
 

@@ -25,7 +25,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from tests.unit.sliced import slice_frame, slices, write_sliced_sweep
 from tests.unit.sweeps import RATE, TIME
-from tests.unit.synthetic import write_table
+from tests.unit.synthetic import plan_of, write_table
 
 
 def test_a_sweep_by_slices_has_a_row_per_run_and_configuration(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_what_a_configuration_leaves_behind_is_found_and_changes_no_ratio(tmp_pa
 
 def test_carry_over_is_reported_by_chance_in_at_most_a_few_percent_of_sweeps(tmp_path: Path) -> None:
     planned, found = slices(3), []
-    manifest = Manifest.model_construct(plan={"slices": planned.model_dump(mode="json")})
+    manifest = Manifest.model_construct(plan=plan_of(slices=planned))
     for seed in range(40):
         run, draw = RunFolder(tmp_path / str(seed)), np.random.default_rng(seed)
         run.path.mkdir()

@@ -28,7 +28,7 @@ from hdbkit.widgets.parts.mix import WHOLE, balanced
 from hdbkit.widgets.parts.run_words import doing, silence, whole
 from hdbkit.workloads import specification, workload
 from tests.conftest import HdbkitCommand
-from tests.unit.synthetic import with_result, write_run
+from tests.unit.synthetic import plan_of, with_result, write_run
 from tests.widgets.conftest import build_null, code_of, text_of, until
 
 SHORT = Load(virtual_users=2, rampup_s=0.5, duration_s=2)
@@ -188,7 +188,7 @@ def test_a_run_of_another_process_is_attached_and_stopped_and_the_panel_can_be_c
 
 def test_the_target_of_an_attached_run_is_chosen_where_none_is(results: Path, null_target: Target) -> None:
     made = with_result(write_run(results / "20260101-000000-nulldb-w1-u1-aaaaaa", users=1, duration_s=2))
-    run_id, measured = made.manifest.run_id, Target.model_validate(made.manifest.plan["target"])
+    run_id, measured = made.manifest.run_id, made.manifest.plan.target
     for before, after in ((None, measured), (null_target, null_target)):
         panel = RunPanel(Shared(target=before)).attach(run_id)
         assert panel.wait().run_id == run_id
@@ -283,7 +283,7 @@ def test_the_live_chart_draws_what_is_known_of_the_schedule(
     more: dict[str, Any], drawn: list[str], time: str
 ) -> None:
     load = Load(**more)
-    rate = {"rate_per_s": load.rate, "paced": load.paced, "plan": {"load": load.model_dump()}}
+    rate = {"rate_per_s": load.rate, "paced": load.paced, "plan": plan_of(load=load)}
     chart, sent = LiveChart(), []
     chart.send = sent.append  # type: ignore[method-assign]
     chart.begin(MANIFEST.model_copy(update=rate), 0)
@@ -324,7 +324,7 @@ def test_fields_of_a_window_are_shown_where_a_run_has_one() -> None:
 
 NOPM = workload(TPROC_C).metric
 MANIFEST = Manifest(
-    run_id="a-run", notice="", status=Status.MEASURING, plan={"load": Load(virtual_users=8).model_dump()},
+    run_id="a-run", notice="", status=Status.MEASURING, plan=plan_of(load=Load(virtual_users=8)),
     operations=["new_order", "payment"], metric=NOPM, noun="transaction",
 )  # fmt: skip
 
@@ -337,7 +337,7 @@ def tick(status: str, **given: Any) -> api.Tick:
 def test_the_state_line_of_lists_is_what_is_finished_at_any_time() -> None:
     now = tick("measuring", elapsed_s=9999, in_lists=InLists(1, 0, 22, (("q02", 3.2),)))
     assert doing(now, MANIFEST) == "1 of 22 transactions finished; running: q02 (3.2 s)"
-    assert whole(now, MANIFEST.plan["load"], 0.5), "its length is not that of a window"
+    assert whole(now, MANIFEST.plan.load, 0.5), "its length is not that of a window"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def metric_values(groups: Groups) -> pd.DataFrame:
         {
             "group": name,
             "run_id": manifest.run_id,
-            "virtual_users": int(manifest.plan["load"]["virtual_users"]),
+            "virtual_users": manifest.plan.load.virtual_users,
             "metric_value": manifest.metric_value,
         }
         for name, finished in groups.items()

@@ -24,7 +24,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, virtual_users
 
-HOST_FACTS = ("name", "system", "processor", "cores", "memory_bytes")
+HOST_FACTS = {"name", "system", "processor", "cores", "memory_bytes"}
 """The facts of the clients' host that two runs must share to be comparable."""
 _COLUMNS = (
     "virtual_users",
@@ -48,10 +48,10 @@ def environment_of(manifest: Manifest, settings: Mapping[str, Any]) -> Environme
     """
     plan = manifest.plan
     parts: dict[str, Mapping[str, Any]] = {
-        "server": {name: manifest.server.get(name) for name in ("kind", "version")},
-        "host": {name: manifest.host.get(name) for name in HOST_FACTS},
+        "server": manifest.server.model_dump(include={"kind", "version"}),
+        "host": manifest.host.model_dump(include=HOST_FACTS),
         "schema": {name: value for name, value in manifest.schema_facts.items() if name != "seed"},
-        "load": {name: value for name, value in plan["load"].items() if name not in ("seed", "virtual_users")},
+        "load": plan.load.model_dump(mode="json", exclude={"seed", "virtual_users"}),
         "setting": {name: one.get("value") for name, one in settings.items() if one.get("changed")},
     }
     return {f"{part}.{name}": str(value) for part, values in parts.items() for name, value in values.items()}

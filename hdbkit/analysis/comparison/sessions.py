@@ -44,9 +44,9 @@ def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
             "side": side,
             "run_id": one.run_id,
             **times_of(one),
-            "virtual_users": int(one.plan["load"]["virtual_users"]),
+            "virtual_users": one.plan.load.virtual_users,
             "metric_value": _value(one),
-            "host": str(one.host.get("boot_id") or one.host.get("name")),
+            "host": str(one.host.boot_id or one.host.name),
         }
         for side, manifests in sides.items()
         for one in manifests

@@ -24,8 +24,6 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.windows import Window, window_of
-from hdbkit.config.fault import parse_faults
-from hdbkit.config.load import client_slices
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
@@ -59,7 +57,7 @@ class _Run:
 
     @property
     def planned_clients(self) -> int:
-        return len(client_slices(self.manifest.plan["load"]))
+        return len(self.manifest.plan.load.clients)
 
     @cached_property
     def host(self) -> pd.DataFrame | None:
@@ -163,8 +161,8 @@ def _schedule_kept(run: _Run) -> Line:
         f"{found.achieved_per_s:,.1f} of {found.offered_per_s:,.1f} {plural(run.noun)}/s that were due; "
         f"{lateness}, {found.skipped:,} skipped, backlog {backlog.start:,} to {backlog.end:,}"
     )
-    if run.window.duration_s < _WHOLE * run.manifest.plan["load"]["duration_s"]:
-        planned_s = run.manifest.plan["load"]["duration_s"]
+    if run.window.duration_s < _WHOLE * run.manifest.plan.load.duration_s:
+        planned_s = run.manifest.plan.load.duration_s
         detail += (
             f"; the window ended after {run.window.duration_s:.3g} of {planned_s:g} s, so these are rates until then"
         )
@@ -252,7 +250,7 @@ def _kept(run: _Run) -> Line:
 
 def _caused(run: _Run) -> Line:
     faults = run.manifest.faults
-    planned = len(parse_faults(run.manifest.plan["load"]["fault"]))
+    planned = len(run.manifest.plan.load.faults)
     bad = [f"{one.fault}: {one.error or 'it did not end'}" for one in faults if one.error or one.end_us is None]
     if bad:
         return False, "; ".join(bad)
@@ -366,10 +364,10 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
             f"{share(expected)} of {operation} rolled back",
             partial(_rolled_back, operation=operation, expected=expected),
         )
-    is_even = not manifest.plan["load"].get("steps")
+    is_even = not manifest.plan.load.steps
     if is_even:
         yield f"no jump in the cost of a {run.noun}", _disturbed(_no_jump)
-    if manifest.plan["load"].get("fault"):
+    if manifest.plan.load.fault:
         yield "faults caused", _caused
         yield "acknowledged commits kept", _kept
     if manifest.rate_per_s is not None:

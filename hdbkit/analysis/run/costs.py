@@ -20,7 +20,6 @@ from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_work import PAGES, SCANNED, WORK, work_of
 from hdbkit.analysis.run.windows import Window
 from hdbkit.config import Load
-from hdbkit.config.load import client_slices, sessions_of
 from hdbkit.config.model import has_mark
 from hdbkit.errors import DamagedResult
 from hdbkit.readings import ENDS
@@ -168,12 +167,12 @@ def _earlier(folder: RunFolder, manifest: Manifest) -> Iterator[Costs]:
 
 def _configuration(manifest: Manifest) -> tuple[Any, ...]:
     """What must be equal in two runs for the same costs: server, schema, mix, load and settings."""
-    plan, target = manifest.plan, manifest.plan["target"]
-    address = [target.get(name) for name in ("kind", "host", "port", "database", "options")]
-    load = {name: value for name, value in plan["load"].items() if name not in _OF_A_RUN_ALONE}
-    return address, plan["workload"], manifest.mix, load, (plan.get("experiment") or {}).get("settings") or {}
+    plan, target = manifest.plan, manifest.plan.target
+    address = (target.kind, target.host, target.port, target.database, target.options)
+    load = plan.load.model_dump(exclude=set(_OF_A_RUN_ALONE))
+    return address, plan.workload, manifest.mix, load, plan.experiment.settings if plan.experiment else {}
 
 
 def _users(manifest: Manifest) -> tuple[int, int]:
-    load = manifest.plan["load"]
-    return sessions_of(load), len(client_slices(load)[0])
+    load = manifest.plan.load
+    return load.sessions, len(load.clients[0])

@@ -18,7 +18,6 @@ from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.records import operations_of
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.arrivals import Times, due_us
-from hdbkit.config.load import sessions_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Backlog, Latencies, ScheduleResult
@@ -50,7 +49,7 @@ def schedule_of(folder: RunFolder, manifest: Manifest) -> ScheduleFound:
         DamagedResult: there is no measured window, or a file cannot be read.
     """
     window = window_of(manifest)
-    limit_us = round(1000 * manifest.plan["load"].get("latency_limit_ms", 0))
+    limit_us = round(1000 * manifest.plan.load.latency_limit_ms)
     cut_us = window.end_us - limit_us
     edges = np.unique([*range(0, window.end_us, _SECOND_US), window.start_us, window.end_us, max(cut_us, 0)])
     due, begun, of_due = np.zeros((3, len(edges) - 1), np.int64)
@@ -65,7 +64,7 @@ def schedule_of(folder: RunFolder, manifest: Manifest) -> ScheduleFound:
     bins = pd.DataFrame({"due": due, "begun": begun, "skipped": skipped, "backlog": backlog})
     inside = first_us >= window.start_us
     before = 0 if inside.all() else int(backlog[~inside][-1])
-    result = _result(folder, window, bins[inside], before, sessions_of(manifest.plan["load"]))
+    result = _result(folder, window, bins[inside], before, manifest.plan.load.sessions)
     by_second = bins.groupby(first_us // _SECOND_US).agg(
         {"due": "sum", "begun": "sum", "skipped": "sum", "backlog": "last"}
     )
@@ -127,12 +126,12 @@ def lateness_by_second(folder: RunFolder, step_s: int = 1) -> pd.DataFrame:
 
 def _arrivals(folder: RunFolder, manifest: Manifest, until_us: int) -> Iterator[Times]:
     """When the operations of all users were due, until this time; a user that reached its limit needs no more."""
-    load, rate_per_s = manifest.plan["load"], manifest.rate_per_s
+    load, rate_per_s = manifest.plan.load, manifest.rate_per_s
     assert rate_per_s is not None
-    ended_us = _ended_us(folder, load["iterations"]) if load.get("iterations") else {}
-    for index in range(sessions_of(load)):
+    ended_us = _ended_us(folder, load.iterations) if load.iterations else {}
+    for index in range(load.sessions):
         last_us = min(until_us, ended_us.get(index, until_us) + 1)
-        for block in due_us(load, rate_per_s, index):
+        for block in due_us(dict(load), rate_per_s, index):
             yield block[block < last_us]
             if block[-1] >= last_us:
                 break

@@ -25,7 +25,6 @@ import pandas as pd
 from hdbkit.analysis.run.quantiles import QUANTILES, TIMES, quantiles_of, rank
 from hdbkit.analysis.run.records import metric_codes, operations_of, table
 from hdbkit.analysis.run.windows import Window, window_of
-from hdbkit.config.load import sessions_of
 from hdbkit.config.metric import Measure
 from hdbkit.results.columns import SLICES, Outcome
 from hdbkit.results.folder import RunFolder
@@ -73,14 +72,15 @@ def slice_table(folder: RunFolder, manifest: Manifest) -> SliceTable | None:
     Raises:
         DamagedResult: there is no measured window, or a file cannot be read.
     """
-    if not manifest.plan.get("slices"):
+    slices = manifest.plan.slices
+    if slices is None:
         return None
-    slices, window = Slices.model_validate(manifest.plan["slices"]), window_of(manifest)
+    window = window_of(manifest)
     switches = table(folder, "switches")
     cycles = _whole_cycles(slices, window)
     if switches is None or switches.empty:
         return _unusable(None, len(cycles), "no change of settings was recorded")
-    users = range(sessions_of(manifest.plan["load"])) if slices.in_session else [SERVER]
+    users = range(manifest.plan.load.sessions) if slices.in_session else [SERVER]
     took_ns = washout_of(switches)
     washout_ns = min(took_ns, round(MAX_WASHOUT * slices.slice_ns))
     incomplete = _incomplete(slices, switches, users, cycles)
@@ -102,7 +102,8 @@ def slices_result(found: SliceTable, manifest: Manifest) -> SlicesResult:
 
     The metric of a configuration is the mean over its slices: the arithmetic one of rates, the geometric of times.
     """
-    configurations = manifest.plan["slices"]["configurations"]
+    assert manifest.plan.slices is not None
+    configurations = manifest.plan.slices.configurations
     by_place = {int(str(place)): rows for place, rows in found.rows.groupby("place")}
     mean = partial(mean_of, rate=manifest.metric.measure is Measure.RATE)
     return SlicesResult(

@@ -15,8 +15,7 @@ import scipy
 from hdbkit.analysis.run.quantiles import TIMES, counts, quantiles_of
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.limit_search import Estimate, interval
-from hdbkit.config.load import starting_s
-from hdbkit.config.steps import Step, mean_level, parse_steps, steps_of
+from hdbkit.config.steps import Step, mean_level, parse_steps
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -33,10 +32,12 @@ def steps_result(folder: RunFolder, manifest: Manifest) -> list[StepResult]:
     Raises:
         DamagedResult: there is no measured window, or a file cannot be read.
     """
-    load, window = manifest.plan["load"], window_of(manifest)
-    steps = steps_of(load)
+    load, window = manifest.plan.load, window_of(manifest)
+    steps = parse_steps(load.steps) if load.steps else ()
     factor = manifest.rate_per_s / mean_level(steps) if steps and manifest.rate_per_s is not None else 1.0
-    found, places, begin_s = [], [], starting_s(load) + load["rampup_s"]
+    places: list[Window] = []
+    found: list[dict[str, Any]] = []
+    begin_s = load.starting_s + load.rampup_s
     for step in steps:
         end_s = begin_s + step.duration_s
         place = Window(max(round(1e6 * begin_s), window.start_us), min(round(1e6 * end_s), window.end_us))

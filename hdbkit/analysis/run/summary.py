@@ -35,7 +35,6 @@ from hdbkit.analysis.run.server_host import server_host_use
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.config.hosts import is_local
-from hdbkit.config.load import sessions_of
 from hdbkit.config.metric import Measure
 from hdbkit.readings import ENDS, REQUESTS
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
@@ -88,7 +87,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         host_cpu_pct=host_cpu_pct(host, window),
         others_cpu_pct=others_cpu_pct(host, clients, window, _server_elsewhere(manifest)),
         server_host=server_host_use(table(folder, "server_host"), window),
-        littles_law=_littles_law(users, window, sessions_of(manifest.plan["load"])),
+        littles_law=_littles_law(users, window, manifest.plan.load.sessions),
         counters={name: one.value for name, one in grew.items()},
         waiting_locks=mean_waiting(counters),
         replication_lag_s=replication_lag(counters),
@@ -109,7 +108,7 @@ def _engine_tpm(counters: pd.DataFrame | None, grew: dict[str, Growth]) -> float
 
 def _server_elsewhere(manifest: Manifest) -> bool:
     """Whether the target's address cannot be this host, as far as its text tells."""
-    return not is_local(manifest.plan["target"].get("host"))
+    return not is_local(manifest.plan.target.host)
 
 
 def _metric_value(

@@ -56,16 +56,16 @@ def _fit(manifest: Manifest, result: RunResult) -> str:
     """That the data are larger than the host's memory or the server's cache."""
     server = manifest.server
     data_bytes = result.data and result.data.bytes_before
-    if not data_bytes or not server.get("cache_bytes"):
+    if not data_bytes or not server.cache_bytes:
         return ""
-    memory_bytes = manifest.host.get("memory_bytes") if server.get("on_this_host") else None
+    memory_bytes = manifest.host.memory_bytes if server.on_this_host else None
     if memory_bytes and data_bytes > memory_bytes:
         return (
             f"the data ({size_text(data_bytes)}) are larger than the memory of the host ({size_text(memory_bytes)}): "
             f"the disks are measured with the server{_reads(manifest.noun, result)}"
         )
-    if data_bytes > server["cache_bytes"]:
-        cache = f"{server['cache']} ({size_text(server['cache_bytes'])})"
+    if data_bytes > server.cache_bytes:
+        cache = f"{server.cache} ({size_text(server.cache_bytes)})"
         return (
             f"the data ({size_text(data_bytes)}) are larger than {cache}: "
             f"the other pages are read from files, at best out of the system's memory{_reads(manifest.noun, result)}"
@@ -99,12 +99,12 @@ def _full_pages(manifest: Manifest, result: RunResult) -> str:
 
 
 def _busy(manifest: Manifest) -> str:
-    place = manifest.plan.get("experiment") or {}
-    busy_pct = place.get("busy_pct")
-    if busy_pct is None or busy_pct <= IDLE_BUSY_PCT:
+    place = manifest.plan.experiment
+    if place is None or place.busy_pct is None or place.busy_pct <= IDLE_BUSY_PCT:
         return ""
     return (
-        f"the host was {busy_pct:.0f} % busy when the clients started, after a cool-down of {place['rested_s']:.0f} s"
+        f"the host was {place.busy_pct:.0f} % busy when the clients started, after a cool-down of "
+        f"{place.rested_s:.0f} s"
     )
 
 

@@ -62,7 +62,7 @@ def slice_notes(runs: Runs, observations: pd.DataFrame) -> list[str]:
     results = [one for one in _results(runs) if not one.unusable]
     if not results:
         return []
-    slice_s = float(runs[0][1].plan["slices"]["slice_s"])
+    slice_s = _planned(runs[0][1]).slice_s
     washouts_ms = sorted(1000 * one.washout_s for one in results if one.washout_s is not None)
     ends = dict.fromkeys(f"{one:.3g}" for one in (washouts_ms[0], washouts_ms[-1]))
     cycles, dropped = sum(one.cycles for one in results), sum(one.dropped for one in results)
@@ -89,7 +89,7 @@ def _unit(observations: pd.DataFrame) -> str:
 def slice_warnings(runs: Runs, observations: pd.DataFrame, metric: Metric) -> list[str]:
     """Reasons to doubt the result of a sweep by slices, one phrase each; none for a sweep by runs."""
     found = [
-        f"the slices of run {manifest.plan['sweep']['number']} are not used: {result.unusable}"
+        f"the slices of run {_number(manifest)} are not used: {result.unusable}"
         for (_, manifest), result in zip(runs, _results(runs), strict=True)
         if result.unusable
     ]
@@ -122,7 +122,7 @@ def carry_over(runs: Runs, metric: Metric) -> list[CarryOver]:
         return []
     effects = np.array(parts)
     means, errors = effects.mean(axis=0), effects.std(axis=0, ddof=1) / np.sqrt(len(effects))
-    configurations = Slices.model_validate(runs[0][1].plan["slices"]).configurations
+    configurations = _planned(runs[0][1]).configurations
     t = np.abs(means) / np.maximum(errors, 1e-12)
     p = np.minimum(2 * scipy.special.stdtr(len(effects) - 1, -t) * len(means), 1.0)
     ratios = np.exp(means * len(means) / (len(means) - 1))  # against the mean of the others
@@ -142,15 +142,15 @@ def changes(runs: Runs, metric: Metric) -> pd.DataFrame:
         metric itself).
     """
     parts, passed_s = [], dict[int, float]()
-    for folder, manifest in sorted(runs, key=lambda one: int(one[1].plan["experiment"]["number"])):
-        slices, users = Slices.model_validate(manifest.plan["slices"]), int(manifest.plan["load"]["virtual_users"])
+    for folder, manifest in sorted(runs, key=lambda one: _number(one[1])):
+        slices, users = _planned(manifest), manifest.plan.load.virtual_users
         found = _against_baseline(folder, slices, metric)
         if found.empty:
             continue
         begun_s = passed_s.get(users, 0.0)
         second = found["first_cycle"] * slices.cycle_s
         found = found.assign(
-            number=int(manifest.plan["experiment"]["number"]),
+            number=_number(manifest),
             virtual_users=users,
             second=begun_s + second - second.min(),
             length_s=found["cycles"] * slices.cycle_s,
@@ -221,6 +221,16 @@ def _varying_text(one: Varying, labels: Mapping[int, str], metric: Metric, by_ru
     )
 
 
+def _planned(manifest: Manifest) -> Slices:
+    assert manifest.plan.slices is not None
+    return manifest.plan.slices
+
+
+def _number(manifest: Manifest) -> int:
+    assert manifest.plan.experiment is not None
+    return manifest.plan.experiment.number
+
+
 _NOT_COUNTED = SlicesResult(washout_s=None, cycles=0, dropped=0, unusable="they were not counted", configurations=[])
 
 
@@ -230,7 +240,7 @@ def _results(runs: Runs) -> list[SlicesResult]:
 
 def _parts(folder: RunFolder, manifest: Manifest, metric: Metric, runs: int) -> list[Floats]:
     """The effect of each preceding configuration in parts of a run, on the log scale; their mean is 0."""
-    slices = Slices.model_validate(manifest.plan["slices"])
+    slices = _planned(manifest)
     size, order = len(slices.configurations), SliceOrder(slices)
     rows = slices_of(folder)
     rows = rows[rows["metric_value"] > 0]

@@ -22,9 +22,9 @@ def data_by_block(manifests: Sequence[Manifest]) -> pd.DataFrame:
     server does not report the size of its data.
     """
     rows = [
-        {"block": place["block"], "number": place["number"], **dict(data)}
+        {"block": place.block, "number": place.number, **dict(data)}
         for manifest in manifests
-        if (place := manifest.plan.get("experiment"))
+        if (place := manifest.plan.experiment)
         and manifest.result
         and (data := manifest.result.data)
         and data.bytes_before

@@ -169,7 +169,7 @@ class MaxRatePanel(Panel):
             if self._stopping:
                 running.stop()
         if not self._stopping:
-            rate = running.manifest.plan["load"]["rate"]
+            rate = running.manifest.plan.load.rate
             at = "in a closed loop" if rate is None else f"at {number(rate)} per second"
             self.say(f"run {len(self._lines) + 1} {at}: {running.status.value}", State.BUSY)
 
@@ -178,7 +178,7 @@ class MaxRatePanel(Panel):
         manifest = event.manifest
         if event.kind is not EventKind.FINISHED or event.planned is None or manifest is None:
             return
-        self._running, rate = None, manifest.plan["load"]["rate"]
+        self._running, rate = None, manifest.plan.load.rate
         if rate is None:
             text = "closed loop: the users reach the maximum from which the search begins"
         else:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import html
 import threading
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import ipywidgets
 
 from hdbkit import api
 from hdbkit.api import Workspace
-from hdbkit.config import Load, Target, WorkloadSpec, load_from, spec_from
-from hdbkit.config.load import starting_s
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.results.manifest import Status
 from hdbkit.widgets.parts.base import Panel, Shared, State
@@ -77,7 +76,7 @@ class RunPanel(Panel):
         self.result: api.Result | None = None
         self._running: api.Running | None = None
         self._view: api.LiveView | None = None
-        self._load: dict[str, Any] = {}
+        self._load = Load()
         self._stops = 0
         self._failure: Exception | None = None
         self._idle = threading.Event()
@@ -116,13 +115,12 @@ class RunPanel(Panel):
         """
         running = self.workspace.attach(run_id)
         plan = running.manifest.plan
-        load, target = load_from(plan["load"]), Target(**plan["target"])
         self._busy()
         if self.shared.target is None:
-            self.shared.target = target
-        self.shared.workload = spec_from(plan["workload"]).identity
-        self.form.show(load)
-        self.form.label.value = plan.get("label") or ""
+            self.shared.target = plan.target
+        self.shared.workload = plan.workload.identity
+        self.form.show(plan.load)
+        self.form.label.value = plan.label or ""
         self._watch(running)
         return self
 
@@ -162,11 +160,11 @@ class RunPanel(Panel):
         if self._idle.is_set():  # closed while it began
             return
         manifest = running.manifest
-        self._running, self._view, self._load = running, running.live(), manifest.plan["load"]
+        self._running, self._view, self._load = running, running.live(), manifest.plan.load
         self._stops = 0
         self.stop.disabled = False
         self.shared.run_id = running.run_id
-        self.live.begin(manifest, 0 if manifest.lists else starting_s(self._load) + self._load["rampup_s"])
+        self.live.begin(manifest, 0 if manifest.lists else self._load.starting_s + self._load.rampup_s)
         self.live.layout.display = ""
         self.keep(_in_progress(running.run_id, self.workspace))
         self.every(PERIOD_S, self._look)

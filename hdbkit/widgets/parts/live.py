@@ -18,7 +18,6 @@ import anywidget
 
 from hdbkit.api import Tick
 from hdbkit.charts.style import palette_css
-from hdbkit.config.load import client_slices
 from hdbkit.execution.list_progress import InLists
 from hdbkit.execution.live_schedule import ScheduleTick
 from hdbkit.in_notebook.background import alone
@@ -129,7 +128,7 @@ def _known_of_schedule(manifest: Manifest) -> list[str]:
         return []
     if manifest.is_open:
         return ["rates", "late", "backlog", "busy"]
-    shared = any(len(one) > 1 for one in client_slices(manifest.plan["load"]))
+    shared = any(len(one) > 1 for one in manifest.plan.load.clients)
     return (["late"] if manifest.paced else []) + (["busy"] if manifest.paced or shared else [])
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hdbkit.api import Tick
-from hdbkit.config.load import starting_s
+from hdbkit.config import Load
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import all_per_s, duration_text, plural
 
@@ -16,27 +14,27 @@ _LOADED = ("rampup", "measuring")
 """The states in which operations are expected."""
 
 
-def whole(tick: Tick, load: dict[str, Any], period_s: float) -> bool:
+def whole(tick: Tick, load: Load, period_s: float) -> bool:
     """Whether the load ran during the whole interval; one cut short by an edge would show a false dip."""
     if tick.in_lists:
         return tick.status.value in _LOADED
-    max_s = starting_s(load) + max(load["rampup_s"], load.get("rampup_max_s", 0)) + load["duration_s"]
+    max_s = load.max_duration_s
     in_load = tick.status.value in _LOADED and tick.elapsed_s <= max_s
     return in_load and tick.seconds >= period_s / 2
 
 
 def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
     """The state line of a run in progress."""
-    load = manifest.plan["load"]
-    rampup_s, duration_s, users = load["rampup_s"], load["duration_s"], load["virtual_users"]
-    elapsed_s = tick.elapsed_s - starting_s(load)
+    load = manifest.plan.load
+    rampup_s, duration_s, users = load.rampup_s, load.duration_s, load.virtual_users
+    elapsed_s = tick.elapsed_s - load.starting_s
     rampup = f"ramp-up: {min(elapsed_s, rampup_s):,.0f} of {rampup_s:,g} s"
     measuring = f"measuring: {min(max(0.0, elapsed_s - rampup_s), duration_s):,.0f} of {duration_s:,g} s"
-    if (max_s := load.get("rampup_max_s", 0)) > rampup_s:
+    if (max_s := load.rampup_max_s) > rampup_s:
         rampup = f"ramp-up: {elapsed_s:,.0f} s, of {rampup_s:,g} to {max_s:,g} s"
         measuring = f"measuring for {duration_s:,g} s"
     if elapsed_s < 0:
-        rampup = f"virtual users start {load['start_delay_ms']:,} ms apart"
+        rampup = f"virtual users start {load.start_delay_ms:,} ms apart"
     sentence = {
         "starting": f"connecting: {tick.connected} of {users} virtual users are ready",
         "rampup": rampup,
@@ -52,10 +50,10 @@ def doing(tick: Tick, manifest: Manifest, stopping: bool = False) -> str:
     return f"{'stopping; ' if stopping else ''}{sentence}{rate}"
 
 
-def progress_html(tick: Tick, load: dict[str, Any], stopping: bool = False) -> str:
+def progress_html(tick: Tick, load: Load, stopping: bool = False) -> str:
     """A bar with the time left of the load; without an end where that is not known, as while files are written."""
-    total_s = starting_s(load) + load["rampup_s"] + load["duration_s"]
-    known = tick.status.value in _LOADED and not (tick.in_lists or stopping or load.get("rampup_max_s", 0))
+    total_s = load.starting_s + load.rampup_s + load.duration_s
+    known = tick.status.value in _LOADED and not (tick.in_lists or stopping or load.rampup_max_s)
     if not known:
         return '<progress max="1" aria-label="the run is in progress"></progress>'
     left_s = max(0.0, total_s - tick.elapsed_s)
