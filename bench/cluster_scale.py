@@ -25,6 +25,7 @@ from bench.common import quick_or, show, title
 from hdbkit.cluster import coordinator, hosts
 from hdbkit.cluster.versions import facts
 from hdbkit.config import Load, Target
+from hdbkit.config.cluster import Cluster
 from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_generator import Ending
@@ -109,7 +110,7 @@ def serve() -> None:
 
 def measure(scheduler: str, folder: Path) -> dict[str, float]:
     """Coordinate a run of so many seconds; return what it cost."""
-    load = Load(virtual_users=HOSTS * USERS, rampup_s=0, duration_s=SECONDS, cluster=scheduler)
+    load = Load(virtual_users=HOSTS * USERS, rampup_s=0, duration_s=SECONDS, cluster=Cluster(scheduler=scheduler))
     target, spec = Target(kind="nulldb", database="simulated"), specification()
     plan = RunPlan(run_id=new_run_id(datetime.now(UTC), target, spec, load), target=target, workload=spec, load=load)
     run = RunFolder(folder / plan.run_id)

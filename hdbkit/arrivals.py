@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.random import default_rng
 from numpy.typing import NDArray
 
 from hdbkit.config import Load, WorkloadSpec
-from hdbkit.config.load import Arrivals, RateOf, sessions_of, starting_s, user_of
-from hdbkit.config.steps import mean_level, pieces_of, steps_of
+from hdbkit.config.load import Arrivals, RateOf
 from hdbkit.errors import InputError
 from hdbkit.workloads import metric_of, workload
 
@@ -30,22 +29,22 @@ Times = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
 
-def due_us(load: Mapping[str, Any], rate_per_s: float, index: int) -> Iterator[Times]:
+def due_us(load: Load, rate_per_s: float, index: int) -> Iterator[Times]:
     """When the operations of a session are due, in order, without end, in blocks of some hundred.
 
     Args:
-        load: the fields of a load.
+        load: the load.
         rate_per_s: operations per second of all users; with steps their mean over the window.
         index: the number of the session.
 
     Example:
-        >>> load = {"virtual_users": 2, "arrivals": "uniform"}
+        >>> load = Load(virtual_users=2, rate=1000, arrivals=Arrivals.UNIFORM)
         >>> next(due_us(load, 1000, index=1))[:3].tolist()
         [1000, 3000, 5000]
     """
-    sessions, begin_us = sessions_of(load), user_of(load, index) * (load.get("start_delay_ms") or 0) * 1000
+    begin_us = load.user_of(index) * (load.start_delay_ms or 0) * 1000
     time_s = _times_of(load, rate_per_s)
-    for positions in _even(sessions, index) if load["arrivals"] == Arrivals.UNIFORM else _random(load, index):
+    for positions in _even(load.sessions, index) if load.arrivals is Arrivals.UNIFORM else _random(load, index):
         found_us = np.rint(1e6 * time_s(positions)).astype(np.int64)
         if found_us[-1] >= begin_us:
             yield found_us[found_us >= begin_us]
@@ -58,23 +57,22 @@ def rate_of(spec: WorkloadSpec, load: Load) -> float | None:
     work = workload(spec)
     undone = work.rollback_shares(load)
     counted = {name: 1 - undone.get(name, 0.0) for name in metric_of(work, load).operations or work.operations}
-    return operations_per_s(dict(load), work.mix(load), counted)
+    return operations_per_s(load, work.mix(load), counted)
 
 
-def operations_per_s(load: Mapping[str, Any], mix: Mapping[str, float], counted: Mapping[str, float]) -> float | None:
+def operations_per_s(load: Load, mix: Mapping[str, float], counted: Mapping[str, float]) -> float | None:
     """The rate of an open loop in operations per second; None in a closed loop.
 
     Args:
-        load: the fields of a load.
+        load: the load.
         mix: the weight of each operation.
         counted: of the operations of the metric, by name, the share that is not rolled back by design.
 
     Raises:
         InputError: no operation of the metric is executed.
     """
-    steps = steps_of(load)
-    rate = mean_level(steps) if steps and steps[0].is_rate else load.get("rate")
-    if rate is None or load.get("rate_of") != RateOf.METRIC:
+    rate = load.steps.mean_level if load.steps is not None and load.steps.are_rates else load.rate
+    if rate is None or load.rate_of is not RateOf.METRIC:
         return rate
     if not any(mix.get(name) for name in counted):
         raise InputError("rate_of is metric, but the mix has no operation of the metric; use rate_of operations")
@@ -82,18 +80,18 @@ def operations_per_s(load: Mapping[str, Any], mix: Mapping[str, float], counted:
     return float(rate / share)
 
 
-def _times_of(load: Mapping[str, Any], rate_per_s: float) -> Callable[[Numbers], Numbers]:
+def _times_of(load: Load, rate_per_s: float) -> Callable[[Numbers], Numbers]:
     """What gives the time at which so many operations were due: the inverse of the rate's integral.
 
     Within a piece the rate r changes evenly, by s per second; n operations after its beginning the time is
     2 n / (r + sqrt(r^2 + 2 s n)). After the last step its rate continues.
     """
-    steps = steps_of(load)
-    if not steps:
+    steps = load.steps
+    if steps is None:
         return lambda positions: positions / rate_per_s
-    pieces = pieces_of(steps, starting_s(load) + load["rampup_s"])
+    pieces = steps.pieces(load.starting_s + load.rampup_s)
     lengths_s, first, last = np.array([[one.duration_s, one.first, one.last] for one in pieces]).T
-    first, last = (level * rate_per_s / mean_level(steps) for level in (first, last))
+    first, last = (level * rate_per_s / steps.mean_level for level in (first, last))
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = np.append(np.where(lengths_s > 0, (last - first) / lengths_s, 0.0), 0.0)
     begins_s, begun = (np.append(0.0, one.cumsum()) for one in (lengths_s, lengths_s * (first + last) / 2))
@@ -115,10 +113,10 @@ def _even(sessions: int, index: int) -> Iterator[Numbers]:
         yield np.arange(first, first + _BLOCK, dtype=np.float64) * sessions + index
 
 
-def _random(load: Mapping[str, Any], index: int) -> Iterator[Numbers]:
+def _random(load: Load, index: int) -> Iterator[Numbers]:
     """The positions of a Poisson process, as far apart on average as there are sessions."""
-    generator, position = default_rng((load.get("seed", 1), index, _OF_ARRIVALS)), 0.0
-    sessions = sessions_of(load)
+    generator, position = default_rng((load.seed, index, _OF_ARRIVALS)), 0.0
+    sessions = load.sessions
     while True:
         positions = position + (generator.standard_exponential(_BLOCK) * sessions).cumsum()
         position = float(positions[-1])

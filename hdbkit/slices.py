@@ -15,7 +15,7 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.run_order import orders
 
 SERVER = -1
-"""In the place of a virtual user's number: a change that was made on the server, for all sessions."""
+"""Instead of a virtual user's number: a change that was made on the server, for all sessions."""
 
 
 class Slices(ConfigModel):
@@ -53,8 +53,8 @@ class SliceOrder:
         self._rows: Iterator[list[int]] = orders(self._count, slices.seed)
         self._known: list[int] = []
 
-    def place(self, slice_number: int) -> int:
-        """The place of a slice's configuration in ``Slices.configurations``."""
+    def position(self, slice_number: int) -> int:
+        """The position of a slice's configuration in ``Slices.configurations``."""
         while len(self._known) <= slice_number:
             self._known += next(self._rows)
         return self._known[slice_number]

@@ -97,7 +97,7 @@ def _order(size: int, cycles: int, seed: int) -> list[list[int]]:
     order = SliceOrder(
         Slices(configurations=tuple(range(size)), settings=settings, slice_s=0.25, seed=seed, in_session=True)
     )
-    return [[order.place(cycle * size + one) for one in range(size)] for cycle in range(cycles)]
+    return [[order.position(cycle * size + one) for one in range(size)] for cycle in range(cycles)]
 
 
 def _stretches(logs: Floats) -> Floats:

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from hdbkit.api.discovery import host_facts
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.config.cluster import parse_cluster
+from hdbkit.config.cluster import Cluster
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from hdbkit.config.quantities import quantity, quantity_text
 from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Workload
@@ -68,7 +68,7 @@ class Connection:
         progress: BuildProgress | None = None,
         stop: Event | None = None,
         from_files: Path | str | None = None,
-        cluster: str | None = None,
+        cluster: Cluster | str | None = None,
         **fields: Any,
     ) -> BuildResult:
         """Build the schema, or continue an interrupted build; return the loaded rows and the checks of the schema.
@@ -266,15 +266,15 @@ def _answers(work: Workload) -> Sequence[PlannedCheck]:
     return planned
 
 
-def _hosts(cluster: str, loaders: int | None) -> Hosts:
+def _hosts(cluster: Cluster | str, loaders: int | None) -> Hosts:
     """The load hosts of a build. Raises ``InputError`` if the text is no cluster."""
     try:
-        parse_cluster(cluster)
+        named = Cluster.read(cluster)
     except ValueError as error:
         raise InputError(str(error)) from None
     from hdbkit.cluster.loading import cluster_loaders  # imported only when used
 
-    return cluster_loaders(cluster, loaders)
+    return cluster_loaders(named, loaders)
 
 
 def checks_frame(checks: Sequence[Check]) -> pd.DataFrame:

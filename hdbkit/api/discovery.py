@@ -61,7 +61,7 @@ class DiscoveryVerbs(BareWorkspace):
         """
         target = self.target(target)
         found = target.found_password()
-        return found.place if found else database(target).password_source(target)
+        return found.source if found else database(target).password_source(target)
 
 
 def host_facts(target: Target) -> dict[str, str]:

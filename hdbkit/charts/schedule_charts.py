@@ -137,7 +137,7 @@ def latency_over_throughput(steps: Sequence[StepResult], operation: str, noun: s
     time = "response" if all(one.response for one in steps) else "service"
     table = pd.DataFrame(
         [
-            {"step": one.step, "offered per second": one.offered_per_s, "users": one.users}
+            {"step": str(one.step), "offered per second": one.offered_per_s, "users": one.users}
             | {"completed per second": round(one.completed_per_s, 3), "failed": one.failed}
             | {f"{name} (ms)": _ms(one.times(time).at(name)) for name in _QUANTILES}
             for one in steps
@@ -149,7 +149,7 @@ def latency_over_throughput(steps: Sequence[StepResult], operation: str, noun: s
         look = series(index)
         fig.add_scatter(
             x=[round(one.completed_per_s, 3) for one in shown], y=[_ms(one.times(time).at(name)) for one in shown],
-            text=[one.step for one in shown], mode="lines+markers", name=name,
+            text=[str(one.step) for one in shown], mode="lines+markers", name=name,
             line={"color": look["color"], "dash": look["dash"], "width": 1.5},
             marker={"color": look["color"], "symbol": look["symbol"], "size": 8},
             hovertemplate=f"%{{text}}: %{{x:,.4~g}} per second, {name} %{{y:.3g}} ms<extra></extra>",

@@ -16,11 +16,11 @@ from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
-from hdbkit.config.cluster import FORMS, parse_cluster
+from hdbkit.config.cluster import FORMS, Cluster
 from hdbkit.databases import database
 from hdbkit.loading import DataFiles
 from hdbkit.workloads import specification
-from hdbkit.workloads.present import schema_place
+from hdbkit.workloads.present import described_schema
 
 _TARGET_HELP = "URL without password, name in params/targets.yaml, or folder of a kept private server"
 TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP, autocompletion=completion.targets)]
@@ -71,7 +71,7 @@ def build(
     connection = connect(target, admin=admin)
     for created in connection.created:
         show.notes.print(f"  created {created}", markup=False)
-    if cluster and (unsafe := parse_cluster(cluster).warning):
+    if cluster and (unsafe := Cluster.parse(cluster).warning):
         show.notes.print(f"  Warning: {unsafe}", markup=False)
     with BuildBar() as bar:
         done = connection.build(spec, loaders=loaders, progress=bar, from_files=from_files, cluster=cluster)
@@ -125,7 +125,7 @@ def drop(
     """Drop a workload's tables and routines, and nothing else."""
     at, spec = DEFAULT.target(target), specification(workload, **fields)
     if not yes:
-        typer.confirm(f"Drop {schema_place(at, spec)} and all its data?", abort=True, err=True)
+        typer.confirm(f"Drop {described_schema(at, spec)} and all its data?", abort=True, err=True)
     dropped = connect(at).drop(spec)
     if as_json:
         show.print_json({"dropped": dropped.dropped})

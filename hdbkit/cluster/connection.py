@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, Any, Final, TypeVar
 
-from hdbkit.config.cluster import parse_cluster, read_hosts, security_of
+from hdbkit.config.cluster import Cluster, read_hosts, security_of
 from hdbkit.config.served import cluster_problem, served_clusters
 from hdbkit.errors import HdbkitError, MissingDriver
 
@@ -36,16 +36,15 @@ class Connection:
     """A client of a scheduler, with the workers that serve as load hosts.
 
     Args:
-        text: where they come from.
+        cluster: where they come from.
         threads: of each worker that is deployed; None: one per core of its host. Users of a run need one.
     """
 
-    def __init__(self, text: str, threads: int | None = 1) -> None:
+    def __init__(self, cluster: Cluster, threads: int | None = 1) -> None:
         self._threads = threads
-        self._cluster = parse_cluster(text)
-        if problem := cluster_problem(text, served_clusters()):
+        self._cluster, self._text = cluster, str(cluster)
+        if problem := cluster_problem(self._text, served_clusters()):
             raise HdbkitError(problem)
-        self._text = text
         if importlib.util.find_spec("distributed") is None:
             raise MissingDriver("a cluster", "distributed", "cluster")
         try:
@@ -232,9 +231,9 @@ class Connection:
 
 
 @contextmanager
-def connected(text: str) -> Iterator[Connection]:
+def connected(cluster: Cluster) -> Iterator[Connection]:
     """A connection for the block."""
-    connection = Connection(text)
+    connection = Connection(cluster)
     connection.open()
     try:
         yield connection

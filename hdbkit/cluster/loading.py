@@ -23,6 +23,7 @@ from hdbkit.cluster.connection import ANSWER_S, IMPORT_S, Connection, Unreachabl
 from hdbkit.cluster.part_loader import HEARTBEAT_TIMEOUT_S, Loaded, Order, PartLoader, load_part
 from hdbkit.cluster.versions import facts, require_same
 from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config.cluster import Cluster
 from hdbkit.errors import BuildFailed, HdbkitError, InputError
 from hdbkit.loading.loader import Job, LoadPart, Sent
 from hdbkit.loading.loaders import STOPPED, Hosts
@@ -46,7 +47,12 @@ class ClusterLoaders:
     """
 
     def __init__(
-        self, cluster: str, loaders: int | None, order: Order, stop: Event, recorded: Callable[[], Mapping[str, int]]
+        self,
+        cluster: Cluster,
+        loaders: int | None,
+        order: Order,
+        stop: Event,
+        recorded: Callable[[], Mapping[str, int]],
     ) -> None:
         self._connection = Connection(cluster, loaders)
         self._cluster, self._loaders, self._order = cluster, loaders, order
@@ -197,7 +203,7 @@ async def _call(actor: Any, method: str, *arguments: object) -> Any:
     return await getattr(actor, method)(*arguments)
 
 
-def cluster_loaders(cluster: str, loaders: int | None) -> Hosts:
+def cluster_loaders(cluster: Cluster, loaders: int | None) -> Hosts:
     """What opens the loaders of a cluster for a build; see :class:`ClusterLoaders`."""
 
     @contextmanager

@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from hdbkit.config.hosts import is_loopback
+from hdbkit.config.written import Written
 from hdbkit.errors import InputError
 from hdbkit.files import read_text
 
@@ -29,12 +30,57 @@ class CutOff(StrEnum):
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """A parsed cluster: ``local`` processes, a ``hosts`` file for SSH, or the address of a ``scheduler``."""
+class Cluster(Written):
+    """``local`` processes, a ``hosts`` file for SSH, or the address of a ``scheduler``.
+
+    Example:
+        >>> Cluster.parse("local:4").local
+        4
+        >>> Cluster.parse("tls://load0:8786").needs_tls
+        True
+    """
 
     local: int = 0
     hosts: Path | None = None
     scheduler: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read one of ``FORMS``.
+
+        Raises:
+            ValueError: it is no cluster, or an unencrypted scheduler on another host or without the word for it.
+        """
+        if found := re.fullmatch(r"local:([0-9]{1,4})", text):
+            count = int(found[1])
+            if not 1 <= count <= MAX_LOCAL:
+                raise ValueError(f"local:{count} is not from local:1 to local:{MAX_LOCAL}")
+            return cls(local=count)
+        if text.startswith("ssh:") and text.removeprefix("ssh:").strip():
+            return cls(hosts=Path(text.removeprefix("ssh:")))
+        address = text.removeprefix(UNENCRYPTED)
+        if not re.fullmatch(r"(tcp|tls)://[^/@\s]+:[0-9]{1,5}", address):
+            raise ValueError(f"'{text}' is no cluster; write {FORMS}")
+        if not address.startswith("tcp:"):
+            return cls(scheduler=address)
+        if not is_loopback(urlsplit(address).hostname or ""):
+            raise ValueError(
+                f"'{text}' is another host, so its connections must be encrypted; start the scheduler and its "
+                "workers with certificates, and write tls:// (see docs/cluster.md)"
+            )
+        if address == text:
+            raise ValueError(
+                f"'{text}' is not encrypted, so every account of this host could execute programs as yours; use "
+                f"local:N, or tls:// with certificates (see docs/cluster.md), or accept that with {UNENCRYPTED}{text}"
+            )
+        return cls(scheduler=address)
+
+    def __str__(self) -> str:
+        if self.local:
+            return f"local:{self.local}"
+        if self.hosts is not None:
+            return f"ssh:{self.hosts}"
+        return f"{UNENCRYPTED if self.scheduler.startswith('tcp:') else ''}{self.scheduler}"
 
     @property
     def needs_tls(self) -> bool:
@@ -50,43 +96,6 @@ class Cluster:
             f"the scheduler {self.scheduler} has no encryption: every account of this host can execute programs as "
             "yours and read the database's password; use local:N, or certificates and tls://"
         )
-
-
-def parse_cluster(text: str) -> Cluster:
-    """The cluster that a text names.
-
-    Raises:
-        ValueError: it is no cluster, or an unencrypted scheduler on another host or without the word for it.
-
-    Example:
-        >>> parse_cluster("local:4").local
-        4
-        >>> parse_cluster("tls://load0:8786").needs_tls
-        True
-    """
-    if found := re.fullmatch(r"local:([0-9]{1,4})", text):
-        count = int(found[1])
-        if not 1 <= count <= MAX_LOCAL:
-            raise ValueError(f"local:{count} is not from local:1 to local:{MAX_LOCAL}")
-        return Cluster(local=count)
-    if text.startswith("ssh:") and text.removeprefix("ssh:").strip():
-        return Cluster(hosts=Path(text.removeprefix("ssh:")).expanduser())
-    address = text.removeprefix(UNENCRYPTED)
-    if not re.fullmatch(r"(tcp|tls)://[^/@\s]+:[0-9]{1,5}", address):
-        raise ValueError(f"'{text}' is no cluster; write {FORMS}")
-    if not address.startswith("tcp:"):
-        return Cluster(scheduler=address)
-    if not is_loopback(urlsplit(address).hostname or ""):
-        raise ValueError(
-            f"'{text}' is another host, so its connections must be encrypted; start the scheduler and its workers "
-            "with certificates, and write tls:// (see docs/cluster.md)"
-        )
-    if address == text:
-        raise ValueError(
-            f"'{text}' is not encrypted, so every account of this host could execute programs as yours; use local:N,"
-            f" or tls:// with certificates (see docs/cluster.md), or accept that with {UNENCRYPTED}{address}"
-        )
-    return Cluster(scheduler=address)
 
 
 def security_of(cluster: Cluster) -> Any:
@@ -117,7 +126,7 @@ def read_hosts(file: Path) -> list[str]:
         ValueError: the file cannot be read, or lists no host.
     """
     try:
-        lines = [line.partition("#")[0].strip() for line in read_text(file).splitlines()]
+        lines = [line.partition("#")[0].strip() for line in read_text(file.expanduser()).splitlines()]
     except (InputError, ValueError) as error:
         raise ValueError(f"the file of load hosts cannot be read: {error}") from None
     hosts = [line for line in lines if line]

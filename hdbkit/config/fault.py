@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
+from typing import Self
 
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.written import Written
 from hdbkit.text import exact_number
 
 _NUMBER = r"[0-9]{1,6}(?:\.[0-9]{1,3})?"
@@ -121,21 +123,31 @@ class Fault:
         return words + (f" by {exact_number(self.delay_ms)} ms" if self.delay_ms else "")
 
 
-def parse_faults(text: str) -> tuple[Fault, ...]:
-    """The faults of a text, separated by semicolons, in the order of their times.
+@dataclass(frozen=True)
+class Faults(Written):
+    """The faults of a run, in the order of their times."""
 
-    Raises:
-        ValueError: there is none, one is not a fault, or two of one thing overlap; a server and its disk are one.
-    """
-    if not text.strip(" ;\t\n"):
-        raise ValueError("it names no fault; give one, such as 'kill server at 30 s', or omit it")
-    found = sorted((Fault.parse(one) for one in text.split(";") if one.strip()), key=lambda one: one.at_s)
-    for things in _ALONE:
-        own = [one for one in found if one.thing in things]
-        for first, second in pairwise(own):
-            if second.at_s < first.end_s or second.at_s == first.at_s:
-                raise ValueError(f"'{second}' begins before '{first}' is over")
-    return tuple(found)
+    each: tuple[Fault, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read faults separated by semicolons.
+
+        Raises:
+            ValueError: there is none, one is not a fault, or two of one thing overlap; a server and its disk are one.
+        """
+        if not text.strip(" ;\t\n"):
+            raise ValueError("it names no fault; give one, such as 'kill server at 30 s', or omit it")
+        found = sorted((Fault.parse(one) for one in text.split(";") if one.strip()), key=lambda one: one.at_s)
+        for things in _ALONE:
+            own = [one for one in found if one.thing in things]
+            for first, second in pairwise(own):
+                if second.at_s < first.end_s or second.at_s == first.at_s:
+                    raise ValueError(f"'{second}' begins before '{first}' is over")
+        return cls(tuple(found))
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.each))
 
 
 def shared_outages(faults: Sequence[Fault]) -> list[str]:

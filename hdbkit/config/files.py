@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from hdbkit.config.problems import place, problems_of
+from hdbkit.config.problems import location, problems_of
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import is_utf8, read_text
 
@@ -84,10 +84,10 @@ class _Reader:
             return [self.content(one, (*at, i), depth + 1) for i, one in enumerate(node.value)]
         value = _scalar(node)
         if isinstance(value, str) and not is_utf8(value):
-            self.problems.append(Problem(place(at), "must be text that UTF-8 can encode", _line(node)))
+            self.problems.append(Problem(location(at), "must be text that UTF-8 can encode", _line(node)))
         if isinstance(value, int | float) and ":" in str(node.value):
             what = "is a number of base 60 in YAML; put it in quotes, or write a plain number"
-            self.problems.append(Problem(place(at), what, _line(node)))
+            self.problems.append(Problem(location(at), what, _line(node)))
         return value
 
     def _mapping(self, node: yaml.MappingNode, at: tuple[str | int, ...], depth: int) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class _Reader:
                 raise ValueError(f"line {_line(key_node)}: a key must be text that UTF-8 can encode")
             here = (*at, key)
             if key in content:
-                self.problems.append(Problem(place(here), "duplicate key", _line(key_node)))
+                self.problems.append(Problem(location(here), "duplicate key", _line(key_node)))
             self.lines[here] = _line(key_node)
             content[key] = self.content(value_node, here, depth + 1)
         return content

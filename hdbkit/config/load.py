@@ -6,17 +6,16 @@ Each workload extends this model with its own options, such as a mix.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from hdbkit.config.cluster import FORMS, CutOff, parse_cluster
-from hdbkit.config.fault import Fault, parse_faults
+from hdbkit.config.cluster import FORMS, Cluster, CutOff
+from hdbkit.config.fault import Fault, Faults
 from hdbkit.config.model import ConfigModel
-from hdbkit.config.routing import POLICIES, Policy, parse_routing, routing_text
-from hdbkit.config.steps import joined, parse_steps, steps_of, total_s
+from hdbkit.config.routing import POLICIES, Policy, Routing
+from hdbkit.config.steps import Steps
 from hdbkit.text import exact_number
 
 MAX_USERS = 100_000
@@ -91,7 +90,7 @@ class Load(ConfigModel):
         description="sessions of a virtual user, each a connection that executes operations like a user of its own",
         json_schema_extra=_ALONE,
     )
-    cluster: str | None = Field(
+    cluster: Cluster | None = Field(
         default=None,
         description=f"load hosts that share the virtual users: {FORMS}; none: this host alone",
         json_schema_extra=_ALONE,
@@ -173,7 +172,7 @@ class Load(ConfigModel):
         description="open loop: skip operations that could only start later than this; 0: none",
         json_schema_extra=_ALONE,
     )
-    steps: str | None = Field(
+    steps: Steps | None = Field(
         default=None,
         description="the window in steps of a rate or of active users: '60 s at 100/s; 60 s from 100 to 500/s'",
         json_schema_extra={**_ALONE, "anyOf": [{"type": "string"}, {"type": "array"}, {"type": "null"}]},
@@ -207,7 +206,7 @@ class Load(ConfigModel):
     replica_reads: bool = Field(
         default=False, description="perform the operations that only read on the replicas of the target, in turn"
     )
-    routing: str | None = Field(
+    routing: Routing | None = Field(
         default=None,
         description=f"addresses of operations, such as 'round_robin' or 'payment: last; others: random'; {POLICIES}",
         json_schema_extra={"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "null"}]},
@@ -220,7 +219,7 @@ class Load(ConfigModel):
         description="seed of inputs and of the sequence of operations",
         json_schema_extra=_ALONE,
     )
-    fault: str | None = Field(
+    fault: Faults | None = Field(
         default=None, description="faults to cause in the window, separated by ;, such as 'kill server at 30 s'"
     )
 
@@ -228,50 +227,25 @@ class Load(ConfigModel):
     @classmethod
     def _as_long_as_the_steps(cls, values: Any) -> Any:
         """Steps decide the length of the window, and how many users there are."""
-        steps = values.get("steps") if isinstance(values, dict) else None
-        listed = isinstance(steps, list | tuple) and all(isinstance(one, str) for one in steps)
-        if not steps or not (listed or isinstance(steps, str)):
+        if not isinstance(values, dict) or not values.get("steps"):
             return values
-        return {**by_steps(steps), **values, "steps": joined(steps)}
-
-    @field_validator("steps")
-    @classmethod
-    def _steps_are_known(cls, text: str | None) -> str | None:
-        return None if text is None else "; ".join(one.text for one in parse_steps(text))
-
-    @field_validator("cluster")
-    @classmethod
-    def _cluster_is_known(cls, text: str | None) -> str | None:
-        if text is not None:
-            parse_cluster(text)
-        return text
-
-    @field_validator("routing", mode="before")
-    @classmethod
-    def _policies_are_known(cls, given: Any) -> Any:
-        return routing_text(given) if isinstance(given, str | Mapping) else given
+        try:
+            steps = Steps.read(values["steps"])
+        except ValueError:
+            return values  # reported by the field
+        return {**by_steps(steps), **values, "steps": steps}
 
     @field_validator("fault")
     @classmethod
-    def _faults_end_in_the_window(cls, text: str | None, info: ValidationInfo) -> str | None:
+    def _faults_end_in_the_window(cls, faults: Faults | None, info: ValidationInfo) -> Faults | None:
         window_s = info.data.get("duration_s", math.inf)
-        late = [one for one in parse_faults(text) if one.end_s >= window_s] if text is not None else []
+        late = [one for one in faults.each if one.end_s >= window_s] if faults is not None else []
         if late:
             raise ValueError(f"'{late[0]}' is not over before the end of the window ({exact_number(window_s)} s)")
-        return text
+        return faults
 
     @model_validator(mode="after")
     def _one_schedule(self) -> Self:
-        steps = steps_of(dict(self))
-        if steps and abs(total_s(steps) - self.duration_s) > _SAME_S:
-            raise ValueError(f"the steps last {total_s(steps):g} s, not {self.duration_s:g} s; omit duration_s")
-        if steps and self.rampup_max_s:
-            raise ValueError("steps begin at a fixed time; omit rampup_max_s")
-        if steps and steps[0].is_rate and self.rate is not None:
-            raise ValueError("the steps have rates of their own; omit rate")
-        most = max((max(one.first, one.last) for one in steps if not one.is_rate), default=0)
-        if most > self.virtual_users:
-            raise ValueError(f"the steps have {most:g} users, but virtual_users is {self.virtual_users}")
         if self.sessions > MAX_SESSIONS:
             raise ValueError(
                 f"{self.virtual_users} virtual users with {self.sessions_per_user} sessions each are {self.sessions} "
@@ -281,6 +255,21 @@ class Load(ConfigModel):
             raise ValueError("latency_limit_ms needs a rate: a closed loop has no schedule to be late for")
         if self.is_open and self.keying_and_thinking:
             raise ValueError("rate and keying_and_thinking exclude each other: an open loop has its own schedule")
+        return self
+
+    @model_validator(mode="after")
+    def _steps_agree(self) -> Self:
+        steps = self.steps
+        if steps is None:
+            return self
+        if abs(steps.total_s - self.duration_s) > _SAME_S:
+            raise ValueError(f"the steps last {steps.total_s:g} s, not {self.duration_s:g} s; omit duration_s")
+        if self.rampup_max_s:
+            raise ValueError("steps begin at a fixed time; omit rampup_max_s")
+        if steps.are_rates and self.rate is not None:
+            raise ValueError("the steps have rates of their own; omit rate")
+        if not steps.are_rates and steps.highest > self.virtual_users:
+            raise ValueError(f"the steps have {steps.highest:g} users, but virtual_users is {self.virtual_users}")
         return self
 
     @model_validator(mode="after")
@@ -341,12 +330,12 @@ class Load(ConfigModel):
     @property
     def reads_replicas(self) -> bool:
         """Whether operations are performed on replicas."""
-        return self.replica_reads or bool(self.routing and Policy.REPLICA in parse_routing(self.routing).values())
+        return self.replica_reads or (self.routing is not None and Policy.REPLICA in self.routing.policies.values())
 
     @property
     def faults(self) -> tuple[Fault, ...]:
         """The faults that the run causes, in the order of their times."""
-        return () if self.fault is None else parse_faults(self.fault)
+        return () if self.fault is None else self.fault.each
 
     @property
     def paced(self) -> bool:
@@ -356,7 +345,7 @@ class Load(ConfigModel):
     @property
     def is_open(self) -> bool:
         """Whether operations begin at a rate, whatever the server does."""
-        return self.rate is not None or any(one.is_rate for one in steps_of(dict(self)))
+        return self.rate is not None or (self.steps is not None and self.steps.are_rates)
 
     @property
     def without_effect(self) -> dict[str, str]:
@@ -381,39 +370,7 @@ class Load(ConfigModel):
         return self.starting_s + max(self.rampup_s, self.rampup_max_s) + self.duration_s
 
 
-def by_steps(text: str | Sequence[str]) -> dict[str, Any]:
-    """The fields of a load that follow from its steps; nothing from steps that cannot be read."""
-    try:
-        steps = parse_steps(joined(text))
-    except (ValueError, TypeError, AttributeError):
-        return {}
-    found: dict[str, Any] = {"duration_s": total_s(steps)}
-    if not steps[0].is_rate:
-        found["virtual_users"] = max(1, round(max(max(one.first, one.last) for one in steps)))
-    return found
-
-
-def sessions_of(load: Mapping[str, Any]) -> int:
-    """The number of sessions of all virtual users, for the fields of a load."""
-    return int(load["virtual_users"] * load.get("sessions_per_user", 1))
-
-
-def user_of(load: Mapping[str, Any], session: int) -> int:
-    """The virtual user of a session; both count from 0.
-
-    Example:
-        >>> user_of({"sessions_per_user": 100}, session=250)
-        2
-    """
-    return int(session // load.get("sessions_per_user", 1))
-
-
-def client_slices(load: Mapping[str, Any]) -> list[range]:
-    """The indices of the sessions of each client process, for the fields of a load."""
-    sessions, each = sessions_of(load), load.get("users_per_process", 1) * load.get("sessions_per_user", 1)
-    return [range(first, min(first + each, sessions)) for first in range(0, sessions, each)]
-
-
-def starting_s(load: Mapping[str, Any]) -> float:
-    """Seconds from the start of the first virtual user to that of the last, for the fields of a load."""
-    return float((load["virtual_users"] - 1) * (load.get("start_delay_ms") or 0) / 1000)
+def by_steps(steps: Steps) -> dict[str, Any]:
+    """The fields of a load that follow from its steps."""
+    users = {} if steps.are_rates else {"virtual_users": max(1, round(steps.highest))}
+    return {"duration_s": steps.total_s, **users}

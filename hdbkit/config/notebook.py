@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from hdbkit.config.files import Lines, read_yaml
-from hdbkit.config.problems import SECRET, did_you_mean, place, problems_of
+from hdbkit.config.problems import SECRET, did_you_mean, location, problems_of
 from hdbkit.config.target import Target
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.trust import trusted
@@ -66,7 +66,7 @@ class NotebookInputs:
         return values
 
     def _wrong(self, name: str, value: Any, lines: Lines) -> list[Problem]:
-        secrets = [Problem(place(at), _REFUSED, _line(at, lines)) for at in _secrets((name,), value)]
+        secrets = [Problem(location(at), _REFUSED, _line(at, lines)) for at in _secrets((name,), value)]
         if secrets:
             return secrets
         if name not in self.parameters:
@@ -162,7 +162,7 @@ def _type(written: ast.expr) -> Any:
 
 
 def _secrets(at: tuple[str | int, ...], value: Any) -> list[tuple[str | int, ...]]:
-    """Every place in a value that looks like a secret: by its key, or as an address with a password."""
+    """Each part of a value that looks like a secret: by its key, or as an address with a password."""
     if isinstance(at[-1], str) and SECRET.search(at[-1]):
         return [at]
     if isinstance(value, dict):

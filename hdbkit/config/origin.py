@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hdbkit.config.files import Lines
-from hdbkit.config.problems import place
+from hdbkit.config.problems import location
 from hdbkit.errors import ConfigErrors, Problem
 
 At = tuple[str | int, ...]
@@ -20,10 +20,10 @@ class Origin:
     lines: Lines = field(default_factory=dict, compare=False)
 
     def line(self, at: At) -> int | None:
-        """The line of a place, or of the innermost enclosing place that has one."""
+        """The line of a value, or of the innermost enclosing one that has a line."""
         return next((self.lines[at[:n]] for n in range(len(at), -1, -1) if at[:n] in self.lines), None)
 
     def errors(self, otherwise: str, found: Sequence[tuple[At, str]]) -> ConfigErrors:
-        """``found`` (place and message) as one error; ``otherwise`` is the source if there is no file."""
-        problems = [Problem(place(at), what, self.line(at)) for at, what in found]
+        """``found`` (location and message) as one error; ``otherwise`` is the source if there is no file."""
+        problems = [Problem(location(at), what, self.line(at)) for at, what in found]
         return ConfigErrors(self.source or otherwise, problems)

@@ -27,7 +27,7 @@ class FoundPassword:
     """A password, and a description of where it was found."""
 
     password: SecretStr
-    place: str
+    source: str
 
 
 def find_password(address: str | None, variable: str = PASSWORD_VARIABLE) -> FoundPassword | None:

@@ -1,4 +1,4 @@
-"""Validation errors of pydantic as readable messages: place, expected value, given value, suggestion."""
+"""Validation errors of pydantic as readable messages: location, expected value, given value, suggestion."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from hdbkit.errors import Problem
 
@@ -30,7 +31,7 @@ _SECRET_IN_TEXT = re.compile(
 def problems_of(
     error: ValidationError, model: type[BaseModel], lines: dict[tuple[str | int, ...], int] | None = None
 ) -> list[Problem]:
-    """Every error of ``error`` as a :class:`~hdbkit.errors.Problem`; ``lines`` maps places to lines."""
+    """Every error of ``error`` as a :class:`~hdbkit.errors.Problem`; ``lines`` maps locations to lines."""
     return problems_of_details([dict(one) for one in error.errors(include_url=False)], model, lines)
 
 
@@ -39,12 +40,12 @@ def problems_of_details(
 ) -> list[Problem]:
     """As :func:`problems_of`, of the details that pydantic gives of each error."""
     return [
-        Problem(place(found["loc"]), _message(found, model), _line(found["loc"], lines or {})) for found in details
+        Problem(location(found["loc"]), _message(found, model), _line(found["loc"], lines or {})) for found in details
     ]
 
 
-def place(loc: Sequence[str | int]) -> str:
-    """A place as text: ``users[2]``, ``load.mix``."""
+def location(loc: Sequence[str | int]) -> str:
+    """Where a value is in a document, as text: ``users[2]``, ``load.mix``."""
     text = ""
     for part in loc:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
@@ -105,7 +106,10 @@ _LENGTHS = ("string_too_long", "string_too_short")
 def _message(found: dict[str, Any], model: type[BaseModel]) -> str:
     kind, context = found["type"], found.get("ctx", {})
     if kind == "extra_forbidden":
-        return f"unknown key.{did_you_mean(str(found['loc'][-1]), _keys(model, found['loc'][:-1]))}"
+        key, known = str(found["loc"][-1]), _keys(model, found["loc"][:-1])
+        return (
+            f"unknown key here; {known[key]} has it" if key in known else f"unknown key.{did_you_mean(key, [*known])}"
+        )
     if kind == "missing":
         return "is required"
     if kind in _BOUNDS:
@@ -134,21 +138,22 @@ def _not(found: dict[str, Any]) -> str:
     return f", not {text if len(text) <= 60 else text[:57] + '...'}"
 
 
-def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
-    """The keys of the model at ``loc`` of ``model``, through nested models."""
+def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> dict[str, str]:
+    """The keys of the model at ``loc`` of ``model``, through nested models, with the class that has each."""
     for part in loc:
         field = _fields(model).get(str(part))
-        inner = field.annotation if field else None
+        inner = field[1].annotation if field else None
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return []
+            return {}
         model = inner
-    return list(_fields(model))
-
-
-def _fields(model: type[BaseModel]) -> dict[str, Any]:
-    """The fields of a model, including those of subclasses that extend it, and the other keys that it takes."""
-    found: dict[str, Any] = dict(model.model_fields)
-    for one in model.__subclasses__():
-        found = {**one.model_fields, **found}
     other: Callable[[], Iterable[str]] | None = getattr(model, "other_keys", None)
-    return {**dict.fromkeys(other() if other else ()), **found}
+    own = {name: one.__name__ for name, (one, _) in _fields(model).items()}
+    return {**dict.fromkeys(other() if other else (), model.__name__), **own}
+
+
+def _fields(model: type[BaseModel]) -> dict[str, tuple[type[BaseModel], FieldInfo]]:
+    """The fields of a model and of the subclasses that extend it, with the class that has each."""
+    found: dict[str, tuple[type[BaseModel], FieldInfo]] = {}
+    for one in (model, *model.__subclasses__()):
+        found |= {name: (one, field) for name, field in one.model_fields.items() if name not in found}
+    return found

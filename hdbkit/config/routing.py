@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.written import Written
 
 OTHERS = "others"
 """In place of the operations that are not named."""
@@ -29,25 +31,35 @@ POLICIES = (
 _EXAMPLES = "'round_robin', or 'payment: last; others: random'"
 
 
-def parse_routing(given: str | Mapping[str, Any]) -> dict[str, Policy]:
-    """The policy by operation; ``OTHERS`` is for those that are not named. Raises ``ValueError``."""
-    if isinstance(given, str) and given.strip() and ":" not in given:
-        given = {OTHERS: given}
-    if isinstance(given, str):
-        given = dict(_pair(one) for one in given.split(";") if one.strip())
-    if not given:
-        raise ValueError(f"it names no policy; write {_EXAMPLES}, or omit it")
-    return {str(name).strip(): _policy(str(policy).strip()) for name, policy in given.items()}
-
-
-def routing_text(given: str | Mapping[str, Any]) -> str:
-    """The policies as one text.
+@dataclass(frozen=True)
+class Routing(Written):
+    """The policy by operation; ``OTHERS`` is for those that are not named.
 
     Example:
-        >>> routing_text({"payment": "last", "others": "random"})
+        >>> str(Routing.read({"payment": "last", "others": "random"}))
         'payment: last; others: random'
     """
-    return "; ".join(f"{name}: {policy.value}" for name, policy in parse_routing(given).items())
+
+    policies: Mapping[str, Policy]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read one policy for all operations, or pairs separated by semicolons. Raises ``ValueError``."""
+        if text.strip() and ":" not in text:
+            return cls.read({OTHERS: text})
+        return cls.read(dict(_pair(one) for one in text.split(";") if one.strip()))
+
+    @classmethod
+    def read(cls, given: Any) -> Self:
+        """Policies, a text, or a mapping. Raises ``ValueError``."""
+        if not isinstance(given, Mapping):
+            return super().read(given)
+        if not given:
+            raise ValueError(f"it names no policy; write {_EXAMPLES}, or omit it")
+        return cls({str(name).strip(): _policy(str(policy).strip()) for name, policy in given.items()})
+
+    def __str__(self) -> str:
+        return "; ".join(f"{name}: {policy.value}" for name, policy in self.policies.items())
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
+
+from hdbkit.config.written import Written
 
 _NUMBER = r"[0-9]{1,7}(?:\.[0-9]{1,6})?"
 _PHRASE = re.compile(
@@ -33,7 +35,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Written):
     """One step: a constant level, a linear ramp, or a sine that begins at its first level.
 
     ``is_rate``: the level is a rate (operations per second), else a number of users. ``period_s``: 0 without a sine.
@@ -51,7 +53,7 @@ class Step:
     period_s: float = 0.0
 
     @classmethod
-    def parse(cls, text: str) -> Step:
+    def parse(cls, text: str) -> Self:
         """Read a phrase. Raises ``ValueError`` with what is expected."""
         words = " ".join(text.split()).lower()
         found = _PHRASE.fullmatch(words)
@@ -70,6 +72,9 @@ class Step:
             raise ValueError(f"'{words}': numbers of users are whole")
         return cls(words, length_s, first, last, is_rate, period_s)
 
+    def __str__(self) -> str:
+        return self.text
+
     @property
     def pieces(self) -> Iterator[Piece]:
         """Its parts; a sine is drawn with 32 of each period."""
@@ -87,49 +92,69 @@ class Step:
         return self.first + (self.last - self.first) * share
 
 
-def parse_steps(text: str) -> tuple[Step, ...]:
-    """The steps of a text, separated by semicolons.
+@dataclass(frozen=True)
+class Steps(Written):
+    """The steps of a load, in order.
 
-    Raises:
-        ValueError: one is not a step, there is none, rates and users are mixed, or no user is ever active.
+    Example:
+        >>> Steps.parse("60 s at 100/s; 60 s from 100 to 500/s").total_s
+        120.0
     """
-    found = tuple(Step.parse(one) for one in text.split(";") if one.strip())
-    if not found:
-        raise ValueError(f"it has no step; write {_EXAMPLES}, or omit it")
-    if len(found) > _MAX_STEPS:
-        raise ValueError(f"at most {_MAX_STEPS} steps are allowed, not {len(found)}")
-    if len({one.is_rate for one in found}) > 1:
-        raise ValueError("all steps must be rates, or all must be numbers of users")
-    if not any(one.first or one.last for one in found):
-        raise ValueError("no step has an active user; give at least one step 1 user or more")
-    return found
 
+    each: tuple[Step, ...]
 
-def steps_of(load: Mapping[str, Any]) -> tuple[Step, ...]:
-    """The steps of a load's fields; none if its window is one."""
-    return parse_steps(load["steps"]) if load.get("steps") else ()
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read steps separated by semicolons.
 
+        Raises:
+            ValueError: one is not a step, there is none, rates and users are mixed, or no user is ever active.
+        """
+        found = tuple(Step.parse(one) for one in text.split(";") if one.strip())
+        if not found:
+            raise ValueError(f"it has no step; write {_EXAMPLES}, or omit it")
+        if len(found) > _MAX_STEPS:
+            raise ValueError(f"at most {_MAX_STEPS} steps are allowed, not {len(found)}")
+        if len({one.is_rate for one in found}) > 1:
+            raise ValueError("all steps must be rates, or all must be numbers of users")
+        if not any(one.first or one.last for one in found):
+            raise ValueError("no step has an active user; give at least one step 1 user or more")
+        return cls(found)
 
-def joined(text: str | Sequence[str]) -> str:
-    """The steps of a list as one text."""
-    return text if isinstance(text, str) else "; ".join(text)
+    @classmethod
+    def read(cls, given: Any) -> Self:
+        """Steps, a text, or a list with a phrase for each. Raises ``ValueError``."""
+        listed = isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)
+        return super().read("; ".join(given) if listed else given)
 
+    def __str__(self) -> str:
+        return "; ".join(one.text for one in self.each)
 
-def total_s(steps: Iterable[Step]) -> float:
-    """The length of all steps together, in seconds."""
-    return sum(one.duration_s for one in steps)
+    @property
+    def are_rates(self) -> bool:
+        """Whether their levels are rates, else numbers of users."""
+        return self.each[0].is_rate
 
+    @property
+    def total_s(self) -> float:
+        """The length of all steps together, in seconds."""
+        return sum(one.duration_s for one in self.each)
 
-def pieces_of(steps: Sequence[Step], before_s: float) -> list[Piece]:
-    """The pieces of a run: what is before the window, at the level of its beginning, and all steps."""
-    before = Piece(before_s, steps[0].first, steps[0].first)
-    return [before, *(piece for step in steps for piece in step.pieces)]
+    @property
+    def highest(self) -> float:
+        """The highest level."""
+        return max(max(one.first, one.last) for one in self.each)
 
+    @property
+    def mean_level(self) -> float:
+        """The mean level over all steps."""
+        area = sum(one.duration_s * (one.first + one.last) / 2 for step in self.each for one in step.pieces)
+        return area / self.total_s
 
-def mean_level(steps: Sequence[Step]) -> float:
-    """The mean level over all steps."""
-    area = sum(one.duration_s * (one.first + one.last) / 2 for step in steps for one in step.pieces)
-    return area / total_s(steps)
+    def pieces(self, before_s: float) -> list[Piece]:
+        """The pieces of a run: what is before the window, at the level of its beginning, and all steps."""
+        before = Piece(before_s, self.each[0].first, self.each[0].first)
+        return [before, *(piece for step in self.each for piece in step.pieces)]
 
 
 def active_s(pieces: Sequence[Piece], index: int) -> list[tuple[float, float]]:

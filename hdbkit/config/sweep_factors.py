@@ -17,6 +17,7 @@ from hdbkit.config.problems import did_you_mean, problems_of
 from hdbkit.config.specs import load_fields, load_from, spec_fields, spec_from
 from hdbkit.config.sweep_values import is_formula, setting_text, value_texts
 from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema
+from hdbkit.config.written import Written
 from hdbkit.errors import ConfigErrors
 from hdbkit.text import exact_number
 
@@ -113,8 +114,8 @@ def _plain(name: str, text: str) -> str:
 def _written(value: object) -> str:
     if value is None:
         return _NONE
-    if isinstance(value, Enum):
-        return str(value.value)
+    if isinstance(value, Enum | Written):
+        return str(value)
     if isinstance(value, dict):
         return ",".join(f"{key}={exact_number(one)}" for key, one in value.items())
     return exact_number(value) if isinstance(value, float) else setting_text(value)

@@ -88,11 +88,6 @@ class Strategy(StrEnum):
     GRID = "grid"
     SEARCH = "search"
 
-    @classmethod
-    def _missing_(cls, value: object) -> Strategy | None:
-        """Accept the name of the search in older files."""
-        return cls.SEARCH if value == "optuna" else None
-
 
 class CompareBy(StrEnum):
     """What is compared: whole runs, or slices of one run in which the configurations alternate."""
@@ -375,10 +370,10 @@ class SweepSpec(Preparation):
         if isinstance(content, dict) and isinstance(content.get("spec"), dict) and "experiment_id" in content:
             content, lines = (
                 content["spec"],
-                {place[1:]: line for place, line in lines.items() if place[:1] == ("spec",)},
+                {at[1:]: line for at, line in lines.items() if at[:1] == ("spec",)},
             )
         if isinstance(content, dict) and "settings" not in content and _is_hammerpost(content):
-            lines = {("settings", *place): line for place, line in lines.items()}
+            lines = {("settings", *at): line for at, line in lines.items()}
             content = {"name": path.stem if re.fullmatch(_NAME, path.stem) else "sweep", "settings": content}
         given = {key: value for key, value in changes.items() if value is not None}
         if isinstance(content, dict):

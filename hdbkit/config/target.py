@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator
 
 from hdbkit.config.control_spec import ControlSpec
 from hdbkit.config.files import read_yaml, validate
@@ -75,16 +75,6 @@ class Target(ConfigModel):
 
     def __hash__(self) -> int:
         return hash((self.kind, self.host, self.port, self.fallbacks, self.database, self.user))
-
-    @model_validator(mode="before")
-    @classmethod
-    def _earlier_files(cls, values: Any) -> Any:
-        """Convert ``restart_command`` of earlier files and plans to the command in ``control``."""
-        if not isinstance(values, dict) or "restart_command" not in values:
-            return values
-        rest = {name: value for name, value in values.items() if name != "restart_command"}
-        command = values["restart_command"]
-        return {"control": {"commands": {"restart": command}}, **rest} if command else rest
 
     @field_validator("*", mode="before")
     @classmethod
@@ -186,7 +176,7 @@ class Target(ConfigModel):
         ]
         if problems:
             raise ConfigErrors(str(path), problems)
-        here = {place[1:]: line for place, line in lines.items() if place[:1] == (name,)}
+        here = {at[1:]: line for at, line in lines.items() if at[:1] == (name,)}
         content = {**entry, "name": name} if isinstance(entry, dict) else entry
         return validate(content, cls, source=f"target '{name}' of {path}", lines=here)
 

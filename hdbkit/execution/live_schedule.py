@@ -122,7 +122,7 @@ class _Arrivals:
     """The arrivals of all sessions of an open loop, in the order of their times."""
 
     def __init__(self, load: Load, rate_per_s: float) -> None:
-        self._blocks = [due_us(dict(load), rate_per_s, index) for index in range(load.sessions)]
+        self._blocks = [due_us(load, rate_per_s, index) for index in range(load.sessions)]
         self._rest: list[Times] = [np.empty(0, np.int64)] * len(self._blocks)
         self._step_us = round(1e6 * min(_AHEAD_S, max(_AHEAD / rate_per_s, 0.1)))
         self._drawn_us = 0

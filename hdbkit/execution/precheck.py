@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from hdbkit.arrivals import rate_of
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.config.cluster import parse_cluster, read_hosts, security_of
+from hdbkit.config.cluster import read_hosts, security_of
 from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import Cache
 from hdbkit.config.routing import Policy
@@ -140,11 +140,10 @@ def _check_cluster(load: Load) -> None:
     for fault in load.faults:
         if fault.thing in (Thing.CLIENT, Thing.NETWORK):
             raise InputError(f"'{fault}' concerns clients of this host; omit it, or omit cluster")
-    cluster = parse_cluster(load.cluster)
     try:
-        security_of(cluster)
-        if cluster.hosts is not None:
-            read_hosts(cluster.hosts)
+        security_of(load.cluster)
+        if load.cluster.hosts is not None:
+            read_hosts(load.cluster.hosts)
     except ValueError as error:
         raise InputError(str(error)) from None
 
@@ -177,7 +176,7 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
     warnings += shared_outages(plan.load.faults)
     warnings += [workload(plan.workload).hint(plan.load), served_in_order(engine, plan)]
-    warnings += [_rare(plan), parse_cluster(plan.load.cluster).warning if plan.load.cluster else ""]
+    warnings += [_rare(plan), plan.load.cluster.warning if plan.load.cluster else ""]
     warnings += [f"{name} has no effect without {missing}" for name, missing in plan.load.without_effect.items()]
     timed = all(phase.duration_s for phase in workload(plan.workload).phases(plan.load) if phase.measured)
     cycle = engine.write_cycle(schema.session) if timed and _changing(plan) else None

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 
 from hdbkit.config import Load, Target
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.routing import OTHERS, Policy, parse_routing
+from hdbkit.config.routing import OTHERS, Policy
 from hdbkit.contracts import Database, Route, Session, UserPlan, Workload
 from hdbkit.errors import InputError
 
@@ -18,7 +18,7 @@ def policies_of(load: Load, work: Workload) -> dict[str, Policy]:
     """The policy of each operation that is not performed at the target's own address alone."""
     if load.replica_reads:
         return dict.fromkeys(work.reading, Policy.REPLICA)
-    named = parse_routing(load.routing) if load.routing else {}
+    named = load.routing.policies if load.routing else {}
     others = named.get(OTHERS, Policy.FIRST)
     policies = {name: named.get(name, others) for name in work.operations}
     return {name: policy for name, policy in policies.items() if policy is not Policy.FIRST}
@@ -57,7 +57,7 @@ def open_routes(
 
 def check_routes(engine: Database, target: Target, load: Load, work: Workload) -> None:
     """Raise ``InputError`` if an operation is unknown or has no address, or ``CannotConnect`` if one is not there."""
-    named = parse_routing(load.routing) if load.routing else {}
+    named = load.routing.policies if load.routing else {}
     for name in named:
         if name not in (*work.operations, OTHERS):
             raise InputError(

@@ -86,7 +86,7 @@ class SessionSwitch:
 
     def _switch(self, now_ns: int) -> None:
         number = max(0, (now_ns - self._start_ns) // self._slices.slice_ns)
-        place, due_ns = self._order.place(number), self._start_ns + number * self._slices.slice_ns
+        place, due_ns = self._order.position(number), self._start_ns + number * self._slices.slice_ns
         self._until_ns = due_ns + self._slices.slice_ns
         if self._set(self._slices.settings[place]):
             self._notes.try_to_add(noted(self._user, number, place, due_ns, now_ns, time.monotonic_ns()))

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from hdbkit.arrivals import due_us, rate_of
 from hdbkit.config import Load, Target
 from hdbkit.config.routing import Policy
-from hdbkit.config.steps import active_s, pieces_of, steps_of
+from hdbkit.config.steps import active_s
 from hdbkit.contracts import Database, Prepared, Scope, Session, SessionOptions, User, UserPlan, Waits, Workload
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.control import NEVER_NS, Field
@@ -178,11 +178,10 @@ class VirtualUser:
     def _active(self, paced: Pacing | None) -> Pacing | None:
         """The schedule with the pauses that the steps of the load make."""
         load, fields = self.shared.load, self.shared.fields
-        steps = steps_of(dict(load))
-        if not steps or steps[0].is_rate:
+        if load.steps is None or load.steps.are_rates:
             return paced
         begun_ns = int(fields[Field.START_AT_NS])
-        active = active_s(pieces_of(steps, load.starting_s + load.rampup_s), load.user_of(self.plan.index))
+        active = active_s(load.steps.pieces(load.starting_s + load.rampup_s), load.user_of(self.plan.index))
         active_ns = [
             (begun_ns + round(1e9 * from_s), NEVER_NS if until_s == math.inf else begun_ns + round(1e9 * until_s))
             for from_s, until_s in active
@@ -192,7 +191,7 @@ class VirtualUser:
     def _paced(self) -> Pacing:
         shared, load, fields = self.shared, self.shared.load, self.shared.fields
         if (rate_per_s := rate_of(shared.plan.workload, load)) is not None:
-            arrivals = due_us(dict(load), rate_per_s, self.plan.index)
+            arrivals = due_us(load, rate_per_s, self.plan.index)
             return OpenLoop(arrivals, load.latency_limit_ms, fields, int(fields[Field.START_AT_NS]))
         waits = [shared.workload.waits.get(name, Waits()) for name in shared.workload.operations]
         return Pacer(waits, load, self.plan.seed, fields, self.start_ns)

@@ -235,7 +235,7 @@ class _ServerSwitch(threading.Thread):
             closing(database(self._plan.target).connect(self._plan.target)) as open_session,
         ):
             while not self._sleep_until(start_ns + number * slice_ns):
-                place, begun_ns = order.place(number), time.monotonic_ns()
+                place, begun_ns = order.position(number), time.monotonic_ns()
                 self._control.apply(self._slices.settings[place])
                 notes.add(noted(SERVER, number, place, start_ns + number * slice_ns, begun_ns, time.monotonic_ns()))
                 if place not in self._seen:

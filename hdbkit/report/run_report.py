@@ -245,7 +245,7 @@ def _steps(manifest: Manifest) -> list[Table]:
     level, heading = ("users", "users") if steps[0].offered_per_s is None else ("offered_per_s", "offered per second")
     head = ["step", heading, "completed per second", "failed", "p50 (ms)", "p95 (ms)", "p99 (ms)"]
     rows = [
-        [one.step, number(getattr(one, level)), number(one.completed_per_s), f"{one.failed:,}"]
+        [str(one.step), number(getattr(one, level)), number(one.completed_per_s), f"{one.failed:,}"]
         + [milliseconds(one.times(time).at(name)) for name in ("p50", "p95", "p99")]
         for one in steps
     ]

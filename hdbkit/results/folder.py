@@ -36,12 +36,7 @@ class RunFolder:
     @property
     def operations(self) -> Path:
         """The folder of Parquet files with one row per operation."""
-        return self.path / ("transactions" if self.is_version_1 else "operations")
-
-    @property
-    def is_version_1(self) -> bool:
-        """Whether its tables have format version 1, where an operation was called a transaction."""
-        return (self.path / "transactions").is_dir()
+        return self.path / "operations"
 
     @property
     def spools(self) -> Path:
@@ -106,9 +101,9 @@ class RunFolder:
             raise DamagedResult(f"{path} is damaged: {_first_problem(error)}") from None
         except OSError as error:
             raise DamagedResult(f"{path} cannot be read: {error}") from None
-        if manifest.format_version > FORMAT_VERSION:
+        if manifest.format_version != FORMAT_VERSION:
             raise DamagedResult(
-                f"{path} has format version {manifest.format_version}, but this hdbkit reads up to {FORMAT_VERSION}; "
+                f"{path} has format version {manifest.format_version}, but this hdbkit reads {FORMAT_VERSION}; "
                 "run: pip install --upgrade hdbkit"
             )
         return manifest

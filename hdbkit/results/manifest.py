@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.plan import RunPlan
-from hdbkit.results import version_1
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.run_result import RunResult
 
@@ -204,13 +203,6 @@ class Manifest(BaseModel):
     faults: list[FaultLine] = Field(default_factory=list, description="faults that the run caused on purpose")
     tags: list[str] = Field(default_factory=list)
     note: str = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_any_version(cls, content: Any) -> Any:
-        if isinstance(content, dict) and content.get("format_version") == 1:
-            return version_1.upgraded(content)
-        return content
 
     @field_validator("result", mode="before")
     @classmethod

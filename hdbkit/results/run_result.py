@@ -11,6 +11,8 @@ from typing import final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hdbkit.config.steps import Step
+
 Number = int | float
 """A number; a whole number, such as a recorded latency in microseconds, remains one."""
 
@@ -209,7 +211,7 @@ class StepLatencies(Quantiles):
 class StepResult(Figures):
     """A step of the load within the window; seconds since the run's start."""
 
-    step: str
+    step: Step
     start_s: float
     end_s: float
     offered_per_s: float | None = Field(description="mean planned rate; None: a step of a closed loop")

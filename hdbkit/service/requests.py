@@ -9,12 +9,13 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
 
 from hdbkit.analysis.comparison import sides
 from hdbkit.api import Workspace, max_rate
 from hdbkit.config import SweepSpec
-from hdbkit.config.cluster import FORMS, parse_cluster
+from hdbkit.config.cluster import FORMS
+from hdbkit.config.cluster import Cluster as ClusterText
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import problems_of_details
 from hdbkit.config.specs import AnyLoad, AnyWorkload
@@ -50,12 +51,6 @@ def _workload(given: Any, info: ValidationInfo) -> Any:
     return {**given, "folder": str(known[folder])}
 
 
-def _cluster(given: str | None) -> str | None:
-    if given is not None:
-        parse_cluster(given)
-    return given
-
-
 def _sweep(given: Any, info: ValidationInfo) -> Any:
     """The keys of a sweep, with its workload as in other requests."""
     if not isinstance(given, Mapping) or "workload" not in given:
@@ -72,9 +67,7 @@ Workload = Annotated[
     Field(description="the workload: its kind and scale, or 'folder', the name of a folder in 'workloads'"),
 ]
 GivenLoad = Annotated[AnyLoad | None, Field(description="options of the load")]
-Cluster = Annotated[
-    str | None, AfterValidator(_cluster), Field(description=f"load hosts that load the rows: {FORMS}")
-]
+Cluster = Annotated[ClusterText | None, Field(description=f"load hosts that load the rows: {FORMS}")]
 _NONE = {"properties": {name: {"maxProperties": 0} for name in ("settings", "factors")}}
 Sweep = Annotated[
     SweepSpec,

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from hdbkit.api import Workspace
-from hdbkit.config.cluster import FORMS, parse_cluster
+from hdbkit.config.cluster import FORMS, Cluster
 from hdbkit.errors import InputError
 from hdbkit.service.roles import Role
 from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
@@ -68,7 +68,7 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
 
     for one in options.cluster:
         try:
-            parse_cluster(one)
+            Cluster.parse(one)
         except ValueError as error:
             raise InputError(f"--cluster: {error}") from None
     with Jobs.alone(workspace), listening(options, SERVICE) as endpoint:

@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart
-from hdbkit.config.steps import steps_of
 from hdbkit.contracts import Capability, PlannedCheck, PlannedPhase, Serial, Session, UserPlan, Waits
 
 SpecT = TypeVar("SpecT", bound=WorkloadSpec)
@@ -77,7 +76,7 @@ class BaseWorkload(Generic[SpecT]):
 def rampup_and_window(load: Load) -> tuple[PlannedPhase, ...]:
     """A ramp-up, extended while the server settles if the load requests that, and the window or its steps."""
     rampup = PlannedPhase("rampup", load.rampup_s, measured=False, max_s=load.rampup_max_s)
-    steps = [PlannedPhase(one.text, one.duration_s, measured=True) for one in steps_of(dict(load))]
+    steps = [PlannedPhase(one.text, one.duration_s, measured=True) for one in (load.steps.each if load.steps else ())]
     phases = rampup, *(steps or [PlannedPhase("window", load.duration_s, measured=True)])
     apart_s = load.starting_s
     return (PlannedPhase("starts", apart_s, measured=False), *phases) if apart_s else phases

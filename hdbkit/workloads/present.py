@@ -44,13 +44,13 @@ def require_privileges(target: Target, spec: WorkloadSpec, loads: Iterable[Load]
             require_access(schema, work.access(load, engine.dialects))
 
 
-def require_claim(schema: Schema, place: str) -> None:
+def require_claim(schema: Schema, described: str) -> None:
     """Reserve a schema until it is closed. Raises ``SchemaProblem`` if another process builds or drops it."""
     if not schema.claim():
-        raise SchemaProblem(f"another process builds or drops {place}", _WAIT)
+        raise SchemaProblem(f"another process builds or drops {described}", _WAIT)
 
 
-def schema_place(target: Target, spec: WorkloadSpec) -> str:
+def described_schema(target: Target, spec: WorkloadSpec) -> str:
     """Which schema of which workload is meant: ``schema things of My things (my-folder) in postgresql://...``."""
     work = workload(spec)
     name = work.scope(database(target).dialects).schema

@@ -119,7 +119,7 @@ def test_each_step_of_a_rate_is_a_phase_with_its_figures(null_target: NullTarget
     assert [int(((due_s >= from_s) & (due_s < from_s + 1)).sum()) for from_s in (0.2, 1.2)] == pytest.approx(
         [50, 200], abs=1
     )
-    assert [one.step for one in result.summary.steps] == ["1 s at 50/s", "1 s at 200/s"]
+    assert [str(one.step) for one in result.summary.steps] == ["1 s at 50/s", "1 s at 200/s"]
     assert "steps" in result.charts()
     assert "1 s at 200/s" in result.report().read_text("utf-8")
 

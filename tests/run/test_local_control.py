@@ -139,11 +139,6 @@ def test_what_a_target_says_of_its_control_must_fit_together(tmp_path: Path) -> 
         control(Target(kind="postgresql", control=ControlSpec(drop_in=tmp_path / "none")))
 
 
-def test_a_restart_command_of_an_earlier_file_is_understood() -> None:
-    earlier = Target.model_validate({"kind": "nulldb", "restart_command": ["ssh", "db1"]})
-    assert earlier.control == ControlSpec(commands=Commands(restart=("ssh", "db1")))
-
-
 def auto_file(server: PrivateServer) -> Path:
     """The file that the server itself writes its changed settings to."""
     return server.place.data / "postgresql.auto.conf"

@@ -101,7 +101,7 @@ def test_all_clients_change_their_sessions_and_the_server_keeps_its_settings(nul
     assert switches is not None
     assert set(switches["virtual_user"]) == {0, 1}
     order = SliceOrder(result.manifest.plan.slices)
-    assert [order.place(one) for one in switches["slice"]] == switches["place"].tolist()
+    assert [order.position(one) for one in switches["slice"]] == switches["place"].tolist()
     assert (switches["t_due_us"] == switches["slice"] * 100_000).all()
     assert (switches["t_end_us"] >= switches["t_start_us"]).all()
     assert [one.configuration for one in result.summary.slices.configurations] == [0, 1]

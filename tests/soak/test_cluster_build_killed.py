@@ -19,9 +19,11 @@ import pytest
 import hdbkit
 from hdbkit.cluster.loading import cluster_loaders
 from hdbkit.config import Target, TprocCSpec
+from hdbkit.config.cluster import Cluster
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed
 from hdbkit.loading import build, drop
+from hdbkit.loading.loaders import Hosts
 from hdbkit.servers import find_binaries, private_server
 from hdbkit.workloads import workload
 from tests.run.clusters import address_of, dask_cluster
@@ -33,6 +35,10 @@ import sys
 import hdbkit
 hdbkit.connect(sys.argv[1]).build(warehouses=4, loaders=1, cluster=sys.argv[2])
 """
+
+
+def loaders_of(cluster: Any) -> Hosts:
+    return cluster_loaders(Cluster.parse(address_of(cluster)), 1)
 
 
 @pytest.fixture(scope="module", params=["postgresql", "mariadb", "mysql"])
@@ -82,14 +88,14 @@ def require_each_part_once(target: Target) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_workers_are_killed(target: Target, cluster: Any, seed: int) -> None:
     """Two of three die; the parts of the dead ones are loaded by what is left."""
-    hosts = cluster_loaders(address_of(cluster), 1)
+    hosts = loaders_of(cluster)
     build(target, SPEC, 1, Killing(cluster, random.Random(seed)), hosts=hosts)
     require_each_part_once(target)
 
 
 def test_all_workers_are_killed(target: Target, cluster: Any) -> None:
     """The build states that; it continues on this host alone."""
-    hosts = cluster_loaders(address_of(cluster), 1)
+    hosts = loaders_of(cluster)
     with pytest.raises(BuildFailed, match=r"all load hosts .+ were lost.+to resume"):
         build(target, SPEC, 1, Killing(cluster, random.Random(0), all_of_them=True), hosts=hosts)
     assert build(target, SPEC, 2).parts_kept
@@ -107,7 +113,7 @@ def test_the_building_process_is_killed(target: Target, cluster: Any, seed: int,
     if process.returncode == 0:
         drop(target, SPEC)
         pytest.skip("the host built the schema before it was killed")
-    build(target, SPEC, 1, hosts=cluster_loaders(address_of(cluster), 1))
+    build(target, SPEC, 1, hosts=loaders_of(cluster))
     require_each_part_once(target)
 
 
@@ -122,7 +128,13 @@ def test_a_host_that_hangs_is_not_awaited(target: Target, cluster: Any) -> None:
                 frozen[0].suspend()
 
     try:
-        build(target, SPEC, 1, Freezing(cluster, random.Random(0)), hosts=cluster_loaders(address_of(cluster), 1))
+        build(
+            target,
+            SPEC,
+            1,
+            Freezing(cluster, random.Random(0)),
+            hosts=loaders_of(cluster),
+        )
     finally:
         for one in frozen:
             one.resume()

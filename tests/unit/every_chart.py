@@ -30,6 +30,7 @@ from hdbkit.charts.max_rate_chart import max_rate_chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.charts.whole_sweep import whole_sweep
+from hdbkit.config import Load
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -72,7 +73,7 @@ _STEPS = [
 
 def open_loop(path: Path) -> tuple[RunFolder, Manifest]:
     """A run of 8 s at a rate that it does not keep: of each user every second operation is served, ever later."""
-    load = {"rate": 400, "arrivals": "uniform", "virtual_users": 2}
+    load = Load(rate=400, arrivals="uniform", virtual_users=2)
     served = [np.concatenate([*islice(due_us(load, 400, user), 3)])[::2] for user in range(2)]
     due = np.concatenate([one[one < 10_000_000] for one in served])
     rows = pd.DataFrame(dict.fromkeys([*columns.OPERATIONS, *DETAILS], np.zeros(len(due), np.int64)))

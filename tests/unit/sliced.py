@@ -43,7 +43,7 @@ def changes(
     order, length_us = SliceOrder(planned), planned.slice_ns // 1000
     rows = [
         {
-            "virtual_user": user, "slice": number, "place": order.place(number), "t_due_us": number * length_us,
+            "virtual_user": user, "slice": number, "place": order.position(number), "t_due_us": number * length_us,
             "t_start_us": number * length_us, "t_end_us": number * length_us + took_us,
         }
         for number in numbers
@@ -102,8 +102,8 @@ def slice_frame(
     """The table of slices of a run with these ratios of speed; ``left_behind`` is the ratio after each place."""
     size, order = len(planned.configurations), SliceOrder(planned)
     number = np.arange(size, (cycles + 1) * size)
-    place = np.array([order.place(int(one)) for one in number])
-    before = np.array([order.place(int(one) - 1) for one in number])
+    place = np.array([order.position(int(one)) for one in number])
+    before = np.array([order.position(int(one) - 1) for one in number])
     after = np.array(left_behind or [1.0] * size)[before]
     value = 1000 * np.array(ratios)[place] * after * np.exp(draw.normal(0, noise, len(number)))
     kept = {"slice": number, "cycle": number // size, "place": place, "configuration": place}

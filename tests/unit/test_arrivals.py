@@ -14,7 +14,7 @@ from hdbkit.errors import ConfigErrors, InputError
 
 
 def arrivals(index: int, rate_per_s: float, blocks: int = 1, **load: object) -> np.ndarray:
-    return np.concatenate([*islice(due_us(dict(Load(rate=rate_per_s, **load)), rate_per_s, index), blocks)])
+    return np.concatenate([*islice(due_us(Load(rate=rate_per_s, **load), rate_per_s, index), blocks)])
 
 
 def test_uniform_arrivals_of_all_users_are_at_equal_distances() -> None:
@@ -37,7 +37,7 @@ def test_arrivals_follow_from_seed_and_user() -> None:
 
 
 def test_the_sessions_of_all_users_share_the_arrivals_and_start_with_their_user() -> None:
-    load = {"virtual_users": 2, "sessions_per_user": 2, "arrivals": "uniform", "start_delay_ms": 10}
+    load = Load(virtual_users=2, sessions_per_user=2, arrivals="uniform", start_delay_ms=10, rate=1000)
     first = [next(due_us(load, 1000, index))[:2].tolist() for index in range(4)]
     assert first == [[0, 4000], [1000, 5000], [10_000, 14_000], [11_000, 15_000]]
 
@@ -49,7 +49,7 @@ def test_a_user_that_starts_later_misses_the_arrivals_before() -> None:
 
 def test_uniform_arrivals_follow_a_step_and_a_ramp() -> None:
     """Ramp-up: 1 s at 10/s. Steps: 2 s at 10/s, then 4 s from 10 to 30/s."""
-    load = dict(Load(steps="2 s at 10/s; 4 s from 10 to 30/s", rampup_s=1, arrivals="uniform"))
+    load = Load(steps="2 s at 10/s; 4 s from 10 to 30/s", rampup_s=1, arrivals="uniform")
     mean_per_s = operations_per_s(load, {}, {})
     assert mean_per_s == pytest.approx((2 * 10 + 4 * 20) / 6)
     times_s = next(due_us(load, mean_per_s, 0)) / 1e6
@@ -61,7 +61,7 @@ def test_uniform_arrivals_follow_a_step_and_a_ramp() -> None:
 
 
 def test_poisson_arrivals_of_all_users_follow_a_sine() -> None:
-    load = dict(Load(steps="100 s sine 50 to 150/s every 100 s", rampup_s=0, virtual_users=4))
+    load = Load(steps="100 s sine 50 to 150/s every 100 s", rampup_s=0, virtual_users=4)
     mean_per_s = operations_per_s(load, {}, {})
     assert mean_per_s == pytest.approx(100, rel=0.001)
     blocks = [np.concatenate([*islice(due_us(load, mean_per_s, user), 4)]) for user in range(4)]
@@ -73,10 +73,10 @@ def test_poisson_arrivals_of_all_users_follow_a_sine() -> None:
 def test_a_rate_of_the_metric_counts_what_is_not_rolled_back() -> None:
     """45 % of the operations are sales, and 1 % of these are rolled back by design."""
     mix = {"sale": 45.0, "look": 55.0}
-    load = dict(Load(rate=891, rate_of="metric"))
+    load = Load(rate=891, rate_of="metric")
     assert operations_per_s(load, mix, {"sale": 0.99}) == pytest.approx(2000)
-    assert operations_per_s(dict(Load(rate=891)), mix, {"sale": 0.99}) == 891
-    assert operations_per_s(dict(Load()), mix, {"sale": 0.99}) is None
+    assert operations_per_s(Load(rate=891), mix, {"sale": 0.99}) == 891
+    assert operations_per_s(Load(), mix, {"sale": 0.99}) is None
     with pytest.raises(InputError, match="the mix has no operation of the metric"):
         operations_per_s(load, {"sale": 0.0, "look": 1.0}, {"sale": 0.99})
 

@@ -19,7 +19,7 @@ from hdbkit.cluster.connection import Connection, connected
 from hdbkit.cluster.deploying import ssh_cluster
 from hdbkit.cluster.hosts import shares
 from hdbkit.config import Load
-from hdbkit.config.cluster import Cluster, parse_cluster, read_hosts, security_of
+from hdbkit.config.cluster import Cluster, read_hosts, security_of
 from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import NotedHost
@@ -27,13 +27,13 @@ from hdbkit.results.records import record_type
 
 
 def test_the_forms_of_a_cluster(tmp_path: Path) -> None:
-    assert parse_cluster("local:4") == Cluster(local=4)
-    assert parse_cluster(f"ssh:{tmp_path}/hosts").hosts == tmp_path / "hosts"
-    assert parse_cluster("tls://load0:8786").needs_tls
-    unsafe = parse_cluster("unencrypted:tcp://127.0.0.1:8786")
+    assert Cluster.parse("local:4") == Cluster(local=4)
+    assert Cluster.parse(f"ssh:{tmp_path}/hosts").hosts == tmp_path / "hosts"
+    assert Cluster.parse("tls://load0:8786").needs_tls
+    unsafe = Cluster.parse("unencrypted:tcp://127.0.0.1:8786")
     assert (unsafe.needs_tls, "has no encryption" in unsafe.warning) == (False, True)
-    assert not parse_cluster("local:4").warning
-    assert parse_cluster("ssh:hosts.txt").needs_tls
+    assert not Cluster.parse("local:4").warning
+    assert Cluster.parse("ssh:hosts.txt").needs_tls
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_connections_with_another_host_are_encrypted() -> None:
 
 def test_another_account_of_the_host_cannot_use_a_cluster_of_this_host_nor_find_its_key() -> None:
     distributed = pytest.importorskip("distributed")
-    with connected("local:1") as connection:
+    with connected(Cluster(local=1)) as connection:
         (worker,) = connection.await_workers()
         scheduler = connection._deployed.scheduler
         for address in (scheduler.address, worker):
@@ -88,7 +88,7 @@ def test_a_file_of_hosts(tmp_path: Path) -> None:
 def test_encrypted_connections_need_files_that_are_there(tmp_path: Path) -> None:
     pytest.importorskip("distributed")  # whose defaults come with its import
     dask = pytest.importorskip("dask")
-    cluster = parse_cluster("tls://load0:8786")
+    cluster = Cluster.parse("tls://load0:8786")
     names = ("ca-file", "client.cert", "client.key")
     with (
         dask.config.set({f"distributed.comm.tls.{one}": None for one in names}),
@@ -100,7 +100,7 @@ def test_encrypted_connections_need_files_that_are_there(tmp_path: Path) -> None
         pytest.raises(ValueError, match=r"ca\.pem .+ is no file"),
     ):
         security_of(cluster)
-    assert security_of(parse_cluster("local:2")) is None
+    assert security_of(Cluster.parse("local:2")) is None
 
 
 def test_a_host_that_refuses_ssh_is_one_sentence() -> None:
@@ -162,7 +162,7 @@ async def answer(what: Any) -> Any:
 def test_a_host_that_fails_or_hangs_does_not_concern_the_others() -> None:
     """An actor of a lost worker raises errors of many kinds."""
     pytest.importorskip("distributed")
-    connection = Connection("local:1")
+    connection = Connection(Cluster(local=1))
     connection._client = Loop()
     answers = {0: 7, 1: ValueError("Worker holding Actor was lost"), 2: KeyError(1), 3: "hangs", 4: 9}
     calls = {number: partial(answer, one) for number, one in answers.items()}

@@ -104,6 +104,8 @@ def test_a_load_is_of_the_workload_whose_options_are_given() -> None:
     assert type(load_from({"weights": {"read": 1}})) is CustomLoad
     with pytest.raises(ConfigErrors, match="weights: unknown key"):
         load_from({"weights": {"read": 1}, "mix": {"payment": 1}})
+    with pytest.raises(ConfigErrors, match="mix: unknown key here; TprocCLoad has it"):
+        Load(**{"mix": {"payment": 1}})
 
 
 def test_a_load_of_another_workload_is_refused() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit import sql
 from hdbkit.config import Target
-from hdbkit.config.fault import parse_faults
+from hdbkit.config.fault import Faults
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient import connect as mysqlclient
 from hdbkit.databases.postgresql.connect import _connect_error
@@ -126,4 +126,4 @@ def test_a_server_behind_the_proxy_of_network_faults_keeps_the_name_that_is_veri
 )
 def test_what_would_bypass_the_proxy_of_network_faults_is_refused(url: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"'cut network at 1 s for 1 s'.*{reason}"):
-        check(Target.parse(url), parse_faults("cut network at 1 s for 1 s"), 1, NULL_SESSION, tmp_path)
+        check(Target.parse(url), Faults.parse("cut network at 1 s for 1 s").each, 1, NULL_SESSION, tmp_path)

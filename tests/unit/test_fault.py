@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hdbkit.config import Load
-from hdbkit.config.fault import FORMS, Fault, Thing, parse_faults, shared_outages
+from hdbkit.config.fault import FORMS, Fault, Faults, Thing, shared_outages
 from hdbkit.errors import ConfigErrors
 
 
@@ -87,10 +87,12 @@ def test_a_fault_is_over_before_the_window_ends() -> None:
 def test_a_server_and_its_disk_are_one_thing() -> None:
     """A killed server does not start while its disk is frozen."""
     with pytest.raises(ValueError, match="'kill server at 2 s' begins before 'pause disk at 1 s for 5 s' is over"):
-        parse_faults("pause disk at 1 s for 5 s; kill server at 2 s")
+        Faults.parse("pause disk at 1 s for 5 s; kill server at 2 s")
 
 
 def test_faults_that_overlap_on_several_things_share_an_outage() -> None:
-    (found,) = shared_outages(parse_faults("cut network at 1 s for 5 s; kill client at 2 s; kill server at 3 s"))
+    (found,) = shared_outages(Faults.parse("cut network at 1 s for 5 s; kill client at 2 s; kill server at 3 s").each)
     assert found.startswith("'kill server at 3 s' begins before 'cut network at 1 s for 5 s' is over")
-    assert shared_outages(parse_faults("cut network at 1 s for 2 s; kill server at 3 s; kill client at 3 s")) == []
+    assert (
+        shared_outages(Faults.parse("cut network at 1 s for 2 s; kill server at 3 s; kill client at 3 s").each) == []
+    )

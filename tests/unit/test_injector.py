@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from hdbkit.config import Target
-from hdbkit.config.fault import parse_faults
+from hdbkit.config.fault import Faults
 from hdbkit.errors import HdbkitError
 from hdbkit.faults import injector
 from hdbkit.faults.actions import Action
@@ -50,12 +50,12 @@ def test_a_process_that_does_not_answer_is_an_error_and_is_ended(
     monkeypatch.setattr(injector, "start_program", start)
     monkeypatch.setattr(injector, "_LISTENING_S", listening_s)
     with pytest.raises(HdbkitError, match=f"the process that causes the faults {reason}, so nothing was measured"):
-        Injector(NULL, parse_faults("cut network at 1 s for 1 s"), 1, tmp_path, tmp_path / "notes")
+        Injector(NULL, Faults.parse("cut network at 1 s for 1 s").each, 1, tmp_path, tmp_path / "notes")
     assert started[0].returncode is not None
 
 
 def test_times_that_a_full_disk_did_not_take_are_reported(tmp_path: Path, client: subprocess.Popen[bytes]) -> None:
-    own = Injector(NULL, parse_faults("kill client at 0 s"), 1, tmp_path, Path("/dev/full"))
+    own = Injector(NULL, Faults.parse("kill client at 0 s").each, 1, tmp_path, Path("/dev/full"))
     own.begin(time.monotonic_ns(), [client.pid])
     until(own.over, "the fault is over")
     assert client.wait() == -signal.SIGKILL
@@ -65,7 +65,7 @@ def test_times_that_a_full_disk_did_not_take_are_reported(tmp_path: Path, client
 
 def test_a_signal_ends_the_faults_and_not_the_process(tmp_path: Path, client: subprocess.Popen[bytes]) -> None:
     own = Injector(
-        SERVER, parse_faults("kill client at 600 s; reset network at 9 s"), 1, tmp_path, tmp_path / "notes"
+        SERVER, Faults.parse("kill client at 600 s; reset network at 9 s").each, 1, tmp_path, tmp_path / "notes"
     )
     own.begin(time.monotonic_ns(), [client.pid])
     assert own.target.port not in (None, SERVER.port)
@@ -85,7 +85,7 @@ def test_no_note_is_written_while_a_disk_is_frozen(tmp_path: Path) -> None:
     def events() -> list[str]:
         return [json.loads(line)["event"] for line in notes.read_text().splitlines()]
 
-    (fault,) = parse_faults("pause disk at 0 s for 0.01 s")
+    (fault,) = Faults.parse("pause disk at 0 s for 0.01 s").each
     supervisor: Any = None
     run = injector._Run(supervisor, injector.Orders(NULL, (fault,), 1, tmp_path, notes))
     asyncio.run(run._begin_and_end(0, fault, Action(lambda: None, lambda: when_undone.append(events()))))

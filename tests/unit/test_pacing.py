@@ -126,7 +126,7 @@ def open_loop(monkeypatch: pytest.MonkeyPatch, limit_ms: float = 0) -> np.ndarra
     page[Field.STOP_AT_NS] = START_NS + 4 * 10**9
     monkeypatch.setattr("time.monotonic_ns", clock.monotonic_ns)
     monkeypatch.setattr("time.sleep", clock.sleep)
-    arrivals = due_us({"virtual_users": 1, "arrivals": "uniform"}, 100, index=0)
+    arrivals = due_us(Load(rate=100, arrivals="uniform"), 100, index=0)
     pacing = OpenLoop(arrivals, limit_ms, page, START_NS)
     loop = Loop(cast("Recorder", records), page, cast("Failures", None), clock.sleep, pacing)
     assert loop.run(Stalling(clock)) is End.STOPPED
@@ -162,7 +162,7 @@ def test_what_begins_is_not_skipped_any_more(monkeypatch: pytest.MonkeyPatch) ->
     """Arrivals every 10 ms, of which those are skipped that are due before 900 ms."""
     clock = Clock()
     monkeypatch.setattr("time.monotonic_ns", clock.monotonic_ns)
-    arrivals = due_us({"virtual_users": 1, "arrivals": "uniform"}, 100, index=0)
+    arrivals = due_us(Load(rate=100, arrivals="uniform"), 100, index=0)
     pacing = OpenLoop(arrivals, 100, OVER, START_NS)
     clock.sleep(1)
     due_ns = pacing.due_ns(FIRST)

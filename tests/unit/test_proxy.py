@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hdbkit.config import Target
-from hdbkit.config.fault import parse_faults
+from hdbkit.config.fault import Faults
 from hdbkit.faults.injector import Injector
 from tests.run.faults import until
 
@@ -55,9 +55,9 @@ def asked(client: socket.socket) -> float:
 
 
 def test_a_delay_applies_once_a_cut_keeps_connections_and_a_reset_ends_them(tmp_path: Path, port: int) -> None:
-    faults = parse_faults(
+    faults = Faults.parse(
         "delay network at 0 s for 3 s by 300 ms; cut network at 3.2 s for 2 s; reset network at 6 s for 600 s"
-    )
+    ).each
     notes = tmp_path / "notes"
     own = Injector(Target(kind="postgresql", host="127.0.0.1", port=port), faults, 1, tmp_path, notes)
 
@@ -88,7 +88,7 @@ def test_clients_stay_connected_until_the_process_ends_though_no_fault_began(
     tmp_path: Path, port: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """As when a run is stopped in its ramp-up."""
-    faults = parse_faults("cut network at 9 s for 0.5 s")
+    faults = Faults.parse("cut network at 9 s for 0.5 s").each
     own = Injector(Target(kind="postgresql", host="127.0.0.1", port=port), faults, 1, tmp_path, tmp_path / "notes")
     assert own.target.port
     with closing(socket.create_connection(("127.0.0.1", own.target.port))) as client:

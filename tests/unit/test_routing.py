@@ -89,7 +89,7 @@ def test_replica_reads_are_the_policy_of_what_only_reads() -> None:
     ["payment: last; others: random", {"payment": "last", "others": "random"}, " payment:last ;others :random;"],
 )
 def test_policies_may_be_a_text_or_a_mapping(given: Any) -> None:
-    assert Load(routing=given).routing == "payment: last; others: random"
+    assert str(Load(routing=given).routing) == "payment: last; others: random"
 
 
 @pytest.mark.parametrize(

@@ -197,8 +197,8 @@ def test_each_step_has_its_own_figures(tmp_path: Path) -> None:
         load={"arrivals": "uniform", "steps": "1 s at 100/s; 3 s at 50/s"}, metric=PAYMENTS,
     )  # fmt: skip
     first, second = steps_result(run.folder, run.manifest)
-    assert (first.step, first.start_s, first.end_s) == ("1 s at 100/s", 1, 2)
-    assert (second.step, second.start_s, second.end_s) == ("3 s at 50/s", 2, 5)
+    assert (str(first.step), first.start_s, first.end_s) == ("1 s at 100/s", 1, 2)
+    assert (str(second.step), second.start_s, second.end_s) == ("3 s at 50/s", 2, 5)
     assert (first.offered_per_s, second.offered_per_s) == pytest.approx((100, 50))
     assert (first.completed_per_s, second.completed_per_s) == (100, 50)
     assert (first.service.p95_us, first.response.p95_us) == (1000, 1000)

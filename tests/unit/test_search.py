@@ -118,7 +118,3 @@ def test_a_search_that_was_stopped_continues_as_it_would_have_gone_on(tmp_path: 
     assert frame["configuration"].nunique() == 7
     grown = [line.details["blocks"] for line in folder.journal.lines if line.step is Step.EXTENDED]
     assert grown == [2, 3]
-
-
-def test_files_that_name_the_search_as_it_was_named_first_mean_the_same() -> None:
-    assert spec(strategy="optuna") == spec()

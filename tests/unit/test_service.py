@@ -19,6 +19,7 @@ from schemathesis.checks import not_a_server_error
 from hdbkit.api import Workspace
 from hdbkit.cluster.connection import Connection
 from hdbkit.config import served
+from hdbkit.config.cluster import Cluster
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.processes import birth_of
 from hdbkit.service import jobs as jobs_module
@@ -125,9 +126,9 @@ def test_what_works_for_a_service_uses_its_clusters_and_no_files_of_typed_urls(
 ) -> None:
     for name, value in served.environment(["local:1"]).items():
         monkeypatch.setenv(name, value)
-    Connection("local:1")
+    Connection(Cluster.parse("local:1"))
     with pytest.raises(HdbkitError, match="not a cluster of this service"):
-        Connection("local:2")
+        Connection(Cluster.parse("local:2"))
     for url in ("odbc://?driver=/tmp/x.so", "postgresql://u@db1/x?sslkey=k", "postgresql://u@db1/x?service=lab"):
         with pytest.raises(InputError, match="names a file"):
             Workspace(results=tmp_path).target(url)

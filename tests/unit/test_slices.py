@@ -45,7 +45,7 @@ def test_only_whole_cycles_of_the_window_count(tmp_path: Path) -> None:
     assert found.rows["cycle"].tolist() == [1, 1, 2, 2, 3, 3]
     assert (found.cycles, found.dropped) == (3, 0)
     order = SliceOrder(planned)
-    assert found.rows["configuration"].tolist() == [order.place(number) for number in range(2, 8)]
+    assert found.rows["configuration"].tolist() == [order.position(number) for number in range(2, 8)]
 
 
 def test_an_operation_counts_by_the_share_of_its_time_after_the_washout(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_an_operation_of_several_slices_counts_in_each(tmp_path: Path) -> None:
 def test_the_throughput_does_not_depend_on_how_long_operations_are(tmp_path: Path) -> None:
     """One configuration takes 30 ms, the other 10 ms each; no boundary is that of an operation."""
     planned, order = slices(), SliceOrder(slices())
-    rows = loop(2.6, lambda at: 30_000 if order.place(at // SLICE_US) else 10_000)
+    rows = loop(2.6, lambda at: 30_000 if order.position(at // SLICE_US) else 10_000)
     made = sliced_run(tmp_path / "run", rows, planned, changes(planned, range(30), took_us=30_000), duration_s=2.4)
     found = table_of(made)
     per_s = found.rows.groupby("place")["operations_per_s"].mean()
@@ -93,7 +93,9 @@ def test_what_ends_in_a_dropped_cycle_does_not_count_for_the_slice_before(tmp_pa
 def _changed(planned: Slices, cycle: int) -> int:
     """The slice of a cycle that has another configuration than the slice before."""
     order, count = SliceOrder(planned), len(planned.configurations)
-    return next(one for one in range(cycle * count, (cycle + 1) * count) if order.place(one) != order.place(one - 1))
+    return next(
+        one for one in range(cycle * count, (cycle + 1) * count) if order.position(one) != order.position(one - 1)
+    )
 
 
 @pytest.mark.parametrize("late_us", [51_000, 130_000])
@@ -172,7 +174,7 @@ def test_latencies_are_of_the_slice_in_which_an_operation_began(tmp_path: Path) 
     rows = [one_operation(2 * SLICE_US + 1000 + at, at + 1) for at in range(98)]
     rows += [begun, one_operation(3 * SLICE_US - 10, 90_000), one_operation(2 * SLICE_US + 5000, 5, outcome=2)]
     made = sliced_run(tmp_path / "run", pd.concat(rows), planned, changes(planned, ALL))
-    found, place = table_of(made), SliceOrder(planned).place(2)
+    found, place = table_of(made), SliceOrder(planned).position(2)
     (row,) = found.operations.to_dict("records")
     expected = {"place": place, "n": 99, "p50_us": 50, "p95_us": 95, "p99_us": 90_000, "max_us": 90_000}
     assert row | expected == row
@@ -180,7 +182,7 @@ def test_latencies_are_of_the_slice_in_which_an_operation_began(tmp_path: Path) 
 
 def test_a_metric_of_quantiles_is_that_of_each_slice(tmp_path: Path) -> None:
     planned, order = slices(), SliceOrder(slices())
-    rows = loop(1.2, lambda at: 4000 if order.place(at // SLICE_US) else 2000)
+    rows = loop(1.2, lambda at: 4000 if order.position(at // SLICE_US) else 2000)
     made = sliced_run(tmp_path / "run", rows, planned, changes(planned, ALL), metric=P50)
     found = table_of(made)
     assert found.rows.groupby("place")["metric_value"].agg(set).tolist() == [{2.0}, {4.0}]
@@ -210,7 +212,7 @@ def test_a_geometric_mean_needs_each_operation_in_a_slice(tmp_path: Path) -> Non
 
 def test_the_result_has_each_configuration_and_its_manifest_can_be_read(tmp_path: Path) -> None:
     planned, order = slices(3), SliceOrder(slices(3))
-    rows = loop(1.4, lambda at: 1000 * (1 + order.place(at // SLICE_US)))
+    rows = loop(1.4, lambda at: 1000 * (1 + order.position(at // SLICE_US)))
     made = sliced_run(tmp_path / "run", rows, planned, changes(planned, range(14)), rampup_s=0.3, duration_s=0.9)
     result = slices_result(table_of(made), made.manifest)
     assert (result.cycles, result.dropped, result.unusable) == (3, 0, "")

@@ -73,7 +73,7 @@ def test_the_configuration_of_the_slice_is_set_once_and_noted(tmp_path: Path, no
     at = switch(notes, 25, session)  # in the third slice
     assert getattr(at, call)(PREPARED) == 0
     assert getattr(at, call)(PREPARED) == 0
-    place = SliceOrder(SLICES).place(2)
+    place = SliceOrder(SLICES).position(2)
     assert session.asked == list(SLICES.settings[place].items())
     (line,) = read_lines(switches_path(tmp_path, "00000"))
     assert (line["virtual_user"], line["slice"], line["place"]) == (7, 2, place)
@@ -83,7 +83,7 @@ def test_the_configuration_of_the_slice_is_set_once_and_noted(tmp_path: Path, no
 def test_before_the_start_the_first_slice_is_set(notes: JsonLines) -> None:
     session = FakeSession()
     switch(notes, -1, session).wait(PREPARED)
-    assert session.asked == list(SLICES.settings[SliceOrder(SLICES).place(0)].items())
+    assert session.asked == list(SLICES.settings[SliceOrder(SLICES).position(0)].items())
 
 
 def test_only_what_differs_is_set_in_the_next_slice(notes: JsonLines) -> None:

@@ -392,4 +392,4 @@ def test_a_run_in_which_every_transaction_fails_is_silent(null_target: Target) -
     ],
 )
 def test_only_a_look_that_saw_the_load_all_the_time_is_a_point(now: api.Tick, drawn: bool) -> None:
-    assert whole(now, {"virtual_users": 1, "rampup_s": 4, "duration_s": 6}, 0.5) is drawn
+    assert whole(now, Load(rampup_s=4, duration_s=6), 0.5) is drawn

@@ -58,7 +58,7 @@ def test_only_long_work_is_notified_and_once(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_progress_has_the_time_left_of_the_load(ticked: Tick, status: Status, elapsed_s: float, shown: str) -> None:
-    load = Load(rampup_s=10, duration_s=20).model_dump()
+    load = Load(rampup_s=10, duration_s=20)
     assert shown in progress_html(replace(ticked, status=status, elapsed_s=elapsed_s), load)
 
 

@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 
 from hdbkit.analysis.run.windows import Window
 from hdbkit.errors import DamagedResult
-from hdbkit.results import version_1
-from hdbkit.results.columns import COUNTED, OPERATIONS
+from hdbkit.results.columns import OPERATIONS
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -93,18 +92,7 @@ def table(folder: RunFolder, name: str) -> pd.DataFrame | None:
     path = folder.table(name)
     if not path.is_file():
         return None
-    found = read_table(path)
-    return _as_version_2(found) if folder.is_version_1 else found
-
-
-def _as_version_2(found: pd.DataFrame) -> pd.DataFrame:
-    """A table of format version 1 in the words of version 2."""
-    found = found.rename(columns={"transaction": "operation", "transactions": "operations"})
-    if "cpu_start_s" in found:  # clients: each served one user
-        found = found.rename(columns={"virtual_user": "client"}).assign(users=1, first_user=found["virtual_user"])
-    if "name" in found:
-        found["name"] = found["name"].replace(version_1.COUNTER, COUNTED)
-    return found
+    return read_table(path)
 
 
 def read_table(path: Path) -> pd.DataFrame:

@@ -131,7 +131,7 @@ def _arrivals(folder: RunFolder, manifest: Manifest, until_us: int) -> Iterator[
     ended_us = _ended_us(folder, load.iterations) if load.iterations else {}
     for index in range(load.sessions):
         last_us = min(until_us, ended_us.get(index, until_us) + 1)
-        for block in due_us(dict(load), rate_per_s, index):
+        for block in due_us(load, rate_per_s, index):
             yield block[block < last_us]
             if block[-1] >= last_us:
                 break

@@ -152,7 +152,7 @@ def _incomplete(slices: Slices, switches: pd.DataFrame, users: range | list[int]
     """The cycles with a slice in whose middle some session does not have its configuration."""
     count, order = len(slices.configurations), SliceOrder(slices)
     numbers = np.arange(cycles.start * count, cycles.stop * count)
-    planned = np.array([order.place(int(number)) for number in numbers])
+    planned = np.array([order.position(int(number)) for number in numbers])
     middles_us = (numbers + MAX_WASHOUT) * slices.slice_ns / 1000
     found: set[int] = set()
     by_user = dict(list(switches.sort_values("t_end_us", kind="stable").groupby("virtual_user")))
@@ -168,7 +168,7 @@ def _counted(slices: Slices, cycles: list[int]) -> pd.DataFrame:
     """The slices of these cycles: slice, cycle, place, configuration."""
     count, order = len(slices.configurations), SliceOrder(slices)
     numbers = [cycle * count + one for cycle in cycles for one in range(count)]
-    places = [order.place(number) for number in numbers]
+    places = [order.position(number) for number in numbers]
     configurations = [slices.configurations[place] for place in places]
     columns = {"slice": numbers, "cycle": np.array(numbers) // count, "place": places}
     return pd.DataFrame(columns | {"configuration": configurations})

@@ -15,7 +15,7 @@ import scipy
 from hdbkit.analysis.run.quantiles import TIMES, counts, quantiles_of
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.limit_search import Estimate, interval
-from hdbkit.config.steps import Step, mean_level, parse_steps
+from hdbkit.config.steps import Step, Steps
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -33,16 +33,16 @@ def steps_result(folder: RunFolder, manifest: Manifest) -> list[StepResult]:
         DamagedResult: there is no measured window, or a file cannot be read.
     """
     load, window = manifest.plan.load, window_of(manifest)
-    steps = parse_steps(load.steps) if load.steps else ()
-    factor = manifest.rate_per_s / mean_level(steps) if steps and manifest.rate_per_s is not None else 1.0
-    places: list[Window] = []
+    if load.steps is None:
+        return []
+    factor = 1.0 if manifest.rate_per_s is None else manifest.rate_per_s / load.steps.mean_level
     found: list[dict[str, Any]] = []
-    begin_s = load.starting_s + load.rampup_s
-    for step in steps:
+    places, begin_s = [], load.starting_s + load.rampup_s
+    for step in load.steps.each:
         end_s = begin_s + step.duration_s
         place = Window(max(round(1e6 * begin_s), window.start_us), min(round(1e6 * end_s), window.end_us))
         if place.end_us > place.start_us:
-            found.append({"step": step.text, "start_s": begin_s, "end_s": end_s} | _planned(step, factor))
+            found.append({"step": step, "start_s": begin_s, "end_s": end_s} | _planned(step, factor))
             places.append(place)
         begin_s = end_s
     if not found:
@@ -67,7 +67,7 @@ def knee(steps: Sequence[StepResult]) -> Estimate | None:
     """
     done: dict[float, list[tuple[float, float]]] = {}
     for one in steps:
-        (planned,) = parse_steps(one.step)
+        planned = one.step
         if one.offered_per_s is not None and planned.first == planned.last and not planned.period_s:
             length_s = one.end_s - one.start_s
             done.setdefault(one.offered_per_s, []).append((one.completed_per_s * length_s, length_s))
@@ -86,7 +86,7 @@ def knee(steps: Sequence[StepResult]) -> Estimate | None:
 
 def _planned(step: Step, factor: float) -> dict[str, Any]:
     """The mean rate of a step, or its mean number of users."""
-    level = mean_level([step])
+    level = Steps((step,)).mean_level
     return (
         {"offered_per_s": level * factor, "users": None} if step.is_rate else {"offered_per_s": None, "users": level}
     )

@@ -250,7 +250,7 @@ def _parts(folder: RunFolder, manifest: Manifest, metric: Metric, runs: int) -> 
         return []
     count = min(len(cycles) // square, max(_MAX_PARTS // runs, 1))
     of_cycle = pd.Series(np.arange(len(cycles)) * count // len(cycles), cycles)
-    before = np.array([order.place(max(int(one) - 1, 0)) for one in rows["slice"]])
+    before = np.array([order.position(max(int(one) - 1, 0)) for one in rows["slice"]])
     score = np.log(metric.score(rows["metric_value"].to_numpy(dtype=np.float64)))
     part, place = rows["cycle"].map(of_cycle).to_numpy(), rows["place"].to_numpy(dtype=int)
     return [

@@ -78,8 +78,8 @@ class CustomSpec(WorkloadSpec):
     @model_validator(mode="after")
     def _values_make_sense(self) -> Self:
         statements = [made(name, text, Path()) for of in self.statements.values() for name, text in of.items()]
-        for place, what in value_problems(self.definition.variables, self.definition.tables, self.parameters):
-            raise ValueError(f"{'.'.join(place)}: {what}")
+        for at, what in value_problems(self.definition.variables, self.definition.tables, self.parameters):
+            raise ValueError(f"{'.'.join(at)}: {what}")
         for one in statements:
             for what in word_problems(one, self.parameters):
                 raise ValueError(f"{one.name}: {what}")

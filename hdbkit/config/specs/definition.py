@@ -320,7 +320,7 @@ def word_problems(statement: Statement, parameters: Mapping[str, Any]) -> Iterat
 def value_problems(
     variables: Mapping[str, Variable], tables: Mapping[str, TableContent], parameters: Mapping[str, Number]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What is wrong with these values of the parameters: place and problem."""
+    """What is wrong with these values of the parameters: location and problem."""
     large = [name for name, value in parameters.items() if abs(value) > MAX_INTEGER]
     yield from ((("parameters", name), "is beyond the range of 64-bit integers") for name in large)
     if large:

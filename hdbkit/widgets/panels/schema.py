@@ -27,7 +27,7 @@ from hdbkit.widgets.parts.no_target import no_target
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
 from hdbkit.workloads import workload
-from hdbkit.workloads.present import schema_place
+from hdbkit.workloads.present import described_schema
 
 MARKS = {True: "pass", False: "FAIL", None: "unknown"}
 
@@ -248,7 +248,7 @@ class SchemaPanel(Panel):
         self._busy(f"checking the schema in {target.url} ...", work)
 
     def _ask(self) -> None:
-        self.asked.value = f"Drop {html.escape(schema_place(self._target(), self.choice.spec))} and all its data?"
+        self.asked.value = f"Drop {html.escape(described_schema(self._target(), self.choice.spec))} and all its data?"
         self.question.layout.display = ""
 
     def _keep(self) -> None:

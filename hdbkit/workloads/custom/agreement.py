@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from hdbkit.config.files import Lines
 from hdbkit.config.metric import Measure
-from hdbkit.config.problems import did_you_mean, place
+from hdbkit.config.problems import did_you_mean, location
 from hdbkit.config.specs.definition import (
     FILE,
     OF_BUILD,
@@ -82,7 +82,7 @@ class _Files:
 
     def _problem(self, what: str, *at: str) -> Problem:
         line = next((self._lines[at[:size]] for size in range(len(at), 0, -1) if at[:size] in self._lines), None)
-        return Problem(f"{FILE}: {place(at)}", what, line)
+        return Problem(f"{FILE}: {location(at)}", what, line)
 
     def _of_names(self) -> Iterator[Problem]:
         for part, names in (("parameters", self._parameters), ("variables", self._variables)):

@@ -81,14 +81,14 @@ class Drawing:
         return float(number(bound, self._parameters))
 
     def _sequence(self, name: str, kind: Sequence) -> Draw:
-        start, place = int(number(kind.start, self._parameters)), (self._index, name)
+        start, key = int(number(kind.start, self._parameters)), (self._index, name)
         most = None if kind.max is None else (int(number(kind.max, self._parameters)) - start) // kind.step + 1
 
-        positions = _positions if self._first_row is None else {place: self._first_row}
+        positions = _positions if self._first_row is None else {key: self._first_row}
 
         def draw(count: int) -> list[Any]:
-            first = positions.get(place, 0)
-            positions[place] = first + count
+            first = positions.get(key, 0)
+            positions[key] = first + count
             numbers = np.arange(first, first + count) * self._users + self._index
             return list((start + kind.step * (numbers if most is None else numbers % most)).tolist())
 
@@ -99,18 +99,18 @@ class Drawing:
         ends = session.ask("key_range", table=kind.table, column=kind.column)[0]
         if ends[0] is None:
             raise InputError(f"the table {kind.table} has no row, so {kind.column} has no range to draw keys from")
-        place = f"the keys {kind.table}.{kind.column}"
+        keys = f"the keys {kind.table}.{kind.column}"
         try:
             low, high = map(int, ends)
         except (TypeError, ValueError):
-            raise InputError(f"{place} are not whole numbers, so none can be drawn") from None
+            raise InputError(f"{keys} are not whole numbers, so none can be drawn") from None
         drawn: Uniform | Zipf = Uniform(min=low, max=high)
         if kind.exponent is not None:
             drawn = Zipf(min=low, max=high, exponent=kind.exponent, shuffled=True)
         try:
             return self._of_range(drawn, *limits(drawn, {}))
         except InputError as error:
-            raise InputError(f"{place}: {error}") from None
+            raise InputError(f"{keys}: {error}") from None
 
 
 def _uniform(low: int, high: int, decimals: int, generator: np.random.Generator) -> Draw:

@@ -71,8 +71,8 @@ class _Batch:
 
     def change(self, statement: str, arguments: Arguments, look: str, key: Arguments) -> int:
         """Change one row and read the result: in one statement if the engine can return the changed row."""
-        place = self.add(statement, *arguments)
-        return place if self._session.returns_changed else self.add(look, *key)
+        at = self.add(statement, *arguments)
+        return at if self._session.returns_changed else self.add(look, *key)
 
     def insert(self, statement: str, common: Arguments, rows: Sequence[Arguments]) -> None:
         """Rows with common first values: in one statement if the engine takes arrays."""
@@ -113,7 +113,7 @@ def _taken(
 ) -> tuple[int, ...]:
     """The order and its lines written and the stock taken; the stock left behind each line."""
     w_id, d_id, o_id, c_id, entered = order
-    batch, places, written = _Batch(session), {}, []
+    batch, stocks, written = _Batch(session), {}, []
     batch.add(
         "client_insert_order", w_id, d_id, o_id, c_id, entered, len(lines), int(all(s == w_id for _, s, _ in lines))
     )
@@ -122,12 +122,12 @@ def _taken(
     for number in known:
         item_id, supply_w_id, quantity = lines[number]
         taken = quantity, int(supply_w_id != w_id), supply_w_id, item_id
-        places[number] = batch.change("client_update_stock", taken, "client_select_quantity", (supply_w_id, item_id))
+        stocks[number] = batch.change("client_update_stock", taken, "client_select_quantity", (supply_w_id, item_id))
         ((_, price, _, _, dist_info),) = items[number]
         written.append((number + 1, item_id, supply_w_id, quantity, quantity * price, dist_info))
     batch.insert("client_insert_order_line", (w_id, d_id, o_id), written)
     replies = batch.send()
-    return tuple(replies[places[number]][0][0] for number in known)
+    return tuple(replies[stocks[number]][0][0] for number in known)
 
 
 def order_total(amounts: Iterable[Decimal], discount: Decimal, w_tax: Decimal, d_tax: Decimal) -> Decimal:
@@ -150,11 +150,11 @@ def payment(session: SqlSession, inputs: Arguments) -> Row:
     payer_at = batch.change("client_update_payer", (amount, note, *customer), "client_select_payer", customer)
     batch.add("client_update_district_ytd", amount, w_id, d_id)
     batch.add("client_update_warehouse_ytd", amount, w_id)
-    place_at = batch.add("client_select_addresses", w_id, d_id)
+    addresses_at = batch.add("client_select_addresses", w_id, d_id)
     batch.add("client_insert_history", c_id, c_d_id, c_w_id, amount, w_id, d_id)
     replies = batch.send()
-    (payer,), (place,) = replies[payer_at], replies[place_at]
-    return (*payer[:4], *place[:-1], *payer[4:], place[-1])
+    (payer,), (addresses,) = replies[payer_at], replies[addresses_at]
+    return (*payer[:4], *addresses[:-1], *payer[4:], addresses[-1])
 
 
 @_transaction

@@ -112,11 +112,11 @@ def payment(session: OptimisticSession, inputs: Arguments) -> tuple[Row, Sequenc
     w_id, d_id, c_w_id, c_d_id, c_id, c_last, amount = inputs
     c_id = c_id or _named(session, c_w_id, c_d_id, c_last)
     customer, shown = (c_w_id, c_d_id, c_id), None
-    time, (payer,), (place,) = session.read(
+    time, (payer,), (names,) = session.read(
         [_CLOCK, ("client_read_payer", customer), ("client_read_addresses", (w_id, d_id))]
     )
     *who, balance, data = payer
-    w_name, d_name, *addresses = place
+    w_name, d_name, *addresses = names
     paid_at = _moment(time)
     changes: list[Step] = [
         ("client_write_payer", (*customer, amount)),

@@ -37,10 +37,10 @@ def whole(values: NDArray[Any]) -> Column:
     return _whole_table().take(values)
 
 
-def decimal(values: NDArray[Any], places: int) -> Column:
-    """Numbers given in units of the last of ``places`` decimals: ``decimal([1234], 2)`` is 12.34."""
-    units, rest = np.divmod(values, 10**places)
-    return glued((whole(units), b".", _digit_table(places).take(rest)), len(values))
+def decimal(values: NDArray[Any], decimals: int) -> Column:
+    """Numbers given in units of the last of ``decimals`` digits: ``decimal([1234], 2)`` is 12.34."""
+    units, rest = np.divmod(values, 10**decimals)
+    return glued((whole(units), b".", _digit_table(decimals).take(rest)), len(values))
 
 
 def glued(columns: Columns, rows: int) -> Column:
@@ -90,12 +90,12 @@ class Draw:
         return _column(text & _kept(high, text.shape[1])[self.between(low, high, rows)])
 
     def data(self, low: int, high: int, rows: int) -> Column:
-        """An a-string of which one in ten, at a random place, holds ``ORIGINAL`` (TPC-C 4.3.3.1)."""
+        """An a-string of which one in ten, at a random position, holds ``ORIGINAL`` (TPC-C 4.3.3.1)."""
         text = self._letters(high, rows)
         lengths = self.between(low, high, rows)
         chosen = np.flatnonzero(self.chance(10, rows))
-        places = self._generator.integers(0, lengths[chosen] - len(_ORIGINAL), endpoint=True)
-        text[chosen[:, None], places[:, None] + np.arange(len(_ORIGINAL))] = _ORIGINAL
+        positions = self._generator.integers(0, lengths[chosen] - len(_ORIGINAL), endpoint=True)
+        text[chosen[:, None], positions[:, None] + np.arange(len(_ORIGINAL))] = _ORIGINAL
         return _column(text & _kept(high, text.shape[1])[lengths])
 
     def _letters(self, width: int, rows: int) -> NDArray[np.uint8]:

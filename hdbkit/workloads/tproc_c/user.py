@@ -58,9 +58,9 @@ class TprocCUser:
         kinds = self._deck.draw(self._ahead)
         counts = np.bincount(kinds, minlength=len(TRANSACTIONS)).tolist()
         drawn = [iter(getattr(self._inputs, name)(n)) for name, n in zip(TRANSACTIONS, counts, strict=True)]
-        numbers, places = kinds.tolist(), self.d_id_at
+        numbers, columns = kinds.tolist(), self.d_id_at
         inputs = [next(drawn[kind]) for kind in numbers]
-        districts = [one[at] if (at := places[kind]) else 0 for kind, one in zip(numbers, inputs, strict=True)]
+        districts = [one[at] if (at := columns[kind]) else 0 for kind, one in zip(numbers, inputs, strict=True)]
         heads = self._heads.pack(kinds, w_id=[one[0] for one in inputs], d_id=districts)
         batch, calls = [], self._calls
         for kind, arguments, head in zip(numbers, inputs, heads, strict=True):

@@ -85,13 +85,13 @@ def _unseen(*_: int) -> None:
 def difference(found: list[Row], expected: list[Row]) -> str:
     """What differs first between two results; empty if nothing does. Numbers may differ by a cent.
 
-    Rows that an order leaves equal may change places.
+    Rows that an order leaves equal may be in another order.
     """
     if len(found) != len(expected):
         return f"{len(found)} rows, {len(expected)} expected"
     found, expected = [tuple(map(_plain, row)) for row in found], [tuple(map(_plain, row)) for row in expected]
     first = _first_different(found, expected)
-    if first is None or _first_different(sorted(found, key=_place), sorted(expected, key=_place)) is None:
+    if first is None or _first_different(sorted(found, key=_sort_key), sorted(expected, key=_sort_key)) is None:
         return ""
     return f"row {first + 1} is {_shown(found[first])}, not {_shown(expected[first])}"
 
@@ -117,7 +117,7 @@ def _plain(value: Any) -> Any:
     return value.rstrip() if isinstance(value, str) else value
 
 
-def _place(row: Row) -> tuple[str, ...]:
+def _sort_key(row: Row) -> tuple[str, ...]:
     return tuple(f"{value:.1f}" if isinstance(value, Decimal) else str(value) for value in row)
 
 
