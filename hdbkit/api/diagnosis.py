@@ -38,7 +38,7 @@ from hdbkit.text import size_text
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.commands import analyze_command
-from hdbkit.workloads.present import schema_in
+from hdbkit.workloads.present import denied_statements, schema_in
 
 ROUND_TRIPS = 20
 FEW_DAYS = 30
@@ -333,6 +333,10 @@ def _schema(engine: Database, target: Target, asked: Workload) -> Findings:
         yield Finding("schema", State.OK, ", ".join(filter(None, (found.title, found.scale))))
         for command in schema.missing_grants(found.access(Load(), engine.dialects)):
             yield Finding("privileges", State.WARNING, "without it: runs of the whole mix are refused", f"{command};")
+        for one in denied_statements(schema, found, Load()):
+            text = f"{one.user}, statement {one.statement}: {one.reason}; runs of the whole mix are refused"
+            for command in one.grants or ("",):
+                yield Finding("privileges", State.WARNING, text, command and f"{command};")
         if tables := schema.unanalyzed():
             text = f"missing or stale: {', '.join(tables)}"
             yield Finding("statistics", State.WARNING, text, analyze_command(target, found.spec))

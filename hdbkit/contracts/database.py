@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from signal import Signals
 from typing import Any, Protocol
@@ -12,7 +12,9 @@ from hdbkit.contracts.control import ApplyBy
 from hdbkit.contracts.schemas import Schema, SchemaOptions
 from hdbkit.contracts.sessions import SERVER, Access, Capability, Scope, Session, SessionOptions
 from hdbkit.contracts.workloads import Workload
+from hdbkit.errors import TransactionError
 from hdbkit.readings import Disturbance, Encryption, Footprint, MissingGrant, Pooling, ServerRole, Timeout, WriteCycle
+from hdbkit.sql import Statement
 
 
 class Database(Protocol):
@@ -177,6 +179,14 @@ class Database(Protocol):
 
         Roles count, and routines that run with the privileges of who made them.
         """
+        ...
+
+    def is_denied(self, error: TransactionError) -> bool:
+        """Whether the server rejected a statement because the account lacks a privilege; false where not known."""
+        ...
+
+    def denied_access(self, statement: Statement, error: TransactionError) -> Sequence[Access]:
+        """What a rejected statement may lack, the most likely first; empty where the error does not tell."""
         ...
 
     def missing_grants(

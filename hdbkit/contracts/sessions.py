@@ -128,8 +128,6 @@ class Access:
     """The routines that they call."""
     in_routines: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By privilege, the tables that these routines use: as who calls them, or as who made them."""
-    functions: frozenset[str] = frozenset()
-    """What they call in expressions: functions of the engine, or routines."""
 
 
 class Session(Protocol):

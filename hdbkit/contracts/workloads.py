@@ -13,6 +13,7 @@ from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts.schemas import Part, PartLoad, Schema
 from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, Table
+from hdbkit.sql import Statement
 
 T = TypeVar("T")
 AHEAD = 500
@@ -230,6 +231,13 @@ class Workload(Protocol):
         """What the operations of this load, and the counts of it, certainly use of the database.
 
         What only the server knows is not in it.
+        """
+        ...
+
+    def statements(self, load: Load, dialects: tuple[str, ...]) -> Sequence[tuple[str, Statement]]:
+        """The statements of which ``access`` does not state what they use, each with what of the load uses it.
+
+        The server explains them before a run, so that one which the account may not execute is reported.
         """
         ...
 

@@ -39,9 +39,8 @@ from hdbkit.results.manifest import ServerFacts
 from hdbkit.servers import caches, control
 from hdbkit.text import plural
 from hdbkit.workloads import workload
-from hdbkit.workloads.built import require_access
 from hdbkit.workloads.checking import run_checks
-from hdbkit.workloads.present import schema_in
+from hdbkit.workloads.present import require_permission, schema_in
 
 CONNECTIONS_BESIDE_CLIENTS = 2
 """Connections that a run opens beside those of its virtual users."""
@@ -94,7 +93,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_cache(target, plan.load)
         role = engine.role(session)
         _check_role(role, plan)
-        require_access(schema, workload(plan.workload).access(plan.load, engine.dialects))
+        require_permission(schema, workload(plan.workload), plan.load)
         check_routes(engine, target, plan.load, workload(plan.workload))
         pooling = engine.pooling(session, target)
         _allow_open_files(engine, target, plan.load)

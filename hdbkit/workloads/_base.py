@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart
 from hdbkit.contracts import Capability, PlannedCheck, PlannedPhase, Serial, Session, UserPlan, Waits
+from hdbkit.sql import Statement
 
 SpecT = TypeVar("SpecT", bound=WorkloadSpec)
 
@@ -56,6 +57,10 @@ class BaseWorkload(Generic[SpecT]):
     def advice_to_build(self, command: str) -> str:
         """Suggest to build the schema."""
         return f"run: {command}"
+
+    def statements(self, load: Load, dialects: tuple[str, ...]) -> Sequence[tuple[str, Statement]]:
+        """Empty: ``access`` states what all statements use."""
+        return ()
 
     def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
         """Empty: a run keeps no plans."""

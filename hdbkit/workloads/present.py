@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
+from dataclasses import dataclass
+from typing import Final, cast
 
 from hdbkit.config import Load, Target, WorkloadSpec, spec_from
-from hdbkit.contracts import Schema, Workload
+from hdbkit.contracts import Capability, Schema, SqlSession, Workload
 from hdbkit.databases import database
-from hdbkit.errors import HalfBuilt, InputError, NoAccess, SchemaProblem
+from hdbkit.errors import HalfBuilt, InputError, NoAccess, SchemaProblem, TransactionError
 from hdbkit.readings import ServerRole
+from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown, require_access
 from hdbkit.workloads.commands import build_command, drop_command
 
+_EXPLAIN: Final = "explain_text"
+_VALUES: Final = ("NULL", "1")
+"""What stands for a value: 1 where the grammar allows no NULL."""
 _WAIT = "wait until it has ended, or stop it"
 
 
@@ -38,10 +44,73 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
 
 def require_privileges(target: Target, spec: WorkloadSpec, loads: Iterable[Load]) -> None:
     """Check that the account may run each of the loads on a schema that is there. Raises ``NoAccess``."""
-    work, engine = workload(spec), database(target)
-    with closing(engine.schema(target, work)) as schema:
+    work = workload(spec)
+    with closing(database(target).schema(target, work)) as schema:
         for load in loads:
-            require_access(schema, work.access(load, engine.dialects))
+            require_permission(schema, work, load)
+
+
+def require_permission(schema: Schema, work: Workload, load: Load) -> None:
+    """Check that the account may execute the statements of a load. Raises ``NoAccess`` with the GRANTs."""
+    engine = database(schema.target)
+    require_access(schema, work.access(load, engine.dialects))
+    found = denied_statements(schema, work, load)
+    if not found:
+        return
+    listed = "; ".join(f"{one.user}, statement {one.statement}: {one.reason}" for one in found)
+    grants = dict.fromkeys(command for one in found for command in one.grants)
+    raise NoAccess(
+        f"{schema.target.account} lacks privileges in {schema.target.described} ({listed})",
+        f"run as an administrator in database {schema.target.database}: {'; '.join(grants)}"
+        if grants
+        else "grant them, or use another account",
+    )
+
+
+@dataclass(frozen=True)
+class Denied:
+    """A statement that the account may not execute."""
+
+    user: str
+    """What of the load uses it: ``operation move``."""
+    statement: str
+    reason: str
+    """The server's message."""
+    grants: tuple[str, ...]
+    """The commands that grant what is lacking, as far as the engine knows them."""
+
+
+def denied_statements(schema: Schema, work: Workload, load: Load) -> list[Denied]:
+    """The statements that the server does not explain to this account for want of a privilege; none is executed.
+
+    Values are NULL or 1. A text of several commands is left out, since only its first one would be explained, and so
+    is one that the server cannot explain, such as a CALL.
+    """
+    engine = database(schema.target)
+    known = statements(engine.dialects, SERVER_STATEMENTS) if Capability.PLANS in engine.capabilities else {}
+    asked = {} if _EXPLAIN not in known else {one: user for user, one in work.statements(load, engine.dialects)}
+    found = []
+    for one, user in asked.items():
+        error = (
+            _refusal(cast(SqlSession, schema.session), known[_EXPLAIN].around(one)) if ";" not in one.text else None
+        )
+        if error is not None and engine.is_denied(error):
+            possible = engine.denied_access(one, error)
+            grants = next(filter(None, (engine.grants_for(schema.session, access) for access in possible)), [])
+            found.append(Denied(user, one.name, error.text, tuple(grants)))
+    return found
+
+
+def _refusal(session: SqlSession, explained: Statement) -> TransactionError | None:
+    """The server's error for a statement with any value; None if it accepts one."""
+    error = None
+    for value in _VALUES:
+        try:
+            session.execute(explained.rendered(lambda *_, value=value: value))
+            return None
+        except TransactionError as refused:
+            error = refused
+    return error
 
 
 def require_claim(schema: Schema, described: str) -> None:

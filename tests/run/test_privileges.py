@@ -12,10 +12,10 @@ from pydantic import SecretStr
 
 import hdbkit
 from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.contracts import Access
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError, NoAccess
 from hdbkit.servers import PrivateServer
-from hdbkit.workloads.custom.uses import uses
 from tests.conftest import HdbkitCommand
 
 QUICK = Load(virtual_users=1, rampup_s=0, duration_s=0.3)
@@ -96,11 +96,16 @@ def test_a_users_own_workload_needs_what_its_statements_use(
     said = command("run", reader.url, "--workload", moves, "-u", 1, "--rampup-s", 0, "--duration-s", 0.3)
     assert (said.code, said.err.count("\n")) == (2, 1)
     head, _, grants = said.err.strip().partition("; run as an administrator in database hdbkit: ")
-    assert head == f"hdbkit: account reader lacks privileges on the schema in {reader.url}"
+    assert head == (
+        f"hdbkit: account reader lacks privileges in {reader.url} ("
+        "operation look, statement look: permission denied for function doubled; "
+        "operation move, statement take: permission denied for table warehouse; "
+        "operation move, statement put: permission denied for table history)"
+    )
     assert grants.split("; ") == [
-        "GRANT INSERT ON tproc_c.history TO reader",
-        "GRANT UPDATE ON tproc_c.warehouse TO reader",
         "GRANT EXECUTE ON ROUTINE tproc_c.doubled(n integer) TO reader",
+        "GRANT UPDATE ON tproc_c.warehouse TO reader",
+        "GRANT INSERT ON tproc_c.history TO reader",
     ]
     advised = hdbkit.doctor(reader, workload=moves).query("subject == 'privileges'")["advice"].str.removesuffix(";")
     assert set(grants.split("; ")) <= set(advised)
@@ -125,24 +130,20 @@ def test_a_sweep_is_refused_before_it_begins(reader: Target, results: Path) -> N
 def test_names_are_looked_up_as_the_server_does(built: PrivateServer, reader: Target) -> None:
     schema = 'CREATE SCHEMA "Other"', 'CREATE TABLE "Other"."My Table" (a int)', 'CREATE VIEW "Other".v AS SELECT 1'
     administer(built, *schema, "CREATE TABLE public.warehouse (a int)")
-    asked = [
-        *(
-            'SELECT a FROM "Other"."My Table"',
-            "SELECT a FROM Other.v",
-            'DELETE FROM "Other".V',
-            "UPDATE Warehouse SET a = 1",
-        ),
-        *("SELECT a FROM no_such_table, no_such.table", "SELECT oid FROM pg_class", "SELECT abs(1), no_such(2)"),
-    ]
+    tables = {
+        "SELECT": {'"Other"."My Table"', "Other.v", "no_such_table", "no_such.table", "pg_class"},
+        **{"DELETE": {'"Other".V'}, "UPDATE": {"Warehouse"}},
+    }
+    asked = Access({one: frozenset(names) for one, names in tables.items()}, routines=frozenset({"abs", "no_such"}))
     try:
         with closing(sql_session(reader)) as session:
-            assert database("postgresql").grants_for(session, uses(asked)) == [
+            assert database("postgresql").grants_for(session, asked) == [
                 'GRANT USAGE ON SCHEMA "Other" TO reader',
                 'GRANT DELETE ON "Other".v TO reader',
                 'GRANT SELECT ON "Other"."My Table" TO reader',
                 "GRANT UPDATE ON public.warehouse TO reader",
             ]
-            assert database("postgresql").grants_for(session, uses([])) == []
+            assert database("postgresql").grants_for(session, Access()) == []
     finally:
         administer(built, 'DROP SCHEMA "Other" CASCADE', "DROP TABLE public.warehouse")
 

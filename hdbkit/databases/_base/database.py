@@ -6,7 +6,7 @@ knows better. ``hdbkit engine check`` lists the statements that an engine does n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from signal import Signals
 from types import MappingProxyType
@@ -28,7 +28,7 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.databases._base.access import check_options
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, TransactionError
 from hdbkit.readings import (
     Disturbance,
     Encryption,
@@ -40,7 +40,7 @@ from hdbkit.readings import (
     Timeout,
     WriteCycle,
 )
-from hdbkit.sql import ANSI, SERVER_STATEMENTS, statements
+from hdbkit.sql import ANSI, SERVER_STATEMENTS, Statement, statements
 
 
 class BaseDatabase:
@@ -174,6 +174,14 @@ class BaseDatabase:
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """Unknown."""
         return []
+
+    def is_denied(self, error: TransactionError) -> bool:
+        """Not known."""
+        return False
+
+    def denied_access(self, statement: Statement, error: TransactionError) -> Sequence[Access]:
+        """Not known."""
+        return ()
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool

@@ -45,7 +45,7 @@ from hdbkit.databases._mysqlclient.connect import (
     password_file,
     refused_from,
 )
-from hdbkit.databases._mysqlclient.grants import advised_grants, granted, grants_for, level_of
+from hdbkit.databases._mysqlclient.grants import advised_grants, denied_access, granted, grants_for, level_of
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, Rejected, TransactionError
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
@@ -65,6 +65,7 @@ _CERTIFICATE_END = "%b %d %H:%M:%S %Y GMT"
 
 if TYPE_CHECKING:
     from hdbkit.databases._mysqlclient.session import MysqlclientSession
+    from hdbkit.sql import Statement
 
 
 _COUNTERS = {
@@ -90,6 +91,8 @@ _SECONDS_BEHIND = 32
 
 _EXEMPT = ("SUPER", "CONNECTION_ADMIN", "READ ONLY ADMIN", "READ_ONLY ADMIN")
 """The privileges that exempt from read_only."""
+_DENIED = ("1142", "1143", "1370")
+"""A table, a column or a routine is denied."""
 _PRIVILEGES = re.compile(r"you need \(at least one of\) the (.+) privilege\(s\)")
 """How the server names privileges that it misses, the narrowest last."""
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
@@ -281,6 +284,14 @@ class MysqlclientDatabase(BaseDatabase):
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """By SHOW GRANTS, on whole databases; FOR UPDATE is not checked, since the engines differ in it."""
         return grants_for(session, access)
+
+    def is_denied(self, error: TransactionError) -> bool:
+        """Denied a table, a column or a routine."""
+        return error.code in _DENIED
+
+    def denied_access(self, statement: Statement, error: TransactionError) -> list[Access]:
+        """The privilege and the table that the error names."""
+        return denied_access(error)
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool

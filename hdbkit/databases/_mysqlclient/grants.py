@@ -17,6 +17,9 @@ from hdbkit.readings import MissingGrant
 _NAME = r"`(?:[^`]|``)*`|\*"
 _ROUTINE = "PROCEDURE|FUNCTION|PACKAGE|PACKAGE BODY"
 _LINE = re.compile(rf"(GRANT|REVOKE) (.+?) ON (?:TABLE |({_ROUTINE}) )?({_NAME})\.({_NAME}) (?:TO|FROM) ")
+_DENIED = re.compile(
+    r"([\w ,]+) command denied to user .+ for (?:column .+ in )?(table|routine) (?:`(.+)`\.)?['`](.+)['`]", re.DOTALL
+)
 _WILDCARD = re.compile("([_%])")
 _ESCAPED = r"\\\1"
 _COLUMNS = re.compile(r"\([^)]*\)")
@@ -145,16 +148,15 @@ def level_of(session: Session, database: str) -> str:
 def grants_for(session: Session, access: Access) -> list[str]:
     """The commands that grant the session's account what it lacks of ``access``.
 
-    A table need not be there. Of routines that only an expression may call, those count that the account sees.
+    A table need not be there.
     """
-    sought = ",".join(sorted(_split(name)[1].lower() for name in access.routines | access.functions))
+    sought = ",".join(sorted(_split(name)[1].lower() for name in access.routines))
     seen = session.ask("granted_to", routines=sought)
     account, current = str(seen[0][0]), seen[0][1]
     routines = {
         (str(database).casefold(), str(name).casefold()): bool(own) for _, _, database, name, own in seen if name
     }
     called = {_key(name, current) for name in access.routines}
-    called |= {_key(name, current) for name in access.functions} & routines.keys()
     needed = [access.tables]
     if any(routines.get(one) for one in called):
         needed.append(access.in_routines)
@@ -166,11 +168,7 @@ def grants_for(session: Session, access: Access) -> list[str]:
         for name in names
         if name.lower() != "dual"
     }
-    used |= {
-        (_EXECUTE, *_split(name, current))
-        for name in access.routines | access.functions
-        if _key(name, current) in called
-    }
+    used |= {(_EXECUTE, *_split(name, current)) for name in access.routines}
     grants = granted(session, {database for _, database, _ in used})
     lacking: dict[str, set[str]] = {}
     for privilege, database, name in sorted(used):
@@ -179,6 +177,18 @@ def grants_for(session: Session, access: Access) -> list[str]:
     for one in filter(grants.is_replaced, lacking):
         lacking[one] |= {privilege for privilege, database, _ in used if database == one}
     return [f"GRANT {', '.join(sorted(names))} ON {grants.level(one)} TO {account}" for one, names in lacking.items()]
+
+
+def denied_access(error: TransactionError) -> list[Access]:
+    """What the text of an error names: ``INSERT command denied to user ... for table `shop`.`notes```."""
+    found = _DENIED.fullmatch(error.text)
+    if found is None:
+        return []
+    privileges, kind, *name = found.groups()
+    names = frozenset({".".join('"' + part.replace('"', '""') + '"' for part in name if part)})
+    if kind == "routine":
+        return [Access(routines=names)]
+    return [Access({privilege.strip().upper(): names for privilege in privileges.split(",")})]
 
 
 def advised_grants(session: Session) -> list[MissingGrant]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +35,7 @@ from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.password_files import in_colon_file
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases.postgresql.connect import VALUES, known_options, reached, stated_pooling
-from hdbkit.errors import CannotConnect, InputError, MissingDriver
+from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
     LAG,
@@ -43,14 +44,17 @@ from hdbkit.readings import (
     PoolMode,
     ServerRole,
 )
-from hdbkit.sql import ANSI
+from hdbkit.sql import ANSI, Statement
 
 if TYPE_CHECKING:
     from hdbkit.databases.postgresql.session import PsycopgSession
 
 _KIND = "postgresql"
 _PREFER_STANDBY = "prefer-standby"
-_OTHER_PLACES = frozenset({"hostaddr", "service", "servicefile"})
+_DENIED = "42501"
+_DENIED_OBJECT = re.compile(r"permission denied for (\w+(?: \w+)?) (\S.*)")
+_ROUTINES = ("function", "procedure")
+_OTHER_SERVERS = frozenset({"hostaddr", "service", "servicefile"})
 """Options of libpq that name another server to connect to."""
 _CONNECTIONS = MappingProxyType(
     {"max_connections": 1, "superuser_reserved_connections": -1, "reserved_connections": -1}
@@ -110,7 +114,7 @@ class PostgreSQL(BaseDatabase):
 
     def behind_proxy(self, target: Target, port: int) -> Target:
         """``hostaddr`` is where libpq connects to; ``host`` stays the name that it verifies."""
-        if found := sorted(_OTHER_PLACES & target.options.keys()):
+        if found := sorted(_OTHER_SERVERS & target.options.keys()):
             raise InputError(f"connections would bypass the proxy; remove the option {found[0]} of the target")
         if "," in (target.host or ""):
             raise InputError("a proxy needs a target with one address; remove the others from the target")
@@ -190,9 +194,24 @@ class PostgreSQL(BaseDatabase):
         asked = {
             "tables": {privilege: sorted(names) for privilege, names in access.tables.items()},
             "in_routines": {privilege: sorted(names) for privilege, names in access.in_routines.items()},
-            "routines": sorted(access.routines | access.functions),
+            "routines": sorted(access.routines),
         }
         return [str(command) for (command,) in session.ask("grants_for", access=json.dumps(asked))]
+
+    def is_denied(self, error: TransactionError) -> bool:
+        """By its SQLSTATE, insufficient_privilege."""
+        return error.code == _DENIED
+
+    def denied_access(self, statement: Statement, error: TransactionError) -> list[Access]:
+        """The error names no privilege: that of the statement's first word, else reading, else locking."""
+        found = _DENIED_OBJECT.search(error.text)
+        if found is None:
+            return []
+        names = frozenset({'"' + found[2].replace('"', '""') + '"'})
+        if found[1] in _ROUTINES:
+            return [Access(routines=names)]
+        privileges = (statement.text.split(maxsplit=1)[0].upper(), "SELECT", "LOCK")
+        return [Access({privilege: names}) for privilege in dict.fromkeys(privileges)]
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool

@@ -32,7 +32,6 @@ from hdbkit.sql import Statement, made, statements
 from hdbkit.workloads._base import BaseWorkload, rampup_and_window
 from hdbkit.workloads.built import require_access, require_sight
 from hdbkit.workloads.commands import build_command, drop_command
-from hdbkit.workloads.custom.uses import uses
 
 _GROUP = "custom"
 
@@ -100,18 +99,27 @@ class Custom(BaseWorkload[CustomSpec]):
         return frozenset({Capability.SQL})
 
     def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
-        """What the statements of the operations use, and the counter of the metric, and the tables of keys."""
-        known = self.scope(dialects).statements
-        names = {self.metric.counter or ""}
-        for operation, weight in self._weights(self.load(load)).items():
-            if weight:
-                names |= {*self.spec.definition.operations[operation].statements} or {operation}
-        used = [known[name] for name in sorted(names) if name in known]
-        drawn = {name for one in used for name in one.parameters}
-        variables = self.spec.definition.variables
-        keys = [variables[name].key for name in sorted(drawn & variables.keys())]
-        counted = [known["key_range"].filled({"table": one.table, "column": one.column}) for one in keys if one]
-        return uses(one.text for one in (*used, *counted))
+        """Nothing: only the server reads the SQL of users."""
+        return Access()
+
+    def statements(self, load: Load, dialects: tuple[str, ...]) -> list[tuple[str, Statement]]:
+        """The statements of the operations, the counter of the metric, and the queries for the range of keys."""
+        known, definition = self.scope(dialects).statements, self.spec.definition
+        weights = self._weights(self.load(load))
+        names = [(one, name) for one, weight in weights.items() if weight for name in self._statements_of(one)]
+        found = [(f"operation {one}", known[name]) for one, name in names if name in known]
+        counter = self.metric.counter or ""
+        if counter in known:
+            found.append(("the metric", known[counter]))
+        drawn = {name for _, one in found for name in one.parameters}
+        keys = {name: one.key for name, one in definition.variables.items() if name in drawn and one.key}
+        return found + [
+            (f"variable {name}", known["key_range"].filled({"table": key.table, "column": key.column}))
+            for name, key in keys.items()
+        ]
+
+    def _statements_of(self, operation: str) -> tuple[str, ...]:
+        return self.spec.definition.operations[operation].statements or (operation,)
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
         """Ramp-up and window."""

@@ -19,18 +19,18 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Isolation, Target, TprocCSpec
+import hdbkit
+from hdbkit.config import Isolation, Load, Target, TprocCSpec
 from hdbkit.contracts import Access, Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient.database import MysqlclientDatabase
 from hdbkit.databases._mysqlclient.wire import Call
-from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
+from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoAccess, TransactionError
 from hdbkit.loading import build
 from hdbkit.readings import ServerRole
 from hdbkit.servers import PrivateServer, private_server
-from hdbkit.sql import statements
+from hdbkit.sql import made, statements
 from hdbkit.workloads import workload
-from hdbkit.workloads.custom.uses import uses
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conftest import login_options
 
@@ -523,6 +523,15 @@ USED = [
     "CALL note()",
     "CALL own()",
 ]
+ACCESS = Access(
+    {
+        "SELECT": frozenset({"things", "more"}),
+        **{"INSERT": frozenset({"notes"}), "UPDATE": frozenset({"things"}), "DELETE": frozenset({"notes"})},
+    },
+    routines=frozenset({"note", "own"}),
+)
+"""What these use."""
+READING = Access({"SELECT": frozenset({"things"})})
 
 
 def works(session: Any, text: str) -> bool:
@@ -534,7 +543,7 @@ def works(session: Any, text: str) -> bool:
 
 
 def test_an_account_lacks_what_statements_use_and_the_grants_suffice(limited: Target, admin: Any) -> None:
-    engine, access = database(limited), uses(USED)
+    engine, access = database(limited), ACCESS
     with closing(_session(limited)) as session:
         assert [works(session, text) for text in USED] == [False] * len(USED)
         (grant,) = engine.grants_for(session, access)
@@ -546,7 +555,8 @@ def test_an_account_lacks_what_statements_use_and_the_grants_suffice(limited: Ta
 
 
 def test_a_grant_on_a_pattern_is_not_lost(limited: Target, admin: Any) -> None:
-    engine, access, account = database(limited), uses(USED[:2]), "'limited'@'%'"
+    reading = {"SELECT": frozenset({"things", "more"}), "INSERT": frozenset({"notes"})}
+    engine, access, account = database(limited), Access(reading), "'limited'@'%'"
     admin.execute(f"RENAME USER 'limited'@'127.0.0.1' TO {account}")
     try:
         admin.execute(f"REVOKE CREATE TEMPORARY TABLES ON my_shop.* FROM {account}")
@@ -572,15 +582,47 @@ def test_what_routines_use_is_needed_where_they_run_as_who_calls_them(limited: T
         assert [works(session, f"CALL {name}()") for name in of] == [True, False]
 
 
-def test_functions_are_needed_where_they_are_routines(limited: Target, admin: Any) -> None:
-    engine, access = database(limited), uses(["SELECT twice(1), abs(2), TWICE(3), max(a) FROM things"])
-    admin.execute("GRANT SELECT, CREATE ROUTINE ON my_shop.* TO 'limited'@'127.0.0.1'")  # so that it sees them
+def test_a_denied_statement_names_what_is_lacking(limited: Target, admin: Any) -> None:
+    engine = database(limited)
+    expected = {
+        "SELECT a FROM things WHERE b = 1": "SELECT",
+        "INSERT INTO notes VALUES (1)": "INSERT",
+        "UPDATE things SET b = 1": "UPDATE",
+        "CALL note()": "EXECUTE",
+    }
+    for text, privilege in expected.items():
+        with closing(_session(limited)) as session:
+            with pytest.raises(TransactionError) as raised:
+                session.execute(text)
+            assert engine.is_denied(raised.value)
+            (access,) = engine.denied_access(made("x", text, Path("x.sql")), raised.value)
+            assert engine.grants_for(session, access) == [
+                f"GRANT {privilege} ON `my_shop`.* TO 'limited'@'127.0.0.1'"
+            ]
+    with closing(_session(limited)) as session, pytest.raises(TransactionError) as raised:
+        session.execute("SELECT a FROM")
+    assert not engine.is_denied(raised.value)
+
+
+def test_a_run_whose_statements_are_denied_is_refused(limited: Target, admin: Any, tmp_path: Path) -> None:
+    """Each is explained as the account of the run; a CALL cannot be explained, and two commands are not sent."""
+    admin.execute("GRANT SELECT ON my_shop.* TO 'limited'@'127.0.0.1'")
+    (tmp_path / "workload.yaml").write_text("operations: {look: {}, put: {}, call: {weight: 0.1}}\n")
+    (tmp_path / "all.sql").write_text(
+        "-- name: look\nSELECT a FROM things LIMIT :n\n-- name: put\nINSERT INTO notes VALUES (:n)\n"
+        "-- name: call\nCALL note()\n"
+    )
+    with (tmp_path / "workload.yaml").open("a") as file:
+        file.write("variables: {n: {uniform: {max: 9}}}\n")
+    load = Load(virtual_users=1, rampup_s=0, duration_s=0.3)
+    with pytest.raises(NoAccess, match=r"\(operation put, statement put: INSERT command denied .*GRANT INSERT"):
+        hdbkit.run(limited, tmp_path, load)
     with closing(_session(limited)) as session:
-        assert engine.grants_for(session, access) == ["GRANT EXECUTE ON `my_shop`.* TO 'limited'@'127.0.0.1'"]
+        assert session.query("server_version")
 
 
 def test_privileges_of_active_roles_count(limited: Target, admin: Any) -> None:
-    engine, access = database(limited), uses(USED)
+    engine, access = database(limited), ACCESS
     admin.execute("CREATE ROLE inner_one")
     admin.execute("CREATE ROLE outer_one")
     try:
@@ -603,7 +645,7 @@ def test_privileges_of_active_roles_count(limited: Target, admin: Any) -> None:
 
 
 def test_what_is_revoked_of_a_privilege_on_everything_is_lacking(limited: Target, admin: Any) -> None:
-    engine, access = database(limited), uses(["SELECT a FROM things WHERE b = 1"])
+    engine, access = database(limited), READING
     if limited.kind == "mariadb":
         pytest.skip("it has no partial revokes")
     admin.execute("SET GLOBAL partial_revokes = 1")
@@ -644,7 +686,7 @@ def test_the_account_is_the_one_that_the_server_knows(limited: Target, admin: An
     admin.execute("RENAME USER 'limited'@'127.0.0.1' TO ''@'127.0.0.1'")
     try:
         with closing(_session(limited)) as session:
-            (grant,) = database(limited).grants_for(session, uses(["DELETE FROM notes"]))
+            (grant,) = database(limited).grants_for(session, Access({"DELETE": frozenset({"notes"})}))
         assert grant.endswith(" TO ''@'127.0.0.1'")
         admin.execute(grant)
     finally:
