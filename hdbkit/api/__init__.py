@@ -30,6 +30,7 @@ from hdbkit.api.kept import start_server as start_server
 from hdbkit.api.kept import stop_server as stop_server
 from hdbkit.api.max_rate import MaxRate as MaxRate
 from hdbkit.api.max_rate import MaxRateRun as MaxRateRun
+from hdbkit.api.own_workloads import new_workload as new_workload
 from hdbkit.api.planned_hosts import PlannedHosts as PlannedHosts
 from hdbkit.api.planned_power import PlannedPower as PlannedPower
 from hdbkit.api.profiles import Profile as Profile
@@ -67,6 +68,7 @@ attach = DEFAULT.attach
 attach_experiment = DEFAULT.attach_experiment
 batch = DEFAULT.batch
 check_engine = DEFAULT.check_engine
+check_workload = DEFAULT.check_workload
 compare = DEFAULT.compare
 connect = DEFAULT.connect
 demo = DEFAULT.demo

@@ -8,6 +8,7 @@ from hdbkit.api.diagnosis import DiagnosisVerbs
 from hdbkit.api.engines import EngineVerbs
 from hdbkit.api.first_result import QuickstartVerbs
 from hdbkit.api.importing import ImportVerbs
+from hdbkit.api.own_workloads import OwnWorkloadVerbs
 from hdbkit.api.planned_hosts import PlannedHostsVerbs
 from hdbkit.api.planned_power import PlannedPowerVerbs
 from hdbkit.api.site import SiteVerbs
@@ -21,6 +22,7 @@ class Workspace(
     PlannedHostsVerbs,
     DiagnosisVerbs,
     EngineVerbs,
+    OwnWorkloadVerbs,
     ImportVerbs,
     AgentVerbs,
 ):

@@ -43,6 +43,7 @@ COMMANDS = {
     "import-hammerdb": ("importing", "Translate the settings of HammerDB"),
     "server": ("server", "List, start, stop and remove kept private servers"),
     "engine": ("engine", "Check, compare and create engines"),
+    "workload": ("workload", "Begin a workload of your own, and check its statements"),
     "sql": ("schema", "Show the SQL that is sent"),
     "agent": ("agent", "Run the agent on a database's host"),
     "serve": ("serving", "Serve the verbs of hdbkit as jobs by HTTP"),

@@ -266,6 +266,13 @@ class SqlSession(Session, Protocol):
         """Roll back; does nothing outside a transaction or on a lost connection."""
         ...
 
+    def parse(self, statement: str) -> bool:
+        """Have the server parse a named statement without executing it; raises ``TransactionError`` if it is wrong.
+
+        False if the driver sends statements only together with their values, so that nothing was sent.
+        """
+        ...
+
     def call(self, statement: str, *arguments: Any) -> list[Row]:
         """Run a prepared statement inside a transaction."""
         ...

@@ -22,6 +22,12 @@ from hdbkit.contracts import Operation, Rule, Workload
 from hdbkit.errors import InputError
 
 
+def new_folder(folder: Path) -> list[Path]:
+    """Write the folder of a new workload; return its files. Raises ``InputError`` if the folder is not empty."""
+    (kind,) = (kind for kind, one in MODELS.items() if one.in_folder)
+    return cast(list[Path], importlib.import_module(f"{__name__}.{kind}.skeleton").write_skeleton(folder))
+
+
 def specification(named: WorkloadSpec | Path | str | None = None, **fields: Any) -> WorkloadSpec:
     """Make a specification from the user's input: a specification, a workload's name, a folder, or None.
 

@@ -174,3 +174,36 @@ def test_it_is_run_listed_and_compared_from_the_command_line_with_several_users_
     assert sorted(rows_of(result)["virtual_user"].unique()) == [0, 1, 2]
     assert len(result.table("clients")) == 2
     assert result.checks.set_index("name")["passed"]["schema's count bracketed by the clients"]
+
+
+@pytest.fixture
+def empty(target: Target) -> Iterator[Target]:
+    """Another server of the kind: on MariaDB and MySQL, a target's database is the schema of one workload."""
+    with private_server(target.kind) as own:
+        yield own.target
+
+
+def test_a_new_workload_is_built_and_run_as_it_is_and_a_wrong_statement_is_named_without_a_run(
+    empty: Target, tmp_path: Path, command: HdbkitCommand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", password_of(empty))
+    folder = tmp_path / "My Orders 2"
+    assert command("workload", "new", folder, "--json").json["files"] == [
+        str(folder / "workload.yaml"), str(folder / "statements.sql")
+    ]  # fmt: skip
+    assert command("workload", "new", folder).code == 2
+    assert "there is no schema of reads and updates of entries" in command("workload", "check", folder, empty.url).err
+    assert hdbkit.connect(empty).build(folder).passed
+    accepted = command("workload", "check", folder, empty.url, "--json")
+    assert accepted.code == 0, accepted.err
+    assert {row["state"] for row in accepted.json} == {"accepted"}
+    assert hdbkit.run(empty, folder, Load(virtual_users=1, **QUICK)).summary.failed == 0
+
+    texts = folder / "statements.sql"
+    texts.write_text(texts.read_text().replace("SET amount = :amount", "SET total = :amount"))
+    rejected = command("workload", "check", folder, empty.url, "--json")
+    assert rejected.code == 1
+    found = {row["statement"]: (row["state"], row["detail"]) for row in rejected.json}
+    assert found["read_entry"] == ("accepted", "")
+    assert found["update_entry"][0] == "rejected"
+    assert "total" in found["update_entry"][1]

@@ -50,6 +50,8 @@ VERBS = {
     "engine check": "check_engine",
     "engine list": "list_engines",
     "engine new": "new_engine",
+    "workload check": "check_workload",
+    "workload new": "new_workload",
     "engine operations": "operations",
     "server list": "list_servers",
     "server start": "start_server",

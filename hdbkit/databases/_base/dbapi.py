@@ -152,6 +152,10 @@ class DbapiSession:
                 found = in_scope(self._own, self.engine.dialects, name)
                 self._prepared[name] = self._compiled(found), self._guarded(self._cursor)
 
+    def parse(self, statement: str) -> bool:
+        """Nothing: the interface of these drivers has no call that prepares."""
+        return False
+
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """The commands of a statement with their values."""
         known, cursor = self._prepared[statement]

@@ -142,6 +142,12 @@ class MysqlclientSession:
             if name not in self._templates:
                 self._templates[name] = self._prepared_or_literal(self._find(name))
 
+    def parse(self, statement: str) -> bool:
+        """Prepare it by SQL, though clients may send it as text; of a CALL followed by a SELECT, only the CALL."""
+        found = self._find(statement)
+        self._prepared(replace(found, text=found.text.partition(";")[0]))
+        return True
+
     def bind(self, statement: str, arguments: Arguments) -> bytes:
         """A call as bytes."""
         template = self._templates[statement]

@@ -151,6 +151,11 @@ class PsycopgSession:
             if found.may_roll_back:
                 self._attempts.add(call)
 
+    def parse(self, statement: str) -> bool:
+        """Prepare it, unless a pooler allows no prepared statements."""
+        self.prepare([statement])
+        return self._prepares
+
     def bind(self, statement: str, arguments: Arguments) -> Bound:
         """A call as bytes, ready for ``perform``. Results are binary, which saves the server their conversion."""
         return self._calls[statement], [_ENCODERS[type(value)](value) for value in arguments], *self._formats

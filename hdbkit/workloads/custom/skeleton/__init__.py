@@ -1,0 +1,36 @@
+"""Writes the folder of a new workload, which can be built and run as it is."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from pathlib import Path
+from string import Template
+
+from hdbkit.errors import InputError
+
+_FILES = ("workload.yaml", "statements.sql")
+_LONGEST = 28
+
+
+def write_skeleton(folder: Path) -> list[Path]:
+    """Write a workload into a new or empty folder; return its files.
+
+    Raises:
+        InputError: the folder has files, or cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is not empty; name a new folder")
+    plain = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:_LONGEST]
+    name = plain if plain[:1].isalpha() else f"w-{plain}"
+    words = {"name": name, "schema": name.replace("-", "_")}
+    written = []
+    for file in _FILES:
+        text = resources.files(__package__).joinpath(f"{file}.txt").read_text(encoding="utf-8")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(Template(text).safe_substitute(words), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{folder / file} cannot be written: {error.strerror}") from None
+        written.append(folder / file)
+    return written
