@@ -19,32 +19,21 @@ from hdbkit.charts.scaling_charts import scaling_laws
 from hdbkit.charts.setting_charts import setting_charts
 from hdbkit.charts.slice_charts import changes_over_time
 from hdbkit.charts.sweep_charts import best_labels, interaction_chart, sweep_charts
-from hdbkit.config.metric import Metric
-from hdbkit.results.folder import RunFolder
+from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.results.manifest import Manifest
 
 
-def whole_sweep(
-    runs: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    effects: pd.DataFrame,
-    settings: Sequence[str],
-    smallest_effect: float,
-    metric: Metric,
-    finished: Sequence[tuple[RunFolder, Manifest]],
-    interactions: pd.DataFrame | None = None,
-    by_operation: pd.DataFrame | None = None,
-) -> list[Chart]:
-    """The charts that the data allow; frames as in :mod:`hdbkit.charts.sweep_charts`, and the runs with a result.
-
-    ``interactions`` and ``by_operation`` as the modules of :mod:`hdbkit.analysis.sweep` with these names give them.
-    """
+def whole_sweep(found: SweepAnalysis) -> list[Chart]:
+    """The charts that the data of a sweep allow."""
+    runs, verdicts, effects, metric, finished = (
+        found.grid_runs, found.verdicts, found.effects, found.metric, found.finished
+    )  # fmt: skip
+    settings, smallest_effect = list(found.plan.spec.grid), found.plan.spec.smallest_effect
     measured = usable(runs)
     charts = sweep_charts(runs, verdicts, effects, settings, smallest_effect, metric)
-    if interactions is not None and len(interactions):
-        charts.append(interaction_chart(interactions, smallest_effect, metric))
-    labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
-    named = measured.assign(label=measured["configuration"].map(labels))
+    if len(found.interactions):
+        charts.append(interaction_chart(found.interactions, smallest_effect, metric))
+    named = measured.assign(label=measured["configuration"].map(found.labels))
     laws = scaling_laws(named, metric, drawn=best_labels(verdicts, metric))
     charts += [laws] if laws else []
     varied = [name for name in [*settings, "virtual_users"] if measured[name].nunique() > 1]
@@ -53,12 +42,12 @@ def whole_sweep(
     if len(measured) and not sliced(runs):  # the runs of slices have all configurations in them
         charts += setting_charts(measured, verdicts, settings, metric, finished)
     if finished:
-        manifests = [manifest for _, manifest in finished]
+        manifests = found.manifests
         course = courses([] if sliced(runs) else finished)
         along = changes(finished, metric) if sliced(runs) else pd.DataFrame()
         charts += [changes_over_time(along, verdicts, metric)] if len(along) else []
-        if by_operation is not None and len(by_operation):
-            charts += _by_operation(measured, verdicts, by_operation, smallest_effect, manifests)
+        if len(found.by_operation):
+            charts += _by_operation(measured, verdicts, found.by_operation, smallest_effect, manifests)
         if not manifests[0].one_by_one:
             charts += detail_charts(measured, verdicts, course, latencies(manifests), manifests[0])
     return charts

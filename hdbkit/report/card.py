@@ -11,6 +11,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.sides import Compared
 from hdbkit.config.metric import Metric
+from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report.compare_report import differences_table, figures_table, operations_table, users_table, verdict_text
 from hdbkit.report.page import Figure, templates
 from hdbkit.report.run_report import answer, figures, tables, warnings
@@ -31,13 +32,12 @@ def run_card(manifest: Manifest) -> str:
     )
 
 
-def sweep_card(
-    experiment_id: str, answer: str, verdicts: pd.DataFrame, metric: Metric, advice: str, notice: str
-) -> str:
-    """The answer of a sweep, the verdict on each configuration, warnings, and the next step."""
-    several = verdicts["virtual_users"].nunique() > 1
-    table = verdict_matrix(verdicts, metric) if several else verdict_table(verdicts, metric)
-    return _card(answer, f"Sweep {experiment_id}: {notice}", lines=advice.splitlines(), tables=[table])
+def sweep_card(found: SweepAnalysis, restored: str) -> str:
+    """The answer of a sweep, the verdict on each configuration, warnings, the next step, what was restored."""
+    several = found.verdicts["virtual_users"].nunique() > 1
+    table = (verdict_matrix if several else verdict_table)(found.verdicts, found.metric)
+    lines = [*found.advice.splitlines(), *filter(None, [restored])]
+    return _card(found.answer, f"Sweep {found.experiment_id}: {found.notice}", lines=lines, tables=[table])
 
 
 def compare_card(

@@ -1,26 +1,25 @@
-"""The report of a sweep: which configuration is best, how certain that is, and what each setting changes.
-
-The frames are those of :mod:`hdbkit.charts.sweep_charts`.
-"""
+"""The report of a sweep: which configuration is best, how certain that is, and what each setting changes."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.looks import verdict_words
-from hdbkit.analysis.sweep.plans import ChangedPlan, changed_note
+from hdbkit.analysis.sweep.plans import changed_note
 from hdbkit.analysis.sweep.together import latency_metric
 from hdbkit.analysis.sweep.verdicts import needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents
 from hdbkit.charts.style import axis_title
 from hdbkit.charts.whole_sweep import whole_sweep
+from hdbkit.config import SweepSpec
 from hdbkit.config.metric import Metric
+from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
@@ -29,113 +28,71 @@ from hdbkit.report.sweep_journal import events_table, order_table, settings_tabl
 from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, changed_plan_tables, heading
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.journal import JournalLine
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import listed, virtual_users
 
 _AGAINST = "Configurations against the baseline"
 
 
-def sweep_report(
-    path: Path,
-    *,
-    plan: Mapping[str, Any],
-    metric: Metric,
-    runs: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    effects: pd.DataFrame,
-    answer: str,
-    command: str,
-    folders: Sequence[RunFolder],
-    warnings: Sequence[str] = (),
-    next_step: str = "",
-    interactions: pd.DataFrame | None = None,
-    winners: pd.DataFrame | None = None,
-    latencies: pd.DataFrame | None = None,
-    by_operation: pd.DataFrame | None = None,
-    plans: Sequence[ChangedPlan] = (),
-    notes: Sequence[str] = (),
-    journal: Sequence[JournalLine] = (),
-) -> Path:
-    """Write the report of a sweep to ``path`` and return the path.
-
-    ``plan`` is the sweep's plan as plain data (``SweepPlan.model_dump``), ``metric`` that of its runs, ``answer`` one
-    sentence, and ``folders`` those of its finished runs; one that is damaged is skipped. ``warnings`` are reasons to
-    doubt the result, ``next_step`` the command that settles what is undecided; ``interactions``, ``winners``,
-    ``latencies``, ``by_operation`` and ``plans`` as the modules of ``analysis`` with these names give them, ``notes``
-    notes on the verdicts; ``journal`` the lines of the sweep's.
-    """
-    finished = readable(folders)
-    manifests = [manifest for _, manifest in finished]
-    spec: Mapping[str, Any] = plan["spec"]
-    settings = [str(name) for name in [*spec["settings"], *spec.get("factors", {})]]
-    smallest = float(spec["smallest_effect"])
-    labels = dict(zip(verdicts["configuration"], verdicts["label"], strict=True))
+def sweep_report(path: Path, found: SweepAnalysis) -> Path:
+    """Write the report of a sweep to ``path`` and return the path."""
+    spec, verdicts, metric, journal = found.plan.spec, found.verdicts, found.metric, found.folder.journal.lines
     several = verdicts["virtual_users"].nunique() > 1
     page = Page(
-        kicker=str(plan["experiment_id"]),
-        question=str(spec.get("question") or f"Which values of {listed(settings)} are fastest?"),
-        answer=answer,
-        notice=manifests[0].notice if manifests else "",
-        command=command,
-        next_step=next_step,
-        warnings=[*(f"Warning: {one}." for one in warnings), *unrestored(journal, str(plan["experiment_id"]))],
-        notes=[_sentence(one) for one in notes],
-        figures=_key_figures(runs, plan, settings),
+        kicker=found.experiment_id,
+        question=spec.question or f"Which values of {listed(list(spec.grid))} are fastest?",
+        answer=found.answer,
+        notice=found.notice,
+        command=found.command,
+        next_step=found.next_step,
+        warnings=[*(f"Warning: {one}." for one in found.warnings), *unrestored(journal, found.experiment_id)],
+        notes=[_sentence(one) for one in found.notes],
+        figures=_key_figures(found.runs, found.plan),
         tables=[
             verdict_matrix(verdicts, metric) if several else verdict_table(verdicts, metric),
-            *winner_table(winners, metric),
-            *operation_tables(by_operation, metric),
+            *winner_table(found.winners, metric),
+            *operation_tables(found.by_operation, metric),
         ],
-        charts=whole_sweep(
-            runs[~runs["fresh"]],
-            verdicts,
-            effects,
-            settings,
-            smallest,
-            metric,
-            finished,
-            interactions,
-            by_operation,
-        ),
+        charts=whole_sweep(found),
         evidence=[
-            *interaction_table(interactions, metric),
-            *latency_table(latencies),
-            *work_by_configuration(manifests, labels),
-            *growth_table(manifests),
-            *settings_table(spec["settings"], journal),
+            *interaction_table(found.interactions, metric),
+            *latency_table(found.latencies),
+            *work_by_configuration(found.manifests, found.labels),
+            *growth_table(found.manifests),
+            *settings_table(spec.settings, journal),
         ],
-        plans=changed_plan_tables(plans),
-        plans_title=changed_note(plans),
-        checks=checks_over_runs(manifests),
-        environment=_environment(spec, *finished[0]) if finished else [],
+        plans=changed_plan_tables(found.plans),
+        plans_title=changed_note(found.plans),
+        checks=checks_over_runs(found.manifests),
+        environment=_environment(spec, *found.finished[0]) if found.finished else [],
         journal=[
             *([verdict_table(verdicts, metric, "Every comparison with the baseline in words")] if several else []),
-            order_table(runs, metric, labels, journal),
+            order_table(found.runs, metric, found.labels, journal),
             events_table(journal),
         ],
     )
     return write_page(path, page)
 
 
-def _key_figures(runs: pd.DataFrame, plan: Mapping[str, Any], settings: Sequence[str]) -> list[Figure]:
-    spec, slices = plan["spec"], plan.get("slices")
-    alternating = f", in slices of {slices['slice_s']:g} s" if slices else ""
+def _key_figures(runs: pd.DataFrame, plan: SweepPlan) -> list[Figure]:
+    spec, slices = plan.spec, plan.slices
+    alternating = f", in slices of {slices.slice_s:g} s" if slices else ""
+    tried = f"of {listed(list(spec.grid))}{alternating}"
     order = "of a run, in which configurations alternate" if slices else "each in its own random order"
     return [
         Figure("runs measured", f"{len(each_run(usable(runs))):,}", f"of {len(each_run(runs)):,} planned"),
-        Figure("configurations", f"{runs['configuration'].nunique():,}", f"of {listed(settings)}{alternating}"),
-        Figure("virtual users", ", ".join(f"{one:,}" for one in spec["virtual_users"]), "in turn"),
+        Figure("configurations", f"{runs['configuration'].nunique():,}", tried),
+        Figure("virtual users", ", ".join(f"{one:,}" for one in spec.virtual_users), "in turn"),
         Figure("blocks", f"{_blocks(runs):,}", order),
-        Figure("smallest effect", f"{100 * float(spec['smallest_effect']):g} %", "that matters"),
+        Figure("smallest effect", f"{100 * spec.smallest_effect:g} %", "that matters"),
     ]
 
 
-def _environment(spec: Mapping[str, Any], folder: RunFolder, manifest: Manifest) -> list[Table]:
+def _environment(spec: SweepSpec, folder: RunFolder, manifest: Manifest) -> list[Table]:
     """The environment of the first run, with the load of all runs and without the settings that were swept."""
-    seed = f"{spec['load']['seed']} in block 1, plus 1 in each next block"
-    load = {**spec["load"], "virtual_users": spec["virtual_users"], "seed": seed}
-    kept = {name: one for name, one in read_settings(folder).items() if name not in spec["settings"]}
+    seed = f"{spec.load.seed} in block 1, plus 1 in each next block"
+    load = spec.load.model_dump(mode="json") | {"virtual_users": spec.virtual_users, "seed": seed}
+    kept = {name: one for name, one in read_settings(folder).items() if name not in spec.settings}
     return environment(manifest, kept, load)
 
 
@@ -177,9 +134,9 @@ def verdict_table(verdicts: pd.DataFrame, metric: Metric, title: str = _AGAINST)
     return Table(title, head, rows, numeric, marks)
 
 
-def winner_table(winners: pd.DataFrame | None, metric: Metric) -> list[Table]:
+def winner_table(winners: pd.DataFrame, metric: Metric) -> list[Table]:
     """The fastest configurations in fresh blocks, beside the first estimates; none without such blocks."""
-    if winners is None or winners.empty:
+    if winners.empty:
         return []
     rows = []
     for row in winners.to_dict("records"):
@@ -202,9 +159,9 @@ def winner_table(winners: pd.DataFrame | None, metric: Metric) -> list[Table]:
     return [Table("The fastest, repeated in fresh blocks", head, rows, numeric, marks, note)]
 
 
-def operation_tables(found: pd.DataFrame | None, metric: Metric) -> list[Table]:
+def operation_tables(found: pd.DataFrame, metric: Metric) -> list[Table]:
     """The change of each operation by each configuration, at each count of users; none without such verdicts."""
-    if found is None or found.empty:
+    if found.empty:
         return []
     several = found["virtual_users"].nunique() > 1
     return [
@@ -235,9 +192,9 @@ def _operation_cell(row: dict[Hashable, Any], metric: Metric) -> str:
     return UNKNOWN if pd.isna(row["ratio"]) else percent_within(row["ratio"], row["low"], row["high"], metric)
 
 
-def latency_table(found: pd.DataFrame | None) -> list[Table]:
+def latency_table(found: pd.DataFrame) -> list[Table]:
     """Percentiles of the latency that differ from the baseline's, by operation; none without verdicts."""
-    if found is None or found.empty:
+    if found.empty:
         return []
     compared = found[found["verdict"] != "baseline"]
     differ = compared[compared["verdict"].isin(["faster", "slower"])]
@@ -259,9 +216,9 @@ def latency_table(found: pd.DataFrame | None) -> list[Table]:
     return [Table("Percentiles of the latency", head, rows, numeric, note=note)]
 
 
-def interaction_table(found: pd.DataFrame | None, metric: Metric) -> list[Table]:
+def interaction_table(found: pd.DataFrame, metric: Metric) -> list[Table]:
     """Each two values of two settings together, against their effects multiplied; none with one setting."""
-    if found is None or found.empty:
+    if found.empty:
         return []
     rows = [
         [f"{row['setting']}={row['value']}", f"{row['other']}={row['other_value']}",

@@ -36,6 +36,6 @@ def test_a_search_that_was_stopped_and_killed_goes_on_with_its_runs(null_target:
         hdbkit.resume_experiment("last", watch=ended.append)
     lines = [one for one in running.folder.journal.lines if one.step is Step.RUN_FINISHED]
     loads = [hdbkit.result(one.run_id).manifest.plan.load for one in lines]
-    assert [(one.number, load["rate"], load["seed"]) for one, load in zip(lines, loads, strict=True)] == [
+    assert [(one.number, load.rate, load.seed) for one, load in zip(lines, loads, strict=True)] == [
         (1, 16, 1), (2, 8, 2), (3, 4, 3),
     ]  # fmt: skip

@@ -43,6 +43,7 @@ from tests.unit.synthetic import (
     operations,
     server_host_of,
     sweep_frames,
+    sweep_of,
     write_errors,
     write_queries,
     write_run,
@@ -102,7 +103,7 @@ def every_chart(root: Path) -> dict[str, Chart]:
         kept = readable([RunFolder(root / run_id) for run_id in ids])
         baseline = {name: values[0] for name, values in GRID.items()}
         acting = interactions(runs, METRIC, list(GRID), baseline)
-        charts = whole_sweep(runs, verdicts, effects, list(GRID), 0.02, METRIC, kept, acting)
+        charts = whole_sweep(sweep_of(root / name, (runs, verdicts, effects), kept, interactions=acting))
         found |= {f"{name} {chart.key}": chart for chart in charts}
     found |= {f"compare {one.key}": one for one in compare_charts({"old": [run], "new": [other]})}
     found |= _of_queries(root)
@@ -132,11 +133,9 @@ def _of_queries(root: Path) -> dict[str, Chart]:
     runs = runs.assign(metric_value=runs["run_id"].map(results), run_id="q-" + runs["run_id"])
     manifests = [manifest for _, manifest in kept]
     verdicts, by_operation = judge(runs, QUERY_TIME), operation_verdicts(runs, manifests, QUERY_TIME)
-    effects, names = (
-        main_effects(runs, QUERY_TIME, list(GRID), {name: at[0] for name, at in GRID.items()}),
-        list(GRID),
-    )
-    charts = whole_sweep(runs, verdicts, effects, names, 0.02, QUERY_TIME, kept, None, by_operation)
+    effects = main_effects(runs, QUERY_TIME, list(GRID), {name: at[0] for name, at in GRID.items()})
+    of_queries = (runs, verdicts, effects)
+    charts = whole_sweep(sweep_of(root / "queries", of_queries, kept, QUERY_TIME, by_operation=by_operation))
     found = {f"queries-sweep {chart.key}": chart for chart in charts}
     sides = {BASE: kept[:3], NEW: kept[3:6]}
     listed = pd.DataFrame({"run_id": [one.run_id for one in manifests[:6]], "side": [BASE] * 3 + [NEW] * 3})

@@ -27,6 +27,7 @@ from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
 from hdbkit.experiment.plan import run_plan
 from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
@@ -442,8 +443,24 @@ def sweep_frames(
     return frame, judge(frame, metric), main_effects(frame, metric, list(GRID), baseline)
 
 
-def sweep_plan(blocks: int = 3, users: tuple[int, ...] = (4,)) -> dict[str, Any]:
-    """The plan of such a sweep, as plain data."""
+def sweep_of(
+    root: Path,
+    frames: tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame],
+    finished: Sequence[tuple[RunFolder, Manifest]] = (),
+    metric: Metric = METRIC,
+    **known: Any,
+) -> SweepAnalysis:
+    """A sweep of which runs, verdicts and effects are these, as ``sweep_frames`` gives them, and nothing else."""
+    runs, verdicts, effects = frames
+    users = tuple(int(one) for one in sorted(runs["virtual_users"].unique()))
     settings = {name: tuple(values) for name, values in GRID.items()}
-    spec = SweepSpec(name="demo", settings=settings, virtual_users=users, blocks=blocks)
-    return plan_sweep(Target(kind="nulldb"), spec, "20260101-000000-demo-abc").model_dump(mode="json")
+    spec = SweepSpec(name="demo", settings=settings, virtual_users=users, blocks=max(2, int(runs["block"].max())))
+    plan = plan_sweep(Target(kind="nulldb"), spec, "20260101-000000-demo-abc")
+    folder = experiment_folder(root, plan.experiment_id)
+    folder.write_plan(plan)
+    found = SweepAnalysis(folder)
+    frames_left = dict.fromkeys(("interactions", "winners", "latencies", "by_operation"), pd.DataFrame())
+    texts = {"answer": "", "next_step": "", "command": "", "plans": [], "notes": [], "warnings": []}
+    given = {"metric": metric, "runs": runs, "verdicts": verdicts, "effects": effects, "finished": list(finished)}
+    vars(found).update(frames_left | texts | given | known)
+    return found

@@ -17,6 +17,7 @@ from hdbkit import api
 from hdbkit.analysis.comparison.history import change_sentences, segments
 from hdbkit.analysis.comparison.sides import compared, gate
 from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
@@ -47,7 +48,7 @@ from tests.unit.synthetic import (
     changed,
     operations,
     sweep_frames,
-    sweep_plan,
+    sweep_of,
     write_run,
 )
 from tests.unit.synthetic import P95 as P95_OF_PAYMENT
@@ -280,18 +281,10 @@ def test_the_page_of_a_run_reads_right(run: Synthetic) -> None:
 
 
 def test_the_page_of_a_sweep_reads_right(run: Synthetic, tmp_path: Path) -> None:
-    runs, verdicts, effects = sweep_frames(metric=MEAN_TIME)
-    path = sweep_report(
-        tmp_path / "sweep.html",
-        plan=sweep_plan(),
-        metric=MEAN_TIME,
-        runs=runs,
-        verdicts=verdicts,
-        effects=effects,
-        answer=answer(verdicts, MEAN_TIME),
-        command="",
-        folders=[run.folder],
-    )
+    frames = sweep_frames(metric=MEAN_TIME)
+    finished = readable([run.folder])
+    found = sweep_of(tmp_path, frames, finished, MEAN_TIME, answer=answer(frames[1], MEAN_TIME))
+    path = sweep_report(tmp_path / "sweep.html", found)
     page = " ".join(path.read_text(encoding="utf-8").split())
     assert "durable=off takes 2" in page and "% less time than the baseline" in page
     assert "Lowest mean (faster): buffers=256MB, durable=off with 0." in page

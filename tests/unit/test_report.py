@@ -7,10 +7,12 @@ import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.report import run_report, sweep_report
 from hdbkit.report.card import sweep_card
@@ -19,7 +21,7 @@ from hdbkit.report.sweep_report import verdict_matrix
 from hdbkit.report.tables import Table, cell, heading, milliseconds
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
-from tests.unit.synthetic import METRIC, Synthetic, changed, sweep_frames, sweep_plan, write_run
+from tests.unit.synthetic import METRIC, Synthetic, changed, sweep_frames, sweep_of, write_run
 
 MAX_BYTES = 3_000_000
 
@@ -34,19 +36,9 @@ def checked(run: Synthetic) -> Manifest:
 def write_sweep(
     path: Path, folders: list[RunFolder], blocks: int = 3, users: tuple[int, ...] = (4,), next_step: str = ""
 ) -> Path:
-    runs, verdicts, effects = sweep_frames(blocks, users)
-    return sweep_report(
-        path,
-        plan=sweep_plan(blocks, users),
-        metric=METRIC,
-        runs=runs,
-        verdicts=verdicts,
-        effects=effects,
-        answer="durable=off is <b>faster</b> & that is all.",
-        command="hdbkit sweep 'a <file>'",
-        folders=folders,
-        next_step=next_step,
-    )
+    answer = "durable=off is <b>faster</b> & that is all."
+    texts: dict[str, Any] = {"answer": answer, "command": "hdbkit sweep 'a <file>'", "next_step": next_step}
+    return sweep_report(path, sweep_of(path.parent, sweep_frames(blocks, users), readable(folders), **texts))
 
 
 def runs_of_sweep(root: Path, original: Synthetic, blocks: int = 3, users: tuple[int, ...] = (4,)) -> list[RunFolder]:
@@ -70,9 +62,9 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", folders)}
 
 
-def test_the_warnings_of_a_card_are_a_list() -> None:
-    advice = "Warnings:\n* one <b>\n* two\nto decide, run: hdbkit"
-    card = sweep_card("a-sweep", "faster", sweep_frames(3, (4,))[1], METRIC, advice, "derived")
+def test_the_warnings_of_a_card_are_a_list(tmp_path: Path) -> None:
+    texts: dict[str, Any] = {"warnings": ["one <b>", "two"], "next_step": "to decide, run: hdbkit"}
+    card = sweep_card(sweep_of(tmp_path, sweep_frames(3, (4,)), **texts), "")
     words = " ".join(card.split())
     assert "<p>Warnings:</p> <ul><li>one &lt;b&gt;</li> <li>two</li></ul> <p>to decide, run: hdbkit</p>" in words
 

@@ -1,0 +1,241 @@
+"""The result of a sweep in one value: what its runs were, and all that follows from them.
+
+Charts, reports, panels and users read it. It needs no driver and no server.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import pandas as pd
+
+from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.statistics.block_model import usable
+from hdbkit.analysis.statistics.scalability import laws, laws_table
+from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.sweep import warnings
+from hdbkit.analysis.sweep.effects import main_effects
+from hdbkit.analysis.sweep.interactions import changed_effects, interactions
+from hdbkit.analysis.sweep.looks import decided_note
+from hdbkit.analysis.sweep.observations import observations
+from hdbkit.analysis.sweep.plans import ChangedPlan, changed_plans
+from hdbkit.analysis.sweep.search import early_ends_note
+from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
+from hdbkit.analysis.sweep.starts import start_warnings
+from hdbkit.analysis.sweep.together import latency_verdicts, operation_verdicts
+from hdbkit.analysis.sweep.verdicts import answer, candidates_note
+from hdbkit.analysis.sweep.winner import winner_answer, winners
+from hdbkit.config.metric import Measure, Metric
+from hdbkit.experiment.deciding import judged, spending
+from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.results.experiment_folder import ENDED_EARLY, ExperimentFolder, each_run, runs_frame
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.results.query_plans import read_plans
+
+_SPLIT_PLOT = (
+    "Within a block the runs of one schema are consecutive; their common variation is not included in the intervals "
+    "of comparisons between schemas, which may be too narrow"
+)
+"""The warning about a split-plot design, which the analysis treats as fully randomized within blocks."""
+
+
+class SweepAnalysis:
+    """All that is found in the runs of a sweep; each part is computed when it is first asked for, and once."""
+
+    def __init__(self, folder: ExperimentFolder) -> None:
+        self.folder = folder
+        self.plan = folder.read_plan(SweepPlan)
+
+    @property
+    def experiment_id(self) -> str:
+        """The sweep's id."""
+        return self.folder.experiment_id
+
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric of its runs."""
+        return self.plan.metric
+
+    @property
+    def labels(self) -> dict[int, str]:
+        """The label of each configuration."""
+        return dict(zip(self.verdicts["configuration"], self.verdicts["label"], strict=True))
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row per planned run: place, settings and outcome; see ``results.experiment_folder.runs_frame``.
+
+        Where configurations alternate within runs, one row per run and configuration.
+        """
+        return runs_frame(self.folder)
+
+    @cached_property
+    def observations(self) -> pd.DataFrame:
+        """The rows that verdicts, effects and interactions are made of: runs, or stretches of runs by slices."""
+        rows = observations(self.folder, self.metric)
+        return rows[~rows["fresh"]]
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """One row per configuration and user count: ratio to the baseline, 95 % interval, verdict.
+
+        Where a look decided a comparison and later blocks did not run it, ratio and interval are those of this look
+        (``decided_after``, in blocks).
+        """
+        return judged(self.plan, self.folder.journal.state, self.observations)
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """One row per value of a setting: its main effect over all pairs of the grid, with its interval."""
+        spec, baseline = self.plan.spec, self.plan.configurations[0]
+        return main_effects(
+            self.observations, self.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
+        )
+
+    @cached_property
+    def interactions(self) -> pd.DataFrame:
+        """One row per pair of values: joint effect relative to the product of both effects, with its interval."""
+        spec, baseline = self.plan.spec, self.plan.configurations[0]
+        return interactions(
+            self.observations, self.metric, list(spec.grid), baseline, spec.smallest_effect, level=self.level
+        )
+
+    @cached_property
+    def winners(self) -> pd.DataFrame:
+        """One row per configuration repeated in fresh blocks, fastest first; empty without such blocks."""
+        runs = self.runs[self.runs["fresh"]]
+        return winners(self.verdicts, runs, self.metric, self.plan.spec.smallest_effect)
+
+    @cached_property
+    def latencies(self) -> pd.DataFrame:
+        """One row per operation, percentile (p95, p99), configuration and virtual users: the verdict on the latency.
+
+        Columns as those of ``analysis.sweep.latencies.latency_verdicts``; values in ms.
+        """
+        runs = self.grid_runs
+        manifests = [one for one in self.manifests if one.run_id in set(runs["run_id"])]
+        return latency_verdicts(runs, manifests, self.plan.spec.smallest_effect, level=self.level)
+
+    @cached_property
+    def by_operation(self) -> pd.DataFrame:
+        """One row per operation, configuration and user count, where the metric is a mean over operations.
+
+        Columns as those of ``verdicts`` with ``operation``, values in s; all intervals hold together.
+        """
+        return operation_verdicts(
+            self.grid_runs, self.manifests, self.metric, self.plan.spec.smallest_effect, level=self.level
+        )
+
+    @cached_property
+    def plans(self) -> list[ChangedPlan]:
+        """The optimizer's plans that differ from the baseline's, beside these; empty where runs keep no plans."""
+        return changed_plans(self.grid_runs, self.labels, lambda run_id: read_plans(self._run(run_id).plans))
+
+    @cached_property
+    def scaling(self) -> pd.DataFrame:
+        """One row per configuration with enough user counts: the Universal Scalability Law and its peak."""
+        measured = usable(self.grid_runs)
+        named = measured.assign(label=measured["configuration"].map(self.labels))
+        rate = self.metric.measure is Measure.RATE
+        return laws_table(laws(named, "label") if rate else {}, "label")
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals of the present look, so that those of all looks hold with 95 %."""
+        ended = self.grid_runs[self.grid_runs["status"].isin(["done", "failed"])]
+        return self.spending.level(int(ended["block"].max()) if len(ended) else 0)
+
+    @cached_property
+    def spending(self) -> Spending:
+        """How the sweep spends its error rate over all looks at its results, also when blocks are added."""
+        return spending(self.plan, self.folder.journal.state)
+
+    @cached_property
+    def answer(self) -> str:
+        """The strongest conclusion in one sentence, and in a second one the result of the winners' fresh blocks."""
+        first = answer(self.verdicts, self.metric, self.plan.spec.smallest_effect, self.effects)
+        second = winner_answer(self.winners, self.plan.spec.winner_blocks)
+        return f"{first} {second}" if second else first
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """Notes on the verdicts: looks, early ends, and effects that depend on another setting."""
+        spec = self.plan.spec
+        effects = changed_effects(self.interactions, self.effects, self.metric, spec.smallest_effect)
+        split = [_SPLIT_PLOT] if len(self.plan.rebuilds) > 1 else []
+        early = early_ends_note(self.runs)
+        looks = self.spending.note(self.plan.ended_after, self.level)
+        slices, decided = slice_notes(self._slice_runs, self.observations), decided_note(self.verdicts)
+        return [*candidates_note(self.verdicts), *slices, *looks, *decided, *early, *split, *effects]
+
+    @property
+    def notice(self) -> str:
+        """The notice that every result of its workload carries; empty until a run is finished."""
+        return next((one.notice for one in self.manifests), "")
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """Reasons why the result may be unreliable, one phrase each; empty if there are none."""
+        return [
+            *warnings.sweep_warnings(self.runs, self.metric),
+            *slice_warnings(self._slice_runs, self.observations, self.metric),
+            *warnings.rate_warnings(self.manifests),
+            *start_warnings(self.manifests),
+        ]
+
+    @property
+    def advice(self) -> str:
+        """Warnings, notes, and the command that would settle undecided verdicts; often empty."""
+        lines = [warnings.warnings_text(self.warnings), *self.notes, self.next_step]
+        return "\n".join(one for one in lines if one)
+
+    @property
+    def failed(self) -> int:
+        """The number of planned runs without a result."""
+        return int((~each_run(self.runs)["status"].isin(["done", ENDED_EARLY])).sum())
+
+    @property
+    def checks_failed(self) -> dict[str, int]:
+        """The number of runs that failed each check, by name; empty if none did."""
+        return warnings.failed_checks(self.runs)
+
+    @property
+    def grid_runs(self) -> pd.DataFrame:
+        """The runs without those of the fresh blocks, which are judged separately."""
+        return self.runs[~self.runs["fresh"]]
+
+    @property
+    def _slice_runs(self) -> list[tuple[RunFolder, Manifest]]:
+        """The finished runs in which configurations alternate."""
+        return self.finished if self.plan.slices else []
+
+    @cached_property
+    def next_step(self) -> str:
+        """The command that would settle undecided verdicts; empty for a sweep that takes no more blocks."""
+        fixed = self.plan.ended_after is not None or self.plan.winners
+        return "" if fixed else warnings.next_step(self.verdicts, self._with_blocks)
+
+    @cached_property
+    def finished(self) -> list[tuple[RunFolder, Manifest]]:
+        """The runs that are done, each with its manifest; damaged ones are passed over."""
+        done = each_run(self.runs.loc[self.runs["status"] == "done"])["run_id"]
+        return readable([self._run(run_id) for run_id in done])
+
+    @property
+    def manifests(self) -> list[Manifest]:
+        """Those of the runs that are done."""
+        return [manifest for _, manifest in self.finished]
+
+    def _run(self, run_id: str) -> RunFolder:
+        return RunFolder(self.folder.root / run_id)
+
+    @cached_property
+    def command(self) -> str:
+        """The command that repeats the sweep."""
+        if self.plan.command:
+            return self._with_blocks(self.plan.spec.blocks)
+        return f"hdbkit sweep {self.plan.target.given} {self.folder.path / 'plan.json'}"
+
+    def _with_blocks(self, blocks: int) -> str:
+        return f"{self.plan.command or f'hdbkit resume {self.experiment_id}'} --blocks {blocks}"
