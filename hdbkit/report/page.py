@@ -25,7 +25,6 @@ from hdbkit.files import replace_file
 from hdbkit.report.tables import Table, frame_table
 from hdbkit.results.manifest import CheckLine
 
-_SPECS = '<script type="application/json" id="specs">'
 _WITHIN_A_NAME = re.compile(r"(?<=\w{8})(_)(?=\w{2})")
 
 
@@ -62,9 +61,18 @@ class Page:
 
 
 def write_page(path: Path, page: Page) -> Path:
-    """Write ``page`` as one HTML file and give its path."""
-    replace_file(path, render(page, reports_of(page.charts, path)).encode("utf-8"))
+    """Write ``page`` as one HTML file, and its content beside it as JSON for other pages; give the former's path."""
+    body, charts = _body(page), {chart.key: chart.spec() for chart in page.charts}
+    stored = json.dumps({"body": body, "charts": charts}, separators=(",", ":"), allow_nan=False)
+    replace_file(content_file(path), stored.encode("utf-8"))
+    specs = embedded_charts(charts, reports_of(page.charts, path))
+    replace_file(path, _render(page, body, specs).encode("utf-8"))
     return path
+
+
+def content_file(path: Path) -> Path:
+    """Where the content of the page at ``path`` is."""
+    return path.with_suffix(".json")
 
 
 def reports_of(charts: Sequence[Chart], path: Path) -> dict[str, str]:
@@ -77,18 +85,24 @@ def reports_of(charts: Sequence[Chart], path: Path) -> dict[str, str]:
     return {run: f"{up}{run}/report.html" for run in ids if (roots[0] / run / "report.html").is_file()}
 
 
-def render(page: Page, reports: Mapping[str, str]) -> str:
-    """The whole page as HTML; a click on the dot of a run opens its report, where ``reports`` has one."""
+def _body(page: Page) -> Markup:
+    """The content of a page as HTML; its charts are drawn by the script of whatever page shows it."""
+    tables = [frame_table(chart.table, "") for chart in page.charts]
+    return Markup(templates().get_template("content.html").render(page=page, chart_tables=tables))  # noqa: S704 (escaped)
+
+
+def _render(page: Page, body: Markup, specs: str) -> str:
+    """The whole page as HTML."""
     return (
         templates()
         .get_template("page.html")
         .render(
             page=page,
-            chart_tables=[frame_table(chart.table, "") for chart in page.charts],
+            body=body,
             styles=Markup(styles()),  # noqa: S704 (our own)
             script=Markup(script()) if page.charts else "",  # noqa: S704 (our own)
             plotly=Markup(plotly_script()) if page.charts else "",  # noqa: S704 (plotly's own script)
-            specs=Markup(_specs(page.charts, reports)),  # noqa: S704 (escaped by _specs)
+            specs=Markup(specs),  # noqa: S704 (escaped by embedded_charts)
         )
     )
 
@@ -120,46 +134,20 @@ def read_content(path: Path, reports: Mapping[str, str] | None = None) -> Conten
     The caller's page has to forbid inline scripts, so that a file changed by someone else runs nothing.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        stored = json.loads(content_file(path).read_bytes())
+        body, charts = str(stored["body"]), dict(stored["charts"])
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    head, main = _between(text, "<header>", "</header>"), _between(text, "<main>", "</main>")
-    if not head:
-        return None
-    charts = _elsewhere(_between(text, _SPECS, "</script>"), reports)
-    return Content(Markup(head + main), Markup(charts))  # noqa: S704 (escaped when it was written)
+    specs = embedded_charts(charts, reports, in_site=reports is not None) if charts else ""
+    return Content(Markup(body), Markup(specs))  # noqa: S704 (escaped when it was written)
 
 
-def _elsewhere(specs: str, reports: Mapping[str, str] | None) -> str:
-    """The charts of a page for another one, where its links to reports lead nowhere; empty if there are none.
-
-    Pages of earlier versions keep their charts in another form, which is not drawn.
-    """
-    try:
-        content = json.loads(specs)
-    except ValueError:
-        return ""
-    if not isinstance(content, dict) or "charts" not in content:
-        return ""
-    return _embedded(content | {"reports": reports} | ({} if reports is None else {"site": True}))
-
-
-def _between(text: str, first: str, last: str) -> str:
-    """What is between two marks; empty if they are not there."""
-    return text.partition(first)[2].partition(last)[0] if first in text and last in text else ""
-
-
-def _specs(charts: Sequence[Chart], reports: Mapping[str, str]) -> str:
-    return embedded_charts({chart.key: chart.spec() for chart in charts}, reports)
-
-
-def embedded_charts(specs: Mapping[str, Any], reports: Mapping[str, str] | None = None) -> str:
+def embedded_charts(
+    specs: Mapping[str, Any], reports: Mapping[str, str] | None = None, *, in_site: bool = False
+) -> str:
     """Charts (``Chart.spec`` by key) as the JSON that the script of a page reads, without ``<``."""
-    return _embedded({"names": NAMES, "charts": specs, "config": CONFIG, "reports": reports})
-
-
-def _embedded(content: dict[str, Any]) -> str:
-    """Content as JSON that ends no element of the page."""
+    site = {"site": True} if in_site else {}
+    content = {"names": NAMES, "charts": specs, "config": CONFIG, "reports": reports, **site}
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

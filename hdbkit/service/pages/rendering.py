@@ -59,7 +59,7 @@ def _report_of(job: Job, document: Mapping[str, Any], workspace: Workspace) -> p
     if job.run_id and not job.experiment_id:
         named.append(RunFolder(results / job.run_id).report)
     for path in named:
-        if path.resolve().is_relative_to(results) and (found := page.read_content(path)):
+        if page.content_file(path).resolve().is_relative_to(results) and (found := page.read_content(path)):
             return found
     return None
 
