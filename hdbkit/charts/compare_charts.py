@@ -85,8 +85,8 @@ def throughput_overlaid(courses: pd.DataFrame, rate: Metric) -> Chart:
     ``courses`` as ``groups.overlaid`` gives them: group, run_id, second, rate, inside.
     """
     names = list(dict.fromkeys(courses["group"]))
-    place = {name: index for index, name in enumerate(names)}
-    placed = courses.assign(configuration=courses["group"].map(place))
+    position = {name: index for index, name in enumerate(names)}
+    placed = courses.assign(configuration=courses["group"].map(position))
     fig = figure("seconds since the window's start", axis_title(rate), hovermode="x")
     shade_rampup(fig, 0, float(courses["second"].min()))
     for index, name in enumerate(names[:MAX_LINES]):
@@ -202,7 +202,7 @@ def metric_over_scale(runs: pd.DataFrame, metric: Metric, scale: str) -> Chart:
 
 def _growth(name: str, means: pd.DataFrame, metric: Metric, scale: str) -> str:
     """How the metric changes from the smallest to the largest size, and with which power of it; empty at one size."""
-    first, last = (means.sort_values("size").iloc[place] for place in (0, -1))
+    first, last = (means.sort_values("size").iloc[position] for position in (0, -1))
     if first["size"] == last["size"]:
         return ""
     larger, change = last["size"] / first["size"], last["metric_value"] / first["metric_value"]

@@ -61,9 +61,9 @@ def detail_charts(
     users = int(runs["virtual_users"].max()) if len(runs) else 0
     at = verdicts[verdicts["virtual_users"] == users]
     labels = at.set_index("configuration")["label"]
-    place = runs[runs["virtual_users"] == users][["run_id", "configuration"]]
-    courses = courses.merge(place, on="run_id")
-    latencies = latencies.merge(place, on=[name for name in place if name in latencies])
+    configurations = runs[runs["virtual_users"] == users][["run_id", "configuration"]]
+    courses = courses.merge(configurations, on="run_id")
+    latencies = latencies.merge(configurations, on=[name for name in configurations if name in latencies])
     charts, metric = [], first.metric
     if len(courses):
         drawn = drawn_lines(at, metric, MAX_COLOURED, MAX_COLOURED)

@@ -33,14 +33,14 @@ def history_chart(runs: pd.DataFrame, segments: pd.DataFrame, metric: Metric) ->
             text=[str(at)[:16].replace("T", " ") for at in shown["started"]],
             hovertemplate=f"%{{text}}<br>{hover(metric, shown['metric_value'])}", **of_runs(ids_of(shown)),
         )  # fmt: skip
-        for place, row in enumerate(segments[segments["virtual_users"] == users].to_dict("records")):
+        for position, row in enumerate(segments[segments["virtual_users"] == users].to_dict("records")):
             first = of_it.index[of_it["run_id"] == row["run_id"]][0]
             last = of_it.index[of_it.index >= first][row["runs"] - 1]
             fig.add_scatter(
                 x=[int(first) + 1, int(last) + 1], y=plain([row["metric_value"]] * 2), mode="lines", showlegend=False,
                 legendgroup=name, line={"color": look["color"], "width": 2}, hoverinfo="skip",
             )  # fmt: skip
-            if place:
+            if position:
                 dash = "dot" if row["cause"] == "environment" else "dash"
                 fig.add_vline(int(first) + 0.5, line_color=colour("muted"), line_width=1, line_dash=dash)
     fig.update_yaxes(rangemode="tozero")

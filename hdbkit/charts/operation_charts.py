@@ -66,7 +66,7 @@ def profile(times: pd.DataFrame, noun: str, what: str) -> Chart:
 def _add_bars(fig: go.Figure, index: int, group: str, seconds: pd.Series[float], shift: float, wide: float) -> None:
     pattern = {"shape": PATTERNS[index % len(PATTERNS)], "fgcolor": colour("shade"), **_HATCHED}
     fig.add_bar(
-        x=[place + shift for place in range(len(seconds))], y=[one or 0.0 for one in plain(seconds)], width=wide,
+        x=[at + shift for at in range(len(seconds))], y=[one or 0.0 for one in plain(seconds)], width=wide,
         name=group, text=[str(name) for name in seconds.index], textposition="none",
         marker={"color": series(index)["color"], "pattern": pattern, "line": {"width": 0}},
         hovertemplate="%{text}: %{y:,.3~g} s<extra>%{fullData.name}</extra>",
@@ -74,10 +74,11 @@ def _add_bars(fig: go.Figure, index: int, group: str, seconds: pd.Series[float],
 
 
 def _add_dots(fig: go.Figure, times: pd.DataFrame, names: Sequence[str], shift: float, maximum: int) -> None:
-    places = {name: place + shift for place, name in enumerate(names)}
+    positions = {name: position + shift for position, name in enumerate(names)}
     known = times.head(maximum)
     fig.add_scatter(
-        x=[places[name] for name in known["operation"]], y=plain(known["seconds"]), mode="markers", showlegend=False,
+        x=[positions[name] for name in known["operation"]], y=plain(known["seconds"]), mode="markers",
+        showlegend=False,
         marker={"color": colour("ink"), "size": 5, "line": {"color": colour("shade"), "width": 1}},
         hovertemplate="%{y:,.3~g} s<extra></extra>",
     )  # fmt: skip
@@ -145,13 +146,13 @@ def _add_intervals(
 ) -> None:
     """The marks of one group with their intervals; the first look of the palette is that of the base."""
     look = series(index + 1)
-    places = {name: len(rows) - 1 - place + shift for place, name in enumerate(rows)}
+    positions = {name: len(rows) - 1 - position + shift for position, name in enumerate(rows)}
     hovers = [
         f"{row['operation']}: {percent_within(row['ratio'], row['low'], row['high'], metric)}"
         for row in table.to_dict("records")
     ]
     fig.add_scatter(
-        x=plain(times["ratio"]), y=[places[name] for name in table["operation"]], mode="markers", name=group,
+        x=plain(times["ratio"]), y=[positions[name] for name in table["operation"]], mode="markers", name=group,
         text=hovers, marker={"color": look["color"], "size": 8, "symbol": look["symbol"]},
         error_x=bars(times["ratio"], times, look["color"]), hovertemplate="%{text}<extra>%{fullData.name}</extra>",
     )  # fmt: skip

@@ -99,8 +99,9 @@ def _positions(values: pd.Series[Any], metric: Metric) -> tuple[np.ndarray, list
     kinds = pd.Index(sorted(words.unique()))
     ordered = kinds[by_worth(kinds).argsort()]
     spots = np.linspace(0, 1, len(ordered)) if len(ordered) > 1 else np.array([0.5])
-    place = dict(zip(ordered, spots, strict=True))
-    return words.map(place).to_numpy(dtype=float), [(float(spot), str(name)) for name, spot in place.items()], True
+    spot_of = dict(zip(ordered, spots, strict=True))
+    ticks = [(float(spot), str(name)) for name, spot in spot_of.items()]
+    return words.map(spot_of).to_numpy(dtype=float), ticks, True
 
 
 def _add_axis(fig: go.Figure, index: int, ticks: Sequence[tuple[float, str]]) -> None:

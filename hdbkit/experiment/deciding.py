@@ -83,10 +83,10 @@ def _continued(
 
 def _finished_blocks(plan: SweepPlan, state: ExperimentState) -> int:
     """The number of finished blocks between two blocks; 0 within a block."""
-    place = state.next_number - 1  # runs are executed in order
-    if place == 0 or (place < len(plan.runs) and plan.runs[place].block == plan.runs[place - 1].block):
+    position = state.next_number - 1  # runs are executed in order
+    if position == 0 or (position < len(plan.runs) and plan.runs[position].block == plan.runs[position - 1].block):
         return 0
-    return plan.runs[place - 1].block
+    return plan.runs[position - 1].block
 
 
 def _with_winners(plan: SweepPlan, folder: ExperimentFolder, state: ExperimentState) -> SweepPlan:

@@ -190,7 +190,7 @@ def _places(
     """Block, user count and side of each run, in order."""
     number = zlib.crc32(seed.encode())
     for block in blocks:
-        place = in_turn(sides, number, block)
+        position = in_turn(sides, number, block)
         for users in random.Random(f"{seed}/{block}").sample(list(virtual_users), len(virtual_users)):
-            for side in sorted(range(sides), key=place.__getitem__):
+            for side in sorted(range(sides), key=position.__getitem__):
                 yield block, users, side

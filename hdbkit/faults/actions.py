@@ -199,9 +199,9 @@ class Actions:
             server.signal(signal.SIGSTOP)
 
     def _freeze_disk(self, fault: Fault, path: Path) -> None:
-        place = own_file_system(self._find_server(), path.parent)
-        with Leftover(ServerState.DISK_FROZEN, {}, self.target, str(place)).written(path):
-            self._frozen = Freezing(place, fault.duration_s + _LATE_S)
+        frozen = own_file_system(self._find_server(), path.parent)
+        with Leftover(ServerState.DISK_FROZEN, {}, self.target, str(frozen)).written(path):
+            self._frozen = Freezing(frozen, fault.duration_s + _LATE_S)
 
     def _thaw_disk(self, path: Path) -> int:
         if self._frozen:

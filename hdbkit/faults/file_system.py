@@ -44,8 +44,8 @@ class Mount:
     @classmethod
     def parse(cls, line: str) -> Mount:
         """A line of ``/proc/PID/mountinfo``."""
-        place, _, about = line.partition(" - ")
-        number, _, device, root, point = place.split(" ")[:5]
+        mounted, _, about = line.partition(" - ")
+        number, _, device, root, point = mounted.split(" ")[:5]
         kind, _, options = about.split(" ", 2)
         return cls(int(number), device, _plain(root), Path(_plain(point)), kind, options)
 
@@ -142,16 +142,16 @@ def _frozen_alone(data: Mount, here: Sequence[Mount], needed: Iterable[Path]) ->
     whole = next((one for one in here if one.device == data.device and one.root == "/"), None)
     if whole is None:
         raise ServerFailed(f"only a part of the file system of {data.point} is mounted here; the rest is unknown")
-    for place in needed:
-        if whole.device in _devices_of(place, whole, here):
-            raise ServerFailed(f"the one that is mounted at {data.point} also holds {place}")
+    for folder in needed:
+        if whole.device in _devices_of(folder, whole, here):
+            raise ServerFailed(f"the one that is mounted at {data.point} also holds {folder}")
     return whole.point
 
 
-def _devices_of(place: Path, whole: Mount, here: Sequence[Mount]) -> set[str]:
-    """The devices that a write to a place may wait for: its own, the one with its image, and of an overlay ``whole``
+def _devices_of(folder: Path, whole: Mount, here: Sequence[Mount]) -> set[str]:
+    """The devices that a write to a folder may wait for: its own, the one with its image, and of an overlay ``whole``
     if that holds the layer that is written."""
-    mount = _mount_of(str(next(one for one in (place, *place.parents) if one.exists())), here)
+    mount = _mount_of(str(next(one for one in (folder, *folder.parents) if one.exists())), here)
     found = {mount.device}
     image = Path(f"/sys/dev/block/{mount.device}/loop/backing_file")
     if image.is_file():

@@ -68,12 +68,12 @@ def _plans(folder: RunFolder) -> list[Table]:
 
 def _place(manifest: Manifest) -> str:
     """The sweep that the run belongs to, and its settings; empty for a run of its own."""
-    place, slices = manifest.plan.experiment, manifest.plan.slices
-    if not place:
+    planned, slices = manifest.plan.experiment, manifest.plan.slices
+    if not planned:
         return ""
-    settings = ", ".join(f"{name}={value}" for name, value in place.settings.items())
+    settings = ", ".join(f"{name}={value}" for name, value in planned.settings.items())
     tried = slices.described if slices else settings
-    return f", run {place.number} of the sweep {place.experiment_id} (block {place.block}, {tried})"
+    return f", run {planned.number} of the sweep {planned.experiment_id} (block {planned.block}, {tried})"
 
 
 def _faults(manifest: Manifest) -> list[Table]:

@@ -85,18 +85,18 @@ def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, st
     known = [name for name in frame.columns[3:] if frame[name].notna().any()]
     if not known:
         return []
-    place = ["place", "configuration", "virtual users"]
-    means = frame.groupby(place, sort=True)[known].mean().reset_index().drop(columns="place")
+    keys = ["place", "configuration", "virtual users"]
+    means = frame.groupby(keys, sort=True)[known].mean().reset_index().drop(columns="place")
     return [frame_table(means, f"{TITLE}, per {manifests[0].noun}")]
 
 
 def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
-    result, place = manifest.measured, manifest.plan.experiment
-    assert place is not None
+    result, planned = manifest.measured, manifest.plan.experiment
+    assert planned is not None
     each = {one.what: one.each for one in work_of(result)}
     return {
-        "place": place.configuration,
-        "configuration": labels.get(place.configuration, UNKNOWN),
+        "place": planned.configuration,
+        "configuration": labels.get(planned.configuration, UNKNOWN),
         "virtual users": manifest.plan.load.virtual_users,
         **{what: each.get(what) for what in _COMPARED},
         "found in the server's cache (%)": found_in_cache_pct(result),

@@ -142,8 +142,8 @@ def events_table(journal: Journal) -> Table:
     """What happened besides successful runs."""
     rows = [
         [f"{line.at:%Y-%m-%d} {_clock(line.at)}", text]
-        for place, line in enumerate(journal)
-        if (text := _words(line, first=place == 0))
+        for position, line in enumerate(journal)
+        if (text := _words(line, first=position == 0))
     ]
     return text_table("Events", ["at (UTC)", "event"], rows)
 

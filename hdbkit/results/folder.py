@@ -114,11 +114,11 @@ class RunFolder:
 
 
 def _first_problem(error: ValidationError) -> str:
-    """The first error, with its place: ``plan.load.virtual_users: input should be a valid integer``."""
+    """The first error, with its field: ``plan.load.virtual_users: input should be a valid integer``."""
     first = error.errors()[0]
-    place = ".".join(map(str, first["loc"]))
+    field = ".".join(map(str, first["loc"]))
     text = first["msg"][:1].lower() + first["msg"][1:]
-    return f"{place}: {text}" if place else text
+    return f"{field}: {text}" if field else text
 
 
 def make_folder(path: Path, exist_ok: bool = False) -> Path:

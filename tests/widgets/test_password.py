@@ -79,6 +79,6 @@ def _panel_with_password() -> TargetPanel:
     target = panel.shared.target
     assert isinstance(target, Target)
     assert target.secret() == TYPED
-    until(lambda: "memory" in panel.place.value)
+    until(lambda: "memory" in panel.password_source.value)
     assert os.environ.get("HDBKIT_PASSWORD") is None
     return panel

@@ -141,7 +141,7 @@ def test_no_connection_is_tested_while_the_name_is_unknown(lab: Target, before: 
 def test_the_source_of_the_password_is_shown(panel: TargetPanel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_PASSWORD", "not-to-be-shown")
     panel.given.value = "postgresql://bench@db1/tpcc"
-    until(lambda: "HDBKIT_PASSWORD" in panel.place.value)
+    until(lambda: "HDBKIT_PASSWORD" in panel.password_source.value)
     assert "not-to-be-shown" not in text_of(panel)
 
 

@@ -124,6 +124,6 @@ def _moderated(units: dict[str, list[Floats]]) -> dict[str, list[Sample]]:
 def _residuals(values: Sequence[Floats]) -> Floats:
     """What the units of each operation differ from their mean, (units, operations); 0 where there are fewer."""
     found = np.zeros((max(map(len, values)), len(values)))
-    for place, one in enumerate(values):
-        found[: len(one), place] = one[:, 0] - one.mean()
+    for position, one in enumerate(values):
+        found[: len(one), position] = one[:, 0] - one.mean()
     return found

@@ -81,8 +81,8 @@ def replication(runs: pd.DataFrame) -> Replication:
 
 def _always_first(runs: pd.DataFrame) -> str:
     """Which side preceded the other in every session, so that a trend within sessions counts as a difference."""
-    place = pd.Series(range(len(runs)), runs.index).groupby([runs["session"], runs["side"]])
-    first, last = place.min().unstack(), place.max().unstack()
+    position = pd.Series(range(len(runs)), runs.index).groupby([runs["session"], runs["side"]])
+    first, last = position.min().unstack(), position.max().unstack()
     for side, other in ((BASE, NEW), (NEW, BASE)):
         if (last[side] < first[other]).all():
             return f", {side} first in each"
@@ -96,8 +96,8 @@ def _within(runs: pd.DataFrame) -> Replication:
     if blocks < 2:
         return Replication(Unit.NONE, (), "within their session the sides do not alternate at least twice")
     table = np.full((blocks, len(columns)), np.nan)
-    for place, column in enumerate(columns):
-        table[: len(column), place] = column
+    for position, column in enumerate(columns):
+        table[: len(column), position] = column
     together = _at_the_same_time(runs)
     how = ", both sides at the same time, each under the load of the other" if together else ""
     return Replication(Unit.BLOCKS, (table,), f"{blocks} blocks of one session{how}", together)

@@ -79,9 +79,9 @@ def latencies(manifests: Sequence[Manifest]) -> pd.DataFrame:
     """
     names = [f"{name}_us" for name in QUANTILES]
     rows = [
-        {"run_id": manifest.run_id, **place, "operation": operation, **{name: getattr(line, name) for name in names}}
+        {"run_id": manifest.run_id, **keys, "operation": operation, **{name: getattr(line, name) for name in names}}
         for manifest in manifests
-        for place, operations in _operations(manifest)
+        for keys, operations in _operations(manifest)
         for operation, line in operations.items()
         if line.p50_us is not None
     ]

@@ -154,5 +154,5 @@ def _starts(folder: RunFolder) -> Iterator[tuple[Times, Times]]:
 
 def _counted(times_us: Times, edges: Times) -> Counts:
     """How many of these times are in each bin between two edges; others are left out."""
-    place = np.searchsorted(edges, times_us, "right")
-    return np.bincount(place, minlength=len(edges) + 1)[1:-1].astype(np.int64)
+    position = np.searchsorted(edges, times_us, "right")
+    return np.bincount(position, minlength=len(edges) + 1)[1:-1].astype(np.int64)

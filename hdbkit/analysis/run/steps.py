@@ -37,17 +37,17 @@ def steps_result(folder: RunFolder, manifest: Manifest) -> list[StepResult]:
         return []
     factor = 1.0 if manifest.rate_per_s is None else manifest.rate_per_s / load.steps.mean_level
     found: list[dict[str, Any]] = []
-    places, begin_s = [], load.starting_s + load.rampup_s
+    spans, begin_s = [], load.starting_s + load.rampup_s
     for step in load.steps.each:
         end_s = begin_s + step.duration_s
-        place = Window(max(round(1e6 * begin_s), window.start_us), min(round(1e6 * end_s), window.end_us))
-        if place.end_us > place.start_us:
+        span = Window(max(round(1e6 * begin_s), window.start_us), min(round(1e6 * end_s), window.end_us))
+        if span.end_us > span.start_us:
             found.append({"step": step, "start_s": begin_s, "end_s": end_s} | _planned(step, factor))
-            places.append(place)
+            spans.append(span)
         begin_s = end_s
     if not found:
         return []
-    measured = _measured(folder, manifest, places)
+    measured = _measured(folder, manifest, spans)
     return [StepResult(**planned, **of_it) for planned, of_it in zip(found, measured, strict=True)]
 
 
@@ -92,21 +92,21 @@ def _planned(step: Step, factor: float) -> dict[str, Any]:
     )
 
 
-def _measured(folder: RunFolder, manifest: Manifest, places: list[Window]) -> list[dict[str, Any]]:
+def _measured(folder: RunFolder, manifest: Manifest, spans: list[Window]) -> list[dict[str, Any]]:
     """Completed operations per second, failures, and the latencies of the headline's operation in microseconds."""
-    found: list[dict[str, Any]] = [{} for _ in places]
-    whole = Window(places[0].start_us, places[-1].end_us)
-    ends_us = [place.end_us for place in places[:-1]]
+    found: list[dict[str, Any]] = [{} for _ in spans]
+    whole = Window(spans[0].start_us, spans[-1].end_us)
+    ends_us = [span.end_us for span in spans[:-1]]
     code = manifest.operations.index(manifest.headline)
     for time in ("service", "response") if manifest.paced else ("service",):
         histogram = counts(folder, whole, TIMES[time], ends_us)
-        for at, place in enumerate(places):
+        for at, span in enumerate(spans):
             part = histogram[histogram["part"] == at]
             done = part[part["outcome"] != Outcome.FAILED.value]
             merged = done[done["operation"] == code].groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
             rows = quantiles_of(merged, ["operation"], QUANTILES).to_dict("records")
             found[at] |= {
-                "completed_per_s": int(done["n"].sum()) / place.duration_s,
+                "completed_per_s": int(done["n"].sum()) / span.duration_s,
                 "failed": int(part["n"].sum() - done["n"].sum()),
                 time: StepLatencies(
                     **{f"{name}_us": int(rows[0][f"{name}_us"]) if rows else None for name in QUANTILES}

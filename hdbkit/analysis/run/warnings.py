@@ -99,12 +99,12 @@ def _full_pages(manifest: Manifest, result: RunResult) -> str:
 
 
 def _busy(manifest: Manifest) -> str:
-    place = manifest.plan.experiment
-    if place is None or place.busy_pct is None or place.busy_pct <= IDLE_BUSY_PCT:
+    noted = manifest.plan.experiment
+    if noted is None or noted.busy_pct is None or noted.busy_pct <= IDLE_BUSY_PCT:
         return ""
     return (
-        f"the host was {place.busy_pct:.0f} % busy when the clients started, after a cool-down of "
-        f"{place.rested_s:.0f} s"
+        f"the host was {noted.busy_pct:.0f} % busy when the clients started, after a cool-down of "
+        f"{noted.rested_s:.0f} s"
     )
 
 

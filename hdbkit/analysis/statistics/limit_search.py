@@ -88,8 +88,8 @@ def search(
     levels = [_rounded(centre * factor) for factor in (1 / _FAR, 1 / _NEAR, _NEAR, _FAR)]
     found: list[dict[float, float]] = [{} for _ in range(blocks)]
     for number, order in zip(range(blocks), orders(len(levels), seed), strict=False):
-        for place in order:
-            found[number][levels[place]] = yield Trial(number + 1, levels[place])
+        for position in order:
+            found[number][levels[position]] = yield Trial(number + 1, levels[position])
     for wider in range(1, _MAX_WIDER + 1):
         known = estimate(found)
         factor = _FAR ** (2**wider)

@@ -151,11 +151,11 @@ class _Means:
 
     @classmethod
     def of(cls, runs: pd.DataFrame) -> _Means:
-        users, place = np.unique(runs["virtual_users"].to_numpy(dtype=float), return_inverse=True)
+        users, position = np.unique(runs["virtual_users"].to_numpy(dtype=float), return_inverse=True)
         blocks, block = np.unique(runs["block"].to_numpy(), return_inverse=True)
         design = np.zeros((len(runs), len(users) + len(blocks)))
         rows = np.arange(len(runs))
-        design[rows, place] = design[rows, len(users) + block] = 1
+        design[rows, position] = design[rows, len(users) + block] = 1
         y = np.log(runs["metric_value"].to_numpy(dtype=float))
         inverse = np.linalg.pinv(design)
         found = inverse @ y
@@ -166,7 +166,7 @@ class _Means:
         centred = np.eye(len(users)) - 1 / len(users)
         covariance = noise**2 * centred @ (inverse @ inverse.T)[: len(users), : len(users)] @ centred
         level = float(offsets.var(ddof=1)) / len(blocks) if len(blocks) > 1 else float("nan")
-        weights = np.bincount(place).astype(float)
+        weights = np.bincount(position).astype(float)
         return cls(users, found[: len(users)] + offsets.mean(), weights, covariance, noise, df, level, len(blocks))
 
 

@@ -89,12 +89,12 @@ def _contrasts(
 ) -> list[Floats]:
     """A contrast for each pair of configurations that differ in ``change`` (name, value, reference) alone."""
     name, value, reference = change
-    place = settings.index(name)
+    position = settings.index(name)
     by_values = {values: configuration for configuration, values in grid.items()}
     found = []
     for values, configuration in by_values.items():
-        other = by_values.get((*values[:place], reference, *values[place + 1 :]))
-        if values[place] != value or other is None:
+        other = by_values.get((*values[:position], reference, *values[position + 1 :]))
+        if values[position] != value or other is None:
             continue
         contrasts = (model.difference((users, configuration), (users, other)) for users in counts)
         found += [one for one in contrasts if one is not None]

@@ -101,10 +101,10 @@ def _asked(grid: Grid, settings: Sequence[str], baseline_values: Mapping[str, st
     changes = {
         name: [
             _Change(name, value, baseline_values[name])
-            for value in dict.fromkeys(values[place] for values in grid.values())
+            for value in dict.fromkeys(values[position] for values in grid.values())
             if value != baseline_values[name]
         ]
-        for place, name in enumerate(settings)
+        for position, name in enumerate(settings)
     }
     return [
         (one, other)

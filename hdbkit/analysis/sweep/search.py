@@ -146,9 +146,9 @@ def _scale(texts: Sequence[str]) -> Scale:
 
 
 def _point(scales: Mapping[str, Scale], one: Configuration) -> tuple[float, ...]:
-    """The place of each value in its scale: between 0 and 1 where the values are ordered."""
-    places = ((ordered, texts, texts.index(one[name])) for name, (ordered, texts) in scales.items())
-    return tuple(place / max(len(texts) - 1, 1) if ordered else float(place) for ordered, texts, place in places)
+    """The position of each value in its scale: between 0 and 1 where the values are ordered."""
+    known = ((ordered, texts, texts.index(one[name])) for name, (ordered, texts) in scales.items())
+    return tuple(at / max(len(texts) - 1, 1) if ordered else float(at) for ordered, texts, at in known)
 
 
 # What is known of configurations that were not run, from those that were: a Gaussian process over a finite set.

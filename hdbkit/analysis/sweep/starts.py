@@ -22,9 +22,9 @@ def data_by_block(manifests: Sequence[Manifest]) -> pd.DataFrame:
     server does not report the size of its data.
     """
     rows = [
-        {"block": place.block, "number": place.number, **dict(data)}
+        {"block": noted.block, "number": noted.number, **dict(data)}
         for manifest in manifests
-        if (place := manifest.plan.experiment)
+        if (noted := manifest.plan.experiment)
         and manifest.result
         and (data := manifest.result.data)
         and data.bytes_before

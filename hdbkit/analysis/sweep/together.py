@@ -57,18 +57,18 @@ def judged_together(
 def _moderated(models: Sequence[BlockModel], of_figures: Sequence[pd.DataFrame]) -> list[BlockModel]:
     """The models of all figures, each with the noise that is judged over all of them."""
     found = list(models)
-    noisy = [place for place, one in enumerate(models) if one.df > 0 and one.noise > 0]
+    noisy = [position for position, one in enumerate(models) if one.df > 0 and one.noise > 0]
     if not noisy:
         return found
     residuals = np.zeros((len(of_figures[0]), len(noisy)))
-    for column, place in enumerate(noisy):
-        rows = of_figures[place].index.get_indexer(usable(of_figures[place]).index)
-        residuals[rows, column] = models[place].residuals
-    own, df = np.array([[models[place].noise ** 2, models[place].df] for place in noisy]).T
-    for place, more, worth in zip(noisy, *_factors(own, df, residuals), strict=True):
-        one = models[place]
+    for column, position in enumerate(noisy):
+        rows = of_figures[position].index.get_indexer(usable(of_figures[position]).index)
+        residuals[rows, column] = models[position].residuals
+    own, df = np.array([[models[position].noise ** 2, models[position].df] for position in noisy]).T
+    for position, more, worth in zip(noisy, *_factors(own, df, residuals), strict=True):
+        one = models[position]
         variances, cell_df = one.variances * more, one.cell_df * worth
-        found[place] = replace(one, variances=variances, cell_df=cell_df, df=round(one.df * worth))
+        found[position] = replace(one, variances=variances, cell_df=cell_df, df=round(one.df * worth))
     return found
 
 

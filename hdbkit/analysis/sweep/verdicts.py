@@ -388,11 +388,11 @@ def _decided_effect(effects: pd.DataFrame | None) -> str:
     if effects is None or effects.empty:
         return ""
     matters = effects[~effects["equivalent"]]
-    for verdict, place in (("faster", -1), ("slower", 0)):
+    for verdict, position in (("faster", -1), ("slower", 0)):
         found = matters[matters["verdict"] == verdict]
         overall = found[found["virtual_users"] == 0]
         if len(found):
-            return str((overall if len(overall) else found).sort_values("ratio").iloc[place]["sentence"])
+            return str((overall if len(overall) else found).sort_values("ratio").iloc[position]["sentence"])
     return ""
 
 

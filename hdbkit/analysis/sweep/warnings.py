@@ -129,11 +129,11 @@ def _unequal_noise(model: BlockModel, labels: Mapping[int, str]) -> list[str]:
     """The configurations that are noisier than all others together, by an F test with Bonferroni's correction."""
     squares, df = np.bincount(model.cell, model.residuals**2), np.bincount(model.cell, 1 - model.leverage)
     found = []
-    for (users, configuration), place in model.cells.items():
-        rest_df = model.df - df[place]
-        rest = (squares.sum() - squares[place]) / rest_df if rest_df >= 1 else 0.0
-        ratio = squares[place] / df[place] / rest if rest > 0 and df[place] > 0 else 0.0
-        if float(scipy.special.fdtrc(df[place], rest_df, ratio)) * len(df) < _NOTABLE_P:
+    for (users, configuration), position in model.cells.items():
+        rest_df = model.df - df[position]
+        rest = (squares.sum() - squares[position]) / rest_df if rest_df >= 1 else 0.0
+        ratio = squares[position] / df[position] / rest if rest > 0 and df[position] > 0 else 0.0
+        if float(scipy.special.fdtrc(df[position], rest_df, ratio)) * len(df) < _NOTABLE_P:
             which, times = f"{labels[configuration]} at {virtual_users(users)}", np.sqrt(ratio)
             found.append(
                 f"the noise of {which} is {times:.1f} times that of the others; its interval is wider for it"

@@ -139,15 +139,15 @@ class ComparePanel(Panel):
         self._show_call()
 
     def _show_call(self) -> None:
-        first, place = first_lines(self.workspace), self.workspace
+        first, workspace = first_lines(self.workspace), self.workspace
         if self.mode.value == _SWEEP:
-            shown = call_code(place, "sweep_result", repr(self.sweep.value))
+            shown = call_code(workspace, "sweep_result", repr(self.sweep.value))
             self.show_call(first + shown if self.sweep.value else "")
             return
         groups = self.choice.groups
         lines = [f"    {name!r}: {ids!r}," for name, ids in groups.items()]
         sides = [f"groups[{side.value!r}]" for side in (self.choice.base, self.choice.new)]
-        overlaid = f"charts = {call_code(place, 'overlay', 'groups')}"
-        compared = [call_code(place, "compare", *sides)] if len(groups) > 1 else []
+        overlaid = f"charts = {call_code(workspace, 'overlay', 'groups')}"
+        compared = [call_code(workspace, "compare", *sides)] if len(groups) > 1 else []
         code = [f"{first}groups = {{", *lines, "}", overlaid, *compared]
         self.show_call("\n".join(code) if groups else "")

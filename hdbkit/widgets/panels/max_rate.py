@@ -183,10 +183,10 @@ class MaxRatePanel(Panel):
             text = "closed loop: the users reach the maximum from which the search begins"
         else:
             held = "within the limit" if limit.excess(manifest) <= 0 else "beyond the limit"
-            place = f"block {event.planned.block}" if event.planned.block else "search"
+            phase = f"block {event.planned.block}" if event.planned.block else "search"
             value_ms = limit.value_ms(manifest)
             value = "none" if math.isnan(value_ms) else f"{number(value_ms)} ms"
-            text = f"{place}: {number(rate)} per second, {limit.quantile} {value}, {held}"
+            text = f"{phase}: {number(rate)} per second, {limit.quantile} {value}, {held}"
         self._lines.append(text)
         items = "".join(f"<li>{html.escape(line)}</li>" for line in self._lines)
         self.runs.value = f"<details open><summary>Runs</summary><ol>{items}</ol></details>"

@@ -47,7 +47,7 @@ class TargetPanel(Panel):
         self.body.children = [
             self.given,
             grid(self.kind, self.host, self.port, self.database, self.user, self.password),
-            self.place,
+            self.password_source,
             row(self.test, self.examine, self.start_private, self.end_private),
             self.findings,
         ]
@@ -77,7 +77,7 @@ class TargetPanel(Panel):
         self.database = text("Database", "name of the database")
         self.user = text("User", "account")
         self.password = PasswordField()
-        self.place = ipywidgets.HTML().add_class("hdbkit-note")
+        self.password_source = ipywidgets.HTML().add_class("hdbkit-note")
         self.findings = ipywidgets.HTML()
 
     def _make_buttons(self) -> None:
@@ -162,7 +162,7 @@ class TargetPanel(Panel):
         self.say("")
         if target is not None:
             self._fill(target)
-            self._show_place(target)
+            self._show_password_source(target)
         self._show_buttons()
         connect = call_code(self.workspace, "connect", target_code(target, self.workspace))
         self.show_call(f"{first_lines(self.workspace)}connection = {connect}")
@@ -181,11 +181,11 @@ class TargetPanel(Panel):
         finally:
             self._filling = False
 
-    def _show_place(self, target: Target) -> None:
+    def _show_password_source(self, target: Target) -> None:
         def look() -> None:
-            place = self.workspace.password_source(target) or _nowhere(target)
+            source = self.workspace.password_source(target) or _nowhere(target)
             if target is self.shared.target:
-                self.place.value = f"Password: {html.escape(place)}"
+                self.password_source.value = f"Password: {html.escape(source)}"
 
         self.in_background(look)
 
@@ -262,7 +262,7 @@ class TargetPanel(Panel):
             target = self.shared.target
             if target is not None and target.server_folder in folders:
                 self._fill(Target(kind=kind))
-                self.given.value = self.place.value = ""
+                self.given.value = self.password_source.value = ""
                 self.shared.target = None
             self.say("the private server is stopped and its data is removed")
         finally:

@@ -107,12 +107,12 @@ def ui(target: Target | str | None = None, *, workspace: Workspace | None = None
         >>> import hdbkit
         >>> hdbkit.ui("postgresql://bench@db1/tpcc")  # doctest: +SKIP
     """
-    place = workspace or DEFAULT
-    chosen = None if target is None else place.target(target)
-    bench = Workbench(Shared(workspace=place))
+    workspace = workspace or DEFAULT
+    chosen = None if target is None else workspace.target(target)
+    bench = Workbench(Shared(workspace=workspace))
     bench.shared.target = chosen
-    places = place.results, place.targets
-    if places in _NEWEST:
-        _NEWEST[places].rest()
-    _NEWEST[places] = bench
+    folders = workspace.results, workspace.targets
+    if folders in _NEWEST:
+        _NEWEST[folders].rest()
+    _NEWEST[folders] = bench
     return bench

@@ -119,16 +119,16 @@ def sweep_code(
     given.pop("workload", None)
     lines = [f"    {name}={_literal(name, value)}," for name, value in given.items()]
     lines += [f"    workload={spec_code(spec.workload)},"] if spec.workload is not None else []
-    place = target_code(target, workspace)
+    at = target_code(target, workspace)
     if may_change:
         parse = "hdbkit.Target.parse" if workspace is DEFAULT else "workspace.target"
-        place = f"{parse}({place}).with_(may_change_settings=True)"
+        at = f"{parse}({at}).with_(may_change_settings=True)"
     return "\n".join(
         [
             f"{first_lines(workspace)}spec = hdbkit.SweepSpec(",
             *lines,
             ")",
-            f"running = {call_code(workspace, 'start_sweep', place, 'spec')}",
+            f"running = {call_code(workspace, 'start_sweep', at, 'spec')}",
             "print(running.wait().answer)",
         ]
     )
