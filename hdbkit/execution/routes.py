@@ -36,8 +36,8 @@ def open_routes(
 
     def at(number: int) -> Session:
         if number not in sessions:
-            place = target.node(number) if number > 0 else target.replica(-number - 1)
-            sessions[number] = connect(place)
+            at = target.node(number) if number > 0 else target.replica(-number - 1)
+            sessions[number] = connect(at)
             opened.callback(sessions[number].close)
         return sessions[number]
 

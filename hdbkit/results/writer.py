@@ -57,8 +57,8 @@ def write_operations(
     with draft_of(folder / "part-0.parquet") as draft, _operations_writer(draft, table) as writer:
         for client, raw, clock in (
             (client, records, clock)
-            for place, clock in spools
-            for client, records in read_spools(place, _ROWS_AT_ONCE)
+            for folder, clock in spools
+            for client, records in read_spools(folder, _ROWS_AT_ONCE)
         ):
             records = clock.records_here(raw)
             writer.write_table(_operations(records, start_ns, table))
