@@ -32,6 +32,11 @@ class Database(Protocol):
     """Modules that clients need, imported before their processes are forked."""
     gauges: frozenset[str]
     """The names among its ``counters`` that are gauges, such as the length of a queue."""
+    denied: frozenset[str]
+    """The codes of errors with which the server rejects a statement for want of a privilege.
+
+    Empty: not known, and the statements of users are not explained before a run.
+    """
     schema_options: type[SchemaOptions]
     """The storage options of this engine."""
     files_per_session: int
@@ -179,10 +184,6 @@ class Database(Protocol):
 
         Roles count, and routines that run with the privileges of who made them.
         """
-        ...
-
-    def is_denied(self, error: TransactionError) -> bool:
-        """Whether the server rejected a statement because the account lacks a privilege; false where not known."""
         ...
 
     def denied_access(self, statement: Statement, error: TransactionError) -> Sequence[Access]:

@@ -12,7 +12,7 @@ from hdbkit.contracts import Capability, Schema, SqlSession, Workload
 from hdbkit.databases import database
 from hdbkit.errors import HalfBuilt, InputError, NoAccess, SchemaProblem, TransactionError
 from hdbkit.readings import ServerRole
-from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
+from hdbkit.sql import SERVER_STATEMENTS, Statement, find
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown, require_access
 from hdbkit.workloads.commands import build_command, drop_command
@@ -87,14 +87,13 @@ def denied_statements(schema: Schema, work: Workload, load: Load) -> list[Denied
     is one that the server cannot explain, such as a CALL.
     """
     engine = database(schema.target)
-    known = statements(engine.dialects, SERVER_STATEMENTS) if Capability.PLANS in engine.capabilities else {}
-    asked = {} if _EXPLAIN not in known else {one: user for user, one in work.statements(load, engine.dialects)}
-    found = []
+    if not engine.denied or Capability.PLANS not in engine.capabilities:
+        return []
+    explain, found = find(engine.dialects, SERVER_STATEMENTS, _EXPLAIN), []
+    asked = {one: user for user, one in work.statements(load, engine.dialects) if ";" not in one.text}
     for one, user in asked.items():
-        error = (
-            _refusal(cast(SqlSession, schema.session), known[_EXPLAIN].around(one)) if ";" not in one.text else None
-        )
-        if error is not None and engine.is_denied(error):
+        error = _refusal(cast(SqlSession, schema.session), explain.around(one))
+        if error is not None and error.code in engine.denied:
             possible = engine.denied_access(one, error)
             grants = next(filter(None, (engine.grants_for(schema.session, access) for access in possible)), [])
             found.append(Denied(user, one.name, error.text, tuple(grants)))

@@ -53,6 +53,7 @@ class BaseDatabase:
     extra = ""
     answers: frozenset[str] = frozenset()
     gauges: frozenset[str] = frozenset()
+    denied: frozenset[str] = frozenset()
     schema_options: type[SchemaOptions] = SchemaOptions
     files_per_session = 1
     connection_settings: Mapping[str, int] = MappingProxyType({})
@@ -174,10 +175,6 @@ class BaseDatabase:
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """Unknown."""
         return []
-
-    def is_denied(self, error: TransactionError) -> bool:
-        """Not known."""
-        return False
 
     def denied_access(self, statement: Statement, error: TransactionError) -> Sequence[Access]:
         """Not known."""

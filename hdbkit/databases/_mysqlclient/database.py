@@ -91,8 +91,6 @@ _SECONDS_BEHIND = 32
 
 _EXEMPT = ("SUPER", "CONNECTION_ADMIN", "READ ONLY ADMIN", "READ_ONLY ADMIN")
 """The privileges that exempt from read_only."""
-_DENIED = ("1142", "1143", "1370")
-"""A table, a column or a routine is denied."""
 _PRIVILEGES = re.compile(r"you need \(at least one of\) the (.+) privilege\(s\)")
 """How the server names privileges that it misses, the narrowest last."""
 _ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
@@ -141,6 +139,7 @@ class MysqlclientDatabase(BaseDatabase):
     protected_settings: Mapping[str, str] = _PROTECTED
     reload_signal: Signals | None = None
     default_port: int | None = 3306
+    denied = frozenset({"1142", "1143", "1370"})
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient.session")
 
     def driver_version(self) -> str:
@@ -284,10 +283,6 @@ class MysqlclientDatabase(BaseDatabase):
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """By SHOW GRANTS, on whole databases; FOR UPDATE is not checked, since the engines differ in it."""
         return grants_for(session, access)
-
-    def is_denied(self, error: TransactionError) -> bool:
-        """Denied a table, a column or a routine."""
-        return error.code in _DENIED
 
     def denied_access(self, statement: Statement, error: TransactionError) -> list[Access]:
         """The privilege and the table that the error names."""

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 _KIND = "postgresql"
 _PREFER_STANDBY = "prefer-standby"
-_DENIED = "42501"
 _DENIED_OBJECT = re.compile(r"permission denied for (\w+(?: \w+)?) (\S.*)")
 _ROUTINES = ("function", "procedure")
 _OTHER_SERVERS = frozenset({"hostaddr", "service", "servicefile"})
@@ -91,6 +90,7 @@ class PostgreSQL(BaseDatabase):
     capabilities = frozenset(Capability) - {Capability.OPTIMISTIC}
     extra = "postgresql"
     dialects: tuple[str, ...] = (ANSI, _KIND)
+    denied = frozenset({"42501"})
     gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
     connection_settings: Mapping[str, int] = _CONNECTIONS
@@ -197,10 +197,6 @@ class PostgreSQL(BaseDatabase):
             "routines": sorted(access.routines),
         }
         return [str(command) for (command,) in session.ask("grants_for", access=json.dumps(asked))]
-
-    def is_denied(self, error: TransactionError) -> bool:
-        """By its SQLSTATE, insufficient_privilege."""
-        return error.code == _DENIED
 
     def denied_access(self, statement: Statement, error: TransactionError) -> list[Access]:
         """The error names no privilege: that of the statement's first word, else reading, else locking."""
