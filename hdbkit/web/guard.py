@@ -23,6 +23,8 @@ Who = Callable[[Scope], object | None]
 
 
 MAX_REQUEST_BYTES = 256 * 1024
+_MAX_BYTES_OF_ANYONE = 4096
+"""The largest content where no token is needed: that of the form with a token."""
 BODY_S = 30.0
 """The time in which the content of a request must arrive."""
 _STATUS = {
@@ -112,13 +114,14 @@ class Guard:
         self._identified(scope, holder)
         if scope["type"] == "websocket":
             return await self._inside(scope, receive, send)
+        limit = _MAX_BYTES_OF_ANYONE if holder == ANYONE else MAX_REQUEST_BYTES
         try:
             async with asyncio.timeout(BODY_S):
-                body = await _whole(receive)
+                body = await _whole(receive, limit)
         except TimeoutError:
             return await _answer(send, 408, f"the request did not arrive within {BODY_S:g} s", _CLOSE)
         if body is None:
-            return await _answer(send, 413, f"a request may have at most {MAX_REQUEST_BYTES} bytes", _CLOSE)
+            return await _answer(send, 413, f"a request may have at most {limit} bytes", _CLOSE)
         scope["state"][BODY] = body
         return await self._inside(scope, _again(body, receive), send)
 
@@ -158,7 +161,7 @@ def bearer_token(scope: Scope) -> str:
     return token.strip() if kind.lower() == "bearer" else ""
 
 
-async def _whole(receive: Receive) -> bytes | None:
+async def _whole(receive: Receive, limit: int) -> bytes | None:
     """The body of a request; None if it is too large or the client has disconnected."""
     body = bytearray()
     while True:
@@ -166,7 +169,7 @@ async def _whole(receive: Receive) -> bytes | None:
         if message["type"] != "http.request":
             return None
         body += message.get("body", b"")
-        if len(body) > MAX_REQUEST_BYTES:
+        if len(body) > limit:
             return None
         if not message.get("more_body"):
             return bytes(body)

@@ -104,6 +104,12 @@ def test_a_request_is_validated_in_the_workspace_of_its_service(place: Workspace
             assert f"of the workspace ({known}), not 'nowhere'" in answer.json()["error"]
 
 
+def test_content_is_limited_and_where_no_token_is_needed_to_that_of_a_form(service: Service) -> None:
+    large = service.clients["settings"].post("/api/jobs/run", " " * 262_145)
+    assert (large.status_code, large.headers["connection"]) == (413, "close")
+    assert service.clients["none"].post("/sign-in", "token=" + "x" * 5000).status_code == 413
+
+
 @pytest.fixture
 def encrypted(place: Workspace, tmp_path: Path) -> Iterator[Service]:
     with running_service(place, tmp_path, tls=True) as made:

@@ -16,7 +16,7 @@ from hdbkit.report import run_report
 from hdbkit.service.job_folder import JobFolder
 from tests.conftest import PATIENCE_MS
 from tests.unit.services import Service, written_job
-from tests.unit.synthetic import write_run
+from tests.unit.synthetic import with_result, write_run
 from tests.widgets.conftest import build_null, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=1)]
@@ -32,7 +32,7 @@ SERIOUS = ("serious", "critical")
 def reported(place: Workspace) -> JobFolder:
     """A job that has ended, with the report of its run."""
     folder = written_job(place, 1)
-    run = write_run(place.results / "a-run", duration_s=10)
+    run = with_result(write_run(place.results / "a-run", duration_s=10))
     (folder.path / "result.json").write_text(json.dumps({"report": str(run_report(run.folder))}))
     return folder
 
