@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,21 +13,27 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from hdbkit.errors import InputError
 from hdbkit.trust import trusted
 
 _MAX_TEXT = 1 << 20
+UMASK = "HDBKIT_UMASK"
+"""The variable with the permissions that results do not have."""
 
 
 @contextmanager
-def draft_of(path: Path) -> Iterator[Path]:
+def draft_of(path: Path, exact: bool = False) -> Iterator[Path]:
     """A temporary file next to ``path`` that replaces it when the block ends, and is removed if the block fails.
 
     Removing it matters on a full disk, where a partial file would take the last space. Each thread has its own draft.
+    Unless ``exact``, those who may not read the folder may not read the file either, wherever it is copied or moved.
     """
     draft = path.with_name(f".{path.name}.{threading.get_native_id()}")
     try:
         draft.unlink(missing_ok=True)
         yield draft
+        if not exact:
+            draft.chmod(draft.stat().st_mode & (path.parent.stat().st_mode | 0o700) & 0o777)
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
@@ -43,7 +50,10 @@ def replace_file(path: Path, content: bytes, mode: int = 0o666, owner: os.stat_r
         owner: owner and group of the file, as far as this account may set them (as root both, else one of its own
             groups); ``mode`` is then set exactly. All before content is written.
     """
-    with draft_of(path) as draft, os.fdopen(_created(draft, mode if owner is None else 0o600), "wb") as file:
+    with (
+        draft_of(path, exact=owner is not None) as draft,
+        os.fdopen(_created(draft, mode if owner is None else 0o600), "wb") as file,
+    ):
         if owner is not None:
             if os.geteuid() == 0:
                 os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
@@ -53,6 +63,23 @@ def replace_file(path: Path, content: bytes, mode: int = 0o666, owner: os.stat_r
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def results_umask() -> int:
+    """The permissions that results do not have: ``HDBKIT_UMASK``, else those of all other accounts.
+
+    Raises:
+        InputError: the variable is no mask.
+    """
+    given = os.environ.get(UMASK, "077")
+    if not re.fullmatch("0?[0-7]{1,3}", given) or int(given, 8) & 0o700:
+        raise InputError(f"{UMASK} must be a mask such as 077, 027 or 022, not '{given}'")
+    return int(given, 8)
+
+
+def private(path: str, flags: int) -> int:
+    """An opener for ``open`` whose new files have the permissions of results."""
+    return os.open(path, flags, 0o666 & ~results_umask())
 
 
 def own_groups() -> set[int]:
@@ -127,7 +154,8 @@ class JsonLines:
     """A file with one JSON object per line; each is in the file, whole, before ``add`` returns."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("ab", buffering=0)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self._file = os.fdopen(private(str(path), flags), "ab", buffering=0)
         self._lock = threading.Lock()
 
     def add(self, row: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from hdbkit.execution.handle import OnPoll, execute, execute_together
 from hdbkit.experiment import EventKind, ExperimentEvent, Watcher, resume, start, take_over
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sources import read_plan
+from hdbkit.files import private
 from hdbkit.plan import RunPlan
 from hdbkit.programs import DEVNULL, PIPE, Process, start_program
 from hdbkit.results.experiment_folder import ExperimentFolder
@@ -115,7 +116,7 @@ def launch(folder: ExperimentFolder, targets: Sequence[Target], blocks: int | No
     secrets = {target.url: secret for target in targets if (secret := target.secret())}
     held = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # inherited: no signal arrives before its handlers exist
     try:
-        with (folder.path / _ERRORS).open("wb") as errors, ExitStack() as used:
+        with open(folder.path / _ERRORS, "wb", opener=private) as errors, ExitStack() as used:
             process = start_program(
                 "hdbkit.api.experiment_process",
                 str(folder.path),

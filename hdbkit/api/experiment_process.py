@@ -20,12 +20,14 @@ from hdbkit.api.workspace import Workspace
 from hdbkit.config import Target
 from hdbkit.errors import HdbkitError
 from hdbkit.experiment.sources import read_plan
+from hdbkit.files import results_umask
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.journal import Step
 
 
 def main() -> None:
     """Entry point of the experiment's process: ``python ... FOLDER [BLOCKS]``."""
+    os.umask(results_umask())
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in STOPS:
         signal.signal(number, _interrupted)

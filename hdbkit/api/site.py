@@ -101,7 +101,7 @@ class SiteVerbs(ResultVerbs):
         total = len(chosen.runs) + len(chosen.sweeps) + len(chosen.notebooks)
         if not total:
             raise InputError(f"there are no finished results to show in {self.results}; nothing was written")
-        make_folder(folder, exist_ok=True)
+        make_folder(folder, exist_ok=True, to_publish=True)
         replace_file(folder / _RECORD, json.dumps(sorted(earlier)).encode())
         write_assets(folder)
         entries: list[Entry] = []

@@ -8,6 +8,7 @@ folder, which the actor (:mod:`hdbkit.cluster.host`) writes.
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 import sys
@@ -94,6 +95,7 @@ class UsersOfHost:
 
 def main() -> None:
     """Entry point: ``python ... FOLDER``."""
+    os.umask(0o077)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     UsersOfHost(RunFolder(Path(sys.argv[1]))).run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from contextlib import suppress
@@ -15,6 +16,7 @@ from hdbkit.cluster.connection import Connection, Unreachable, connected
 from hdbkit.cluster.hosts import actors_of
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.load_hosts import missing, noted_hosts, write_hosts
+from hdbkit.files import results_umask
 from hdbkit.results.folder import RunFolder
 
 _ANSWER_S: Final = 5.0
@@ -65,6 +67,7 @@ async def _call(actor: Any, method: str) -> Any:
 
 def main() -> None:
     """Entry point: ``python ... FOLDER``; the last line of standard error is the reason of a failure."""
+    os.umask(results_umask())
     try:
         collect(RunFolder(Path(sys.argv[1])))
     except HdbkitError as error:

@@ -10,6 +10,8 @@ import os
 from enum import IntEnum
 from pathlib import Path
 
+from hdbkit.files import private
+
 _FIELDS_OF_RUN = 16
 _FIELDS_OF_CLIENT = 2
 NEVER_NS = 2**63 - 1
@@ -62,7 +64,8 @@ class Control:
     def create(cls, path: Path, clients: int) -> Control:
         """Create a page for this number of clients."""
         size = 8 * (_FIELDS_OF_RUN + clients * _FIELDS_OF_CLIENT)
-        path.write_bytes(bytes(size))
+        with open(path, "wb", opener=private) as file:
+            file.write(bytes(size))
         page = cls(path)
         page.fields[Field.START_AT_NS] = page.fields[Field.STOP_AT_NS] = NEVER_NS
         page.fields[Field.CLIENTS] = clients

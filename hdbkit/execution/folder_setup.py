@@ -14,7 +14,7 @@ from hdbkit.config.fault import Thing
 from hdbkit.errors import InputError
 from hdbkit.execution.control import Control
 from hdbkit.execution.precheck import Ready
-from hdbkit.files import replace_file
+from hdbkit.files import private, replace_file
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, make_folder
 from hdbkit.results.manifest import Manifest, Phase, Status
@@ -35,7 +35,8 @@ def reserve_path(folder: RunFolder) -> Path:
 
 def note_in_charge(folder: RunFolder, pid: int) -> None:
     """Note the process that is to execute a run: the one that makes its folder, then its supervisor."""
-    _in_charge(folder).write_text(f"{pid} {birth_of(pid)}", encoding="ascii")
+    with open(_in_charge(folder), "w", encoding="ascii", opener=private) as file:
+        file.write(f"{pid} {birth_of(pid)}")
 
 
 def is_in_charge(folder: RunFolder) -> bool:
@@ -75,7 +76,7 @@ def _client_path(ready: Ready) -> str:
 def _fill(folder: RunFolder, ready: Ready) -> None:
     plan, load = ready.plan, ready.plan.load
     note_in_charge(folder, os.getpid())
-    with reserve_path(folder).open("wb") as file:
+    with open(reserve_path(folder), "wb", opener=private) as file:
         os.posix_fallocate(file.fileno(), 0, _RESERVE_BYTES)
     replace_file(folder.settings, json.dumps(ready.settings, indent=1).encode())
     Control.create(folder.control, len(load.clients)).close()

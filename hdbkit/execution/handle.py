@@ -24,6 +24,7 @@ from hdbkit.execution.live import LiveView
 from hdbkit.execution.load_hosts import missing
 from hdbkit.execution.precheck import Planner, Ready, precheck
 from hdbkit.execution.restoring import undo_changes
+from hdbkit.files import private
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, command_of, is_alive, signals_held
 from hdbkit.programs import DEVNULL, Process, start_program
@@ -272,7 +273,7 @@ def _supervisor(folder: RunFolder, plan: RunPlan, target: Target, kept: Sequence
     secret = target.secret()
     if secret is not None:
         environment[PASSWORD_VARIABLE] = secret
-    with folder.supervisor_errors.open("wb") as errors, in_use(target.server_folder) as used:
+    with open(folder.supervisor_errors, "wb", opener=private) as errors, in_use(target.server_folder) as used:
         process = start_program(
             program,
             str(folder.path),

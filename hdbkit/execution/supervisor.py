@@ -38,7 +38,7 @@ from hdbkit.execution.restoring import note_changes, undo_changes
 from hdbkit.execution.run_faults import RunFaults
 from hdbkit.execution.sampler import Sampler
 from hdbkit.execution.server_host import ServerHost
-from hdbkit.files import JsonLines
+from hdbkit.files import JsonLines, results_umask
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
 from hdbkit.results.folder import RunFolder
@@ -477,6 +477,7 @@ def _finish() -> ModuleType:
 
 def main(generator: Callable[[RunFolder, RunPlan], LoadGenerator] = LocalPool) -> None:
     """Entry point of the supervisor's process: ``python ... FOLDER [DESCRIPTOR]...``."""
+    os.umask(results_umask())
     folder = RunFolder(Path(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Set
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import irregular_entry
+from hdbkit.files import irregular_entry, private
 from hdbkit.plan import RunPlan
 from hdbkit.results.differences import OWN_VALUES, settings_of
 from hdbkit.results.folder import RunFolder, manifest_times, only_match, run_folders
@@ -50,6 +50,7 @@ _COLUMNS = {
     "note": "TEXT",
 }
 _LISTED = 10
+_IN_MEMORY = Path(":memory:")
 """How many runs of an ambiguous label are listed."""
 _HIDDEN = {"options": "TEXT", "settings": "TEXT", "changed_ns": "INTEGER"}
 """Internal columns: options of schema and load and settings of the server as JSON, the manifest's last change."""
@@ -112,11 +113,11 @@ def list_runs(root: Path, where: str | None = None, *, within_s: float | None = 
         return Listing(pd.DataFrame(columns=list(_COLUMNS)), [], pd.DataFrame(columns=_DETAILS))
     path = root / "catalog.sqlite"
     if path.is_symlink():
-        return _listed(Path(":memory:"), root, where, within_s)
+        return _listed(_IN_MEMORY, root, where, within_s)
     try:
         return _listed(path, root, where, within_s)
     except sqlite3.OperationalError:  # disk full or no write permission: use an index in memory
-        return _listed(Path(":memory:"), root, where, within_s)
+        return _listed(_IN_MEMORY, root, where, within_s)
     except sqlite3.DatabaseError:  # damaged: rebuild it
         for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
             path.with_name(name).unlink(missing_ok=True)
@@ -188,6 +189,9 @@ def _listed(path: Path, root: Path, where: str | None, within_s: float | None) -
 
 
 def _prepared(path: Path) -> sqlite3.Connection:
+    if path != _IN_MEMORY:
+        with suppress(OSError):  # as without write permission, which SQLite reports
+            open(path, "ab", opener=private).close()  # its other files get the same permissions
     catalog = sqlite3.connect(path, timeout=30)
     try:
         catalog.execute("PRAGMA journal_mode = WAL")

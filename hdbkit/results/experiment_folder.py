@@ -24,7 +24,7 @@ from hdbkit.errors import DamagedResult
 from hdbkit.files import irregular_entry, replace_file, sync_folder
 from hdbkit.locks import held
 from hdbkit.processes import birth_of
-from hdbkit.results.folder import RunFolder, is_run, only_match, only_one
+from hdbkit.results.folder import RunFolder, is_run, make_folder, only_match, only_one
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, SlicesConfiguration
@@ -108,7 +108,7 @@ class ExperimentFolder:
         """
         require_key()
         text = plan.model_dump_json(indent=1).encode()
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path, exist_ok=True)
         write_sealed(
             self._seal, _PLAN, {"experiment": self.experiment_id, "plans": [*self._own_plans(), _digest(text)]}
         )

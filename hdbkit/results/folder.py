@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import replace_file
+from hdbkit.files import replace_file, results_umask
 from hdbkit.locks import held
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
@@ -121,10 +121,19 @@ def _first_problem(error: ValidationError) -> str:
     return f"{field}: {text}" if field else text
 
 
-def make_folder(path: Path, exist_ok: bool = False) -> Path:
-    """Create a folder for results. Raises ``InputError`` if that fails."""
+def make_folder(path: Path, exist_ok: bool = False, *, to_publish: bool = False) -> Path:
+    """Create a folder for results, with those above it, for this account alone unless ``HDBKIT_UMASK`` permits more.
+
+    One ``to_publish`` has the usual permissions. Raises ``InputError`` if that fails.
+    """
+    mode = 0o777 if to_publish else 0o777 & ~results_umask()
     try:
-        path.mkdir(parents=True, exist_ok=exist_ok)
+        for one in (*reversed(path.parents), path):
+            is_last = one == path
+            if not one.is_dir() or (is_last and not exist_ok):
+                one.mkdir(mode, exist_ok=exist_ok or not is_last)
+                if not to_publish:
+                    one.chmod(mode)
     except OSError as error:
         raise InputError(
             f"the folder {path} cannot be created ({error.strerror}); set HDBKIT_RESULTS to a writable folder"

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hdbkit.errors import DamagedResult
-from hdbkit.files import sync_folder
+from hdbkit.files import private, sync_folder
 from hdbkit.processes import birth_of
 
 METRIC_VALUE: Final = "metric_value"
@@ -288,7 +288,7 @@ class Journal:
     def append(self, step: Step, number: int | None, run_id: str, note: str, details: dict[str, Any]) -> None:
         """Append a line with the current time; it is on disk when this returns."""
         line = JournalLine(step=step, at=datetime.now(UTC), number=number, run_id=run_id, note=note, details=details)
-        with self._path.open("a+b") as file:
+        with open(self._path, "a+b", opener=private) as file:
             if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
                 file.write(b"\n")
             file.write(f"{line.text}\n".encode())

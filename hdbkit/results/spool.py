@@ -38,7 +38,7 @@ class SpoolWriter:
         record = record_struct(details)
         self._pack, self._size = record.pack_into, record.size
         self._segment_bytes = _SEGMENT_RECORDS * self._size
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         columns = json.dumps(dict(details)).encode()
         header = _HEADER.pack(_MAGIC, _VERSION, self._size, client, len(columns)) + columns
         os.posix_fallocate(self._fd, 0, HEADER_BYTES)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hdbkit.files import draft_of
 from hdbkit.results import columns
 from hdbkit.results.columns import LATENCY_BUCKETS_US, Outcome
+from hdbkit.results.folder import make_folder
 from hdbkit.results.host_clock import HostClock
 from hdbkit.results.records import UNKNOWN, Records
 from hdbkit.results.spool import read_spools
@@ -49,7 +50,7 @@ def write_operations(
         operations: the number of operations of the workload.
         details: the detail columns with their Arrow types.
     """
-    folder.mkdir(exist_ok=True)
+    make_folder(folder, exist_ok=True)
     for left in folder.glob(".part-0.*"):  # left by a killed supervisor
         left.unlink()
     seconds, counts = Seconds(operations), dict[int, int]()

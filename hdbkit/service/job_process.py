@@ -15,7 +15,7 @@ from typing import NoReturn
 from hdbkit.api import DEFAULT, documents
 from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.experiment import ExperimentEvent
-from hdbkit.files import replace_file
+from hdbkit.files import replace_file, results_umask
 from hdbkit.results.manifest import Status
 from hdbkit.service.job_folder import JobFolder, Progress, State
 from hdbkit.service.verbs import VERBS, Followed
@@ -62,6 +62,7 @@ class _Stop:
 
 def main() -> None:
     """Entry point: ``python ... FOLDER``."""
+    os.umask(results_umask())
     stop = _Stop()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in STOPS:

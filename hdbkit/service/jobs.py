@@ -18,6 +18,7 @@ from hdbkit.config import served
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.target import target_names
 from hdbkit.errors import DamagedResult, HdbkitError, InputError
+from hdbkit.files import private
 from hdbkit.processes import birth_of
 from hdbkit.programs import DEVNULL, PIPE, Process, start_program
 from hdbkit.results.folder import make_folder, only_one
@@ -155,7 +156,7 @@ class Jobs:
         folder = JobFolder(make_folder(self._root / job_id))
         held = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # inherited: none arrives before its handlers exist
         try:
-            with folder.errors_file.open("wb") as errors:
+            with open(folder.errors_file, "wb", opener=private) as errors:
                 process = start_program(
                     "hdbkit.service.job_process",
                     str(folder.path),

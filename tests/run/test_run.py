@@ -466,3 +466,19 @@ def wait_for(running: Running, status: Status) -> None:
     while running.status is not status:
         assert time.monotonic() < deadline, running.status
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize(("umask", "folders", "files"), [("", 0o700, 0o600), ("027", 0o750, 0o640)])
+def test_results_belong_to_their_account_alone_unless_the_variable_permits_more(
+    null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: str, folders: int, files: int
+) -> None:
+    if umask:
+        monkeypatch.setenv("HDBKIT_UMASK", umask)
+    place = Workspace(results=tmp_path / "of" / "mine")
+    place.run(null_target(), load=Load(virtual_users=2, rampup_s=0, duration_s=0.5)).report()
+    place.runs()
+    found = [tmp_path / "of", *(tmp_path / "of").rglob("*")]
+    assert {one.suffix for one in found} >= {".json", ".parquet", ".html", ".ndjson"}
+    wrong = [(one, oct(one.stat().st_mode)) for one in found if not one.name.startswith("catalog")]
+    expected = {oct(0o40000 | folders), oct(0o100000 | files)}
+    assert [one for one in wrong if one[1] not in expected] == []
