@@ -121,7 +121,7 @@ class Client:
         return self._start("measure-in-turn", request)
 
     def report(self, **request: Unpack[models.NamedRequest]) -> models.Job:
-        """Write the one-page report of a run or a sweep."""
+        """Write the one-page report of a run or an experiment."""
         return self._start("report", request)
 
     def history(self, **request: Unpack[models.HistoryRequest]) -> models.Job:

@@ -826,6 +826,14 @@ class SweepSpec(TypedDict):
     The first value of each setting belongs to the baseline, unless ``baseline`` gives another.
     """
 
+    reset: NotRequired[Reset]
+    """reset of the data before each run; auto: restore on a private server, else none"""
+    cache: NotRequired[Cache]
+    """cache before each run; warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"""
+    cooldown: NotRequired[Cooldown]
+    """cooldown before each run; idle: until the hosts are idle, fixed: cooldown_s"""
+    cooldown_s: NotRequired[float | None]
+    """maximum cooldown before each run, in seconds; none: 10 s or the window, whichever is shorter"""
     name: NotRequired[str]
     question: NotRequired[str | None]
     """the question the sweep answers, for its report"""
@@ -859,18 +867,10 @@ class SweepSpec(TypedDict):
     """confirmation blocks of the three fastest and the baseline at the end; 0: none"""
     smallest_effect: NotRequired[float]
     """smallest relative difference that matters; smaller ones are equivalent"""
-    reset: NotRequired[Reset]
-    """reset of the data before each run; auto: restore on a private server, else none"""
     compare_by: NotRequired[CompareBy]
     """runs: one configuration per run; slices: all alternate within each run; auto: slices if the account can set all settings in a session and a run holds ten cycles"""
     slice_s: NotRequired[float | None]
     """length of a slice, in seconds; none: 0.25 to 1 in a session, 2 on the server"""
-    cache: NotRequired[Cache]
-    """cache before each run; warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"""
-    cooldown: NotRequired[Cooldown]
-    """cooldown before each run; idle: until the hosts are idle, fixed: cooldown_s"""
-    cooldown_s: NotRequired[float | None]
-    """maximum cooldown before each run, in seconds; none: 10 s or the window, whichever is shorter"""
     time_budget_s: NotRequired[float | None]
     """maximum duration of all blocks, in seconds; a longer plan is an error"""
     abort: NotRequired[AbortRules]

@@ -14,8 +14,10 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import pairwise
+from typing import Self
 
 from hdbkit.config.quantities import UNITS, Dimension, Quantity, quantity
+from hdbkit.config.written import Written
 
 Value = Quantity | str | bool
 """A quantity, a text such as ``lz4`` or ``on``, or the result of a condition."""
@@ -47,6 +49,12 @@ class Expression:
         self._written: dict[str, Quantity] = {}
         self._tree = self._parsed()
         self.names: frozenset[str] = frozenset(self._names(self._tree))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     @property
     def is_condition(self) -> bool:
@@ -118,6 +126,24 @@ class Expression:
         if name in self._written:
             return self._written[name]
         return name if name in _WORDS and name not in names else names[name]
+
+
+class Condition(Expression, Written):
+    """An expression that is true or false, such as ``shared_buffers <= 0.4 * ram``."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a condition. Raises ``ValueError``."""
+        try:
+            found = cls(text)
+        except ExpressionError as error:
+            raise ValueError(f"'{text}' {error}") from None
+        if not found.is_condition:
+            raise ValueError(f"'{text}' is not a valid condition; example: shared_buffers <= 0.4 * ram")
+        return found
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
 from pydantic.json_schema import JsonSchemaValue
 
-from hdbkit.config.expressions import Expression, ExpressionError
+from hdbkit.config.expressions import Condition
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.quantities import Dimension, quantity
 from hdbkit.config.sweep_factors import factor_texts, factors_schema
@@ -57,22 +57,16 @@ def _facts(facts: dict[str, str]) -> dict[str, str]:
     return facts
 
 
-def _condition(text: str, info: ValidationInfo) -> str:
-    try:
-        expression = Expression(text)
-    except ExpressionError as error:
-        raise ValueError(f"'{text}' {error}") from None
-    if not expression.is_condition:
-        raise ValueError(f"'{text}' is not a valid condition; example: shared_buffers <= 0.4 * ram")
+def _constraint(condition: Condition, info: ValidationInfo) -> Condition:
     if not {"settings", "factors", "facts"} <= info.data.keys():
-        return text  # reported with their own errors
+        return condition  # reported with their own errors
     known = {*info.data["settings"], *info.data["factors"], *info.data["facts"], *HOST_FACTS}
-    for name in sorted(expression.names - known):
+    for name in sorted(condition.names - known):
         raise ValueError(
             f"'{name}' is not a setting, factor or fact of this sweep; add it to settings or to facts."
             f"{did_you_mean(name, sorted(known))}"
         )
-    return text
+    return condition
 
 
 class _FactorsSchema:
@@ -87,4 +81,4 @@ Text = Annotated[str, BeforeValidator(setting_text), WithJsonSchema({"type": ["s
 Facts = Annotated[dict[str, Text], AfterValidator(_facts)]
 Values = Annotated[tuple[str, ...], BeforeValidator(_setting_values), WithJsonSchema(VALUES_SCHEMA)]
 Factors = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_factors), _FactorsSchema()]
-Condition = Annotated[str, AfterValidator(_condition)]
+Constraint = Annotated[Condition, AfterValidator(_constraint)]

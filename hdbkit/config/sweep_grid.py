@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hdbkit.config.expressions import Expression, ExpressionError, Value, value_of
+from hdbkit.config.expressions import ExpressionError, Value, value_of
 from hdbkit.config.sweep_spec import SweepSpec
 from hdbkit.errors import InputError
 
@@ -73,17 +73,17 @@ class _Rule:
     """A constraint of a sweep; ``problem`` is its first evaluation error, after which it always holds."""
 
     def __init__(self, spec: SweepSpec, index: int) -> None:
-        self.text, self.at, self.problem = spec.constraints[index], ("constraints", index), ""
-        self._expression, self._special, self._facts = Expression(self.text), spec.special, spec.fact_values
+        self._condition, self.at, self.problem = spec.constraints[index], ("constraints", index), ""
+        self.text, self._special, self._facts = str(self._condition), spec.special, spec.fact_values
 
     def holds(self, configuration: Mapping[str, str]) -> bool:
         """Whether a configuration satisfies it. Special values of a setting always do."""
-        used = {name: configuration[name] for name in self._expression.names if name in configuration}
+        used = {name: configuration[name] for name in self._condition.names if name in configuration}
         if self.problem or any(text in self._special.get(name, ()) for name, text in used.items()):
             return True
         names: dict[str, Value] = {**self._facts, **{name: value_of(text) for name, text in used.items()}}
         try:
-            return self._expression.truth(names)
+            return self._condition.truth(names)
         except ExpressionError as error:
             shown = ", ".join(f"{name} = {text}" for name, text in used.items())
             self.problem = f"'{self.text}' {error} (at {shown})"

@@ -22,14 +22,14 @@ from pydantic import (
     model_validator,
 )
 
-from hdbkit.config.expressions import Expression, Value, value_of
+from hdbkit.config.expressions import Value, value_of
 from hdbkit.config.files import read_yaml, validate
 from hdbkit.config.load import CACHE_STATES, MAX_USERS, Cache, Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.origin import At, Origin
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.specs import AnyLoad, AnyWorkload
-from hdbkit.config.sweep_fields import Condition, Factors, Facts, Text, Values
+from hdbkit.config.sweep_fields import Constraint, Factors, Facts, Text, Values
 from hdbkit.config.sweep_values import (
     Formula,
     is_formula,
@@ -133,7 +133,7 @@ class SweepSpec(Preparation):
         default_factory=dict,
         description="values that are not sizes, such as -1; constraints ignore them",
     )
-    constraints: tuple[Condition, ...] = Field(
+    constraints: tuple[Constraint, ...] = Field(
         default=(), description="conditions on each configuration, such as max_wal_size >= 2 * min_wal_size"
     )
     baseline: dict[str, Text] = Field(
@@ -293,7 +293,7 @@ class SweepSpec(Preparation):
     def missing_facts(self) -> frozenset[str]:
         """The facts that formulas and constraints use but that are not given."""
         formulas = [Formula.read(text) for values in self.grid.values() for text in values if is_formula(text)]
-        names = [*(one.names for one in formulas), *(Expression(text).names for text in self.constraints)]
+        names = [*(one.names for one in formulas), *(one.names for one in self.constraints)]
         used = frozenset[str]().union(*names)
         return used - self.grid.keys() - self.facts.keys()
 

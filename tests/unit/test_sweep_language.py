@@ -198,7 +198,7 @@ def test_settings_and_factors_make_one_configuration_and_are_distinguished_when_
     }  # fmt: skip
     assert len(plan.configurations) == 16
     last = next(one for one in plan.runs if one.configuration == 15)
-    assert plan.settings_of(last) == {"x": "1"}
+    assert plan.settings_in(15) == {"x": "1"}
     load = plan.load_of(last)
     assert (load.routines.value, load.all_warehouses, str(load.isolation)) == ("stored", True, "serializable")
     assert plan.workload_of(last).storage == {"partitions": 4}

@@ -159,7 +159,7 @@ def test_a_run_is_watched_until_its_result_and_is_that_of_the_command_line(
     assert command("run", built.given, *words, "--json").code in (0, 1)
     theirs = api.result("last").manifest
     assert theirs.run_id != result.run_id
-    assert {**result.manifest.plan, "run_id": ""} == {**theirs.plan, "run_id": ""}
+    assert result.manifest.plan.model_copy(update={"run_id": ""}) == theirs.plan.model_copy(update={"run_id": ""})
 
 
 def test_a_run_of_another_process_is_attached_and_stopped_and_the_panel_can_be_closed_before(
