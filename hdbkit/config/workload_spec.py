@@ -40,7 +40,8 @@ class WorkloadSpec(ConfigModel):
     @classmethod
     def _storage_beside(cls, values: Any) -> Any:
         """Move storage options given next to the specification's own keys into ``storage``."""
-        if not isinstance(values, dict) or not (others := values.keys() - cls.model_fields.keys()):
+        keeps_all = cls.model_config.get("extra") == "allow"
+        if keeps_all or not isinstance(values, dict) or not (others := values.keys() - cls.model_fields.keys()):
             return values
         found = {name: values[name] for name in sorted(others & storage_fields().keys())}
         if not found:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from hdbkit.config import Load, TprocCSpec, load_from, spec_from
@@ -143,7 +146,7 @@ def test_steps_that_are_no_text_are_an_error_of_their_key(steps: object) -> None
 
 def test_a_plan_of_a_workload_that_is_not_installed_is_read_and_written_without_loss() -> None:
     """Keys of its specification and of its load are kept; the common ones are typed."""
-    spec = {"kind": "ycsb", "seed": 1, "storage": {}, "records": 1000, "fields": [{"length": 100}]}
+    spec = {"kind": "ycsb", "seed": 1, "storage": {}, "partitions": 4, "fields": [{"length": 100}]}
     load = {**Load(virtual_users=3).model_dump(mode="json"), "read_share": 0.95}
     stored = {"run_id": "one", "target": {"kind": "other", "host": "db1"}, "workload": spec, "load": load}
     plan = RunPlan.model_validate(stored)
@@ -155,3 +158,15 @@ def test_a_plan_of_a_workload_that_is_not_installed_is_read_and_written_without_
         workload(plan.workload)
     with pytest.raises(ConfigErrors, match="there is no workload 'ycsb'"):
         spec_from(spec)
+
+
+def test_a_stored_plan_is_read_without_an_engine_and_without_a_workload_s_code() -> None:
+    program = """
+import sys
+from hdbkit.plan import RunPlan
+for workload in ({"kind": "tproc_h", "scale_factor": 1, "storage": {"keys": 4}}, {"kind": "ycsb", "records": 1}):
+    load = {"virtual_users": 2, "steps": "5 s at 10/s", "fault": "kill client at 1 s"}
+    RunPlan.model_validate({"run_id": "a", "target": {"kind": "db"}, "workload": workload, "load": load})
+print([name for name in sys.modules if name.startswith(("hdbkit.databases", "hdbkit.workloads"))])
+"""
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"
