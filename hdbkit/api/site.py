@@ -14,7 +14,6 @@ import pandas as pd
 from hdbkit.api.result import Result, ResultVerbs
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.sketch import sketch
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file
 from hdbkit.report import run_answer
@@ -281,10 +280,10 @@ def _write_report(folder: Path, page: str, title: str, report: Path, links: Mapp
 
 
 def _thumbnail(charts: Callable[[], Mapping[str, Chart]]) -> str:
-    """The sketch of the chart that shows most of a result."""
+    """The chart that shows most of a result, as a small image."""
     found = charts()
     ordered = [*filter(None, map(found.get, _KEPT_CHARTS)), *found.values()]
-    return next(filter(None, (sketch(one.figure.to_plotly_json()) for one in ordered)), "")
+    return ordered[0].thumbnail() if ordered else ""
 
 
 def _notebook_entry(folder: Path, path: Path, links: Mapping[str, str]) -> Entry:

@@ -99,6 +99,11 @@ class Chart:
             figure.savefig(content, format=kind, dpi=dpi, metadata=_DATES[kind])
         return content.getvalue()
 
+    def thumbnail(self) -> str:
+        """The chart as a small image in HTML."""
+        image = base64.b64encode(self.image(columns=1, dpi=72)).decode()
+        return f'<img src="data:image/png;base64,{image}" alt="">'
+
     def spec(self) -> dict[str, Any]:
         """The chart as ``browser/layer.js`` draws it: its words, its figure, and its table as CSV."""
         return {

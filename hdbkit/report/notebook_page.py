@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import plotly.graph_objects as go
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from hdbkit.charts.chart import kept_chart
-from hdbkit.charts.sketch import sketch
+from hdbkit.charts.chart import Chart, kept_chart
 from hdbkit.errors import DamagedResult
 from hdbkit.report.page import Content, embedded_charts
 
@@ -66,13 +67,12 @@ class _Reader:
         body = Markup("").join(self._cell(one) for one in cells)
         said = "\n".join(self._said)
         answers = [Markup(one["answer"]).striptags() for one in _CARD.finditer(said)]  # noqa: S704 (to plain text)
-        sketches = filter(None, (sketch(one["figure"]) for one in self._charts.values()))
         return NotebookPage(
             self._title,
             Content(body, Markup(embedded_charts(self._charts)) if self._charts else Markup("")),  # noqa: S704 (JSON)
             answers[-1] if answers else "",
             list(dict.fromkeys(_ID.findall(said))),
-            next(sketches, ""),
+            next((_thumbnail(one) for one in self._charts.values()), ""),
         )
 
     def _cell(self, cell: Cell) -> Markup:
@@ -123,6 +123,14 @@ class _Reader:
 def _image(kind: str, content: str) -> Markup:
     coded = base64.b64encode(content.encode()).decode() if kind.endswith("xml") else content.replace("\n", "")
     return Markup('<div class="output"><img alt="" src="data:{};base64,{}"></div>').format(kind, coded)
+
+
+def _thumbnail(kept: Mapping[str, Any]) -> str:
+    """A chart of a notebook as a small image; empty if its figure is none that can be drawn."""
+    try:
+        return Chart(kept["key"], "", go.Figure(kept["figure"]), "", pd.DataFrame()).thumbnail()
+    except (ValueError, TypeError, KeyError):
+        return ""
 
 
 def _joined(text: str | Sequence[str]) -> str:

@@ -53,7 +53,7 @@ class Entry:
     links: Mapping[str, str] = field(default_factory=dict)
     """Further links, by their words."""
     thumbnail: str = ""
-    """An SVG of :func:`hdbkit.charts.sketch.sketch`."""
+    """An image in HTML; see :meth:`hdbkit.charts.chart.Chart.thumbnail`."""
 
 
 @cache
@@ -91,7 +91,7 @@ def write_site_page(folder: Path, name: str, title: str, content: Content, sourc
 def write_index(folder: Path, title: str, entries: Sequence[Entry], words: str = "") -> Path:
     """Write the index of the site in ``folder``, its entries in this order, and give its path."""
     shown = [
-        {**one.__dict__, "thumbnail": Markup(one.thumbnail)}  # noqa: S704 (made of numbers and our own names)
+        {**one.__dict__, "thumbnail": Markup(one.thumbnail)}  # noqa: S704 (an image of our own)
         for one in entries
     ]
     filters = {name: sorted({one.facts[name] for one in entries if one.facts.get(name)}) for name in FILTERS}
