@@ -68,7 +68,7 @@ def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_aga
     null_target: NullTarget, results: Path, screen: io.StringIO
 ) -> None:
     target = null_target(latency_us=20_000).with_(may_change_settings=True)
-    plan = plan_checked(target, SPEC, None, "")
+    plan = plan_checked(target, SPEC, None, "", api.DEFAULT)
     assert plan.configurations[plan.runs[-1].configuration] == {"speed": SLOW}
 
     def run_one(one: RunPlan) -> Manifest:

@@ -35,7 +35,7 @@ SPEC = SweepSpec(
 
 
 def slices_of(target: Target, **changes: Any) -> Slices | None:
-    return plan_checked(target, SPEC.with_(**changes), None, "").slices
+    return plan_checked(target, SPEC.with_(**changes), None, "", hdbkit.api.DEFAULT).slices
 
 
 def test_a_sweep_is_by_slices_where_all_settings_are_of_a_session_and_ten_cycles_fit(null_target: NullTarget) -> None:

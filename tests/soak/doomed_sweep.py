@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hdbkit.api import sweeping
+from hdbkit.api import DEFAULT, sweeping
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import RunHandle, execute
@@ -107,6 +107,7 @@ def _go_on(target: Target, spec: Path, doom: Doom) -> None:
     try:
         known = find_experiment(root, "last")
     except InputError:
-        start(sweeping.plan_checked(target, SweepSpec.read(spec), None, ""), root, lambda _: controlled, run_one)
+        plan = sweeping.plan_checked(target, SweepSpec.read(spec), None, "", DEFAULT)
+        start(plan, root, lambda _: controlled, run_one)
     else:
         resume(known, lambda _: controlled, run_one, targets=[target])
