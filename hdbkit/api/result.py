@@ -156,7 +156,7 @@ class Result:
             raise DamagedResult(f"{path} cannot be read: {error}") from None
 
     def table(self, name: str) -> pd.DataFrame:
-        """A table of the run folder: seconds, counters, host, server_host, clients, errors (see ARCHITECTURE.md)."""
+        """A table of the run folder: seconds, counters, host, server_host, clients, errors (see docs/results.md)."""
         found = records.table(self.folder, name)
         if found is None:
             raise InputError(f"run {self.run_id} has no table '{name}'")
