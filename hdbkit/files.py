@@ -133,13 +133,12 @@ def read_text(path: Path) -> str:
         ValueError: the file is missing, unreadable, too large, not a regular file, or not UTF-8.
         InputError: another account owns it or may write it.
     """
-    real = trusted(path)
     try:
         if not path.exists():
             raise FileNotFoundError
         if not path.is_file():  # reading a pipe or a device may never end
             raise ValueError("it is not a regular file")
-        with real.open(encoding="utf-8-sig") as file:
+        with trusted(path).open(encoding="utf-8-sig") as file:
             text = file.read(_MAX_TEXT + 1)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None

@@ -183,8 +183,6 @@ class Workload(Protocol):
     """The tables that a build creates and loads, in this order; empty if hdbkit does not build them."""
     routines: tuple[str, ...]
     """The stored routines that a build creates; may be empty."""
-    sent: Mapping[str, tuple[str, ...]]
-    """By operation, the named SQL statements that users defined for it; empty where it is the workload's own code."""
     instead: Mapping[Capability, str]
     """What to do where an engine lacks what a load needs; a clause."""
     grows: bool

@@ -26,7 +26,6 @@ class BaseWorkload(Generic[SpecT]):
     serial: Serial | None = None
     detail_charts: tuple[DetailChart, ...] = ()
     routines: tuple[str, ...] = ()
-    sent: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     instead: Mapping[Capability, str] = MappingProxyType({})
     grows = False
 

@@ -184,24 +184,26 @@ def empty(target: Target) -> Iterator[Target]:
 
 
 def test_a_new_workload_is_built_and_run_as_it_is_and_a_wrong_statement_is_named_without_a_run(
-    empty: Target, tmp_path: Path, command: HdbkitCommand, monkeypatch: pytest.MonkeyPatch
+    empty: Target, tmp_path: Path, command: HdbkitCommand
 ) -> None:
-    monkeypatch.setenv("HDBKIT_PASSWORD", password_of(empty))
     folder = tmp_path / "My Orders 2"
     assert command("workload", "new", folder, "--json").json["files"] == [
         str(folder / "workload.yaml"), str(folder / "statements.sql")
     ]  # fmt: skip
     assert command("workload", "new", folder).code == 2
-    assert "there is no schema of reads and updates of entries" in command("workload", "check", folder, empty.url).err
+    assert (
+        "there is no schema of reads and updates of entries"
+        in command("workload", "check", folder, empty.server_folder).err
+    )
     assert hdbkit.connect(empty).build(folder).passed
-    accepted = command("workload", "check", folder, empty.url, "--json")
+    accepted = command("workload", "check", folder, empty.server_folder, "--json")
     assert accepted.code == 0, accepted.err
     assert {row["state"] for row in accepted.json} == {"accepted"}
     assert hdbkit.run(empty, folder, Load(virtual_users=1, **QUICK)).summary.failed == 0
 
     texts = folder / "statements.sql"
     texts.write_text(texts.read_text().replace("SET amount = :amount", "SET total = :amount"))
-    rejected = command("workload", "check", folder, empty.url, "--json")
+    rejected = command("workload", "check", folder, empty.server_folder, "--json")
     assert rejected.code == 1
     found = {row["statement"]: (row["state"], row["detail"]) for row in rejected.json}
     assert found["read_entry"] == ("accepted", "")

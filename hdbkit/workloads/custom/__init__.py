@@ -49,7 +49,6 @@ class Custom(BaseWorkload[CustomSpec]):
         self.notice = definition.notice
         self.scale = definition.scale.format_map({name: f"{value:,}" for name, value in spec.parameters.items()})
         self.operations = tuple(definition.operations)
-        self.sent = {name: one.statements or (name,) for name, one in definition.operations.items()}
         self.reading = frozenset(name for name, one in definition.operations.items() if one.reads_only)
         self.waits: Mapping[str, Waits] = {
             name: Waits(one.keying_s, one.thinking_s)
