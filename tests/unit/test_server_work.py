@@ -39,8 +39,8 @@ def manifest(number: int = 1, **fields: Any) -> Manifest:
         "counted_after": 100.0 * (number + 1),
     }
     result = figures(1.0, **{"data": data, "completed": 1000, **fields.pop("result", {})})
-    place = {"sweep_id": "s", "settings": {}, **place, **fields.pop("place", {})}
-    plan = plan_of(sweep=place, load=Load(virtual_users=4))
+    place = {"experiment_id": "s", "settings": {}, **place, **fields.pop("place", {})}
+    plan = plan_of(experiment=place, load=Load(virtual_users=4))
     given = {"server": SERVER, **fields}
     return Manifest(
         run_id=f"run-{number}",
