@@ -16,6 +16,7 @@ import hdbkit
 from hdbkit.cluster.loading import ClusterLoaders
 from hdbkit.cluster.part_loader import Order
 from hdbkit.config import Target, WorkloadSpec
+from hdbkit.config.cluster import Cluster
 from hdbkit.contracts import Schema
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError
@@ -82,7 +83,7 @@ def loaders_of(cluster: Any, target: Target, spec: WorkloadSpec, schema: Schema)
     """The loaders of both hosts; a worker that was killed is started again."""
     cluster.wait_for_workers(2, timeout=60)
     order = Order(target, spec, 0)
-    return ClusterLoaders(address_of(cluster), 1, order, Event(), lambda: schema.log().parts)
+    return ClusterLoaders(Cluster.parse(address_of(cluster)), 1, order, Event(), lambda: schema.log().parts)
 
 
 def test_hosts_load_each_part_once(cluster: Any, target: Target, spec: WorkloadSpec) -> None:
