@@ -21,6 +21,8 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.power_chart import power_chart
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.errors import DamagedResult
+from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.experiment.sides import SidesPlan
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.results.experiment_folder import experiment_folders, runs_frame
 from hdbkit.results.folder import run_folders
@@ -134,36 +136,45 @@ class PlannedPower:
 class PlannedPowerVerbs(BareWorkspace):
     """Verbs that plan what a sweep can find."""
 
-    def planned_power(self, planned: SweepPlan) -> PlannedPower | None:
-        """What a planned sweep can find with its blocks, from the noise of recent results; accesses no server.
+    def planned_power(self, planned: ExperimentPlan) -> PlannedPower | None:
+        """What a planned sweep or comparison can find, from the noise of recent results; accesses no server.
 
         Recent are the newest five sweeps of the same target, workload and load, and without any the newest runs, of
         which neighbours with the same number of virtual users are compared.
 
         Args:
-            planned: the sweep, as :func:`hdbkit.plan_sweep` gives it.
+            planned: the sweep or comparison, as :func:`hdbkit.plan_sweep` or :func:`hdbkit.plan_comparison` gives it.
 
         Returns:
             None for a search, and for a sweep without a configuration besides the baseline or whose configurations
-            alternate within runs.
+            alternate within runs; and for an experiment that compares nothing.
         """
-        spec, comparisons = planned.spec, len(planned.configurations) - 1
-        if spec.strategy is not Strategy.GRID or spec.compare_by is CompareBy.SLICES or not comparisons:
+        design, comparisons = _counts_and_looks(planned), len(planned.configurations) - 1
+        if design is None or comparisons < 1:
             return None
-        root = self.results
+        root, (counts, looks) = self.results, design
         noises, source = list(islice(_of_sweeps(root, planned), _SWEEPS)), "recent sweep"
         count = len(noises)
         if not noises:
             noises, count = _of_runs(root, planned)
             source = "recent run"
         noise = pooled_noise(*zip(*noises, strict=True)) if noises else None
-        looks = spec.looks or (spec.blocks,)
-        return PlannedPower(comparisons, len(spec.virtual_users), looks, noise, many(count, source) if noise else "")
+        return PlannedPower(comparisons, counts, looks, noise, many(count, source) if noise else "")
 
 
-def _of_sweeps(root: Path, planned: SweepPlan) -> Iterator[tuple[float, float]]:
+def _counts_and_looks(planned: ExperimentPlan) -> tuple[int, tuple[int, ...]] | None:
+    """The number of user counts and the looks of complete blocks; None for another design."""
+    match planned:
+        case SidesPlan():
+            return len(planned.virtual_users), (planned.blocks,)
+        case SweepPlan(spec=spec) if spec.strategy is Strategy.GRID and spec.compare_by is not CompareBy.SLICES:
+            return len(spec.virtual_users), spec.looks or (spec.blocks,)
+    return None
+
+
+def _of_sweeps(root: Path, planned: ExperimentPlan) -> Iterator[tuple[float, float]]:
     """The noise of the newest sweeps that are like the planned one, each with its degrees of freedom."""
-    for folder in islice(experiment_folders(root), _READ):
+    for folder in islice(experiment_folders(root, "sweep"), _READ):
         try:
             found = folder.read_plan(SweepPlan)
             if found.slices or not alike(planned, (found.target, found.spec.workload, found.spec.load)):
@@ -176,14 +187,15 @@ def _of_sweeps(root: Path, planned: SweepPlan) -> Iterator[tuple[float, float]]:
             yield model.noise, float(model.df)
 
 
-def _of_runs(root: Path, planned: SweepPlan) -> tuple[list[tuple[float, float]], int]:
+def _of_runs(root: Path, planned: ExperimentPlan) -> tuple[list[tuple[float, float]], int]:
     """The noise between neighbouring runs outside of sweeps with its degrees of freedom, and their number.
 
     Its square is half the mean square of their differences: neighbours share what changes slowly, as the runs of a
     block do (von Neumann 1941, Ann. Math. Statist. 12, 367-395).
     """
     values: dict[int, list[float]] = {}
-    kept = [one for _, one in readable(list(islice(run_folders(root), _READ))) if one.plan.experiment is None]
+    newest = [one for _, one in readable(list(islice(run_folders(root), _READ)))]
+    kept = [one for one in newest if one.plan.experiment is None or not one.plan.experiment.settings]
     for manifest in kept[:_RUNS]:
         value = manifest.metric_value
         if value and alike(planned, of_run(manifest.plan)):

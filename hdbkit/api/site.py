@@ -155,7 +155,7 @@ def _chosen(lab: ResultVerbs, names: Sequence[str], where: str | None) -> _Chose
         listed = lab.runs(where)
         found_runs |= {one: RunFolder(root / one) for one in listed.loc[listed["metric_value"].notna(), "run_id"]}
     if where is None and not names:
-        sweeps |= {one.experiment_id: SweepResult(one) for one in experiment_folders(root)}
+        sweeps |= {one.experiment_id: SweepResult(one) for one in experiment_folders(root, "sweep")}
         notebooks |= dict.fromkeys(chain.from_iterable(map(_executed, sorted((root / "batches").glob("*")))))
     for one in sweeps.values():
         done = each_run(one.runs)
@@ -185,7 +185,7 @@ def _add(
             found_runs[run.run_id] = run
         except InputError as error:
             try:
-                sweep = SweepResult(find_experiment(root, name))
+                sweep = SweepResult(find_experiment(root, name, "sweep"))
             except InputError:
                 raise error from None
             sweeps[sweep.experiment_id] = sweep

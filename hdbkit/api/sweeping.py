@@ -113,7 +113,7 @@ class SweepVerbs(BareWorkspace):
 
     def sweep_result(self, experiment_id: str = "last") -> SweepResult:
         """Read the result of a sweep, given by its id, a unique part of the id, or ``last``."""
-        return SweepResult(find_experiment(self.results, experiment_id))
+        return SweepResult(find_experiment(self.results, experiment_id, "sweep"))
 
 
 def _plan_of_runs(target: Target, spec: SweepSpec) -> SweepPlan:

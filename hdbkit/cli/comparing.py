@@ -106,12 +106,16 @@ def compare(
             "virtual_users": counts_in(virtual_users, "--virtual-users") if virtual_users else (),
             "preparation": preparation(reset, cooldown_s),
         }  # fmt: skip
+        planned = api.plan_comparison(base, new, **asked)
+        if (power := api.planned_power(planned)) is not None:
+            show.notes.print(power.sentence, markup=False)
         if detach:
-            planned = api.plan_comparison(base, new, **asked)
             return show.left_alone(api.start_experiment(planned).experiment_id, as_json)
         with stopped_like_ctrl_c(), RunLines() as lines:
             watch_run = None if as_json else lines
-            found = api.compare(base, new, run=True, watch=ExperimentLines(), watch_run=watch_run, **asked)
+            done = api.run_experiment(planned, watch=ExperimentLines(), watch_run=watch_run)
+        assert isinstance(done, api.Comparison)
+        found = done
     gate = None if limit is None else found.gate(limit)
     show_comparison(found, as_json, report=report, gate=gate, everything=everything, plans=plans)
     return Exit.CHECK_FAILED if gate and gate.fails(strict) else Exit.DONE

@@ -65,6 +65,13 @@ class ExperimentFolder:
         return self.path.parent.parent
 
     @property
+    def kind(self) -> str:
+        """The kind of its plan; ``sweep`` as well if the plan cannot be read."""
+        with suppress(DamagedResult):
+            return self.read_plan(_Kind).kind
+        return _Kind().kind
+
+    @property
     def report(self) -> Path:
         """The one-page report."""
         return self.path / "report.html"
@@ -249,20 +256,21 @@ def experiment_folder(root: Path, experiment_id: str) -> ExperimentFolder:
     return ExperimentFolder(root / "experiments" / experiment_id)
 
 
-def experiment_folders(root: Path) -> Iterator[ExperimentFolder]:
-    """All experiments under ``root``, newest first; without other files, and folders with links or special files."""
+def experiment_folders(root: Path, kind: str = "") -> Iterator[ExperimentFolder]:
+    """All experiments of a kind, or of any, newest first; without folders that have links or special files."""
     for path in sorted((root / "experiments").glob("*/plan.json"), reverse=True):
-        if irregular_entry(path.parent) is None:
-            yield ExperimentFolder(path.parent)
+        folder = ExperimentFolder(path.parent)
+        if irregular_entry(path.parent) is None and (not kind or folder.kind == kind):
+            yield folder
 
 
-def find_experiment(root: Path, experiment_id: str) -> ExperimentFolder:
-    """The experiment with this id or unique part of an id; ``last`` is the newest.
+def find_experiment(root: Path, experiment_id: str, kind: str = "") -> ExperimentFolder:
+    """The experiment of a kind, or of any, with this id or unique part of an id; ``last`` is the newest.
 
     Raises ``InputError`` if there is none, or more than one.
     """
-    ids = [one.experiment_id for one in experiment_folders(root)]
-    return experiment_folder(root, only_match(ids, experiment_id, "experiment", str(root / "experiments")))
+    ids = [one.experiment_id for one in experiment_folders(root, kind)]
+    return experiment_folder(root, only_match(ids, experiment_id, kind or "experiment", str(root / "experiments")))
 
 
 @contextmanager
@@ -273,6 +281,10 @@ def only_experiment(root: Path, identity: str) -> Iterator[None]:
     """
     with only_one(root, identity, f"another experiment is running on {identity}; wait until it ends, or stop it"):
         yield
+
+
+class _Kind(BaseModel):
+    kind: str = "sweep"
 
 
 class _Slices(BaseModel):

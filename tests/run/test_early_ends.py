@@ -29,7 +29,7 @@ from hdbkit.results.manifest import Manifest, Status
 from hdbkit.servers import control
 from hdbkit.widgets.parts.sweep_view import grid_html, progress_words, ranking_html
 from tests.run.conftest import NullTarget
-from tests.run.sweep_server import FileServer, begun, runner
+from tests.run.sweep_server import FileServer, begun, only, runner
 from tests.unit.synthetic import figures
 
 SLOW = "1"
@@ -149,7 +149,7 @@ def test_only_a_search_s_own_configurations_have_a_required_rate_and_it_continue
         return early.moved_to(Status.STOPPED)
 
     folder = start(
-        plan_sweep(Target(kind="nulldb"), SweepSpec(**asks), "s"), tmp_path, server, run_one, reported.append
+        plan_sweep(Target(kind="nulldb"), SweepSpec(**asks), "s"), tmp_path, only(server), run_one, reported.append
     )
     frame = runs_frame(folder).set_index("number")
     assert barred == list(frame.index[frame["status"] == ENDED_EARLY])

@@ -7,6 +7,8 @@ import signal
 from pathlib import Path
 
 import hdbkit
+from hdbkit.config import Load
+from hdbkit.servers import PrivateServer, control
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget, wait_for
 
@@ -43,3 +45,18 @@ def test_a_profile_in_a_process_of_its_own_that_was_killed_is_resumed(
     ]  # fmt: skip
     listed = hdbkit.experiments().iloc[0]
     assert (listed["kind"], listed["status"], listed["runs"], listed["ended"]) == ("profile", "done", 4, 4)
+
+
+def test_the_server_is_in_the_same_state_before_each_run_of_a_profile(built: PrivateServer, results: Path) -> None:
+    """What the runs insert is gone before the next one, background work is done, and all is as before at the end."""
+    before = {name: one.value for name, one in control(built.target).settings().items()}
+    load = Load(rampup_s=0, duration_s=1)
+    found = hdbkit.profile("grown", built.target, load=load, virtual_users=[1, 2], blocks=1)
+    folder = hdbkit.attach_experiment("last").folder
+    places = [hdbkit.result(one).manifest.plan.experiment for one in found.runs["run_id"]]
+    assert all(one is not None and one.restored_s > 0 and one.maintained_s > 0 for one in places)
+    sizes = [hdbkit.result(one).summary.data for one in found.runs["run_id"]]
+    assert len({one and one.counted_before for one in sizes}) == 1, "each run begins with the data as found"
+    assert {name: one.value for name, one in control(built.target).settings().items()} == before
+    assert not folder.before.exists()
+    assert not folder.journal.state.changed and not folder.journal.state.data_kept

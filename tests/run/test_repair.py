@@ -210,9 +210,7 @@ def test_a_server_with_one_connection_left_is_restored_before_the_next_run(
     """The change of the settings needs a second session."""
     monkeypatch.setattr(executing, "too_few_connections", lambda *_: [])
     spec, content = SweepSpec(settings={"max_connections": ["100", "4"]}, blocks=2, cooldown_s=0), auto_file(built)
-    folder = start(
-        plan_sweep(ordinary, spec, "sweep-1"), results, control(ordinary), lambda run: measured(run, results)
-    )
+    folder = start(plan_sweep(ordinary, spec, "sweep-1"), results, control, lambda run: measured(run, results))
     assert set(runs_frame(folder)["status"]) == {"done"}
     assert any("all connections are in use" in line.note for line in folder.journal.lines)
     assert auto_file(built) == content

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.api import connect, plan, sweep_result
+from hdbkit.api import connect, plan_sweep, sweep_result
 from hdbkit.api.connection import Connection
 from hdbkit.config import Load, SweepSpec
 from hdbkit.errors import ConfigErrors, InputError
@@ -60,7 +60,7 @@ def test_a_server_that_is_not_ours_is_not_changed_without_leave(null_target: Nul
 
 def test_a_plan_reports_every_run_in_its_order(null_target: NullTarget) -> None:
     spec = SPEC.with_(settings={"speed": ("1", "4"), "commit": ("on", "off")})
-    planned = plan(null_target(), spec, blocks=3)
+    planned = plan_sweep(null_target(), spec, blocks=3)
     assert [one.number for one in planned.runs] == list(range(1, 13))
     assert all({one.configuration for one in planned.runs if one.block == b} == {0, 1, 2, 3} for b in (1, 2, 3))
 
