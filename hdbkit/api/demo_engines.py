@@ -72,13 +72,13 @@ def _plan(wanted: EngineDemo, blocks: int) -> EnginesPlan:
     load = workload_of(wanted.workload).load(wanted.load)
     sides = tuple(
         Side(
-            name=kind,
-            target=Target(kind=kind, database="data"),
+            name=side,
+            target=Target(kind=kind, database=side),
             workload=wanted.workload,
             load=load,
-            label=f"{experiment_id}-{kind}",
+            label=f"{experiment_id}-{side}",
         )
-        for kind in wanted.engines
+        for side, kind in zip((BASE, NEW), wanted.engines, strict=True)
     )
     return EnginesPlan(
         experiment_id=experiment_id,

@@ -320,7 +320,10 @@ class _Execution:
                 self._stop_without_slices(planned)
         except KeyboardInterrupt:
             if self.folder.journal.state.changed:
-                self._waits("the experiment stops; the server is restored to its state before it")
+                self._waits(
+                    "the experiment stops; the server is restored to its state before it; to continue: hdbkit resume "
+                    f"{self.folder.experiment_id}"
+                )
             raise
         finally:
             if note := settle(self.folder, self.servers.by_identity):

@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.api.first_steps import sweep_of
-from hdbkit.cli import measuring
+from hdbkit.cli import experiments
 from hdbkit.config import Load, SweepSpec, TprocCSpec, WorkloadSpec
 from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
@@ -81,7 +81,8 @@ def test_two_engines_are_compared_each_on_data_of_its_own(results: Path) -> None
         workload=TprocHSpec(scale_factor=0.01, indexes="none"),
         load=TprocHLoad(virtual_users=1, queries="q01,q06"),
     )
-    found = api.demo_engines(spec=spec, say=said.append)
+    found = api.demo_engines(spec=spec, watch=lambda event: said.append(event.note))
+    said = [one for one in said if one.startswith("building the schema")]
     assert [len(side) for side in (found.base, found.new)] == [2, 2]
     assert found.names == ("DuckDB (base)", "DuckDB (new)")
     assert found.by_operation["operation"].tolist() == ["q01", "q06"]
@@ -151,11 +152,11 @@ def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
     code: int,
 ) -> None:
     class Done:
-        runs, checks_failed = pd.DataFrame({"number": range(1, 5)}), checks
+        runs, checks_failed, report = pd.DataFrame({"number": range(1, 5)}), checks, lambda _: "report.html"
 
     Done.failed = failed  # type: ignore[attr-defined]
-    monkeypatch.setattr(measuring.show, "sweep", lambda _: None)
-    assert measuring._show_sweep(Done(), Path("report.html"), as_json=False) == code  # type: ignore[arg-type]
+    monkeypatch.setattr(experiments.show, "sweep", lambda _: None)
+    assert experiments._show_sweep(Done(), as_json=False) == code  # type: ignore[arg-type]
     out = capsys.readouterr().out
     assert [f"check failed in {n} of 4 runs: {name}" in out for name, n in checks.items()] == [True] * len(checks)
 
