@@ -282,7 +282,6 @@ def _supervisor(folder: RunFolder, plan: RunPlan, target: Target, kept: Sequence
             stdout=DEVNULL,
             stderr=errors.fileno(),
             pass_fds=[*kept, *used],
-            starts_programs=bool(plan.load.faults),
         )
     with suppress(OSError):  # it may have ended and removed the folder of spools
         note_in_charge(folder, process.pid)

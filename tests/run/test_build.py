@@ -83,9 +83,10 @@ class Killer(Watcher):
 
 
 def loaders() -> list[psutil.Process]:
-    """The loaders of this process: children of a child."""
-    own = psutil.Process()
-    return [one for one in own.children(recursive=True) if one.ppid() != own.pid]
+    """The loaders of this process: children of its program that loads."""
+    family = [one for one in psutil.Process().children(recursive=True) if one.status() != psutil.STATUS_ZOMBIE]
+    programs = {one.pid for one in family if "from hdbkit.loading.loader import main" in " ".join(one.cmdline())}
+    return [one for one in family if one.ppid() in programs]
 
 
 def test_a_dead_loader_ends_the_build_which_is_resumed_passes_its_checks_and_is_not_built_twice(
