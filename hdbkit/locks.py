@@ -15,18 +15,20 @@ _POLL_S = 0.05
 
 
 @contextmanager
-def held(path: Path, otherwise: str = "", wait_s: float = 0.0) -> Iterator[int]:
-    """Lock a folder, or a file that is created if it is missing; yield the descriptor, which processes may inherit.
+def held(path: Path, otherwise: str = "", wait_s: float = 0.0, *, create: bool = False) -> Iterator[int]:
+    """Lock a folder or a file; yield the descriptor, which processes may inherit.
 
     Args:
         path: the folder or the file; no link is followed to a file.
         otherwise: the error if another process has the lock; without it, wait for that process.
         wait_s: how long to wait before that error.
+        create: create the file if it is missing.
 
     Raises:
+        FileNotFoundError: there is no such folder or file.
         InputError: ``otherwise``.
     """
-    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT if create else 0)
     descriptor = os.open(path, flags, 0o666)
     try:
         if not otherwise:

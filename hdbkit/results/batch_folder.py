@@ -78,7 +78,9 @@ class BatchFolder:
     def held(self) -> Iterator[None]:
         """Create and lock the folder. Raises ``InputError`` if the same batch is running."""
         make_folder(self.path, exist_ok=True)
-        with held(self.path / "batch.lock", f"batch {self.batch_id} is already running in another process"):
+        with held(
+            self.path / "batch.lock", f"batch {self.batch_id} is already running in another process", create=True
+        ):
             yield
 
     @property

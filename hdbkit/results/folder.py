@@ -149,7 +149,9 @@ def only_one(root: Path, what: str, otherwise: str) -> Iterator[int]:
         InputError: ``otherwise``, while another process holds the lock.
     """
     folder = make_folder(root / "experiments" / ".locks", exist_ok=True)
-    with held(folder / hashlib.sha256(what.encode()).hexdigest()[:16], otherwise, _END_GRACE_S) as descriptor:
+    with held(
+        folder / hashlib.sha256(what.encode()).hexdigest()[:16], otherwise, _END_GRACE_S, create=True
+    ) as descriptor:
         yield descriptor
 
 

@@ -84,7 +84,7 @@ def built(launcher: Launcher, checkout: Path, commit: str, options: Sequence[str
     if not launcher.build_commands(folder, options, 1):
         raise InputError(f"hdbkit cannot build a server of kind '{launcher.kind}' from its source")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with held(folder.with_suffix(".lock")) as lock:  # no other process builds into this folder meanwhile
+    with held(folder.with_suffix(".lock"), create=True) as lock:  # no other process builds into this folder meanwhile
         if not (folder / _NOTE).is_file():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()

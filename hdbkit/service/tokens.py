@@ -90,7 +90,7 @@ class Tokens:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        with held(self._file.with_suffix(".lock")):
+        with held(self._file.with_suffix(".lock"), create=True):
             yield
 
     def _write(self, holders: list[Holder]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.api import RunningExperiment
+from hdbkit.api import Workspace
 from hdbkit.cli.exits import Exit, guarded
 from hdbkit.config import Commands, ControlSpec, SweepSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
@@ -233,8 +233,8 @@ def test_a_sweep_whose_server_cannot_be_started_again_ends_with_its_own_exit_cod
     assert EventKind.RESTORED not in [one.kind for one in reported]
     folder = experiment_folder(results, "sweep-1")
     assert list(runs_frame(folder)["status"]) == ["done", "failed", "planned", "planned"]
-    with pytest.raises(ServerDown, match="sweep sweep-1 failed: the server of"):
-        RunningExperiment(folder).wait()
+    with pytest.raises(ServerDown, match="experiment sweep-1 failed: the server of"):
+        Workspace(results=results).attach_experiment(folder.experiment_id).wait()
     broken.unlink()
     resume(folder, control, run_one, reported.append)
     assert any("hdbkit starts it again" in one.note for one in reported)

@@ -401,7 +401,7 @@ def isolated(built: PrivateServer, own: Workspace, watched: tuple[Tick, Result])
     """A short run at each level: two users who conflict with client SQL, and one alone with stored routines."""
     limits = {"rampup_s": 0, "duration_s": 60, "iterations": 100}
     others = {
-        isolation: own.run(built.target, load=Load(isolation=isolation, **limits, **more))
+        isolation: own.run(built.target, load=TprocCLoad(isolation=isolation, **limits, **more))
         for isolation, more in {
             Isolation.SERIALIZABLE: {"virtual_users": 2, "routines": "client"},
             Isolation.REPEATABLE_READ: {"virtual_users": 1, "routines": "stored"},
