@@ -2,7 +2,7 @@
 
 A simulated sweep takes stretches of four neighbouring runs from the noise, so that what hangs together in time still
 does, adds a drift of 4 % from its first run to its last, and puts the runs into the order within blocks that
-``sweep_plan`` gives. It is judged by the formulas of complete blocks, vectorized; some sweeps are judged by
+``run_order.in_turn`` gives. It is judged by the formulas of complete blocks, vectorized; some sweeps are judged by
 ``hdbkit.analysis.sweep.verdicts`` too, which must give the same.
 """
 
@@ -53,7 +53,7 @@ def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, str
 
 
 def turns(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> NDArray[np.intp]:
-    """The position of each configuration in each block, as ``sweep_plan`` gives it; sweeps share ``_ORDERS``."""
+    """The position of each configuration in each block, as ``run_order.in_turn`` gives it; sweeps share ``_ORDERS``."""
     seed, orders = int(draw.integers(2**40)), min(sweeps, _ORDERS)
     made = [[in_turn(size, seed + one, block + 1) for block in range(blocks)] for one in range(orders)]
     return np.array(made)[np.arange(sweeps) % orders]

@@ -10,6 +10,9 @@ import pytest
 from rich.console import Console
 
 from hdbkit.cli import looking, show
+from hdbkit.config.steps import Step
+from hdbkit.results.run_result import StepLatencies, StepResult
+from tests.unit.synthetic import figures
 
 LONG = "checkpoint_completion_target=0.9, synchronous_commit=off"
 
@@ -33,11 +36,14 @@ def test_verdicts_with_long_names_fit_80_columns_and_their_numbers_stay_whole(sh
 
 
 def test_a_run_of_steps_lists_each_of_them_and_the_time_that_it_shows(shown: io.StringIO) -> None:
-    line = {"step": "60 s at 20000/s", "start_s": 1.0, "end_s": 61.0, "offered_per_s": 20_000.0, "users": None}
-    line |= {"completed_per_s": 12_345.0, "failed": 7, "service": {"p50_us": 111}, "response": {"p50_us": 2_222_222}}
+    line = StepResult(
+        step=Step.parse("60 s at 20000/s"), start_s=1, end_s=61, offered_per_s=20_000, users=None,
+        completed_per_s=12_345, failed=7, service=StepLatencies(p50_us=111, p95_us=None, p99_us=None),
+        response=StepLatencies(p50_us=2_222_222, p95_us=None, p99_us=None),
+    )  # fmt: skip
     for paced, time, p50 in ((True, "response", "2,222,222"), (False, "service", "111")):
-        manifest = SimpleNamespace(paced=paced, headline="new_order")
-        show.steps(SimpleNamespace(summary={"steps": [line]}, manifest=manifest))
+        manifest = SimpleNamespace(paced=paced, headline="new_order", result=figures(1.0, steps=[line]))
+        show.steps(SimpleNamespace(manifest=manifest))
         text = shown.getvalue()
         assert f"the {time} time of new_order" in text
         assert {"20,000", "12,345", "7", p50} <= set(text.split())

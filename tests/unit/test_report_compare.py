@@ -237,7 +237,7 @@ def test_settings_that_one_engine_alone_has_are_summed_up() -> None:
 
 def test_a_comparison_of_runs_on_different_hosts_lists_the_facts_and_carries_a_warning(root: Path) -> None:
     other = RunFolder(root / "new-1").read()
-    host = {**other.host, "name": "db9", "cores": 64, "load_1min_at_start": 9.9}
+    host = other.host.model_copy(update={"name": "db9", "cores": 64, "load_1min_at_start": 9.9})
     moved = RunFolder(root / "on-db9")
     moved.path.mkdir()
     try:

@@ -19,7 +19,7 @@ from hdbkit import api
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, SearchFailed
 from hdbkit.experiment import EventKind, ExperimentEvent
 from hdbkit.text import number
 from hdbkit.widgets.parts.base import Panel, Shared, State
@@ -104,10 +104,9 @@ class MaxRatePanel(Panel):
             raise InputError("a search is in progress in this panel; stop it first, or open another panel")
         self._idle.clear()
         self._stopping, self._running, self._failure, self.result = False, None, None, None
-        self._lines = []
         self.bell.begin()
         self.search.disabled, self.stop.disabled = True, False
-        self.runs.value = self.outcome.value = ""
+        self.outcome.value = ""
         self.charts.show()
         self.report.hide()
         self.say("checking the target and its schema ...", State.BUSY)
@@ -126,9 +125,12 @@ class MaxRatePanel(Panel):
     def _searched(self, target: Target, limit: str, workload: WorkloadSpec | None, load: Load) -> api.MaxRate:
         """Search, or continue the search that was stopped here."""
         asked = (target, limit, workload, load, self.blocks.value, self.form.label.value)
+        stopped = self._unfinished[1] if self._unfinished and self._unfinished[0] == asked else None
+        if stopped is None:
+            self._lines, self.runs.value = [], ""
         watch = partial(self._stepped, Limit.parse(limit))
-        if self._unfinished and self._unfinished[0] == asked:
-            found = self.workspace.resume_experiment(self._unfinished[1], watch=watch, watch_run=self._look)
+        if stopped is not None:
+            found = self.workspace.resume_experiment(stopped, watch=watch, watch_run=self._look)
         else:
             label = self.form.label.value.strip() or None
             planned = self.workspace.plan_max_rate(
@@ -197,6 +199,8 @@ class MaxRatePanel(Panel):
     def _ended(self, error: BaseException) -> None:
         """The search ended without a result: stopped here, by whoever stopped its run, or by an error."""
         stopped = self._stopping or isinstance(error, KeyboardInterrupt)
+        if isinstance(error, SearchFailed):
+            self._unfinished = None  # it has its answer; the next search measures again
         self._failure = InputError(_STOPPED) if stopped else error
         self.say(_STOPPED if stopped else "", State.STOPPED)
         self.bell.end(_STOPPED if stopped else f"failed: {error}")
