@@ -53,7 +53,7 @@ def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, str
 
 
 def turns(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> NDArray[np.intp]:
-    """The position of each configuration in each block, as ``run_order.in_turn`` gives it; sweeps share ``_ORDERS``."""
+    """The position of each configuration in each block, as ``in_turn`` gives it; sweeps share ``_ORDERS``."""
     seed, orders = int(draw.integers(2**40)), min(sweeps, _ORDERS)
     made = [[in_turn(size, seed + one, block + 1) for block in range(blocks)] for one in range(orders)]
     return np.array(made)[np.arange(sweeps) % orders]
