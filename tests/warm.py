@@ -30,7 +30,7 @@ def keep() -> None:
 
 def choose(item: pytest.Item) -> None:
     """Have a test's programs forked by the warm host of these tests, except where their start is the subject."""
-    programs._host = _NEW if item.get_closest_marker("new_interpreters") else _WARM
+    programs._host = programs._Host() if item.get_closest_marker("new_interpreters") else _WARM
 
 
-_WARM, _NEW = programs._host, programs._Host()
+_WARM = programs._host

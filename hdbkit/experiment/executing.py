@@ -15,6 +15,7 @@ from hdbkit.config.served import served_clusters, setting_problem
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.errors import (
     AgentLost,
+    CannotConnect,
     ConfigErrors,
     DamagedResult,
     ExperimentFailed,
@@ -171,9 +172,20 @@ def _start_same(
     """Start or repair a server. With another address, agent or file its identity is compared before."""
     if _place(planned) != _place(given):
         _check_same(folder, control.identity, servers)
-    changed = folder.journal.state.server(control.identity).changed
-    control.start((folder.read_before(control.identity) or None) if changed else None)
+    identity = _noted_identity(folder, control, servers)
+    changed = identity is not None and folder.journal.state.server(identity).changed
+    control.start((folder.read_before(identity) or None) if identity and changed else None)
     _check_same(folder, control.identity, servers)
+
+
+def _noted_identity(folder: ExperimentFolder, control: ServerControl, servers: Servers) -> str | None:
+    """The identity of a server that may be down: that of the journal for the only server, else None if it is down."""
+    known = list(folder.journal.state.servers)
+    if len(servers.each) == len(known) == 1:
+        return known[0]
+    with suppress(ServerFailed, CannotConnect):
+        return control.identity
+    return None
 
 
 def _forget_servers(folder: ExperimentFolder) -> None:

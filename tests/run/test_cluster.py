@@ -96,6 +96,7 @@ def test_the_count_of_a_real_server_is_bracketed(scheduler: str, built: PrivateS
     assert len(result.manifest.load_hosts) == 3
 
 
+@pytest.mark.new_interpreters
 def test_a_host_with_another_version_is_refused(
     scheduler: str, null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,7 +135,7 @@ def test_every_damage_is_one_sentence_and_the_catalog_is_rebuilt(
 def test_a_newer_format_is_reported_with_what_to_do(two: tuple[Path, Path], command: HdbkitCommand) -> None:
     newer_format(two[1])
     said = command("runs", "show", two[1].name)
-    assert "has format version 99, but this hdbkit reads up to 2; run: pip install --upgrade hdbkit" in said.err
+    assert "has format version 99, but this hdbkit reads 2; run: pip install --upgrade hdbkit" in said.err
 
 
 def test_the_report_of_a_run_with_cut_transactions_says_so(two: tuple[Path, Path], command: HdbkitCommand) -> None:
