@@ -237,6 +237,8 @@ def _started_host(modules: Sequence[str]) -> socket.socket:
         process = subprocess.Popen(
             [*command, " " * _MAX_COMMAND_BYTES],  # room for the command lines of the forks
             stdin=DEVNULL,
+            stdout=DEVNULL,  # it may outlive this process, whose pipes would stay open
+            stderr=DEVNULL,
             env={**os.environ, **ONE_THREAD},
             pass_fds=[theirs.fileno()],
             start_new_session=True,
@@ -295,7 +297,9 @@ def _serve(connections: list[socket.socket]) -> Callable[[], object] | None:
     """Fork at each request: return the program in the fork, and None in the host when nobody can ask any more."""
     while connections:
         for asks in select.select(connections, [], [])[0]:
-            text, descriptors, _, _ = socket.recv_fds(asks, _MAX_REQUEST_BYTES, _MAX_DESCRIPTORS)
+            text, descriptors = b"", list[int]()
+            with suppress(ConnectionResetError):  # who asked was killed before it read the answer
+                text, descriptors, _, _ = socket.recv_fds(asks, _MAX_REQUEST_BYTES, _MAX_DESCRIPTORS)
             if not text:
                 connections.remove(asks)
                 asks.close()
@@ -307,6 +311,7 @@ def _serve(connections: list[socket.socket]) -> Callable[[], object] | None:
                 for one in (*connections, ours):
                     one.close()
                 return _become(request, descriptors, theirs)
+            theirs.close()  # else the host never learns that the fork has ended
             if pid > 0 and request.starts_programs:
                 connections.append(ours)
             for descriptor in descriptors:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -26,6 +30,13 @@ def main() -> None:
     os.write(int(number), text.encode())
     if word == "fails":
         raise SystemExit(7)
+    if word == "asks":  # and is gone before it reads the answer
+        asks = programs._host.connection
+        assert asks is not None
+        socket.send_fds(
+            asks, [json.dumps(asdict(programs._Request("no.such", (), {}, "/", (), False))).encode()], [1]
+        )
+        select.select([asks], [], [])
     if word == "waits":
         time.sleep(600)
 
@@ -39,11 +50,12 @@ def own_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[programs._Host]:
     host.forget()
 
 
-def started(word: str, given: bytes = b"") -> tuple[Process, str]:
+def started(word: str, given: bytes = b"", *, starts_programs: bool = False) -> tuple[Process, str]:
     ours, theirs = os.pipe()
     process = start_program(
         "tests.unit.test_programs", word, str(theirs), environment={**os.environ, "ANSWER": "42"},
         stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, pass_fds=[theirs],
+        starts_programs=starts_programs,
     )  # fmt: skip
     os.close(theirs)
     assert process.stdin is not None
@@ -94,15 +106,44 @@ def test_a_program_starts_in_a_new_interpreter_where_the_host_has_ended(own_host
     process.wait(60)
 
 
+def host_of(fork: Process) -> int:
+    return int(Path(f"/proc/{fork.pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def has_ended(pid: int) -> bool:
+    deadline = time.monotonic() + 60
+    while is_alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not is_alive(pid)
+
+
 def test_a_host_ends_when_nobody_can_ask_it(own_host: programs._Host) -> None:
     own_host.begins_with = ()
     fork, _ = started("waits")
-    parent = int(Path(f"/proc/{fork.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    parent = host_of(fork)
     own_host.forget()
-    deadline = time.monotonic() + 60
-    while is_alive(parent) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not is_alive(parent)
+    assert has_ended(parent)
     assert fork.poll() is None
+    fork.kill()
+    fork.wait(60)
+
+
+def test_a_host_ends_with_the_last_fork_that_can_ask_it(own_host: programs._Host) -> None:
+    own_host.begins_with = ()
+    fork, _ = started("waits", starts_programs=True)
+    parent = host_of(fork)
+    own_host.forget()
+    fork.kill()
+    fork.wait(60)
+    assert has_ended(parent)
+
+
+def test_a_host_survives_a_process_that_was_killed_while_it_asked(own_host: programs._Host) -> None:
+    own_host.begins_with = ()
+    asking, _ = started("asks", starts_programs=True)
+    parent = host_of(asking)
+    assert asking.wait(60) == 0
+    fork, _ = started("waits")
+    assert host_of(fork) == parent
     fork.kill()
     fork.wait(60)
