@@ -260,7 +260,7 @@ def _held(plan: ExperimentPlan, root: Path, servers: Servers, watch: Watcher) ->
     if not _unrestored(root, servers):
         _check(plan, servers)
     with servers.alone(root):
-        settled = [note for each in servers.by_identity.values() for note in settle_earlier(root, each[0])]
+        settled = [note for each in servers.by_identity.values() for note in settle_earlier(root, *each)]
         for note in settled:
             watch(ExperimentEvent(EventKind.SETTLED, len(plan.runs), note=note))
         if settled:

@@ -68,18 +68,21 @@ def _is_executed(run: RunFolder) -> bool:
     return not manifest.status.ended and is_supervised(run, manifest)
 
 
-def settle_earlier(root: Path, control: ServerControl) -> list[str]:
-    """Undo the changes that killed experiments left on this server; return one sentence per experiment.
+def settle_earlier(root: Path, *controls: ServerControl) -> list[str]:
+    """Undo the changes that killed experiments left on one server; return one sentence per experiment.
+
+    There is a control for each target on the server: each has its own data.
 
     Raises ``ServerFailed`` if the settings cannot be restored.
     """
     notes = []
-    for folder in unrestored(root, control.identity):
+    identity = controls[0].identity
+    for folder in unrestored(root, identity):
         ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
         try:
             with resumed_by(folder.experiment_id):
-                undo_faults(folder, None, control.say)
-                settle(folder, {control.identity: [control]})
+                undo_faults(folder, None, controls[0].say)
+                settle(folder, {identity: controls})
         except ServerDown:
             raise
         except ServerFailed as error:

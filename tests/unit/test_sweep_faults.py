@@ -1,4 +1,4 @@
-"""A sweep that is resumed when a fault of its killed run has left the server frozen."""
+"""An experiment that is resumed after a kill: a server that a fault left frozen, and the data of each target."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hdbkit.config import SweepSpec, Target
+from hdbkit.config import Load, SweepSpec, Target, spec_from
 from hdbkit.errors import ServerDown, ServerFailed
 from hdbkit.experiment import ExperimentEvent, resume, start
 from hdbkit.experiment.plan import run_plan
 from hdbkit.experiment.settling import settle_earlier
+from hdbkit.experiment.sides import ComparisonPlan, Side, in_blocks
 from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.faults.undo import Leftover, ServerState
 from hdbkit.processes import birth_of
@@ -23,7 +24,7 @@ from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from tests.run.faults import until
-from tests.run.sweep_server import FileServer, begun, only, runner
+from tests.run.sweep_server import DATA, FileServer, begun, measured, only, runner
 
 PLAN = plan_sweep(Target(kind="nulldb"), SweepSpec(settings={"flush": ["on", "off"]}, blocks=2), "sweep-1")
 
@@ -119,3 +120,28 @@ def test_a_fault_that_cannot_be_undone_ends_the_sweep_with_the_command_that_does
         resume(killed, only(server), runner(server, results))
     command = f"run: hdbkit recover {line.run_id}, then run: hdbkit resume sweep-1"
     assert str(down.value).endswith(command)
+
+
+def test_resume_restores_the_data_of_each_target_on_a_server(results: Path, tmp_path: Path) -> None:
+    one, other = FileServer(tmp_path / "one"), FileServer(tmp_path / "other")
+    other.identity = one.identity  # two databases of a server
+    servers = {"one": one, "other": other}
+    sides = tuple(
+        Side(name=name, target=Target(kind="nulldb", database=name), workload=spec_from({}), load=Load(), label=name)
+        for name in servers
+    )
+    plan = ComparisonPlan(
+        experiment_id="comparison-1", configurations=({"side": "one"}, {"side": "other"}), sides=sides,
+        virtual_users=(1,), blocks=1, seed="1", names=("one", "other"), smallest_effect=0.02,
+        runs=in_blocks(sides, (1,), (1,), "1"),
+    )  # fmt: skip
+    folder = ExperimentFolder(results / "experiments" / "comparison-1")
+    folder.write_plan(plan)
+    folder.save_before(one.identity, one.snapshot())
+    for server in servers.values():
+        server.keep_data()
+    folder.append(Step.DATA_KEPT, identity=one.identity)
+    for server in servers.values():  # by runs; the comparison is killed then
+        server.grow()
+    resume(folder, lambda target: servers[str(target.database)], lambda run: measured(run, results))
+    assert [server.data() for server in servers.values()] == [DATA, DATA]
