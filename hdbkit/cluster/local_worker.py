@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from typing import IO, Any
 
 import dask.config
@@ -53,10 +54,13 @@ def security_from(content: bytes) -> tuple[Any, IO[bytes]]:
 
 async def _served(given: dict[str, Any]) -> None:
     security, _file = security_from(base64.b64decode(given["content"]))
-    async with distributed.Worker(given["scheduler"], security=security, **given["options"]) as worker:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, lambda: asyncio.ensure_future(worker.close()))
-        await worker.finished()
+    with tempfile.TemporaryDirectory(prefix="hdbkit-worker-") as folder:  # dask's own is one that others can make
+        async with distributed.Worker(
+            given["scheduler"], security=security, local_directory=folder, **given["options"]
+        ) as worker:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, lambda: asyncio.ensure_future(worker.close()))
+            await worker.finished()
 
 
 def main() -> None:

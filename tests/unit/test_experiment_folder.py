@@ -13,6 +13,7 @@ from threading import Timer
 import numpy as np
 import pytest
 
+from hdbkit.api.executing import resumed_targets
 from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
@@ -31,6 +32,7 @@ from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
 from hdbkit.results.unrestored import unrestored, unverified
 from hdbkit.widgets.parts.sweep_view import progress_words
+from hdbkit.workspace import BareWorkspace
 from tests.unit.synthetic import figures, plan_of
 
 
@@ -236,6 +238,19 @@ def test_a_sweep_that_is_accepted_is_this_accounts_own(tmp_path: Path, received:
     assert received.is_own
     assert unrestored(tmp_path, "server-1") == [received]
     assert received.read_before("server-1") == {"flush": "off"}
+
+
+def test_a_sweep_of_another_account_has_as_many_targets_as_are_named(received: ExperimentFolder) -> None:
+    place = BareWorkspace(results=received.root)
+    with pytest.raises(InputError, match="received has 1 target, not 2"):
+        resumed_targets(received, ["nulldb:///a", "nulldb:///b"], accept=True, workspace=place)
+
+
+def test_a_journal_with_runs_that_the_plan_does_not_have_is_damage(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    folder.append(Step.RUN_STARTED, 1000, "run-a")
+    with pytest.raises(DamagedResult, match="has runs that its plan does not have"):
+        experiment_progress(folder)
 
 
 @pytest.mark.parametrize("name", ["plan.json", "before.json"])

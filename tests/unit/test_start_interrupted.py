@@ -1,4 +1,4 @@
-"""An interrupt in the instant in which a run's process starts."""
+"""Runs whose start, or the wait for them, is interrupted or fails do not continue."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ import pytest
 import hdbkit
 from hdbkit.api import Workspace
 from hdbkit.config import Load, Target
+from hdbkit.errors import ServerFailed
 from hdbkit.execution import handle
-from hdbkit.execution.handle import RunHandle, execute
+from hdbkit.execution.handle import RunHandle, execute, execute_together
+from hdbkit.experiment import settling
 from hdbkit.plan import RunPlan
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.workloads import specification
 from tests.run.faults import until
+from tests.run.sweep_server import FileServer
 
 LOAD = Load(virtual_users=1, rampup_s=0, duration_s=600)
 
@@ -49,3 +54,43 @@ def test_the_run_does_not_continue(target: Target, tmp_path: Path, monkeypatch: 
         else:
             execute(RunPlan(run_id="a-run", target=target, workload=specification(None), load=LOAD), tmp_path)
     until(lambda: started[0].status().ended, "the run has ended")
+
+
+def test_a_run_does_not_continue_where_one_of_the_same_time_cannot_start(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, supervisor = [], handle._supervisor
+
+    def second_fails(folder: RunFolder, *others: Any) -> Any:
+        if started:
+            raise ServerFailed("its cache cannot be emptied")
+        process = supervisor(folder, *others)
+        started.append(RunHandle(folder, process))
+        return process
+
+    monkeypatch.setattr(handle, "_supervisor", second_fails)
+    plans = [
+        RunPlan(run_id=one, target=target, workload=specification(None), load=LOAD) for one in ("a-run", "b-run")
+    ]
+    with pytest.raises(ServerFailed):
+        execute_together(plans, tmp_path)
+    assert started[0].status().ended
+
+
+def test_the_run_of_a_killed_experiment_does_not_continue_where_nobody_waits_for_it(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = Workspace(results=tmp_path).start(target, load=LOAD)
+    server, folder = FileServer(tmp_path / "server"), ExperimentFolder(tmp_path / "experiments" / "one")
+    folder.path.mkdir(parents=True)
+    folder.save_before(server.identity, server.snapshot())
+    folder.append(Step.RUN_STARTED, 1, running.run_id)
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(settling, "_waited_for", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        settling.settle(folder, {server.identity: [server]})
+    assert not folder.journal.state.changed
+    until(lambda: running.status.ended, "the run has ended")
