@@ -102,8 +102,10 @@ class Guard:
             "path": scope["path"][:200],
         }
         facts |= {name: value for name, value in scope["state"].items() if name in self._logged}
+        has_token = scope["state"].get(HOLDER, ANYONE) != ANYONE
+        add = self._audit.add if has_token else self._audit.add_without_token
         try:
-            self._audit.add(**facts, status=status, took_ms=round(took_s * 1000, 1))
+            add(**facts, status=status, took_ms=round(took_s * 1000, 1))
         except OSError as error:
             sys.stderr.write(f"hdbkit: {self._audit.path} cannot be written: {error.strerror}\n")
 
