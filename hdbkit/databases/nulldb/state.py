@@ -9,11 +9,13 @@ import json
 import mmap
 import os
 import shutil
+import stat
 import struct
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -33,7 +35,9 @@ class State:
         name = target.database or "null"
         if not name.replace("-", "").replace("_", "").isalnum():
             raise InputError(f"the name of a null database may only contain letters, digits, - and _, not {name!r}")
-        self.folder = Path(tempfile.gettempdir()) / f"hdbkit-nulldb-{os.getuid()}" / name
+        parent = Path(tempfile.gettempdir()) / f"hdbkit-nulldb-{os.geteuid()}"
+        _require_own(parent)
+        self.folder = parent / name
 
     def record(self, schema: str) -> dict[str, Any]:
         """The build record of a schema, without its parts; empty if there is none."""
@@ -75,6 +79,15 @@ class State:
             if newline and len(numbers) == _NUMBER.size * len(names):
                 found.update(dict(zip(names, (value for (value,) in _NUMBER.iter_unpack(numbers)), strict=True)))
         return found
+
+
+def _require_own(folder: Path) -> None:
+    """Create a folder for this account alone; another account may have made one of its name, with links in it."""
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise InputError(f"{folder} is not a folder that this account alone can write; remove it, or set TMPDIR")
 
 
 class Totals:

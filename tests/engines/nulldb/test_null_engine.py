@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -33,6 +35,24 @@ def target() -> Iterator[Target]:
     one = Target(kind="nulldb", database=f"u{uuid.uuid4().hex[:12]}")
     yield one
     shutil.rmtree(State(one).folder, ignore_errors=True)
+
+
+def test_a_folder_that_another_account_may_have_made_is_not_used(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder, elsewhere = tmp_path / f"hdbkit-nulldb-{os.geteuid()}", tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    folder.symlink_to(elsewhere)
+    with pytest.raises(InputError, match="is not a folder that this account alone can write"):
+        State(target)
+    folder.unlink()
+    State(target).write_record("shop", {"finished": True})
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)
+    with pytest.raises(InputError, match="is not a folder that this account alone can write"):
+        State(target)
+    folder.chmod(0o700)
 
 
 def test_a_count_adds_products_of_numbers_fields_and_commits() -> None:
