@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -47,9 +49,18 @@ class Peer:
         self.write(len(content).to_bytes(3, "little") + bytes([number]) + content)
 
 
+def _listening(path: Path | None) -> socket.socket:
+    if path is None:
+        return socket.create_server(("127.0.0.1", 0))
+    made = socket.socket(socket.AF_UNIX)
+    made.bind(str(path))
+    made.listen()
+    return made
+
+
 @contextlib.contextmanager
-def fake(talk: Talk) -> Iterator[tuple[int, list[Peer]]]:
-    """The port of a server, and the clients that came."""
+def fake(talk: Talk, path: Path | None = None) -> Iterator[tuple[int, list[Peer]]]:
+    """The port of a server, or with a path its socket there, and the clients that came."""
     peers: list[Peer] = []
 
     def serve() -> None:
@@ -61,11 +72,11 @@ def fake(talk: Talk) -> Iterator[tuple[int, list[Peer]]]:
                     peers.append(Peer(connection))
                     talk(peers[-1])
 
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with _listening(path) as listening:
         thread = threading.Thread(target=serve)
         thread.start()
         try:
-            yield listening.getsockname()[1], peers
+            yield 0 if path else listening.getsockname()[1], peers
         finally:
             listening.shutdown(socket.SHUT_RDWR)
             thread.join()
@@ -144,6 +155,21 @@ def test_mysql_gives_the_password_by_the_method_that_the_target_names(monkeypatc
         with pytest.raises(CannotConnect):
             database(permitted).connect(permitted)
     assert SECRET.encode() in peers[-1].sent
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a socket to another account")
+def test_mysql_gives_no_readable_password_to_a_socket_that_another_account_made_in_a_shared_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", SECRET)
+    shared = Target(kind="mysql", host=str(tmp_path), user="bench", database="x")
+    with fake(asks_mysql(b"mysql_clear_password"), tmp_path / "a.sock") as (_, peers):
+        for owner, mode, gets_it in ((65534, 0o1777, False), (65534, 0o755, True), (0, 0o1777, True)):
+            os.chown(tmp_path / "a.sock", owner, owner)
+            tmp_path.chmod(mode)
+            with pytest.raises(CannotConnect):
+                database(shared).connect(shared)
+            assert (SECRET.encode() in peers[-1].sent) is gets_it
 
 
 def test_mysql_sends_no_file_that_the_server_asks_for() -> None:

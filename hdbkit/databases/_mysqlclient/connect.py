@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from functools import cache
 from pathlib import Path
@@ -182,17 +183,27 @@ def _arguments(target: Target, options: SessionOptions, sends_files: bool = Fals
 def _accepted_methods(target: Target) -> tuple[str, ...]:
     """The methods of login with which a server gets no password in clear text; empty: all.
 
-    TLS that the target requires, a socket of the host and a server of hdbkit's own permit the others, and the option
-    ``auth_plugin`` the one that it names. Without TLS, Oracle's client library refuses them itself.
+    TLS that the target requires, a socket that no other account can have made and a server of hdbkit's own permit
+    the others, and the option ``auth_plugin`` the one that it names. Without TLS, Oracle's client library refuses
+    them itself.
     """
     from MySQLdb import _mysql
 
     is_mariadb = _mysql.get_client_info().startswith(("2.", "3.", "4.")) or "MariaDB" in _mysql.get_client_info()
     encrypted = _ssl_mode(target).get("ssl_mode", "") in ("REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
-    if encrypted or target.server_folder or not is_mariadb or "unix_socket" in _address(target):
+    if encrypted or target.server_folder or not is_mariadb or _is_reserved(_address(target).get("unix_socket")):
         return ()
     named = (target.options["auth_plugin"],) if "auth_plugin" in target.options else ()
     return (*named, *_SAFE, *(_BY_KEY if "server_public_key_path" in target.options else ()))
+
+
+def _is_reserved(socket: str | None) -> bool:
+    """Whether a socket is there and only its server's account can have made it, unlike one in ``/tmp``."""
+    try:
+        own = socket is not None and Path(socket).stat().st_uid in (0, os.geteuid())
+        return own or (socket is not None and not Path(socket).parent.stat().st_mode & stat.S_IWOTH)
+    except OSError:
+        return False
 
 
 @cache
