@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run import quantiles
+from hdbkit.analysis.run import quantiles, records
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
@@ -18,6 +19,12 @@ from tests.unit.synthetic import Synthetic, write_run
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Synthetic:
     return write_run(tmp_path_factory.mktemp("runs") / "a-run", duration_s=35, failed=0.01)
+
+
+def test_what_does_not_fit_into_memory_is_written_where_no_other_account_reads() -> None:
+    ((folder,),) = records._database(os.getpid()).execute("SELECT current_setting('temp_directory')").fetchall()
+    assert Path(folder).stat().st_mode & 0o777 == 0o700
+    assert Path(folder).stat().st_uid == os.geteuid()
 
 
 def sorted_quantile(latencies: pd.Series, share: float) -> int:

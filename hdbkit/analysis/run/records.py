@@ -6,7 +6,9 @@ their groups. A damaged file raises ``DamagedResult`` with one sentence.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,7 +56,11 @@ def _database(_process_id: int) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     connection.execute(f"SET threads = {os.cpu_count() or 1}")
-    connection.execute("SET temp_directory = ?", [tempfile.gettempdir()])
+    folder = tempfile.mkdtemp(
+        prefix="hdbkit-records-"
+    )  # of mode 0700: what does not fit into memory is written there
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    connection.execute("SET temp_directory = ?", [folder])
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET enable_external_file_cache = false")  # it would keep up to the limit
     return connection
