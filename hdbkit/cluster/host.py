@@ -73,7 +73,8 @@ class LoadHost:
             return
         content = json.loads(order)
         plan = RunPlan.model_validate(content["plan"])
-        self.folder.spools.mkdir(parents=True, mode=0o700)
+        self.folder.path.mkdir(parents=True, mode=0o700)  # that of a worker's process may permit others to read
+        self.folder.spools.mkdir(mode=0o700)
         page = Control.create(self.folder.control, len(plan.load.clients))
         page.fields[Field.HEARD_AT_NS] = time.monotonic_ns()
         page.close()

@@ -15,8 +15,10 @@ import numpy as np
 import psutil
 import pytest
 
+from hdbkit.cluster import host as host_module
 from hdbkit.cluster.connection import Connection, connected
 from hdbkit.cluster.deploying import ssh_cluster
+from hdbkit.cluster.host import LoadHost
 from hdbkit.cluster.hosts import shares
 from hdbkit.config import Load
 from hdbkit.config.cluster import Cluster, read_hosts, security_of
@@ -24,6 +26,7 @@ from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import NotedHost
 from hdbkit.results.records import record_type
+from tests.unit.synthetic import write_run
 
 
 def test_the_forms_of_a_cluster(tmp_path: Path) -> None:
@@ -170,3 +173,29 @@ def test_a_host_that_fails_or_hangs_does_not_concern_the_others() -> None:
     assert connection.all({}, 1) == {}
     with pytest.raises(HdbkitError, match="no driver"):
         connection.all({**calls, 5: partial(answer, HdbkitError("no driver"))}, 0.05, raising=(HdbkitError,))
+
+
+def test_a_link_in_a_folder_that_dask_shares_changes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    shared, own = tmp_path / "dask-scratch-space", tmp_path / "own"
+    shared.mkdir()
+    own.write_text("content")
+    (shared / "global.lock").symlink_to(own)
+    with connected(Cluster(local=1)) as connection:
+        connection.await_workers()
+    assert own.read_text() == "content"
+
+
+def test_other_accounts_read_no_file_of_a_load_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(host_module, "start_program", lambda *_, **__: (_ for _ in ()).throw(OSError))
+    plan = write_run(tmp_path / "a", duration_s=1).folder.read().plan.model_dump_json()
+    before = os.umask(0o022)  # as that of a worker which somebody else has started
+    try:
+        one = LoadHost("b", 0)
+        with pytest.raises(OSError):
+            one.prepare(f'{{"plan": {plan}}}', None)
+    finally:
+        os.umask(before)
+    assert one.held()
+    assert one.folder.path.stat().st_mode & 0o777 == 0o700
