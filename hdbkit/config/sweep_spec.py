@@ -134,7 +134,9 @@ class SweepSpec(Preparation):
         description="values that are not sizes, such as -1; constraints ignore them",
     )
     constraints: tuple[Constraint, ...] = Field(
-        default=(), description="conditions on each configuration, such as max_wal_size >= 2 * min_wal_size"
+        default=(),
+        max_length=100,
+        description="conditions on each configuration, such as max_wal_size >= 2 * min_wal_size",
     )
     baseline: dict[str, Text] = Field(
         default_factory=dict, description="the baseline's values of settings and factors"

@@ -184,7 +184,7 @@ def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> N
     async def get_live(request: Request, job_id: JobId) -> StreamingResponse:
         """Server-sent events: `tick` once per second with state, rate and p95; `end` when the job has ended."""
         permit(request, Role.READ)
-        return streamed(live, jobs, job_id)
+        return streamed(live, jobs, job_id, request)
 
 
 def _add_targets(app: FastAPI, workspace: Workspace, permit: Permissions) -> None:

@@ -25,10 +25,13 @@ from hdbkit.results.folder import make_folder, only_one
 from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, Signs, State
 from hdbkit.service.job_process import STOPS
 from hdbkit.service.requests import Request
+from hdbkit.service.roles import Role
 from hdbkit.service.verbs import VERBS, Verb
 
 MAX_RUNNING = 8
-"""Jobs that may run at once."""
+"""Jobs that may run at once, beside those of ``MAX_READING``."""
+MAX_READING = 4
+"""Jobs that only read and may run at once: whoever may start no other does not keep others from theirs."""
 
 
 class Busy(HdbkitError):
@@ -73,8 +76,12 @@ class Jobs:
             self.refresh()
             with self._lock:
                 running = [one.job for one in self._running.values()]
-            if len(running) >= MAX_RUNNING:
-                raise Busy(f"{MAX_RUNNING} jobs are running, the maximum; wait until one ends, or stop one")
+            only_reads = _only_reads(verb.name)
+            alike = [one for one in running if _only_reads(one.verb) is only_reads]
+            limit = MAX_READING if only_reads else MAX_RUNNING
+            if len(alike) >= limit:
+                what = "jobs that only read results" if only_reads else "jobs"
+                raise Busy(f"{limit} {what} are running, the maximum; wait until one ends, or stop one")
             for other in running:
                 if taken := wanted & _targets_of(other):
                     raise Busy(
@@ -205,6 +212,11 @@ class _Running:
     def asked(self) -> Asked:
         """What never changes. Raises ``DamagedResult``."""
         return self._folder.asked
+
+
+def _only_reads(verb: str) -> bool:
+    """Whether a token that may start nothing else may start a verb."""
+    return verb in VERBS and VERBS[verb].role is Role.READ
 
 
 def _targets_of(job: Job) -> frozenset[str]:

@@ -6,11 +6,12 @@ import asyncio
 import json
 import math
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from hdbkit.api import Workspace
@@ -20,6 +21,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
+from hdbkit.web.guard import IS_VALID
 
 EVERY_S = 1.0
 MAX_VIEWERS = 200
@@ -53,9 +55,9 @@ class Live:
         """The number of viewers of all jobs."""
         return sum(show.viewers for show in self._shows.values())
 
-    async def events(self, job_id: str) -> AsyncIterator[str]:
+    async def events(self, job_id: str, is_valid: Callable[[], bool]) -> AsyncIterator[str]:
         """Server-sent events of a job: ``tick`` once per second, ``end`` when the job has ended, and ahead of them
-        ``past``, a list of earlier ticks, if others have watched it."""
+        ``past``, a list of earlier ticks, if others have watched it; none once the viewer's token is not valid."""
         show = self._shows.setdefault(job_id, _Show())
         show.viewers += 1
         if show.task is None:
@@ -69,6 +71,8 @@ class Live:
                     while show.number == seen:
                         await show.changed.wait()
                     seen, event, ended = show.number, show.event, show.ended
+                if not is_valid():
+                    return
                 yield event
         finally:
             show.viewers -= 1
@@ -100,12 +104,12 @@ class Live:
                 view[1].close()
 
 
-def streamed(live: Live, jobs: Jobs, job_id: str) -> StreamingResponse:
+def streamed(live: Live, jobs: Jobs, job_id: str, request: Request) -> StreamingResponse:
     """The events of a job as a response. Raises ``NoJob``, and ``Refused`` if there are too many viewers."""
     if live.viewers >= MAX_VIEWERS:
         raise Refused(429, f"{MAX_VIEWERS} viewers are connected, the maximum; wait 5 s", 5)
     jobs.find(job_id)
-    events = live.events(job_id)
+    events = live.events(job_id, request.scope["state"][IS_VALID])
     return StreamingResponse(events, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 

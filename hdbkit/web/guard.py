@@ -39,6 +39,8 @@ _CLOSE = (b"connection", b"close")
 """Ends the connection after the answer; otherwise the rest of the content would still be read."""
 HOLDER = "holder"
 """The key in a request's state with the holder of its token."""
+IS_VALID = "is_valid"
+"""The key in a request's state with a function: whether its token is still valid, for answers that take long."""
 BODY = "body"
 """The key in a request's state with its content, as bytes."""
 ANYONE = "anyone"
@@ -128,7 +130,7 @@ class Guard:
         return await self._inside(scope, _again(body, receive), send)
 
     def _identified(self, scope: Scope, holder: object) -> None:
-        scope["state"][HOLDER] = holder
+        scope["state"] |= {HOLDER: holder, IS_VALID: lambda: self._who(scope) is not None}
         if holder != ANYONE and scope.get("client"):  # None once the client has disconnected
             self._gate.known(*scope["client"])
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -259,6 +261,39 @@ def test_a_page_that_is_open_when_the_service_ends_leaves_no_traceback(
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_live_view_ends_when_its_token_is_removed(place: Workspace, tmp_path: Path) -> None:
+    folder, own = written_job(place, 1), os.getpid()
+    folder.note(folder.asked.model_copy(update={"pid": own, "birth": birth_of(own)}))
+    (folder.path / "outcome.json").unlink()
+    with running_service(place, tmp_path) as service:
+        client = service.clients["read"]
+        with closing(HTTPConnection("127.0.0.1", client.port, timeout=20)) as live:
+            path, token = f"/api/jobs/{folder.path.name}/live", {"authorization": f"Bearer {client.token}"}
+            live.request("GET", path, headers=token)
+            answer = live.getresponse()
+            assert answer.readline().startswith(b"event: tick")
+            service.tokens.remove("read")
+            began = time.monotonic()
+            while answer.readline() and time.monotonic() < began + 15:
+                pass
+            assert time.monotonic() < began + 15, "it goes on"
+        folder.end(State.STOPPED)
+
+
+def test_jobs_that_only_read_keep_nobody_from_a_run(place: Workspace, tmp_path: Path) -> None:
+    own = os.getpid()
+    for number in range(jobs_module.MAX_RUNNING):
+        folder = written_job(place, number)
+        folder.note(folder.asked.model_copy(update={"pid": own, "birth": birth_of(own), "verb": "plan"}))
+        (folder.path / "outcome.json").unlink()
+    with running_service(place, tmp_path) as service:
+        answer = service.post("engines", {}, "read")
+        assert (answer.status_code, "4 jobs that only read results" in answer.text) == (409, True)
+        started = service.post("doctor", {"target": "lab"}, "run")
+        assert started.status_code == 202
+        service.clients["read"].get(f"/api/jobs/{started.json()['job_id']}/live")  # until it has ended
+
+
 def test_a_token_that_asks_too_often_waits(service: Service) -> None:
     found = [service.post("run", {"target": "nowhere"}, "run") for _ in range(80)]
     assert {one.status_code for one in found} == {422, 429}
@@ -280,6 +315,7 @@ def test_a_request_whose_content_does_not_arrive_is_ended(service: Service, monk
 def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest.MonkeyPatch, role: Role) -> None:
     """Valid requests start no process here: those that the role permits are answered by 409, others by 403."""
     monkeypatch.setattr(jobs_module, "MAX_RUNNING", 0)
+    monkeypatch.setattr(jobs_module, "MAX_READING", 0)
     monkeypatch.setattr(Bucket, "wait_s", lambda *_: 0.0)
     holder = Holder(name="tests", role=role, expires="2100-01-01T00:00:00Z", hash="")  # type: ignore[arg-type]
     audit, gate = AuditLog(place.targets.with_name("audit.ndjson")), Gate(socket.create_server(("127.0.0.1", 0)))

@@ -118,7 +118,7 @@ def _add_jobs(app: FastAPI, jobs: Jobs, workspace: Workspace, live: Live, permit
     @app.get("/jobs/{job_id}/live")
     async def follow_job(request: Request, job_id: JobId) -> StreamingResponse:
         permit(request, Role.READ)
-        return streamed(live, jobs, job_id)
+        return streamed(live, jobs, job_id, request)
 
     @app.get("/jobs/{job_id}/result.json")
     def download_result(request: Request, job_id: JobId) -> FileResponse:
