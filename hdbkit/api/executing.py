@@ -23,6 +23,7 @@ from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.servers import control
 from hdbkit.servers.place import in_use
+from hdbkit.text import many
 from hdbkit.workspace import BareWorkspace
 
 Given = Target | str
@@ -73,10 +74,10 @@ def resumed_targets(
     """
     named = [given] if isinstance(given, Target | str) else list(given or ())
     targets = tuple(map(workspace.target, named))
+    planned = read_plan(folder).targets if targets or folder.is_own else ()
+    if targets and len(set(targets)) != len(planned):
+        raise InputError(f"{folder.experiment_id} has {many(len(planned), 'target')}, not {len(set(targets))}")
     if folder.is_own:
-        planned = read_plan(folder).targets
-        if targets and len(targets) != len(planned):
-            raise InputError(f"{folder.experiment_id} has {len(planned)} targets, not {len(targets)}")
         return targets or planned
     if folder.is_stale_copy:
         raise InputError(

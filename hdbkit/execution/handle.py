@@ -308,7 +308,7 @@ def execute_together(plans: Sequence[RunPlan], root: Path, watch: OnPoll | None 
         try:
             for plan in plans:
                 start(plan.target, plan.workload, partial(_with_workload, plan), root, begun.append)
-        except InputError:
+        except Exception:  # none goes on alone
             for handle in begun:
                 handle.stop(at_once=True)
                 handle.wait()

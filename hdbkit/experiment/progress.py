@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from hdbkit.errors import DamagedResult
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.experiment.sources import read_plan
 from hdbkit.results.experiment_folder import ExperimentFolder
@@ -60,6 +61,8 @@ def experiment_progress(folder: ExperimentFolder) -> ExperimentProgress:
     state = folder.journal.state
     begun, ended = state.begun, state.ended
     plan = read_plan(folder)  # after the journal: it has every run that the journal names
+    if not plan.runs or (begun and (begun.number or 0) > len(plan.runs)):
+        raise DamagedResult(f"the journal of {folder.experiment_id} has runs that its plan does not have")
     status, note = _status(folder, state)
     planned = plan.runs[begun.number - 1] if begun and begun.number else None
     return ExperimentProgress(

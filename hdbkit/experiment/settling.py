@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError, ServerDown, ServerFailed
-from hdbkit.execution.handle import is_supervised
+from hdbkit.execution.handle import RunHandle, is_supervised
 from hdbkit.experiment.outcomes import outcome
 from hdbkit.files import irregular_entry
 from hdbkit.processes import signals_held
@@ -99,7 +99,7 @@ def settle(folder: ExperimentFolder, servers: Mapping[str, Sequence[ServerContro
 
     The settings come first: nothing is written before them, so that a full disk cannot prevent their restoration. The
     journal records them last, so that everything is repeated after a kill. A run that is still running is awaited,
-    because its settings must not change meanwhile. An interrupt ends this wait, but not the restoration.
+    because its settings must not change meanwhile. An interrupt ends this wait and the run, but not the restoration.
 
     Args:
         folder: the experiment.
@@ -116,10 +116,21 @@ def settle(folder: ExperimentFolder, servers: Mapping[str, Sequence[ServerContro
     try:
         for line in state.open_runs:
             manifests[line.run_id] = _waited_for(RunFolder(folder.root / line.run_id))
+    except KeyboardInterrupt:
+        for line in state.open_runs:
+            _stop(RunFolder(folder.root / line.run_id))
+        raise
     finally:
         with signals_held():
             note = _restore(folder, servers, state, manifests)
     return note
+
+
+def _stop(run: RunFolder) -> None:
+    """Have a run end at once, if it is still running."""
+    if irregular_entry(run.path) is None:
+        with suppress(DamagedResult):  # it has not begun
+            RunHandle(run).stop(at_once=True)
 
 
 def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]:
