@@ -83,11 +83,11 @@ def experiment_progress(folder: ExperimentFolder) -> ExperimentProgress:
 def _status(folder: ExperimentFolder, state: ExperimentState) -> tuple[ExperimentStatus, str]:
     if state.executed_by is not None:
         return ExperimentStatus.RUNNING, ""
-    if state.finished:
-        return ExperimentStatus.DONE, ""
-    if state.broken_off:
+    if state.broken_off:  # also of a finished one that was to have more blocks
         stopped = state.broken_off.step is Step.STOPPED
         return ExperimentStatus.STOPPED if stopped else ExperimentStatus.FAILED, state.broken_off.note
+    if state.finished:
+        return ExperimentStatus.DONE, ""
     back = "the next experiment on this server restores the settings; " if state.changed else ""
     return (
         ExperimentStatus.KILLED,

@@ -162,7 +162,7 @@ class ExperimentState:
             case Step.LOOKED | Step.DECIDED | Step.WINNERS_CHOSEN:
                 self.decisions.append(line)
             case Step.FINISHED:
-                self.finished, self._process = True, None
+                self.finished, self.broken_off, self._process = True, None, None
 
     def _take_server(self, line: JournalLine) -> None:
         """What the experiment changed on a server, and has to restore."""

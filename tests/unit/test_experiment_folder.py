@@ -17,7 +17,7 @@ from hdbkit.api.executing import resumed_targets
 from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.experiment import experiment_progress
+from hdbkit.experiment import ExperimentStatus, experiment_progress
 from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.processes import birth_of
 from hdbkit.results.experiment_folder import (
@@ -84,6 +84,17 @@ def test_the_time_left_of_runs_without_a_window_is_known_after_the_first(tmp_pat
     assert progress_words(experiment_progress(folder)).endswith("; the time left is known after the first run")
     folder.append(Step.RUN_FINISHED, 1, "run-a")
     assert experiment_progress(folder).left_s is not None
+
+
+def test_a_finished_sweep_whose_further_blocks_failed_has_failed_until_it_finishes_again(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    folder.append(Step.FINISHED)
+    folder.append(Step.STARTED, pid=os.getpid(), birth=birth_of(os.getpid()))
+    folder.append(Step.FAILED, note="the server does not answer")
+    now = experiment_progress(folder)
+    assert (now.status, now.note) == (ExperimentStatus.FAILED, "the server does not answer")
+    folder.append(Step.FINISHED)
+    assert experiment_progress(folder).status is ExperimentStatus.DONE
 
 
 def test_a_line_counts_once_it_is_whole(tmp_path: Path) -> None:
