@@ -30,6 +30,8 @@ def keep() -> None:
 
 def choose(item: pytest.Item) -> None:
     """Have a test's programs forked by the warm host of these tests, except where their start is the subject."""
+    if programs._host is not _WARM:
+        programs._host.forget()
     programs._host = programs._Host() if item.get_closest_marker("new_interpreters") else _WARM
 
 
