@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ _MAX_WHOLE = 1e15
 _MAX_DECIMALS = 6
 _HUGE = 1000
 """Beyond so many times as much, a change is only a bound."""
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -98,3 +101,13 @@ def option_words(name: str, value: Any) -> list[str]:
     if isinstance(value, dict):
         value = ",".join(f"{key}={exact_number(one)}" for key, one in value.items())
     return [flag, str(value)]
+
+
+def without_controls(text: str) -> str:
+    """A text with a mark for each control character but line ends and tabs: others are commands of a terminal.
+
+    Example:
+        >>> without_controls("red \\x1b[31m")
+        'red \ufffd[31m'
+    """
+    return _CONTROLS.sub("\ufffd", text)

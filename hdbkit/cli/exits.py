@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from hdbkit.errors import HdbkitError, InputError, ServerDown
+from hdbkit.text import without_controls
 
 
 class Exit(IntEnum):
@@ -105,5 +106,5 @@ def leaving_on_sigterm() -> Iterator[None]:
 
 def _say(text: str, code: Exit) -> Exit:
     with suppress(OSError):  # the terminal may be closed
-        sys.stderr.write(f"hdbkit: {text}\n")
+        sys.stderr.write(f"hdbkit: {without_controls(text)}\n")
     return code

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
+from rich.segment import Segment
 from rich.table import Table
 
 from hdbkit.analysis.comparison.plans import PlanPair
@@ -24,7 +25,7 @@ from hdbkit.config.metric import Measure
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.experiment.slicing import on_server_note, unsuitable
 from hdbkit.experiment.sweep import SweepPlan
-from hdbkit.text import many, number, plural
+from hdbkit.text import many, number, plural, without_controls
 from hdbkit.workloads import workload
 
 _LATENCIES = ("operation", "count", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us")
@@ -39,8 +40,18 @@ _PERHAPS_SLICES = (
     "in turn (compare_by)"
 )
 
-console = Console(highlight=False, soft_wrap=True)
-notes = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class _Screen(Console):
+    """A screen to which no text of a file sends commands, as to rename its window or to hide a line."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As Rich renders it, with a mark in place of each control character."""
+        for one in super().render(renderable, options):
+            yield one if one.control else one._replace(text=without_controls(one.text))
+
+
+console = _Screen(highlight=False, soft_wrap=True)
+notes = _Screen(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_json(content: Any) -> None:

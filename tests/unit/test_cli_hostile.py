@@ -40,6 +40,18 @@ def test_the_mode_of_tls_is_known_in_either_case(command: HdbkitCommand, mode: s
     assert (said.code, reason in said.err) == (2, True)
 
 
+def test_no_text_of_a_result_is_a_command_of_the_terminal(
+    command: HdbkitCommand, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    folder, text = write_run(tmp_path / "20260101-a", duration_s=1).folder, "\x1b]0;another title\x07\x9b31m"
+    folder.write(folder.read().model_copy(update={"warnings": [text]}))
+    shown, unknown = command("runs", "show", "last"), command("runs", "show", text)
+    for said in (shown.out, unknown.err):
+        assert "another title" in said
+        assert not {"\x1b", "\x9b"} & set(said)
+
+
 @pytest.mark.parametrize("words", [("run", "--params", "/dev/zero"), ("sweep", "/dev/zero")])
 def test_a_file_without_end_is_refused(command: HdbkitCommand, words: tuple[str, ...]) -> None:
     verb, *rest = words
