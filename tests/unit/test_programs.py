@@ -71,13 +71,13 @@ def test_the_second_program_is_a_fork_with_all_that_a_new_interpreter_has(
     monkeypatch.chdir(tmp_path)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     try:
-        first, told = started("ends", b"words")
+        first, answer = started("ends", b"words")
         second, again = started("ends", b"words")
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     assert isinstance(first, subprocess.Popen)
     assert isinstance(second, programs._Fork)
-    assert told == again == f"ends 42 {tmp_path} True True b'words'"
+    assert answer == again == f"ends 42 {tmp_path} True True b'words'"
     assert (first.wait(60), second.wait(60)) == (0, 0)
 
 
@@ -100,9 +100,9 @@ def test_a_program_starts_in_a_new_interpreter_where_the_host_has_ended(own_host
     assert isinstance(fork, programs._Fork)
     assert own_host.connection is not None
     own_host.connection.shutdown(2)
-    process, told = started("ends")
+    process, answer = started("ends")
     assert isinstance(process, subprocess.Popen)
-    assert told.startswith("ends 42")
+    assert answer.startswith("ends 42")
     process.wait(60)
 
 
