@@ -104,6 +104,7 @@ def test_a_session_that_waits_for_a_lock_is_counted_while_it_waits(
 def test_the_engine_counts_the_rows_of_full_scans(engine: Database, db: SqlSession) -> None:
     """A plan that changes to a full scan shows in them."""
     before = engine.counters(db)
+    districts = int(db.query("count_district")[0][0])
     for _ in range(5):
-        orders_of(db)  # all districts
-    assert wait_for(lambda: grown(engine, db, before)["scanned_rows"] >= 5 * 10)
+        orders_of(db)
+    assert wait_for(lambda: grown(engine, db, before)["scanned_rows"] >= 5 * districts)

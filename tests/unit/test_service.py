@@ -297,7 +297,8 @@ def test_jobs_that_only_read_keep_nobody_from_a_run(place: Workspace, tmp_path: 
 def test_a_token_that_asks_too_often_waits(service: Service) -> None:
     found = [service.post("run", {"target": "nowhere"}, "run") for _ in range(80)]
     assert {one.status_code for one in found} == {422, 429}
-    assert int(found[-1].headers["retry-after"]) >= 1
+    waits = [one.headers["retry-after"] for one in found if one.status_code == 429]
+    assert min(map(int, waits)) >= 1
     assert service.clients["run"].get("/api/jobs").status_code == 200
 
 
