@@ -1,10 +1,11 @@
-"""Prints all figures, those of the named parts, or with ``record`` records the noise."""
+"""Prints the table of all statements, the figures of the named parts, or with ``record`` records the noise."""
 
 from __future__ import annotations
 
 import sys
 
 from bench.verdicts import comparisons, dropping, noise, scaling, series, slices, sweeps
+from bench.verdicts.table import Statement, print_table
 
 PARTS = {
     "sweeps": sweeps.main,
@@ -15,13 +16,17 @@ PARTS = {
     "comparisons": comparisons.main,
 }
 
+STATEMENTS: tuple[Statement, ...] = (*sweeps.STATEMENTS,)
+
 
 def main() -> int:
     """Run what the command line names."""
     if sys.argv[1:] == ["record"]:
         noise.record()
         return 0
-    for name in sys.argv[1:] or PARTS:
+    if not sys.argv[1:]:
+        print_table(STATEMENTS)
+    for name in sys.argv[1:]:
         PARTS[name]()
     return 0
 

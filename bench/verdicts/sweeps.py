@@ -17,7 +17,19 @@ from numpy.typing import NDArray
 
 from bench.common import show, title
 from bench.verdicts.judging import Sweeps, estimates, intervals
-from bench.verdicts.noise import SIMULATED, Floats, autoregressive, recorded, scaled
+from bench.verdicts.noise import (
+    SIMULATED,
+    Floats,
+    Noise,
+    Shape,
+    autoregressive,
+    gaussian,
+    heavy_tailed,
+    random_walk,
+    recorded,
+    scaled,
+)
+from bench.verdicts.table import Statement
 from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT
 from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
 from hdbkit.analysis.statistics.power import POWER, Critical, blocks_needed
@@ -245,10 +257,11 @@ def alike() -> None:
     show("8, each compared by itself (not done)", [100 * called(sweeps, family=False).mean()], unit="%")
 
 
-Noise = Callable[[int, int, int, np.random.Generator], Sweeps]
+Simulation = Callable[[int, int, int, np.random.Generator], Sweeps]
+"""Of so many configurations, blocks and sweeps."""
 
 
-def of_series(make: Callable[[tuple[int, int], np.random.Generator], Floats], drift: float = 0.0) -> Noise:
+def of_series(make: Noise, drift: float = 0.0) -> Simulation:
     """Sweeps over series of noise of 1 % in time, (sweeps, runs) of variance 1."""
 
     def made(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> Sweeps:
@@ -258,18 +271,7 @@ def of_series(make: Callable[[tuple[int, int], np.random.Generator], Floats], dr
     return made
 
 
-def gaussian(shape: tuple[int, int], draw: np.random.Generator) -> Floats:
-    """Independent noise."""
-    return draw.normal(size=shape)
-
-
-def random_walk(shape: tuple[int, int], draw: np.random.Generator) -> Floats:
-    """Half of the variance of a step is a walk's."""
-    walk: Floats = np.sqrt(0.5) * (draw.normal(size=shape) + np.cumsum(draw.normal(size=shape), axis=1))
-    return walk
-
-
-def outlying(shape: tuple[int, int], draw: np.random.Generator) -> Floats:
+def outlying(shape: Shape, draw: np.random.Generator) -> Floats:
     """One run is 30 % slower."""
     noise: Floats = draw.normal(size=shape)
     noise[np.arange(shape[0]), draw.integers(0, shape[1], shape[0])] -= 30
@@ -293,18 +295,34 @@ def carried_over(size: int, blocks: int, sweeps: int, draw: np.random.Generator)
     return placed(timed, positions, [0] * size)
 
 
-NOISES: dict[str, Noise] = {
+NOISES: dict[str, Simulation] = {
     "independent": of_series(gaussian),
     "drift of 4 %": of_series(gaussian, 0.04),
     "drift of 15 %": of_series(gaussian, 0.15),
     "random walk": of_series(random_walk),
     "correlation 0.5": of_series(partial(autoregressive, 0.5)),
-    "t with 3 df": of_series(lambda shape, draw: draw.standard_t(3, shape) / np.sqrt(3)),
+    "t with 3 df": of_series(heavy_tailed),
     "one outlier": of_series(outlying),
     "one noise x 3": unequal,
     "3 % carried over": carried_over,
 }
 BLOCKS = (3, 4, 5, 8)
+
+
+def wrong_sweeps(size: int, blocks: int, noise: Noise) -> float:
+    """The per cent of sweeps of equal configurations under this noise that call one different."""
+    made = of_series(noise)(size, blocks, SIMULATED // 10, np.random.default_rng(43))
+    return 100 * float(called(made, PLANNED).mean())
+
+
+STATEMENTS = [
+    Statement(
+        f"a sweep by runs, {size} configurations, {blocks} blocks: one of equal ones is different",
+        5.5,
+        partial(wrong_sweeps, size, blocks),
+    )
+    for size, blocks in ((2, 4), (2, 8), (3, 5), (5, 4), (4, 8), (8, 8), (27, 3))
+]
 
 
 def all_noises() -> None:
