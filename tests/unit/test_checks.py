@@ -255,7 +255,7 @@ def test_a_short_window_cannot_be_steady_or_not(write: Write) -> None:
 def test_a_window_that_ends_some_milliseconds_early_is_long_enough(write: Write) -> None:
     """A window that was to last 10 s lasts 9.99 s; its ten parts hold all that was completed."""
     run = write(duration_s=9.99)
-    assert line(run, "steady state").passed is True
+    assert "too short" not in line(run, "steady state").detail
     parts = completed_by_second(run.folder, window_of(run.manifest))
     assert (len(parts), parts.sum()) == (10, (run.inside["outcome"] != 2).sum())
     assert line(write_run(run.folder.path.with_name("short"), duration_s=9.4), "steady state").passed is None
@@ -283,6 +283,15 @@ def test_a_drift_is_found_although_it_looks_like_correlation() -> None:
     found = steady.drift(course + np.random.default_rng(1).normal(0, 20, 60))
     assert found is not None and found.steady is False
     assert found.change == pytest.approx(-0.1, abs=0.02)
+
+
+def test_a_drift_is_a_share_of_the_first_half() -> None:
+    course = np.repeat([1000.0, 500.0], 15) + np.random.default_rng(1).normal(0, 5, 30)
+    found = steady.drift(course)
+    assert found is not None and found.change == pytest.approx(-0.5, abs=0.01)
+    assert -1 <= found.low < -0.5 < found.high < 0
+    stopped = steady.drift(course * (course > 750))
+    assert stopped is not None and stopped.change == stopped.low == -1
 
 
 def test_a_wide_interval_decides_nothing() -> None:

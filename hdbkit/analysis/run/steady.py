@@ -2,12 +2,14 @@
 
 Seconds of one run are correlated (caches, checkpoints), so the drift between the halves of the window is judged as
 that of a first-order autoregressive series: its variance follows from the correlation of neighbouring seconds (Zwiers
-and von Storch 1995, J. Climate 8, 336-351; ``autocorrelation``). The verdict shows whether the window can be
+and von Storch 1995, J. Climate 8, 336-351; ``autocorrelation``). The interval is that of the difference of both
+halves over their mean, stated as the second half over the first. The verdict shows whether the window can be
 averaged; it does not predict the result of another run.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +26,7 @@ _STANDARD_ERRORS = 0.5
 
 @dataclass(frozen=True)
 class Drift:
-    """The second half against the first, as a relative change with its 95 % interval."""
+    """The second half over the first, less 1, with its 95 % interval."""
 
     change: float
     low: float
@@ -43,8 +45,9 @@ def drift(per_second: npt.NDArray[np.float64], confidence: float = 0.95) -> Drif
     n = len(per_second)
     if n < MIN_SECONDS or not per_second.any():
         return None
-    half, level = n // 2, float(per_second.mean())
+    half = n // 2
     halves = per_second[:half], per_second[-half:]
+    level = float(np.mean(halves))
     change = float(halves[1].mean() - halves[0].mean()) / level
     squares = sum(float(part @ part) for part in residuals_of(*halves)) / level**2
     between = correlation(*halves, _STANDARD_ERRORS)
@@ -53,7 +56,12 @@ def drift(per_second: npt.NDArray[np.float64], confidence: float = 0.95) -> Drif
     error = np.sqrt(variance * 4 * (of_half - of_both))
     df = max(n * (1 - between) / (1 + between) - 2, 1.0)
     width = float(scipy.special.stdtrit(df, (1 + confidence) / 2)) * float(error)
-    return Drift(change, max(change - width, -1.0), change + width)
+    return Drift(*map(_of_the_first, (change, change - width, change + width)))
+
+
+def _of_the_first(difference: float) -> float:
+    """The change from the first half to the second, of their difference as a multiple of their mean."""
+    return max(2 * difference / (2 - difference), -1.0) if difference < 2 else math.inf
 
 
 def _mean_variance(between: float, count: int) -> float:
