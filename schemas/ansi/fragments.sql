@@ -41,6 +41,10 @@ CAST({value} AS {type})
 -- An amount of money that is computed: where there are no decimals, it is rounded to cents.
 {amount}
 
+-- fragment: exact_sum(amount)
+-- The exact sum of amounts with two decimals.
+sum({amount})
+
 -- fragment: dividend(amount)
 -- An amount that is divided, in a type whose quotient has decimals.
 {amount}

@@ -57,6 +57,16 @@ SUBSTR({text}, {start}, {length})
 -- fragment: exact(amount)
 ROUND({amount}, 2)
 
+-- variant: dates_as_text
+-- fragment: date_value(value)
+{value}
+
+-- fragment: date_literal(day)
+{day}
+
+-- fragment: year(day)
+CAST(SUBSTR({day}, 1, 4) AS INTEGER)
+
 -- variant: unlocked
 -- fragment: for_update
 -- Queries lock no rows.

@@ -16,6 +16,20 @@ strftime('%Y-%m-%d %H:%M:%f', 'now', 'localtime')
 -- fragment: exact(amount)
 ROUND({amount}, 2)
 
+-- fragment: exact_sum(amount)
+-- In cents, as a sum of floating-point numbers is not exact.
+SUM(CAST(ROUND({amount} * 100) AS INTEGER)) / 100.0
+
+-- fragment: date_value(value)
+-- Dates are texts.
+{value}
+
+-- fragment: date_literal(day)
+{day}
+
+-- fragment: year(day)
+CAST(SUBSTR({day}, 1, 4) AS INTEGER)
+
 -- fragment: substring(text, start, length)
 SUBSTR({text}, {start}, {length})
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
+from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from hdbkit.config import Target
 from hdbkit.contracts import Scope, Table
+from hdbkit.databases import database
 from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession, class_of
 from hdbkit.databases._base.dbapi_statements import compiled, numbered, pieces_of
 from hdbkit.errors import ErrorClass
@@ -202,3 +206,15 @@ def test_a_command_as_text_is_sent_as_it_is(paramstyle: str, sent: tuple[str, An
     recorder = Recorder()
     session_on(recorder, paramstyle).execute("LIKE 'x%'")
     assert recorder.sent[0] == sent
+
+
+def test_a_date_of_sqlite_is_read_as_one_and_any_other_value_in_its_place_as_text(tmp_path: Path) -> None:
+    file = tmp_path / "data"
+    file.touch()
+    read = statement("SELECT d, t FROM dates WHERE d = :a OR d = 2450000.5", "read")
+    target, scope = Target(kind="sqlite", database=str(file)), Scope("x", {"read": read})
+    with closing(cast(DbapiSession, database("sqlite").connect(target, scope))) as session:
+        session.execute("CREATE TABLE dates (d DATE, t TIMESTAMP)")
+        session.execute("INSERT INTO dates VALUES ('2020-02-29', '2020-02-29 12:30:00'), (2450000.5, 'soon')")
+        found = session.query("read", a=date(2020, 2, 29))
+    assert found == [(date(2020, 2, 29), datetime(2020, 2, 29, 12, 30)), ("2450000.5", "soon")]

@@ -33,6 +33,7 @@ _TRIED: Final[Mapping[str, tuple[str, ...]]] = {
     "try_substring": ("odbc/substring", "odbc/substr"),
     "try_typed": ("odbc/untyped",),
     "try_exact": ("odbc/round",),
+    "try_dates": ("odbc/dates_as_text",),
     "try_for_update": ("odbc/unlocked",),
     "try_returning": (_RETURNING,),
 }

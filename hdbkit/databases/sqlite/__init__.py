@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from datetime import datetime
+from collections.abc import Callable
+from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -38,8 +40,20 @@ _PRIMARY = 0xFF
 
 sqlite3.register_converter("DECIMAL_2", lambda text: Decimal(f"{float(text):.2f}"))
 sqlite3.register_converter("DECIMAL_4", lambda text: Decimal(f"{float(text):.4f}"))
-sqlite3.register_converter("TIMESTAMP_TEXT", lambda text: datetime.fromisoformat(text.decode()))
 
+
+def _read(parse: Callable[[str], date], value: bytes) -> date | str:
+    """A date or time; what is none as text, as a column of SQLite takes any value."""
+    text = value.decode()
+    try:
+        return parse(text)
+    except ValueError:
+        return text
+
+
+sqlite3.register_converter("DATE", partial(_read, date.fromisoformat))
+for _name in ("TIMESTAMP", "TIMESTAMP_TEXT"):
+    sqlite3.register_converter(_name, partial(_read, datetime.fromisoformat))
 
 _BEGIN = find(("sqlite",), SERVER_STATEMENTS, "begin_to_write")
 
@@ -50,10 +64,12 @@ class SqliteSession(DbapiSession):
     autocommits = True
 
     def encoded(self, value: Any) -> Any:
-        """Decimals as floating-point numbers, which are exact to the cent up to 10^13, and times as text."""
+        """Decimals as floating-point numbers, which are exact to the cent up to 10^13, dates and times as text."""
         if isinstance(value, Decimal):
             return float(value)
-        return value.isoformat(" ") if isinstance(value, datetime) else value
+        if isinstance(value, datetime):
+            return value.isoformat(" ")
+        return value.isoformat() if isinstance(value, date) else value
 
     def _begin(self) -> None:
         self.connection.execute(_BEGIN.text)

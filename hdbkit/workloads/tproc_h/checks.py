@@ -38,7 +38,7 @@ def _rows(session: CheckSession, *, spec: TprocHSpec, table: str) -> Check:
 
 def _sums(session: CheckSession, *, table: str, known: tuple[Decimal, ...]) -> Check:
     """The sums of a table's decimals are those of the generator's rows."""
-    found = tuple(map(Decimal, session.ask(f"sum_{table}")[0]))
+    found = tuple(Decimal(str(one)) for one in session.ask(f"sum_{table}")[0])
     wrong = [
         f"sum({column}) = {one}, {expected} expected"
         for column, one, expected in zip(SUMMED[table], found, known, strict=True)

@@ -25,22 +25,22 @@ SELECT count(*) FROM orders;
 SELECT count(*) FROM lineitem;
 
 -- name: sum_supplier
-SELECT sum(s_acctbal) FROM supplier;
+SELECT {{exact_sum(s_acctbal)}} FROM supplier;
 
 -- name: sum_customer
-SELECT sum(c_acctbal) FROM customer;
+SELECT {{exact_sum(c_acctbal)}} FROM customer;
 
 -- name: sum_part
-SELECT sum(p_retailprice) FROM part;
+SELECT {{exact_sum(p_retailprice)}} FROM part;
 
 -- name: sum_partsupp
-SELECT sum(ps_supplycost) FROM partsupp;
+SELECT {{exact_sum(ps_supplycost)}} FROM partsupp;
 
 -- name: sum_orders
-SELECT sum(o_totalprice) FROM orders;
+SELECT {{exact_sum(o_totalprice)}} FROM orders;
 
 -- name: sum_lineitem
-SELECT sum(l_quantity), sum(l_extendedprice), sum(l_discount), sum(l_tax) FROM lineitem;
+SELECT {{exact_sum(l_quantity)}}, {{exact_sum(l_extendedprice)}}, {{exact_sum(l_discount)}}, {{exact_sum(l_tax)}} FROM lineitem;
 
 -- name: broken_orders
 -- Orders whose total is not the sum of their lines. The generator rounds each of up to seven lines down twice.

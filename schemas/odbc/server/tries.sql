@@ -23,6 +23,11 @@ SELECT CASE WHEN {{typed(1, {{smallint}})}} = 1 AND {{typed(2, {{integer}})}} = 
 -- Where decimals are floating-point numbers, the difference is not 0.
 SELECT CASE WHEN {{exact(0.1 + 0.2 - 0.3)}} = 0 THEN 1 ELSE 0 END {{from_nothing}};
 
+-- name: try_dates
+-- A cast to a type that the source does not have may give a number.
+SELECT CASE WHEN {{date_value('1995-03-15')}} > {{date_literal('1995-03-14')}}
+                 AND {{year({{date_literal('1995-03-15')}})}} = 1995 THEN 1 ELSE 0 END {{from_nothing}};
+
 -- name: try_for_update
 SELECT n FROM (SELECT 1 AS n {{from_nothing}}) numbers {{for_update}};
 

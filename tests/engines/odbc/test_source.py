@@ -76,6 +76,7 @@ def test_a_configured_data_source_is_explored_and_used(tmp_path: Path, monkeypat
     target = Target.parse("odbc://lab")
     engine = database(target)
     assert not engine.source.returns_changed, "the driver takes RETURNING, and passes no row on"  # type: ignore[attr-defined]
+    assert "odbc/dates_as_text" in engine.dialects, "a cast to DATE gives the number of the year"
     with closing(engine.connect(target)) as session:
         assert engine.version(session).startswith("ODBC SQLite 3.")
         assert session.ask("list_tables") == []
