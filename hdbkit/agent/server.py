@@ -59,7 +59,7 @@ class ControlledServer:
             "can_restore_data": self._control.can_restore_data,
             "running": power.running if power is not None else None,
             "text_settings": sorted(self._text_settings),
-            "host": host.facts(),
+            "host": host.server_facts(self._target),
         }
 
     def settings(self) -> dict[str, Setting]:

@@ -20,6 +20,7 @@ from hdbkit.config.cluster import Cluster
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from hdbkit.config.quantities import quantity, quantity_text
 from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Workload
+from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, TransactionError
 from hdbkit.loading import BuildProgress, BuildResult, DataFiles, Hosts
@@ -96,7 +97,7 @@ class Connection:
         files = Path(from_files) if from_files else None
         named = DataFiles(files).spec if files and workload is None else workload
         spec = specification(named, **fields)
-        count = loaders or os.cpu_count() or 1
+        count = loaders or limits().cores
         hosts = _hosts(cluster, loaders) if cluster else None
         return build_schema(self.target, spec, count, progress, stop, files, hosts)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hdbkit.config import WorkloadSpec
+from hdbkit.control_groups import limits
 from hdbkit.errors import InputError
 from hdbkit.loading import Format, Progress, Written, write_population
 from hdbkit.workloads import specification
@@ -46,6 +46,4 @@ def datagen(
     if format not in {one.value for one in Format}:
         raise InputError(f"there is no format '{format}' (known: {', '.join(Format)})")
     spec = specification(workload, **fields)
-    return write_population(
-        spec, Path(folder), Format(format), chunks, chunk, processes or os.cpu_count() or 1, progress
-    )
+    return write_population(spec, Path(folder), Format(format), chunks, chunk, processes or limits().cores, progress)

@@ -22,6 +22,7 @@ from hdbkit.api.left_settings import advised, left_settings, resume_command, unk
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.hosts import is_local
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting, Workload
+from hdbkit.control_groups import Limits, limits
 from hdbkit.databases import database
 from hdbkit.errors import (
     CannotConnect,
@@ -34,7 +35,7 @@ from hdbkit.errors import (
 )
 from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import control
-from hdbkit.text import size_text
+from hdbkit.text import many, size_text
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.commands import analyze_command
@@ -44,6 +45,10 @@ ROUND_TRIPS = 20
 FEW_DAYS = 30
 """A certificate that ends within this many days is worth a warning."""
 _UNVERIFIED = "make its files readable; if it is yours or you trust it: hdbkit resume ID --target TARGET --accept"
+_NO_QUOTA = (
+    "give it cores of its own without a quota: --cpuset-cpus instead of --cpus (Docker), the static CPU manager "
+    "(Kubernetes), AllowedCPUs= instead of CPUQuota= (systemd)"
+)
 _RENEW = "renew the certificate on the server; clients that verify it cannot connect once it has expired"
 FEW_CONNECTIONS = 20
 CLOCK_S = 1.0
@@ -241,10 +246,10 @@ def _changeable(server: ServerControl, protected: Collection[str]) -> Setting:
 
 
 def _timeouts(at: _Connected) -> Findings:
-    limits = at.engine.timeouts(at.session)
-    for limit in limits:
+    found = at.engine.timeouts(at.session)
+    for limit in found:
         yield Finding("timeouts", State.WARNING, str(limit))
-    if not limits:
+    if not found:
         yield Finding("timeouts", State.OK, "the account's statements and transactions have no timeout")
 
 
@@ -272,12 +277,14 @@ def _memory(at: _Connected) -> Findings:
         yield Finding("memory", State.WARNING, text)
     else:
         yield Finding("memory", State.OK, f"the data ({data}) fit into {footprint.cache} ({cache})")
-    here = at.engine.server_process(at.session) is not None
-    if here and footprint.cache_bytes > psutil.virtual_memory().total:
-        total = size_text(psutil.virtual_memory().total)
-        yield Finding(
-            "memory", State.PROBLEM, f"{footprint.cache} ({cache}) is larger than this host's memory ({total})"
-        )
+    process = at.engine.server_process(at.session)
+    if process is None:
+        return
+    usable = limits(process)
+    if footprint.cache_bytes > usable.memory_bytes:
+        text = f"{footprint.cache} ({cache}) is larger than the server's memory ({size_text(usable.memory_bytes)})"
+        yield Finding("memory", State.PROBLEM, text)
+    yield from _quota("server's host", usable, "the server")
 
 
 def _settings(at: _Connected) -> Findings:
@@ -344,12 +351,25 @@ def _schema(engine: Database, target: Target, asked: Workload) -> Findings:
             yield Finding("statistics", State.OK, "those of all tables are there")
 
 
+def _quota(subject: str, usable: Limits, who: str) -> Findings:
+    """That a CPU quota, as of a container or a service, will pause processes."""
+    if usable.quota is not None:
+        text = f"{who} are paused" if who == "clients" else f"{who} is paused"
+        text += f" when more than {usable.quota:g} cores' time is used, by the CPU quota of a control group"
+        yield Finding(subject, State.WARNING, f"{text}: pauses count as latency", _NO_QUOTA)
+
+
 def _hosts(target: Target) -> Findings:
     """This host, on which the clients run, and the server's, if its agent reports it."""
-    cores = os.cpu_count() or 1
+    whole, usable = Limits(os.cpu_count() or 1, psutil.virtual_memory().total, None), limits()
     load = os.getloadavg()[0]
-    state = State.OK if load <= BUSY_SHARE * cores else State.WARNING
-    text = f"{cores} cores, {size_text(psutil.virtual_memory().total)} of memory, load {load:.2f}"
+    state = State.OK if load <= BUSY_SHARE * whole.cores else State.WARNING
+    cores = many(usable.cores, "core") + (f" of {whole.cores}" if usable.cores < whole.cores else "")
+    memory = size_text(usable.memory_bytes)
+    if usable.memory_bytes < whole.memory_bytes:
+        memory += f" of {size_text(whole.memory_bytes)}"
+    text = f"{cores}, {memory} of memory, load {load:.2f}"
+    yield from _quota("this host", usable, "clients")
     yield Finding("this host", state, text, "" if state is State.OK else "wait until other processes have ended")
     swapped = psutil.swap_memory().used
     if swapped > psutil.virtual_memory().total // 100:

@@ -74,7 +74,7 @@ def host_facts(target: Target) -> dict[str, str]:
     """
     if target.control.agent:
         return _as_written(_of_agent(target))
-    return _as_written(host.facts()) if is_local(target.host) else {}
+    return _as_written(host.server_facts(target)) if is_local(target.host) else {}
 
 
 def _of_agent(target: Target) -> dict[str, Any]:

@@ -6,7 +6,6 @@ Run and sweep are in processes of their own, as everywhere; stopping the quickst
 from __future__ import annotations
 
 import html
-import os
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -23,6 +22,7 @@ from hdbkit.api.running import Running, default_load
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
+from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, InputError, SchemaProblem
 from hdbkit.execution.live import LiveView
@@ -168,7 +168,7 @@ class Quickstart:
             else (f"Start a private {title} server", _SERVER_S),
             (
                 f"Build a schema of {', '.join(filter(None, [built.title, built.scale]))}",
-                estimate(spec, os.cpu_count() or 1).duration_s + _CHECKS_S,
+                estimate(spec, limits().cores).duration_s + _CHECKS_S,
             ),
             (f"Run {users} for {duration_text(self._load.duration_s)}", self._load.max_duration_s + _FILES_S),
             (

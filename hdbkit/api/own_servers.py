@@ -5,7 +5,6 @@ They end with the process that executes the experiment; a process that continues
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from hdbkit.config import Target
 from hdbkit.contracts import Capability
+from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.experiment.plan import ExperimentPlan
@@ -43,7 +43,7 @@ def opened(plan: ExperimentPlan, say: Say) -> Iterator[ExperimentPlan]:
                 return
         for side, target in zip(plan.sides, targets, strict=True):
             say(f"building the schema on {target.url}")
-            done = build(target, side.workload, loaders=os.cpu_count() or 1)
+            done = build(target, side.workload, loaders=limits().cores)
             if failed := [f"{check.name} ({check.detail})" for check in done.checks if check.passed is False]:
                 raise HdbkitError(f"the built schema failed {len(failed)} checks: {'; '.join(failed)}")
         yield plan.at(targets)

@@ -939,6 +939,8 @@ class RunResult(TypedDict):
     """shares of all cores' time on the load host, in percent: user, system, iowait, steal, idle"""
     others_cpu_pct: NotRequired[float | None]
     """share of the load host's CPU time that other processes used, in percent"""
+    throttled_pct: NotRequired[float | None]
+    """time for which CPU quotas paused clients or server, over all cores, in percent of the window"""
     server_host: NotRequired[ServerHostUse | None]
     """the database's host; None without an agent"""
     littles_law: LittlesLaw | None

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from hdbkit.config import Target
+from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.paths import data_folder
@@ -22,7 +20,7 @@ def facts(target: str) -> dict[str, Any]:
     """What hosts must have in common, and what describes this one; ``target`` is a target as JSON."""
     return {
         "name": platform.node(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else psutil.cpu_count() or 1,
+        "cores": limits().cores,
         "machine": _machine(),
         "versions": {
             "Python": platform.python_version(),

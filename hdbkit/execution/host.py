@@ -6,13 +6,17 @@ import math
 import os
 import platform
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from hdbkit.config import Target
 from hdbkit.control_groups import cpu_s as cgroup_cpu_s
-from hdbkit.control_groups import own_cgroup
+from hdbkit.control_groups import limits, own_cgroup, throttled_s
+from hdbkit.databases import database
+from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.processes import boot_id
 from hdbkit.readings import HostLoad
 
@@ -20,28 +24,39 @@ _ATTEMPTS, _AGAIN_S = 10, 0.001
 """How often a sum over processes is taken that one of them leaves meanwhile."""
 
 
-def facts() -> dict[str, Any]:
-    """The facts of this host that a reader needs to assess a result."""
+def facts(pid: int | None = None) -> dict[str, Any]:
+    """The facts of this host that a reader needs to assess a result; cores and memory as a process may use them."""
+    usable = limits(pid)
     return {
         "name": platform.node(),
         "boot_id": _boot_id(),
         "system": f"{platform.system()} {platform.release()}",
         "processor": _processor(),
-        "cores": psutil.cpu_count() or 0,
-        "memory_bytes": psutil.virtual_memory().total,
+        "cores": usable.cores,
+        "memory_bytes": usable.memory_bytes,
         "load_1min_at_start": round(os.getloadavg()[0], 2),
     }
+
+
+def server_facts(target: Target) -> dict[str, Any]:
+    """The facts of this host, on which the target's server runs; cores and memory as the server may use them."""
+    engine = database(target)
+    try:
+        with closing(engine.connect(target)) as session:
+            return facts(engine.server_process(session))
+    except (HdbkitError, TransactionError):
+        return facts()  # as this process may use them
 
 
 class ServerCpu:
     """The CPU time of a server on this host: of its own control group if it has one, else of its processes."""
 
     def __init__(self, pid: int) -> None:
-        self._pid, self._cgroup = pid, own_cgroup(pid)
+        self.pid, self._cgroup = pid, own_cgroup(pid)
 
     def total_s(self) -> float:
         """CPU seconds so far; NaN if the server has ended."""
-        return cgroup_cpu_s(self._cgroup) if self._cgroup else process_tree_cpu_s(self._pid)
+        return cgroup_cpu_s(self._cgroup) if self._cgroup else process_tree_cpu_s(self.pid)
 
 
 def sample(server: ServerCpu | None) -> dict[str, float]:
@@ -55,6 +70,7 @@ def sample(server: ServerCpu | None) -> dict[str, float]:
         "cpu_steal_s": cpu.steal,
         "cpu_idle_s": cpu.idle,
         "cpu_pressure_s": cpu_pressure_s(),
+        "cpu_throttled_s": throttled_s(os.getpid(), *([server.pid] if server else [])),
         "server_cpu_s": server.total_s() if server else math.nan,
         "supervisor_cpu_s": time.process_time(),
         "memory_used_bytes": memory.total - memory.available,

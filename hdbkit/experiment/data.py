@@ -7,12 +7,12 @@ a second copy. Each run starts from the copy of its schema.
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 
 from hdbkit.config import Reset, Target, WorkloadSpec
 from hdbkit.contracts import BUILT, ServerControl
+from hdbkit.control_groups import limits
 from hdbkit.errors import BuildFailed, Problem, SchemaProblem, ServerFailed
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.loading import build, drop
@@ -72,7 +72,7 @@ def _build(target: Target, wanted: WorkloadSpec, control: ServerControl) -> tupl
     with suppress(SchemaProblem):  # there is no schema
         drop(target, wanted)
     try:
-        built = build(target, wanted, loaders=os.cpu_count() or 1)
+        built = build(target, wanted, loaders=limits().cores)
     except BuildFailed as error:  # its own advice continues a build outside a sweep
         raise BuildFailed(error.step, error.reason, _ADVICE) from error.__cause__
     if not built.passed:

@@ -72,6 +72,7 @@ HOST: Final = {
     "cpu_steal_s": "float64",
     "cpu_idle_s": "float64",
     "cpu_pressure_s": "float64",  # PSI "some", running total; NaN if not available
+    "cpu_throttled_s": "float64",  # in which a CPU quota paused processes of the load or the server; NaN without one
     "server_cpu_s": "float64",  # the server's processes; NaN on another host
     "supervisor_cpu_s": "float64",  # the process of hdbkit that samples and supervises the clients
     "memory_used_bytes": "int64",

@@ -258,6 +258,10 @@ class RunResult(Figures):
     others_cpu_pct: float | None = Field(
         default=None, description="share of the load host's CPU time that other processes used, in percent"
     )
+    throttled_pct: float | None = Field(
+        default=None,
+        description="time for which CPU quotas paused clients or server, over all cores, in percent of the window",
+    )
     server_host: ServerHostUse | None = Field(default=None, description="the database's host; None without an agent")
     littles_law: LittlesLaw | None
     counters: dict[str, float] = Field(description="growth of each of the server's counters")

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from hdbkit.control_groups import limits
 from hdbkit.errors import InputError, ServerFailed
 from hdbkit.files import replace_file
 from hdbkit.locks import held
@@ -109,7 +110,7 @@ def _build(launcher: Launcher, checkout: Path, commit: str, folder: Path, option
     with log.open("wb") as output:
         for words in steps:
             _run(words, folder, output, lock)
-        for words in launcher.build_commands(folder, options, os.cpu_count() or 1):
+        for words in launcher.build_commands(folder, options, limits().cores):
             _run(words, source, output, lock)
     shutil.rmtree(source)
 

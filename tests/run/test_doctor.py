@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -101,6 +102,16 @@ def test_what_the_account_lacks_to_change_settings_is_named_where_it_may(server:
     frame = hdbkit.doctor(ordinary).set_index("subject")
     assert frame.loc["sweeps", "state"] == "warning"
     assert "GRANT ALTER SYSTEM ON PARAMETER" in frame.loc["sweeps", "detail"]
+
+
+def test_the_cores_are_those_that_the_process_may_use(server: PrivateServer) -> None:
+    may, whole = os.sched_getaffinity(0), os.cpu_count() or 1
+    os.sched_setaffinity(0, {min(may)})
+    try:
+        detail = found(server, "this host")["detail"].iloc[0]
+    finally:
+        os.sched_setaffinity(0, may)
+    assert detail.startswith("1 core of " if whole > 1 else "1 core, ")
 
 
 def test_the_schema_is_that_of_the_workload_and_advice_can_be_typed(server: PrivateServer, tmp_path: Path) -> None:

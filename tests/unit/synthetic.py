@@ -156,7 +156,9 @@ def counters_of(rows: pd.DataFrame, start_us: int, end_us: int, before: int = 30
     return pd.DataFrame(lines)
 
 
-def host_of(seconds: float, cores: int = 2, steal: float = 0.0, pressure: float = 0.1) -> pd.DataFrame:
+def host_of(
+    seconds: float, cores: int = 2, steal: float = 0.0, pressure: float = 0.1, throttled: float = 0.0
+) -> pd.DataFrame:
     """One sample a second: 50 % user, 20 % system, 5 % iowait, ``steal``, the rest idle; the server half of user."""
     t = np.arange(0, int(seconds) + 1, dtype=float)
     shares = {"user": 0.5, "system": 0.2, "iowait": 0.05, "steal": steal, "idle": 0.25 - steal}
@@ -164,9 +166,10 @@ def host_of(seconds: float, cores: int = 2, steal: float = 0.0, pressure: float 
     for part, share in shares.items():
         frame[f"cpu_{part}_s"] = share * cores * t
     frame["cpu_pressure_s"] = pressure * t
+    frame["cpu_throttled_s"] = throttled * t
     frame["server_cpu_s"] = 0.25 * cores * t
     frame["supervisor_cpu_s"] = 0.05 * t
-    for name in list(columns.HOST)[9:]:
+    for name in list(columns.HOST)[10:]:
         frame[name] = (t * 1_000_000).astype(np.int64)
     return frame
 

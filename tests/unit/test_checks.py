@@ -205,13 +205,15 @@ def test_time_outside_the_calls_is_reported_and_is_not_an_error(write: Write) ->
     assert "35." in found.detail or "36." in found.detail
 
 
-def test_stolen_time_is_a_warning_and_no_failed_check(write: Write) -> None:
-    """A virtual machine cannot prevent it, and the figures are those of this machine."""
-    run = write(host=host_of(16, steal=0.05))
+def test_stolen_and_throttled_time_are_warnings_and_no_failed_checks(write: Write) -> None:
+    """A virtual machine or a container cannot prevent it, and the figures are those of this machine."""
+    run = write(host=host_of(16, steal=0.05, throttled=0.3))
     manifest = run.manifest.model_copy(update={"result": summarize(run.folder, run.manifest)})
     assert (
         "other machines took 5.0 % of the CPU time of the load host (steal time)" in run_warnings(manifest)["steal"]
     )
+    assert "a CPU quota of a control group paused" in run_warnings(manifest)["throttled"]
+    assert "for 30 % of the window" in run_warnings(manifest)["throttled"]
     assert [one.name for one in check_run(run.folder, run.manifest) if one.passed is False] == []
 
 

@@ -14,6 +14,8 @@ from hdbkit.results.run_result import ClientUse
 CPU_PARTS = ("user", "system", "iowait", "steal", "idle")
 MAX_OTHERS_PCT = 20.0
 """The largest share of a host's CPU time that other processes may take."""
+MAX_THROTTLED_PCT = 1.0
+"""The longest time, as a share of the window, for which CPU quotas may pause processes."""
 MAX_STEAL_PCT = 2.0
 """The largest share of a host's CPU time that other machines may take."""
 _NOT_SAMPLED, _DECREASED, _GAP = "not sampled", "decreased", "gap"
@@ -102,6 +104,12 @@ def pressure_pct(host: pd.DataFrame | None, window: Window) -> float | None:
     """The share of the window, in percent, in which some task waited for a core (PSI "some")."""
     waited_s = grown(host, "cpu_pressure_s", window)
     return None if waited_s is None else 100 * waited_s / window.duration_s
+
+
+def throttled_pct(host: pd.DataFrame | None, window: Window) -> float | None:
+    """The time for which CPU quotas paused processes, in percent of the window, over all cores; None without one."""
+    paused_s = grown(host, "cpu_throttled_s", window)
+    return None if paused_s is None else 100 * paused_s / window.duration_s
 
 
 def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float | None:

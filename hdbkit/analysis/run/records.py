@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hdbkit.analysis.run.windows import Window
+from hdbkit.control_groups import limits
 from hdbkit.errors import DamagedResult
 from hdbkit.results.columns import OPERATIONS
 from hdbkit.results.folder import RunFolder
@@ -55,7 +56,7 @@ def _database(_process_id: int) -> duckdb.DuckDBPyConnection:
     """DuckDB in the memory of this process (a fork needs its own): starting one takes longer than most queries."""
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-    connection.execute(f"SET threads = {os.cpu_count() or 1}")
+    connection.execute(f"SET threads = {limits().cores}")
     folder = tempfile.mkdtemp(
         prefix="hdbkit-records-"
     )  # of mode 0700: what does not fit into memory is written there

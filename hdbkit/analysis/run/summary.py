@@ -27,6 +27,7 @@ from hdbkit.analysis.run.host import (
     others_cpu_pct,
     server_cpu_us,
     supervisor_cpu_us,
+    throttled_pct,
 )
 from hdbkit.analysis.run.outages import outages
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
@@ -86,6 +87,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         per_operation=client_use(clients),
         host_cpu_pct=host_cpu_pct(host, window),
         others_cpu_pct=others_cpu_pct(host, clients, window, _server_elsewhere(manifest)),
+        throttled_pct=throttled_pct(host, window),
         server_host=server_host_use(table(folder, "server_host"), window),
         littles_law=_littles_law(users, window, manifest.plan.load.sessions),
         counters={name: one.value for name, one in grew.items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT
+from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT, MAX_THROTTLED_PCT
 from hdbkit.analysis.run.server_host import busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.readings import IDLE_BUSY_PCT
@@ -14,7 +14,7 @@ from hdbkit.text import size_text
 
 DATA, FULL_PAGES, BUSY, EARLY = "data", "full pages", "busy", "early end"
 SCHEMA, RESTART = "schema", "restart"
-STEAL, OTHERS = "steal", "others"
+STEAL, OTHERS, THROTTLED = "steal", "others", "throttled"
 SERVER_CPU, SERVER_STEAL, SERVER_DISK = "server host CPU", "server host steal", "server host disk"
 """The kinds of warning."""
 _MANY_IMAGES = 0.05
@@ -32,6 +32,7 @@ def run_warnings(manifest: Manifest) -> dict[str, str]:
         found |= {DATA: _fit(manifest, result), FULL_PAGES: _full_pages(manifest, result)}
         found[RESTART] = "; ".join(filter(None, (_restarted(result), _moved(result))))
         found |= {STEAL: _steal(result.host_cpu_pct, "load host"), OTHERS: _others(result.others_cpu_pct)}
+        found[THROTTLED] = _throttled(result.throttled_pct)
         found |= _server_host(result.server_host)
     return {kind: sentence for kind, sentence in found.items() if sentence}
 
@@ -125,6 +126,15 @@ def _others(share_pct: float | None) -> str:
     return (
         f"other processes used {share_pct:.0f} % of the CPU time of the load host; at most {MAX_OTHERS_PCT:g} % is "
         "acceptable"
+    )
+
+
+def _throttled(share_pct: float | None) -> str:
+    if share_pct is None or share_pct <= MAX_THROTTLED_PCT:
+        return ""
+    return (
+        f"a CPU quota of a control group paused clients or the server, over all cores for {share_pct:.0f} % of the "
+        "window: throughput and latencies are those of the quota; raise it, or give them cores of their own"
     )
 
 

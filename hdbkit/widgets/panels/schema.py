@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 import re
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from hdbkit import api
 from hdbkit.api.connection import checks_frame
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.workload_spec import identifies_schema, is_filled_in
+from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, InputError, SchemaProblem
 from hdbkit.text import duration_text, size_text
@@ -89,7 +89,7 @@ class SchemaPanel(Panel):
         self.form = ModelForm({})
         self.there, self.estimate = (ipywidgets.HTML().add_class("hdbkit-note") for _ in range(2))
         self.loaders = ipywidgets.BoundedIntText(
-            os.cpu_count() or 1, description="Loaders", min=1, max=1000, style=WIDE_LABELS
+            limits().cores, description="Loaders", min=1, max=1000, style=WIDE_LABELS
         )
         self.loaders.tooltip = "number of loader processes"
         self.progress = ipywidgets.HTML().add_class("hdbkit-progress")
