@@ -23,7 +23,7 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.hosts import is_local
 from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting, Workload
 from hdbkit.control_groups import Limits, limits
-from hdbkit.databases import database
+from hdbkit.databases import database, product_named
 from hdbkit.errors import (
     CannotConnect,
     HdbkitError,
@@ -137,7 +137,7 @@ def _reached(target: Target, workspace: DiscoveryVerbs, asked: Workload) -> Find
         yield Finding("settings of a sweep", State.WARNING, text, _UNVERIFIED)
     begun = time.monotonic()
     try:
-        with advised(workspace.results, target):
+        with advised(workspace.results, target), product_named(target):
             session = engine.connect(target)
     except (CannotConnect, InputError) as error:
         yield Finding("connection", State.PROBLEM, str(error))
@@ -287,6 +287,12 @@ def _memory(at: _Connected) -> Findings:
     yield from _quota("server's host", usable, "the server")
 
 
+def _environment(at: _Connected) -> Findings:
+    if names := at.engine.influences(at.target):
+        text = f"the driver applies {', '.join(names)} of the environment, which no result states"
+        yield Finding("environment", State.WARNING, text, "unset them, or write them as options of the target")
+
+
 def _settings(at: _Connected) -> Findings:
     found = at.engine.disturbances(at.session)
     if not found:
@@ -323,6 +329,7 @@ _PROBES: dict[str, Callable[[_Connected], Findings]] = {
     "free connections": _connections,
     "memory": _memory,
     "settings": _settings,
+    "environment": _environment,
     "clock": _clock,
     "snapshots": _snapshots,
 }

@@ -1,4 +1,4 @@
-"""What only the installed engines know of what users write: storage options, and SQL of a folder for an engine.
+"""What only the installed engines know of what users write: their other names, storage options, SQL of a folder.
 
 These are the only look-ups against the order of packages. Values that hdbkit itself wrote are read without them.
 """
@@ -31,6 +31,12 @@ def storage_fields() -> Mapping[str, Any]:
     for model in storage_models().values():
         found |= {name: field for name, field in model.model_fields.items() if name not in found}
     return found
+
+
+@cache
+def kind_of(name: str) -> str:
+    """The kind of database that goes by this name, as in ``postgres://``; else the name itself."""
+    return cast("str", importlib.import_module("hdbkit.databases").kind_of(name))
 
 
 def checked_storage(name: str, value: Any) -> Any:

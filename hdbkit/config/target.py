@@ -16,6 +16,7 @@ from pydantic import Field, SecretStr, field_validator
 
 from hdbkit.config.control_spec import ControlSpec
 from hdbkit.config.files import read_yaml, validate
+from hdbkit.config.installed import kind_of
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE, FoundPassword, find_password
 from hdbkit.config.problems import SECRET, did_you_mean
@@ -75,6 +76,11 @@ class Target(ConfigModel):
 
     def __hash__(self) -> int:
         return hash((self.kind, self.host, self.port, self.fallbacks, self.database, self.user))
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _usual_name(cls, kind: Any) -> Any:
+        return kind_of(kind) if isinstance(kind, str) else kind
 
     @field_validator("*", mode="before")
     @classmethod
@@ -138,10 +144,11 @@ class Target(ConfigModel):
             ) from None
         if parts.fragment:
             raise InputError("the target is not a valid URL (it has a part after #); write %23 for # within a name")
+        host = _stated_once("host", _host(parts.netloc), options)
         return cls(
             kind=kind,
-            host=_host(parts.netloc) or options.pop("host", None),
-            port=port,
+            host=host,
+            port=_stated_once("port", str(port or ""), options) or None if host else port,
             fallbacks=tuple(fallbacks),
             replicas=_listed(options.pop("replicas", "")),
             nodes=_listed(options.pop("nodes", "")),
@@ -299,6 +306,14 @@ def target_names(targets: Path) -> list[str]:
     """The names in a targets file, in order; empty if there is no such file. Raises ``InputError``."""
     content = read_yaml(targets)[0] if targets.is_file() else None
     return [str(name) for name in content] if isinstance(content, dict) else []
+
+
+def _stated_once(part: str, there: str | None, options: dict[str, str]) -> Any:
+    """A part of the address, which a URL may have as an option. Raises ``InputError`` for two values."""
+    given = options.pop(part, None)
+    if there and given and there != given:
+        raise InputError(f"the target's URL has two values of its {part}, {there} and {given}; remove one")
+    return there or given
 
 
 def _host(netloc: str) -> str:

@@ -207,6 +207,10 @@ class Database(Protocol):
         """How rows are loaded where that is not the server's own bulk load, and what to do; None if it is."""
         ...
 
+    def influences(self, target: Target) -> list[str]:
+        """The variables of this process's environment that are set and change the target's sessions."""
+        ...
+
     def password_source(self, target: Target) -> str | None:
         """Where the driver itself finds a password for ``target``; None if nowhere. Does not connect."""
         ...

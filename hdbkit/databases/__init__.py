@@ -15,6 +15,7 @@ from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._base.product import product_named
 from hdbkit.databases._external import external
 from hdbkit.errors import InputError
 
@@ -24,7 +25,9 @@ __all__ = [
     "DbapiSession",
     "built_in",
     "database",
+    "kind_of",
     "kinds",
+    "product_named",
     "schema_option_models",
     "sql_session",
     "unusable",
@@ -39,6 +42,13 @@ def built_in() -> list[str]:
 def kinds() -> list[str]:
     """The supported kinds of database, also those of other packages that can be used."""
     return sorted({*built_in(), *(kind for kind, one in external().items() if one.engine is not None)})
+
+
+def kind_of(name: str) -> str:
+    """The kind of database of hdbkit itself that goes by this name; else the name itself."""
+    if name in built_in():
+        return name
+    return next((kind for kind in built_in() if name in cast(BaseDatabase, database(kind)).also_named), name)
 
 
 def unusable() -> dict[str, str]:

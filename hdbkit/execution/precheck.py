@@ -173,6 +173,8 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         advice = "this account may not update them" if plan.load.analyze else "--analyze updates them"
         listed = f"{', '.join(tables[:_LISTED])}{more}"
         warnings.append(f"the optimizer's statistics are missing or stale ({advice}): {listed}")
+    if names := engine.influences(plan.target):
+        warnings.append(f"the driver applied {', '.join(names)} of the environment, which decide how sessions work")
     warnings += shared_outages(plan.load.faults)
     warnings += [workload(plan.workload).hint(plan.load), served_in_order(engine, plan)]
     warnings += [_rare(plan), plan.load.cluster.warning if plan.load.cluster else ""]

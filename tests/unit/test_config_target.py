@@ -224,3 +224,21 @@ def test_a_replica_need_not_have_the_role_that_the_target_asks_for() -> None:
     target = Target.parse("postgresql://b@p:1/x?target_session_attrs=read-write&replicas=r:2&sslmode=require")
     assert target.replica(0).options == {"sslmode": "require"}
     assert target.each[0].options["target_session_attrs"] == "read-write"
+
+
+def test_a_url_of_another_tool_is_read_as_it_means() -> None:
+    assert (
+        Target.parse("postgres://b@db1/t")
+        == Target.parse("postgresql://b@db1/t")
+        == Target.parse("postgresql://b@/t?host=db1")
+    )
+    assert Target.parse("postgresql://b@db1/t?port=6").url == "postgresql://b@db1:6/t"
+    assert Target.parse("postgresql://b@/t?host=/run&port=6") == Target(
+        kind="postgresql", host="/run", port=6, user="b", database="t"
+    )
+
+
+@pytest.mark.parametrize("address", ["db1:5/t?port=6", "db1/t?host=db2"])
+def test_a_url_with_two_addresses_is_refused(address: str) -> None:
+    with pytest.raises(InputError, match="two values"):
+        Target.parse(f"nulldb://b@{address}")

@@ -135,17 +135,18 @@ def test_a_password_file_that_others_may_read_is_skipped(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        ("[client]\nuser = bench\npassword = secret\n", True),
-        ("[client]\nuser = bench\n", False),
-        ("[mysqld]\npassword = secret\n", False),
-        ("password = secret\n", False),
-        ("[client]\npassword\n", False),
+        ("!include /etc/other\n[client]\nuser = bench\npassword = secret  # of the lab\n", "secret"),
+        ('[client_bench]\npassword="a\\"b # c"\n[client]\npassword = other\n', 'a"b # c'),
+        ("[client]\nuser = bench\n", None),
+        ("[mysqld]\npassword = secret\n", None),
+        ("password = secret\n", None),
+        ("[client]\npassword\n", None),
     ],
 )
-def test_an_option_file_has_a_password_in_its_group(tmp_path: Path, content: str, found: bool) -> None:
+def test_an_option_file_has_a_password_in_its_group(tmp_path: Path, content: str, found: str | None) -> None:
     path = tmp_path / "my.cnf"
     path.write_text(content)
-    assert in_option_file(path, "client") is found
+    assert in_option_file(path, ("client_bench", "client")) == found
 
 
 def _colon_file(path: Path, line: str) -> Path:

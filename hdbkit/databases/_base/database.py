@@ -48,6 +48,10 @@ class BaseDatabase:
 
     kind: str
     title: str
+    also_named: tuple[str, ...] = ()
+    """Other names of the kind in URLs."""
+    recognized_by: tuple[bytes, bytes] = (b"", b"")
+    """A request, empty for a server that speaks first, and a pattern of the answer by which its servers are known."""
     dialects: tuple[str, ...] = (ANSI,)
     capabilities: frozenset[Capability] = frozenset()
     extra = ""
@@ -200,6 +204,10 @@ class BaseDatabase:
     def slow_load(self, session: Session) -> str | None:
         """No faster load is known."""
         return None
+
+    def influences(self, target: Target) -> list[str]:
+        """None is known."""
+        return []
 
     def password_source(self, target: Target) -> str | None:
         """The driver finds no password itself."""

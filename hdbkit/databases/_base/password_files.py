@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import configparser
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+_VALUE = re.compile(r"""\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^#]*[^#\s])?)""")
+"""A value of an option file, without its quotes or the comment behind it."""
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " "}
 _FIELD = re.compile(r"((?:[^:\\]|\\.)*)(?::|$)")
 
 
@@ -34,14 +37,19 @@ def in_account_file(path: Path | None, user: str) -> str | None:
     return dict(line.split(":", 1) for line in lines if ":" in line).get(user)
 
 
-def in_option_file(path: Path, group: str) -> bool:
-    """Whether an option file (``[group]``, ``name = value``) has a password in ``group``."""
-    parser = configparser.ConfigParser(allow_no_value=True, strict=False, interpolation=None)
+def in_option_file(path: Path, groups: Sequence[str]) -> str | None:
+    """The password in the first of these groups of an option file (``[group]``, ``name = value``) that has one."""
+    parser = configparser.ConfigParser(allow_no_value=True, strict=False, interpolation=None, delimiters=("=",))
     try:
-        parser.read_string(path.read_text(encoding="utf-8"))
+        lines = path.read_text(encoding="utf-8").splitlines()
+        parser.read_string("\n".join(line for line in lines if not line.startswith("!")))
     except (OSError, ValueError, configparser.Error):
-        return False
-    return bool(parser.get(group, "password", fallback=None))
+        return None
+    given = filter(None, (parser.get(group, "password", fallback=None) for group in groups))
+    if (found := _VALUE.match(next(given, ""))) is None:
+        return None
+    text = next(filter(None, found.groups()), "")
+    return re.sub(r"\\([btnrs\\\"'])", lambda escape: _ESCAPES.get(escape[1], escape[1]), text) or None
 
 
 def _colon_lines(path: Path) -> Iterator[list[str]]:

@@ -35,6 +35,7 @@ from hdbkit.contracts import (
     StatementLoad,
     Workload,
 )
+from hdbkit.databases._base.product import product_named
 from hdbkit.databases._base.schema_options import options_of
 from hdbkit.errors import BuildFailed, InputError, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, statements
@@ -87,7 +88,8 @@ class SqlSchema:
         self._engine = engine
         self._claim: SqlSession | None = None
         self._loads = False
-        self.session = engine.connect(target, self._scope, _OPTIONS)
+        with product_named(target):
+            self.session = engine.connect(target, self._scope, _OPTIONS)
         try:
             self._use_options()
         except BaseException:

@@ -20,7 +20,7 @@ from hdbkit.files import is_utf8
 
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
 _SSL_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
-_PASSED_ON = ("auth_plugin", "server_public_key_path", "init_command", "read_default_group")
+_PASSED_ON = ("auth_plugin", "server_public_key_path", "init_command")
 _SAFE = ("mysql_native_password", "client_ed25519", "parsec", "auth_gssapi_client")
 """Methods of login that do not tell the password to whoever listens at the address."""
 _BY_KEY = ("caching_sha2_password", "sha256_password")
@@ -91,6 +91,9 @@ _REFUSED = (1045, 1130, 1698)
 _FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")
 """Where the server's refusal names the host that it sees."""
 _TLS_FAILED = 2026
+_PORT = 3306
+_OF_ENVIRONMENT = ("MYSQL_UNIX_PORT", "LIBMYSQL_PLUGINS", "LIBMYSQL_PLUGIN_DIR", "LIBMYSQL_ENABLE_CLEARTEXT_PLUGIN")
+"""Variables of the client libraries that apply to connections."""
 _ACCOUNT = re.compile(r"'[^']*'@'[^']*'")
 _TIMED_OUT = "(110)"
 _WITHIN_TIMEOUT = 0.9
@@ -168,11 +171,8 @@ def _arguments(target: Target, options: SessionOptions, sends_files: bool = Fals
         **_ssl_mode(target),
         **{name: 1 if is_on(target, name) else off for name, off in _SWITCHES.items() if name in given},
     }
-    options_file = None if target.secret() else password_file(target)
-    if options_file:
-        arguments |= {"read_default_file": str(options_file), "read_default_group": option_group(target)}
     if accepted := _accepted_methods(target):
-        arguments["read_default_file"] = _option_file(accepted, options_file)
+        arguments["read_default_file"] = _option_file(accepted)
         arguments.setdefault("auth_plugin", accepted[0])  # not the server's own: a switch to another is refused
     certificates = {name: given[option] for option, name in _TLS.items() if option in given}
     if certificates:
@@ -207,19 +207,25 @@ def _is_reserved(socket: str | None) -> bool:
 
 
 @cache
-def _option_file(methods: tuple[str, ...], more: Path | None) -> str:
+def _option_file(methods: tuple[str, ...]) -> str:
     """The path of an option file in memory that restricts the methods: the driver has no argument for that."""
     descriptor = os.memfd_create("hdbkit-options")  # open until the process ends
-    include = f"!include {more}\n" if more else ""
-    os.write(descriptor, f"{include}[client]\nrestricted-auth={','.join(methods)}\n".encode())
+    os.write(descriptor, f"[client]\nrestricted-auth={','.join(methods)}\n".encode())
     return f"/proc/self/fd/{descriptor}"
 
 
 def _password(target: Target) -> str | None:
-    secret = target.secret() or None
+    """The password as given, or that of the option file, whose other options might name another server."""
+    secret = target.secret() or (password_in_file(target) or (None, None))[1]
     if secret and not is_utf8(secret):
         raise CannotConnect(target.url, "the password is not valid UTF-8", "check the encoding of HDBKIT_PASSWORD")
     return secret
+
+
+def of_environment(target: Target) -> list[str]:
+    """The variables of the client library that are set and apply to the target's connections."""
+    is_local = target.host in (None, "localhost") and not target.port and "socket" not in target.options
+    return [one for one in _OF_ENVIRONMENT if one in os.environ and (is_local or one != _OF_ENVIRONMENT[0])]
 
 
 def _ssl_mode(target: Target) -> dict[str, str]:
@@ -233,20 +239,14 @@ def is_on(target: Target, option: str, default: bool = False) -> bool:
     return target.options[option] not in ("0", "off", "false") if option in target.options else default
 
 
-def password_file(target: Target) -> Path | None:
-    """The option file with the password: the target's own, else ``~/.my.cnf`` if it has a password."""
-    usual = Path.home() / ".my.cnf"
-    return target.password_file or (usual if has_password(usual, target) else None)
+def password_in_file(target: Target) -> tuple[Path, str] | None:
+    """The option file of the target, else ``~/.my.cnf``, and the password that it has for the account.
 
-
-def has_password(path: Path, target: Target) -> bool:
-    """Whether an option file has a password for the target's account."""
-    return in_option_file(path, option_group(target)) or in_option_file(path, "client")
-
-
-def option_group(target: Target) -> str:
-    """The group of an option file with an account's password; ``[client]`` applies to every account."""
-    return f"client_{target.user}"
+    That of the group ``[client_USER]`` precedes that of ``[client]``.
+    """
+    path = target.password_file or Path.home() / ".my.cnf"
+    found = in_option_file(path, (f"client_{target.user}", "client"))
+    return (path, found) if found else None
 
 
 def _address(target: Target) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def _address(target: Target) -> dict[str, Any]:
     if socket:
         return {"unix_socket": socket}
     host = "127.0.0.1" if target.host == "localhost" and target.port else target.host
-    return {"host": host, "port": target.port}
+    return {"host": host or "localhost", "port": target.port or _PORT}  # not those of the environment
 
 
 def _connect_error(target: Target, code: int, text: str, late: bool = False) -> CannotConnect:

@@ -40,9 +40,9 @@ from hdbkit.databases._mysqlclient.connect import (
     OPTIONS,
     VALUES,
     connected,
-    has_password,
     is_on,
-    password_file,
+    of_environment,
+    password_in_file,
     refused_from,
 )
 from hdbkit.databases._mysqlclient.grants import advised_grants, denied_access, granted, grants_for, level_of
@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from hdbkit.sql import Statement
 
 
+_PRODUCTS = (("mysql", "MySQL"), ("mariadb", "MariaDB"))
+"""Kind and title of the products that answer to this protocol, by whether they are MariaDB."""
 _COUNTERS = {
     "Com_commit": "commits",
     "Com_rollback": "rollbacks",
@@ -189,6 +191,7 @@ class MysqlclientDatabase(BaseDatabase):
             session = MysqlclientSession(connection, self.dialects, scope)
         except TransactionError as error:
             raise CannotConnect(target.url, error.text, "check the server and the account") from None
+        self._require_product(session, target)
         self._require_role(session, target)
         if not is_on(target, "local_infile", default=True):
             session.local_infile = False
@@ -202,6 +205,15 @@ class MysqlclientDatabase(BaseDatabase):
         if wanted.statement_timeout_ms:
             session.query("set_statement_timeout", milliseconds=wanted.statement_timeout_ms)
         return session
+
+    def _require_product(self, session: MysqlclientSession, target: Target) -> None:
+        """Close the session of a server of another kind than the target's. Raises ``CannotConnect``."""
+        kind, title = _PRODUCTS[bool(session.is_mariadb)]
+        if kind != self.kind:
+            session.close()
+            version = session.version.partition("-")[0]
+            right = target.with_(kind=kind).url
+            raise Rejected(target.url, f"the server is {title} {version}, not {self.title}", f"name it {right}")
 
     def _require_role(self, session: MysqlclientSession, target: Target) -> None:
         """Close the session of a server that the target does not want. Raises ``CannotConnect``."""
@@ -314,9 +326,14 @@ class MysqlclientDatabase(BaseDatabase):
         return "local_infile is off: rows were loaded by INSERT, which is slower; set local_infile=ON on the server"
 
     def password_source(self, target: Target) -> str | None:
-        """The option file, if it has a password for this account."""
-        path = password_file(target)
-        return str(path) if path and has_password(path, target) else None
+        """The option file, if it has a password for this account, else ``MYSQL_PWD``."""
+        if found := password_in_file(target):
+            return str(found[0])
+        return "MYSQL_PWD" if "MYSQL_PWD" in os.environ else None
+
+    def influences(self, target: Target) -> list[str]:
+        """The variables of the client library."""
+        return of_environment(target)
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Create the account and its database if missing, and grant all privileges on the database.

@@ -17,6 +17,7 @@ class MySQL(MysqlclientDatabase):
 
     kind = "mysql"
     title = "MySQL"
+    recognized_by = (b"", rb"...\0\n(?!.*MariaDB)")
     dialects = (ANSI, kind)
     processes = ("mysqld",)
     capabilities = MysqlclientDatabase.capabilities - {Capability.CHANGE_TIMEOUT}

@@ -34,7 +34,15 @@ from hdbkit.databases._base.access import LOOPBACK, check_options, first_usable,
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.password_files import in_colon_file
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
-from hdbkit.databases.postgresql.connect import VALUES, known_options, reached, stated_pooling
+from hdbkit.databases.postgresql.connect import (
+    SSL_REQUEST,
+    VALUES,
+    check_sources,
+    known_options,
+    of_environment,
+    reached,
+    stated_pooling,
+)
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
@@ -87,6 +95,8 @@ class PostgreSQL(BaseDatabase):
 
     kind = _KIND
     title = "PostgreSQL"
+    also_named = ("postgres",)
+    recognized_by = (SSL_REQUEST, b"[SN]$")
     capabilities = frozenset(Capability) - {Capability.OPTIMISTIC}
     extra = "postgresql"
     dialects: tuple[str, ...] = (ANSI, _KIND)
@@ -111,6 +121,7 @@ class PostgreSQL(BaseDatabase):
     def check_options(self, target: Target) -> None:
         """Check the options against those of libpq, and the values of those that have few."""
         check_options(target, known_options(), VALUES)
+        check_sources(target)
 
     def behind_proxy(self, target: Target, port: int) -> Target:
         """``hostaddr`` is where libpq connects to; ``host`` stays the name that it verifies."""
@@ -218,13 +229,17 @@ class PostgreSQL(BaseDatabase):
         asked += [session.ask("grants_to_reload")] if applied else []
         return [str(command) for rows in asked for (command,) in rows]
 
+    def influences(self, target: Target) -> list[str]:
+        """The variables of libpq that it applies."""
+        return of_environment(target)[0]
+
     def password_source(self, target: Target) -> str | None:
         """``PGPASSWORD``, or the password file of libpq if it has a line for this account."""
         if "PGPASSWORD" in os.environ:
             return "PGPASSWORD"
         named = target.password_file or target.options.get("passfile") or os.environ.get("PGPASSFILE")
         path = Path(named) if named else Path.home() / ".pgpass"
-        user = target.user or os.environ.get("PGUSER") or getpass.getuser()
+        user = target.user or getpass.getuser()
         host = target.host or "localhost"
         if in_colon_file(path, host, target.port or 5432, target.database or user, user):
             return str(named or "~/.pgpass")

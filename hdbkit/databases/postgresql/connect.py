@@ -22,14 +22,25 @@ from hdbkit.databases._base.access import (
     handshake_problem,
     tls_failure,
 )
-from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
+from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.readings import Pooling, PoolMode
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
+SERVICE = "service"
+_NOT_OF_ENVIRONMENT: Mapping[str, str] = {
+    **dict.fromkeys(("host", "hostaddr", "port", "dbname", "user", "options"), ""),
+    ATTRIBUTES: "any",
+    "load_balance_hosts": "disable",
+}
+"""What libpq would take from the environment where the target states nothing: another server, or other settings."""
+_OF_SESSIONS = ("PGTZ", "PGDATESTYLE", "PGGEQO")
+"""Variables that libpq sends to each server as settings."""
+_NAMES_NOTHING = ("PGPASSWORD", "PGPASSFILE", "PGAPPNAME", "PGCLIENTENCODING", "PGCONNECT_TIMEOUT")
+"""Variables that hdbkit replaces, and passwords, whose source is reported."""
 _UNTRUSTED = "certificate verify failed"
-_SSL_REQUEST = struct.pack("!ii", 8, 80877103)
+SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 OWN_OPTIONS = ("pooling", "prepared")
 """Options of a target that libpq does not have: what a pooler does, if it is not to be found out."""
 _PREPARED = {"true": True, "false": False}
@@ -200,6 +211,38 @@ def known_options() -> Collection[str] | None:
     return [*OWN_OPTIONS, *(option.keyword.decode() for option in Conninfo.get_defaults())]
 
 
+def check_sources(target: Target) -> None:
+    """Check that the target alone decides which server is meant, and once.
+
+    Raises:
+        InputError: an option repeats a part of the address, or the environment adds to it.
+    """
+    if twice := [name for name, value in _address(target).items() if value is not None and name in target.options]:
+        raise InputError(f"target {target.described} states its {twice[0]} twice; remove the option {twice[0]}")
+    if SERVICE not in target.options and "PGSERVICE" in os.environ:
+        raise InputError(
+            "PGSERVICE is set in the environment, so that connections would not only follow the target "
+            f"{target.described}; unset it, or name the service in the target: postgresql:///?service=NAME"
+        )
+
+
+def of_environment(target: Target) -> tuple[list[str], list[str]]:
+    """The variables of libpq that are set: those that it applies to sessions, and those that it must ignore."""
+    try:
+        from psycopg.pq import Conninfo
+    except ImportError:
+        return [], []
+    variables = {one.envvar.decode(): one.keyword.decode() for one in Conninfo.get_defaults() if one.envvar}
+    there = sorted(os.environ.keys() & {*variables, *_OF_SESSIONS} - {*_NAMES_NOTHING})
+    stated = {*target.options, *(() if SERVICE in target.options else _NOT_OF_ENVIRONMENT)}
+    ignored = [one for one in there if variables.get(one) in stated]
+    return [one for one in there if one not in ignored], ignored
+
+
+def _address(target: Target) -> dict[str, Any]:
+    return {"host": target.host, "port": target.port, "dbname": target.database, "user": target.user}
+
+
 def _connected(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> PGconn:
     try:
         from psycopg import pq
@@ -210,7 +253,11 @@ def _connected(target: Target, settings: Mapping[str, Any], options: SessionOpti
     if connection.status != pq.ConnStatus.OK:
         text = connection.error_message.decode("utf-8", "replace").strip() if in_time else "timeout expired"
         connection.finish()
-        raise _connect_error(target, text)
+        error = _connect_error(target, text)
+        if ignored := ", ".join(of_environment(target)[1]):
+            advice = f"{error.advice} ({ignored} of the environment: ignored, since the target alone counts)"
+            raise type(error)(error.target, error.reason, advice)
+        raise error
     return connection
 
 
@@ -231,26 +278,25 @@ def _awaited(connection: PGconn, timeout_s: float) -> bool:
 
 def server_certificate_end(target: Target) -> datetime | None:
     """The end of the server's certificate, by a handshake without a login; None if it cannot be read."""
-    return certificate_end(target, target.port or 5432, _SSL_REQUEST, b"S")
+    return certificate_end(target, target.port or 5432, SSL_REQUEST, b"S")
 
 
 def _connection_string(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> bytes:
     own = " ".join(f"-c {name}={value}" for name, value in settings.items())
     fields = {
+        **({} if SERVICE in target.options else _NOT_OF_ENVIRONMENT),
         "require_auth": _accepted_methods(target),
         **{name: value for name, value in target.options.items() if name not in OWN_OPTIONS},
-        "host": target.host,
-        "port": target.port,
-        "dbname": target.database,
-        "user": target.user,
+        **{name: value for name, value in _address(target).items() if value is not None},
         "password": target.secret(),
         "passfile": target.password_file,
         CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
         "application_name": options.application,
         "client_encoding": "UTF8",
-        "options": " ".join(filter(None, [target.options.get("options"), own])) or None,
+        "options": " ".join(filter(None, [target.options.get("options"), own])),
     }
-    given = {name: str(value) for name, value in fields.items() if value is not None}
+    known = known_options() or ()
+    given = {name: str(value) for name, value in fields.items() if value is not None and name in known}
     return " ".join(f"{name}={_quoted(value)}" for name, value in given.items()).encode(errors="surrogateescape")
 
 
@@ -276,7 +322,7 @@ def _certificate_problem(target: Target, text: str) -> str:
         return text
     named = target.options.get("sslrootcert") or str(Path.home() / ".postgresql" / "root.crt")
     authorities = None if named == "system" else named
-    return handshake_problem(target, target.port or 5432, _SSL_REQUEST, b"S", authorities)
+    return handshake_problem(target, target.port or 5432, SSL_REQUEST, b"S", authorities)
 
 
 def _connect_error(target: Target, text: str) -> CannotConnect:

@@ -62,6 +62,8 @@ class Redis(BaseDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = "redis"
+    also_named = ("valkey",)
+    recognized_by = (b"PING\r\n", rb"\+PONG|-NOAUTH|-DENIED|-ERR")
     title = "Redis"
     is_cluster: ClassVar[bool] = False
     dialects: tuple[str, ...] = (kind,)

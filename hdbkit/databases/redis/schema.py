@@ -23,6 +23,7 @@ from hdbkit.contracts import (
     StatementLoad,
     Workload,
 )
+from hdbkit.databases._base.product import product_named
 from hdbkit.databases._base.schema_options import options_of
 from hdbkit.databases._base.sql_schema import reported
 from hdbkit.databases.redis.cluster import RedisClusterSession
@@ -53,7 +54,8 @@ class RedisSchema:
         self._workload, self.target = workload, target
         if missing := [table for table in workload.tables if f"load_{table}" not in scope.statements]:
             raise InputError(f"{workload.title} cannot be built in {engine.title}: it has no keys for {missing[0]}")
-        self.session = engine.connect(target, scope, _OPTIONS)
+        with product_named(target):
+            self.session = engine.connect(target, scope, _OPTIONS)
         self._claimed = ""
 
     def _key(self, name: str) -> str:

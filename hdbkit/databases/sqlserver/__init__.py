@@ -215,6 +215,7 @@ class SqlServer(DbapiDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is SQL Server in general."""
 
     kind = KIND
+    also_named = ("mssql",)
     title = "SQL Server"
     extra = KIND
     driver = "pyodbc"
