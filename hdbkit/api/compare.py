@@ -454,7 +454,7 @@ def _work(side: Side | Target, workspace: BareWorkspace) -> Work:
         if isinstance(side, str) and (side in target_names(workspace.targets) or is_server_folder(Path(side))):
             return Work(workspace.target(side))
         raise InputError(f"{error}; nor is there a target of this name") from None
-    return work_of(runs)
+    return work_of(workspace, runs)
 
 
 def _named(word: str, workspace: BareWorkspace) -> list[Result]:

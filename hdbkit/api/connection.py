@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Workload
 from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, TransactionError
-from hdbkit.loading import BuildProgress, BuildResult, DataFiles, Hosts
+from hdbkit.loading import BuildProgress, BuildResult, DataFiles
 from hdbkit.loading import build as build_schema
 from hdbkit.loading import drop as drop_schema
 from hdbkit.servers import control
@@ -91,6 +92,8 @@ class Connection:
             BuildFailed: a step failed or was stopped; the loaded data is kept.
             InputError: the schema already exists, or the database contains something else; nothing was changed.
 
+        A cluster whose scheduler has no encryption is a ``UserWarning``.
+
         Example:
             >>> hdbkit.connect("postgresql://bench@db1/lab").build("my-workload/").passed  # doctest: +SKIP
         """
@@ -98,7 +101,14 @@ class Connection:
         named = DataFiles(files).spec if files and workload is None else workload
         spec = specification(named, **fields)
         count = loaders or limits().cores
-        hosts = _hosts(cluster, loaders) if cluster else None
+        hosts = None
+        if cluster:
+            asked = load_hosts(cluster)
+            if asked.warning:
+                warnings.warn(asked.warning, stacklevel=2)
+            from hdbkit.cluster.loading import cluster_loaders  # imported only when used
+
+            hosts = cluster_loaders(asked, loaders)
         return build_schema(self.target, spec, count, progress, stop, files, hosts)
 
     def schema(self, workload: WorkloadSpec | Path | str | None = None, **fields: Any) -> WorkloadSpec | None:
@@ -267,15 +277,12 @@ def _answers(work: Workload) -> Sequence[PlannedCheck]:
     return planned
 
 
-def _hosts(cluster: Cluster | str, loaders: int | None) -> Hosts:
-    """The load hosts of a build. Raises ``InputError`` if the text is no cluster."""
+def load_hosts(given: Cluster | str) -> Cluster:
+    """The load hosts that a text names. Raises ``InputError`` if it is no cluster."""
     try:
-        named = Cluster.read(cluster)
+        return Cluster.read(given)
     except ValueError as error:
         raise InputError(str(error)) from None
-    from hdbkit.cluster.loading import cluster_loaders  # imported only when used
-
-    return cluster_loaders(named, loaders)
 
 
 def checks_frame(checks: Sequence[Check]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Generic, TypeVar
 
 from hdbkit.api.running import OnRun, Running
-from hdbkit.errors import DamagedResult, ExperimentFailed, InputError, ServerDown
+from hdbkit.errors import DamagedResult, ExperimentFailed, ServerDown
 from hdbkit.execution.handle import RunHandle
 from hdbkit.experiment import ExperimentProgress, ExperimentStatus, Follower, Watcher, experiment_progress
 from hdbkit.experiment.events import ignore_event
@@ -63,9 +63,7 @@ class RunningExperiment(Generic[Found]):
 
         Raises ``InputError`` for an experiment of another account, whose journal may name any process.
         """
-        if not self.folder.is_own:
-            raise InputError(f"{self.experiment_id} is not stopped: this account did not write its files")
-        pid = self.folder.journal.state.executed_by
+        pid = self.folder.own_process
         if pid is not None:
             with suppress(ProcessLookupError):  # it has ended since
                 os.kill(pid, signal.SIGINT)

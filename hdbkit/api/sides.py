@@ -33,11 +33,12 @@ class Work:
     """The counts of virtual users of its runs, ascending; empty for a target."""
 
 
-def work_of(runs: Sequence[Result]) -> Work:
+def work_of(workspace: BareWorkspace, runs: Sequence[Result]) -> Work:
     """What runs measured: the newest run's target, workload and load, at the user counts of all.
 
     Raises:
-        InputError: they belong to a sweep, which alone can set their server again.
+        InputError: they belong to a sweep, which alone can set their server again; or their files name what only the
+            user may name.
     """
     newest = max(runs, key=lambda one: one.run_id)
     plan = RunPlan.model_validate(newest.manifest.plan)
@@ -46,7 +47,13 @@ def work_of(runs: Sequence[Result]) -> Work:
             f"run {newest.run_id} belongs to sweep {plan.experiment.experiment_id}, whose settings are not applied "
             "here; give a target, or runs that belong to no sweep"
         )
-    return Work(plan.target, plan.workload, plan.load, tuple(sorted({one.virtual_users for one in runs})))
+    if plan.load.cluster and not plan.load.cluster.local:
+        raise InputError(
+            f"run {newest.run_id} used the load hosts {plan.load.cluster}, which are not taken from its files: "
+            "they may come from elsewhere; give the target in place of the run, and --cluster"
+        )
+    target = workspace.known_target(plan.target)
+    return Work(target, plan.workload, plan.load, tuple(sorted({one.virtual_users for one in runs})))
 
 
 def require_word(word: str, what: str = "a label") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +12,12 @@ from rich.markup import escape
 
 from hdbkit import sql
 from hdbkit.api import DEFAULT, connect, documents
-from hdbkit.api.connection import checks_frame
+from hdbkit.api.connection import checks_frame, load_hosts
 from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
-from hdbkit.config.cluster import FORMS, Cluster
+from hdbkit.config.cluster import FORMS
 from hdbkit.databases import database
 from hdbkit.loading import DataFiles
 from hdbkit.workloads import specification
@@ -68,13 +69,13 @@ def build(
     """
     there = DataFiles(from_files).spec if from_files and workload is None else workload
     spec = specification(there, **fields)
+    hosts = load_hosts(cluster) if cluster else None
     connection = connect(target, admin=admin)
     for created in connection.created:
         show.notes.print(f"  created {created}", markup=False)
-    if cluster and (unsafe := Cluster.parse(cluster).warning):
-        show.notes.print(f"  Warning: {unsafe}", markup=False)
-    with BuildBar() as bar:
-        done = connection.build(spec, loaders=loaders, progress=bar, from_files=from_files, cluster=cluster)
+    with warnings.catch_warnings(), BuildBar() as bar:
+        warnings.showwarning = lambda message, *_: show.notes.print(f"  Warning: {message}", markup=False)
+        done = connection.build(spec, loaders=loaders, progress=bar, from_files=from_files, cluster=hosts)
     checks = checks_frame(done.checks)
     if as_json:
         show.print_json(documents.of_build(done))

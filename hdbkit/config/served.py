@@ -1,6 +1,7 @@
 """What those who use a service may name: the clusters of its operator, and no setting that names a program or file.
 
-The processes that a service starts have the variable ``HDBKIT_SERVED``; elsewhere everything is permitted.
+The processes that a service starts have the variable ``HDBKIT_SERVED``; elsewhere everything is permitted that the
+user names. What only a file of results names is limited alike everywhere: it may come from elsewhere.
 """
 
 from __future__ import annotations
@@ -63,11 +64,14 @@ def setting_problem(name: str, values: Collection[str]) -> str:
 
 def option_problem(options: Mapping[str, str]) -> str:
     """Why a URL that was typed in a service's panel must not be used; empty if it may, or outside a service."""
-    if served_clusters() is None:
-        return ""
-    wrong = next((name for name, one in options.items() if _OPTION.fullmatch(name) or "/" in one), None)
+    wrong = None if served_clusters() is None else option_of_file(options)
     return (
         f"the option '{wrong}' names a file of the service's host; use a target of its targets file, or omit it"
         if wrong
         else ""
     )
+
+
+def option_of_file(options: Mapping[str, str]) -> str | None:
+    """The first option of a driver that names a file or a program; None without."""
+    return next((name for name, one in options.items() if _OPTION.fullmatch(name) or "/" in one), None)

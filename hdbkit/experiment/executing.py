@@ -316,8 +316,7 @@ class _Execution:
         if self._next() is not None:
             with _noted(self.folder):
                 self._execute()
-        state = self.folder.journal.state
-        if not state.finished or state.broken_off or state.executed_by is not None:
+        if not self.folder.journal.state.finished:
             self.folder.append(Step.FINISHED)
 
     def _execute(self) -> None:

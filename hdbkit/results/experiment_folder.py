@@ -20,7 +20,7 @@ import pandas as pd
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hdbkit.config.problems import problems_of
-from hdbkit.errors import DamagedResult
+from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import irregular_entry, replace_file, sync_folder
 from hdbkit.locks import held
 from hdbkit.processes import birth_of
@@ -28,7 +28,7 @@ from hdbkit.results.folder import RunFolder, is_run, make_folder, only_match, on
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, SlicesConfiguration
-from hdbkit.results.seal import drop_sealed, is_revoked, read_sealed, require_key, write_sealed
+from hdbkit.results.seal import drop_sealed, is_revoked, is_sealed, read_sealed, require_key, seal_of, write_sealed
 
 RUN_COLUMNS = (
     *("number", "block", "configuration", "virtual_users"),
@@ -177,7 +177,22 @@ class ExperimentFolder:
     def note_started(self, pid: int) -> None:
         """Record which process executes the experiment, unless already recorded."""
         if self.journal.state.executed_by != pid:
-            self.append(Step.STARTED, pid=pid, birth=birth_of(pid))
+            process: dict[str, Any] = {"pid": pid, "birth": birth_of(pid)}
+            self.append(Step.STARTED, **process, seal=seal_of({"experiment": self.experiment_id, **process}))
+
+    @property
+    def own_process(self) -> int | None:
+        """The process that executes the experiment, for a signal; None if it has ended.
+
+        Raises ``InputError`` if this account did not note it: the journal of another one may name any process.
+        """
+        state = self.journal.state
+        if state.executed_by is None or state.started is None:
+            return None
+        noted = {name: state.started.details.get(name) for name in ("pid", "birth")}
+        if not is_sealed({"experiment": self.experiment_id, **noted}, state.started.details.get("seal")):
+            raise InputError(f"{self.experiment_id} is not stopped: this account did not write its files")
+        return state.executed_by
 
     def save_before(
         self, identity: str, snapshot: dict[str, Any], found: Mapping[str, str] = MappingProxyType({})

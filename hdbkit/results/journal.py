@@ -119,7 +119,7 @@ class ExperimentState:
     """The state of an experiment from its journal; each line is processed once, in constant time.
 
     ``servers`` has the state of each server by its identity. ``broken_off`` is the line with the reason why it was
-    interrupted, ``begun`` that of the last started run.
+    interrupted, ``begun`` that of the last started run, ``started`` that of the last process.
     """
 
     def __init__(self, journal: Iterable[JournalLine] = ()) -> None:
@@ -133,6 +133,7 @@ class ExperimentState:
         self.begun: JournalLine | None = None
         self.since: datetime | None = None
         self.ends_since: list[datetime] = []
+        self.started: JournalLine | None = None
         self._process: tuple[int, str] | None = None
         self._identity = ""
         self.finished = False
@@ -153,8 +154,8 @@ class ExperimentState:
         """When the experiment is executed, and what it decided."""
         match line.step:
             case Step.STARTED:
-                self._process = int(line.details.get("pid", 0)), str(line.details.get("birth"))
-                self.broken_off, self.since, self.ends_since = None, line.at, []
+                self.started, self._process = line, (int(line.details.get("pid", 0)), str(line.details.get("birth")))
+                self.finished, self.broken_off, self.since, self.ends_since = False, None, line.at, []
             case Step.STOPPED | Step.FAILED:
                 self.broken_off, self._process = line, None
             case Step.EXTENDED:

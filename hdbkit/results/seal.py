@@ -57,6 +57,16 @@ def write_sealed(path: Path, kind: str, content: dict[str, Any], revocable: bool
     replace_file(path, json.dumps({"seal": _seal(key, sealed), "content": sealed}).encode(), mode=0o600)
 
 
+def seal_of(content: dict[str, Any]) -> str:
+    """The account's seal of a content that is kept elsewhere. Raises ``InputError`` if the account has no key."""
+    return _seal(require_key(), content)
+
+
+def is_sealed(content: dict[str, Any], seal: object) -> bool:
+    """Whether this is the account's seal of a content. Raises ``InputError`` if its key cannot be read."""
+    return _fits(_found_key(), content, seal)
+
+
 def is_revoked(path: Path) -> bool:
     """Whether this account has sealed a file and revoked the seal."""
     with suppress(FileNotFoundError, DamagedResult, InputError):
@@ -91,15 +101,18 @@ def _read(path: Path) -> tuple[dict[str, Any], bool]:
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(_MAX_BYTES))
-        content, seal = found["content"], str(found["seal"])
+        content, seal = found["content"], found["seal"]
         if not isinstance(content, dict):
             raise TypeError("its content is no object")
     except FileNotFoundError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedResult(f"{path} cannot be read: {error}") from None
-    key = _found_key()
-    return content, bool(key) and hmac.compare_digest(_seal(key, content).encode(), seal.encode(errors="replace"))
+    return content, _fits(_found_key(), content, seal)
+
+
+def _fits(key: bytes, content: dict[str, Any], seal: object) -> bool:
+    return bool(key) and hmac.compare_digest(_seal(key, content).encode(), str(seal).encode(errors="replace"))
 
 
 def _seal(key: bytes, content: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from hdbkit.errors import InputError
 from hdbkit.loading.loader import LoadPart, Sent
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import specification, workload
+from tests.conftest import HdbkitCommand
 from tests.run.clusters import address_of, dask_cluster
 from tests.run.faults import until
 from tests.unit.own_workload import folder
@@ -87,7 +88,8 @@ def loaders_of(cluster: Any, target: Target, spec: WorkloadSpec, schema: Schema)
 
 
 def test_hosts_load_each_part_once(cluster: Any, target: Target, spec: WorkloadSpec) -> None:
-    result = hdbkit.connect(target).build(spec, loaders=1, cluster=address_of(cluster))
+    with pytest.warns(UserWarning, match="has no encryption"):
+        result = hdbkit.connect(target).build(spec, loaders=1, cluster=address_of(cluster))
     assert (result.rows, result.passed) == (ROWS, True)
     assert rows_in(target, spec) == (ROWS, ROWS)
 
@@ -144,6 +146,8 @@ def test_a_part_that_a_lost_host_had_committed_counts_as_loaded(
     assert rows_in(target, spec) == (50_000, 50_000)
 
 
-def test_what_is_no_cluster_is_refused(built: PrivateServer, spec: WorkloadSpec) -> None:
+def test_what_is_no_cluster_is_refused(built: PrivateServer, spec: WorkloadSpec, command: HdbkitCommand) -> None:
     with pytest.raises(InputError, match="is no cluster"):
         hdbkit.connect(built.target).build(spec, cluster="load0")
+    said = command("build", built.target.url, "--cluster", "load0")
+    assert (said.code, "is no cluster" in said.err) == (2, True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import hdbkit
-from hdbkit.config import Load, Target, TprocCSpec
+from hdbkit.config import ControlSpec, Load, Target, TprocCSpec
+from hdbkit.config.control_spec import Commands
 from hdbkit.errors import InputError
 from hdbkit.experiment import EventKind, ExperimentEvent
 from hdbkit.experiment.sources import read_plan
@@ -107,6 +110,33 @@ def test_runs_of_a_sweep_are_not_measured_again_and_no_command_says_so(results: 
         hdbkit.compare("one", "two", run=True)
     advised = hdbkit.compare("one", "two").ratio.sentence
     assert advised.endswith("measure both sides in turn in one session")
+
+
+def test_what_files_of_a_run_describe_beyond_an_address_is_used_only_if_the_user_describes_it_alike(
+    null_target: NullTarget, results: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They may come from elsewhere: a command to restart the server, load hosts, an agent."""
+    at = null_target(latency_us=1000)
+    ran = tmp_path / "ran"
+    restarts = ControlSpec(commands=Commands(restart=("touch", str(ran))))
+    told = at.model_copy(update={"control": restarts, "may_restart": True})
+    load: dict[str, Any] = {"duration_s": 0.2, "rampup_s": 0}
+    sides: list[tuple[str, Target, dict[str, Any]]] = [
+        ("commands", told, {}),
+        ("driver", at.with_(options={"driver": "/tmp/driver.so"}), {}),
+        ("hosts", at, {"cluster": "tls://elsewhere:8786"}),
+    ]
+    for name, target, more in sides:
+        plan = RunPlan(run_id=name, target=target, workload=TprocCSpec(warehouses=2), load=Load(**load, **more))
+        with_result(write_run(results / name, plan=plan))
+        with pytest.raises(InputError, match=r"which (is|are) not (used|taken from its files)"):
+            hdbkit.plan_comparison(name, at)
+    entry = {**told.model_dump(mode="json", exclude_defaults=True), "name": None}
+    known = tmp_path / "targets.yaml"
+    known.write_text(json.dumps({"mine": {key: value for key, value in entry.items() if value is not None}}))
+    monkeypatch.setenv("HDBKIT_TARGETS", str(known))
+    assert hdbkit.plan_comparison("commands", at).sides[0].target.control == restarts
+    assert not ran.exists()
 
 
 @pytest.mark.parametrize(
