@@ -15,7 +15,7 @@ from hdbkit.api.discovery import list_databases as list_databases
 from hdbkit.api.engines import list_engines as list_engines
 from hdbkit.api.engines import new_engine as new_engine
 from hdbkit.api.engines import operations as operations
-from hdbkit.api.experiment_verbs import ExperimentResult as ExperimentResult
+from hdbkit.api.experiment_result import ExperimentResult as ExperimentResult
 from hdbkit.api.first_result import Quickstart as Quickstart
 from hdbkit.api.first_result import QuickstartResult as QuickstartResult
 from hdbkit.api.first_result import QuickStep as QuickStep
@@ -84,6 +84,8 @@ open_target = DEFAULT.open_target
 overlay = DEFAULT.overlay
 password_source = DEFAULT.password_source
 plan_comparison = DEFAULT.plan_comparison
+plan_demo = DEFAULT.plan_demo
+plan_demo_engines = DEFAULT.plan_demo_engines
 plan_max_rate = DEFAULT.plan_max_rate
 plan_profile = DEFAULT.plan_profile
 plan_sweep = DEFAULT.plan_sweep

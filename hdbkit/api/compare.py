@@ -32,6 +32,7 @@ from hdbkit.analysis.comparison.sides import (
     gate,
 )
 from hdbkit.api.executing import executed
+from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import Work, counts_of, results_of_sides, sides_of, work_of
@@ -62,7 +63,7 @@ _RATES = ("metric_value", "operations_per_s")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(ExperimentResult):
     """The comparison of ``new`` with ``base``; ``names`` are the names of both sides as requested."""
 
     base: list[Result]
@@ -88,6 +89,16 @@ class Comparison:
         return self.compared.basis
 
     @property
+    def answer(self) -> str:
+        """The verdict and what it is based on."""
+        return self.compared.answer
+
+    @property
+    def notice(self) -> str:
+        """The notice of its workload."""
+        return self.base[0].manifest.notice
+
+    @property
     def by_users(self) -> pd.DataFrame:
         """One row per user count: ratio and simultaneous interval, and the mean ``base_operations_per_s`` and
         ``new_operations_per_s`` of all types; empty if the sides share only one count."""
@@ -111,41 +122,31 @@ class Comparison:
         Where the metric is a mean over operations: ratios (of each operation) and profile (its time on both sides).
         """
         return {
-            chart.key: chart for chart in compare_charts(self._sides(), self.compared, self.by_operation, self.table)
+            chart.key: chart for chart in compare_charts(self.sides, self.compared, self.by_operation, self.table)
         }
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""
-        ids = [",".join(one.run_id for one in side) for side in (self.base, self.new)]
-        mark = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:8]
+        mark = hashlib.sha256("\n".join(self._ids).encode()).hexdigest()[:8]
         name = f"{self.new[0].run_id}-against-{self.base[0].run_id}-{mark}.html"
-        return compare_report(
-            self.workspace.results / "comparisons" / name,
-            sides=self._sides(),
-            compared=self.compared,
-            figures=self.table,
-            differences=self.differences,
-            by_users=self.by_users,
-            by_operation=self.by_operation,
-            warnings=self.warnings,
-            plans=self.plans,
-            command=shlex.join(["hdbkit", "compare", *ids, "--report"]),
-        )
+        return compare_report(self.workspace.results / "comparisons" / name, self)
 
-    def _sides(self) -> dict[str, list[tuple[RunFolder, Manifest]]]:
+    @property
+    def command(self) -> str:
+        """The command that compares these runs again."""
+        return shlex.join(["hdbkit", "compare", *self._ids, "--report"])
+
+    @property
+    def _ids(self) -> list[str]:
+        return [",".join(one.run_id for one in side) for side in (self.base, self.new)]
+
+    @property
+    def sides(self) -> dict[str, list[tuple[RunFolder, Manifest]]]:
+        """Base and new, each by its name and its runs."""
         return _finished(dict(zip(self.names, (self.base, self.new), strict=True)))
 
     def _repr_html_(self) -> str:
-        return compare_card(
-            self.compared,
-            self.by_users,
-            self.by_operation,
-            self.table,
-            self.differences,
-            self.metric,
-            self.base[0].manifest.notice,
-            self.warnings,
-        )
+        return compare_card(self)
 
     @property
     def table(self) -> pd.DataFrame:

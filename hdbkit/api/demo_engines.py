@@ -53,8 +53,45 @@ class EngineDemoVerbs(RunVerbs):
         Example:
             >>> hdbkit.demo_engines("h").charts()["ratios"]  # doctest: +SKIP
         """
+        return self._engines(executed(self, self.plan_demo_engines(name, spec=spec, blocks=blocks), watch, watch_run))
+
+    def plan_demo_engines(
+        self, name: str = "h", *, spec: EngineDemo | None = None, blocks: int | None = None
+    ) -> EnginesPlan:
+        """Plan runs of two engines in turn, which ``demo_engines`` executes in this process, and ``start_experiment``
+        in one of its own.
+
+        The arguments are those of :func:`demo_engines`.
+
+        Raises:
+            InputError: there is no such demo.
+
+        Example:
+            >>> hdbkit.start_experiment(hdbkit.plan_demo_engines("h")).wait().ratio.sentence  # doctest: +SKIP
+        """
         wanted = spec or _read(name)
-        return self._engines(executed(self, _plan(wanted, blocks or wanted.blocks), watch, watch_run))
+        experiment_id = new_experiment_id(datetime.now(UTC), "engines")
+        load, count = workload_of(wanted.workload).load(wanted.load), blocks or wanted.blocks
+        sides = tuple(
+            Side(
+                name=side,
+                target=Target(kind=kind, database=side),
+                workload=wanted.workload,
+                load=load,
+                label=f"{experiment_id}-{side}",
+            )
+            for side, kind in zip((BASE, NEW), wanted.engines, strict=True)
+        )
+        return EnginesPlan(
+            experiment_id=experiment_id,
+            configurations=tuple({"engine": kind} for kind in wanted.engines),
+            runs=in_blocks(sides, (load.virtual_users,), range(1, count + 1), experiment_id),
+            sides=sides,
+            virtual_users=(load.virtual_users,),
+            blocks=count,
+            seed=experiment_id,
+            engines=wanted.engines,
+        )
 
     def _engines(self, folder: ExperimentFolder) -> Comparison:
         """The comparison of the runs of both engines that have ended so far."""
@@ -64,32 +101,6 @@ class EngineDemoVerbs(RunVerbs):
             raise InputError(f"{folder.experiment_id} has not measured both engines yet; see: hdbkit experiments")
         titles = [database(Target(kind=kind, database="data")).title for kind in plan.engines]
         return of_sides({BASE: base, NEW: new}, (f"{titles[0]} (base)", f"{titles[1]} (new)"), self)
-
-
-def _plan(wanted: EngineDemo, blocks: int) -> EnginesPlan:
-    """The runs of both engines in turn; their targets are known when the servers run."""
-    experiment_id = new_experiment_id(datetime.now(UTC), "engines")
-    load = workload_of(wanted.workload).load(wanted.load)
-    sides = tuple(
-        Side(
-            name=side,
-            target=Target(kind=kind, database=side),
-            workload=wanted.workload,
-            load=load,
-            label=f"{experiment_id}-{side}",
-        )
-        for side, kind in zip((BASE, NEW), wanted.engines, strict=True)
-    )
-    return EnginesPlan(
-        experiment_id=experiment_id,
-        configurations=tuple({"engine": kind} for kind in wanted.engines),
-        runs=in_blocks(sides, (load.virtual_users,), range(1, blocks + 1), experiment_id),
-        sides=sides,
-        virtual_users=(load.virtual_users,),
-        blocks=blocks,
-        seed=experiment_id,
-        engines=wanted.engines,
-    )
 
 
 def _read(name: str) -> EngineDemo:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from hdbkit.analysis.comparison.sides import Gate
 from hdbkit.api.compare import Comparison
 from hdbkit.api.connection import checks_frame
-from hdbkit.api.experiment_verbs import ExperimentResult
+from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.max_rate import MaxRate
 from hdbkit.api.planned_hosts import PlannedHosts
 from hdbkit.api.planned_power import PlannedPower
@@ -138,8 +138,10 @@ def of_result(found: Result | ExperimentResult) -> Document:
         case Profile():
             return of_profile(found) | _report(found.report())
         case Releases():
-            return of_releases(found, found.report())
-    return of_run(found, found.report())
+            return of_releases(found, found.reports())
+        case Result():
+            return of_run(found, found.report())
+    raise TypeError(f"a result of an unknown kind: {type(found).__name__}")
 
 
 def of_releases(found: Releases, reports: Sequence[Path]) -> Document:

@@ -9,12 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.api.compare import Comparison, ComparisonVerbs
+from hdbkit.api.compare import ComparisonVerbs
 from hdbkit.api.demo_engines import EngineDemoVerbs
 from hdbkit.api.executing import Given, executed, launch, resumed, resumed_targets
-from hdbkit.api.max_rate import MaxRate, MaxRateVerbs
-from hdbkit.api.profiles import Profile, ProfileVerbs
-from hdbkit.api.releases import Releases, ReleaseVerbs
+from hdbkit.api.experiment_result import ExperimentResult
+from hdbkit.api.max_rate import MaxRateVerbs
+from hdbkit.api.profiles import ProfileVerbs
+from hdbkit.api.releases import ReleaseVerbs
 from hdbkit.api.running import OnRun
 from hdbkit.api.running_experiment import RunningExperiment
 from hdbkit.api.sweeping import SweepResult, SweepVerbs, plan_checked
@@ -29,7 +30,6 @@ from hdbkit.experiment.sources import read_plan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders, find_experiment
 from hdbkit.servers import control
 
-ExperimentResult = SweepResult | Comparison | Profile | MaxRate | Releases
 _COLUMNS = ["experiment_id", "kind", "status", "runs", "ended", "failed", "target", "note"]
 
 

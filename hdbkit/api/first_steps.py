@@ -15,12 +15,13 @@ from typing import Any
 
 from hdbkit.api.connection import Connection, ConnectionVerbs
 from hdbkit.api.running import OnRun
-from hdbkit.api.sweeping import SweepResult, SweepVerbs
+from hdbkit.api.sweeping import SweepResult, SweepVerbs, plan_checked
 from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
 from hdbkit.errors import HdbkitError, SchemaProblem
 from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.loading import BuildProgress, BuildResult
 from hdbkit.paths import data_folder
 from hdbkit.servers import private_server
@@ -119,25 +120,53 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs):
             HdbkitError: the built schema failed a check; no run was started.
         """
         with private_server(database, keep=keep) as server:
-            spec = spec or sweep_of(server.target.kind, "sweep-quick" if quick else "sweep-demo")
-            connection = self.connect(server.target)
-            say(f"{connection.version}, private server on {server.target.url}")
+            at = server.target
+            spec, connection = spec or _demo_sweep(at.kind, quick), self._demo_server(at, say)
             if keep:
                 say(f"the server is kept; its folder is a target: hdbkit run {server.folder}")
                 say(f"to remove it, run: hdbkit server remove {server.folder}")
             require_sound(connection.build(workload=spec.workload, progress=build_progress))
-            command = " ".join(
-                ["hdbkit demo", *(["--quick"] * quick), *([f"--database {database}"] if database else [])]
-            )
-            done = self.sweep(
-                server.target,
-                spec,
-                blocks=blocks,
-                watch=watch,
-                watch_run=watch_run,
-                command=command,
-            )
+            command = _demo_command(quick, database)
+            done = self.sweep(at, spec, blocks=blocks, watch=watch, watch_run=watch_run, command=command)
         return DemoResult(done, done.report())
+
+    def plan_demo(
+        self,
+        *,
+        quick: bool = False,
+        blocks: int | None = None,
+        database: str | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        build_progress: BuildProgress | None = None,
+    ) -> SweepPlan:
+        """Start the private server of this workspace, build and check a schema, and plan the sweep of ``demo``.
+
+        The server ends with this process and the experiments in progress on it. The arguments are those of
+        :func:`demo`.
+
+        Raises:
+            HdbkitError: the built schema failed a check.
+
+        Example:
+            >>> hdbkit.start_experiment(hdbkit.plan_demo(quick=True)).wait().answer  # doctest: +SKIP
+        """
+        at = self.private(database)
+        spec, connection = _demo_sweep(at.kind, quick), self._demo_server(at, say)
+        require_sound(connection.build(workload=spec.workload, progress=build_progress))
+        return plan_checked(at, spec, blocks, _demo_command(quick, database), self)
+
+    def _demo_server(self, at: Target, say: Callable[[str], None]) -> Connection:
+        connection = self.connect(at)
+        say(f"{connection.version}, private server on {at.url}")
+        return connection
+
+
+def _demo_sweep(kind: str, quick: bool) -> SweepSpec:
+    return sweep_of(kind, "sweep-quick" if quick else "sweep-demo")
+
+
+def _demo_command(quick: bool, database: str | None) -> str:
+    return " ".join(["hdbkit demo", *(["--quick"] * quick), *([f"--database {database}"] if database else [])])
 
 
 def sweep_of(kind: str, name: str) -> SweepSpec:

@@ -11,9 +11,12 @@ from typing import Any
 
 import pandas as pd
 
+from hdbkit.analysis.comparison.groups import Finished
+from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, estimate
 from hdbkit.api.executing import executed
+from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun, RunVerbs, default_load
 from hdbkit.api.sides import require_word, settled
@@ -58,7 +61,7 @@ class MaxRateRun:
 
 
 @dataclass(frozen=True)
-class MaxRate:
+class MaxRate(ExperimentResult):
     """The highest rate at which the limit holds, in ``rate_of`` per second of all users, with its 95 % interval."""
 
     limit: Limit
@@ -142,17 +145,22 @@ class MaxRate:
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""
-        return max_rate_report(
-            self.folder.report,
-            answer=self.answer,
-            command=self.command,
-            found=(self.rate, self.low, self.high),
-            limit=self.limit.text,
-            counted=self.counted,
-            runs=self.runs,
-            charts=list(self.charts().values()),
-            within=[one.result.folder for one in self.made if one.within],
-        )
+        return max_rate_report(self.folder.report, self)
+
+    @property
+    def ends(self) -> tuple[float, float | None, float | None]:
+        """The rate, and the ends of its interval."""
+        return self.rate, self.low, self.high
+
+    @property
+    def within(self) -> list[Finished]:
+        """The runs in which the limit held."""
+        return readable([one.result.folder for one in self.made if one.within])
+
+    @property
+    def notice(self) -> str:
+        """The notice of its workload."""
+        return str(self._newest.notice)
 
     @property
     def _newest(self) -> Any:

@@ -1,4 +1,4 @@
-"""What a planned sweep can find, given the noise of recent sweeps and runs of the same target, workload and load."""
+"""What a planned experiment can find, given the noise of recent results of the same target, workload and load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hdbkit.charts.power_chart import power_chart
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.errors import DamagedResult
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import SidesPlan
+from hdbkit.experiment.sides import ProfilePlan, SidesPlan
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.results.experiment_folder import experiment_folders, runs_frame
 from hdbkit.results.folder import run_folders
@@ -137,39 +137,45 @@ class PlannedPowerVerbs(BareWorkspace):
     """Verbs that plan what a sweep can find."""
 
     def planned_power(self, planned: ExperimentPlan) -> PlannedPower | None:
-        """What a planned sweep or comparison can find, from the noise of recent results; accesses no server.
+        """What a planned experiment can find, from the noise of recent results; accesses no server.
 
         Recent are the newest five sweeps of the same target, workload and load, and without any the newest runs, of
         which neighbours with the same number of virtual users are compared.
 
         Args:
-            planned: the sweep or comparison, as :func:`hdbkit.plan_sweep` or :func:`hdbkit.plan_comparison` gives it.
+            planned: the sweep, comparison, profile or test of releases, as :func:`hdbkit.plan_sweep`,
+                :func:`hdbkit.plan_comparison` and others give it. A profile compares its numbers of virtual users.
 
         Returns:
-            None for a search, and for a sweep without a configuration besides the baseline or whose configurations
-            alternate within runs; and for an experiment that compares nothing.
+            None where nothing is compared in two or more complete blocks: for a search, and for a sweep without a
+            configuration besides the baseline or whose configurations alternate within runs.
         """
-        design, comparisons = _counts_and_looks(planned), len(planned.configurations) - 1
-        if design is None or comparisons < 1:
+        if (design := _design_of(planned)) is None:
             return None
-        root, (counts, looks) = self.results, design
+        root = self.results
         noises, source = list(islice(_of_sweeps(root, planned), _SWEEPS)), "recent sweep"
         count = len(noises)
         if not noises:
             noises, count = _of_runs(root, planned)
             source = "recent run"
         noise = pooled_noise(*zip(*noises, strict=True)) if noises else None
-        return PlannedPower(comparisons, counts, looks, noise, many(count, source) if noise else "")
+        return PlannedPower(*design, noise, many(count, source) if noise else "")
 
 
-def _counts_and_looks(planned: ExperimentPlan) -> tuple[int, tuple[int, ...]] | None:
-    """The number of user counts and the looks of complete blocks; None for another design."""
+def _design_of(planned: ExperimentPlan) -> tuple[int, int, tuple[int, ...]] | None:
+    """The number of comparisons and of user counts, and the looks of complete blocks; None without a comparison."""
+    comparisons = len(planned.configurations) - 1
+    design: tuple[int, int, tuple[int, ...]]
     match planned:
+        case ProfilePlan(virtual_users=users, blocks=blocks):
+            design = len(users) - 1, 1, (blocks,)
         case SidesPlan():
-            return len(planned.virtual_users), (planned.blocks,)
+            design = comparisons, len(planned.virtual_users), (planned.blocks,)
         case SweepPlan(spec=spec) if spec.strategy is Strategy.GRID and spec.compare_by is not CompareBy.SLICES:
-            return len(spec.virtual_users), spec.looks or (spec.blocks,)
-    return None
+            design = comparisons, len(spec.virtual_users), spec.looks or (spec.blocks,)
+        case _:
+            return None
+    return design if design[0] > 0 and design[2][-1] > 1 else None
 
 
 def _of_sweeps(root: Path, planned: ExperimentPlan) -> Iterator[tuple[float, float]]:

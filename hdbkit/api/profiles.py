@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import common_metric, values_by_users
+from hdbkit.analysis.comparison.groups import Finished, common_metric, values_by_users
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.api.executing import executed
+from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import counts_of, require_word, settled
 from hdbkit.charts.chart import Chart
@@ -36,7 +37,7 @@ from hdbkit.workspace import BareWorkspace
 _COLUMNS = ["run_id", "started", "virtual_users", "block", "metric_value", "operations_per_s"]
 
 
-class Profile:
+class Profile(ExperimentResult):
     """The runs of one profile that have a result, in order of time; their tag is ``profile:NAME``."""
 
     def __init__(self, name: str, workspace: BareWorkspace) -> None:
@@ -53,7 +54,7 @@ class Profile:
     @cached_property
     def metric(self) -> Metric:
         """The metric of its runs. Raises ``InputError`` if the runs have different metrics."""
-        return common_metric({self.name: readable(self._folders)})
+        return common_metric({self.name: self.finished})
 
     @property
     def by_users(self) -> pd.DataFrame:
@@ -80,8 +81,7 @@ class Profile:
     def segments(self) -> pd.DataFrame:
         """The segments between change points, as returned by ``analysis.comparison.history.segments``."""
         found = {
-            manifest.run_id: environment_of(manifest, read_settings(folder))
-            for folder, manifest in readable(self._folders)
+            manifest.run_id: environment_of(manifest, read_settings(folder)) for folder, manifest in self.finished
         }
         return segments(self.runs[self.runs["run_id"].isin(found)], self.metric, found)
 
@@ -97,21 +97,17 @@ class Profile:
 
     def report(self) -> Path:
         """Write the one-page report of the history; return its path."""
-        return history_report(
-            self.workspace.results / "profiles" / f"{self.name}.html",
-            name=self.name,
-            runs=self.runs,
-            segments=self.segments,
-            answer=self.answer,
-            changes=self.changes,
-            charts=list(self.charts().values()),
-            folders=self._folders,
-            metric=self.metric,
-        )
+        return history_report(self.workspace.results / "profiles" / f"{self.name}.html", self)
 
     @property
-    def _folders(self) -> list[RunFolder]:
-        return [RunFolder(self.workspace.results / run_id) for run_id in self.runs["run_id"]]
+    def finished(self) -> list[Finished]:
+        """Its runs in order of time, without damaged ones."""
+        return readable([RunFolder(self.workspace.results / run_id) for run_id in self.runs["run_id"]])
+
+    @property
+    def notice(self) -> str:
+        """The notice of its workload."""
+        return next((manifest.notice for _, manifest in self.finished[-1:]), "")
 
     def __repr__(self) -> str:
         return f"<Profile {self.name}: {len(self.runs)} runs>"

@@ -18,9 +18,11 @@ from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.api.compare import Comparison, of_sides
 from hdbkit.api.executing import executed, resumed
+from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import counts_of, results_of_sides
+from hdbkit.charts.chart import Chart
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment import Watcher
@@ -52,7 +54,7 @@ class Release:
 
 
 @dataclass(frozen=True)
-class Releases:
+class Releases(ExperimentResult):
     """The comparisons of commits of a server with the first of them, ``base``.
 
     The intervals of all of them hold together with 95 %: each has the confidence that Bonferroni's inequality needs.
@@ -77,7 +79,32 @@ class Releases:
             rows.append({**_facts(one), "metric": _mean(found.new), **figures})
         return pd.DataFrame(rows, columns=["ref", "commit", "version", "metric", "ratio", "low", "high", "verdict"])
 
-    def report(self) -> list[Path]:
+    @property
+    def answer(self) -> str:
+        """What a search found, or the verdict on each commit."""
+        if self.search is not None:
+            return f"{self.search.sentence}."
+        return " ".join(f"{one}: {found.answer}" for one, found in zip(self.others, self.comparisons, strict=True))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Those of all comparisons."""
+        return list(dict.fromkeys(line for one in self.comparisons for line in one.warnings))
+
+    @property
+    def notice(self) -> str:
+        """The notice of its workload."""
+        return self.comparisons[0].notice
+
+    def charts(self) -> dict[str, Chart]:
+        """Those of the comparison of the last commit with the base."""
+        return self.comparisons[-1].charts()
+
+    def report(self) -> Path:
+        """Write the report of each comparison; the path of the last commit's."""
+        return self.reports()[-1]
+
+    def reports(self) -> list[Path]:
         """Write the report of each comparison; their paths."""
         return [one.report() for one in self.comparisons]
 
@@ -194,37 +221,34 @@ class ReleaseVerbs(RunVerbs):
         Example:
             >>> hdbkit.start_experiment(hdbkit.plan_releases("source", ["v17", "v18"])).progress()  # doctest: +SKIP
         """
-        source = Path(checkout).expanduser().resolve()
-        asked = [Commit(ref=ref, commit=commit_of(source, ref)) for ref in refs]
-        if len({one.commit for one in asked}) < max(2, len(asked)):
-            raise InputError(f"give two or more different commits, not {', '.join(refs) or 'none'}")
-        kind, spec = database or startable_kinds()[0], specification(workload)
+        source, kind, spec = (
+            Path(checkout).expanduser().resolve(),
+            database or startable_kinds()[0],
+            specification(workload),
+        )
+        commits = _different(source, refs)
         if not launcher(kind).build_commands(source, configure, 1):
             raise InputError(f"hdbkit cannot build a server of kind '{kind}' from its source")
-        counts = counts_of({}, load, virtual_users, blocks)
-        driven, experiment_id = (
-            workload_of(spec).load(load or Load()),
-            new_experiment_id(datetime.now(UTC), "releases"),
-        )
+        experiment_id = new_experiment_id(datetime.now(UTC), "releases")
         return _planned(
             ReleasesPlan(
                 experiment_id=experiment_id,
                 configurations=(),
                 runs=(),
                 sides=(),
-                virtual_users=counts,
+                virtual_users=counts_of({}, load, virtual_users, blocks),
                 blocks=blocks,
                 seed=experiment_id,
                 prepared=preparation or Preparation(),
                 checkout=source,
                 database=kind,
-                commits=tuple(asked),
+                commits=commits,
                 configure=tuple(configure),
                 settings={name: str(value) for name, value in (settings or {}).items()},
                 smallest_effect=smallest_effect,
             ),
             spec,
-            driven,
+            workload_of(spec).load(load or Load()),
         )
 
     def _releases(self, folder: ExperimentFolder) -> Releases:
@@ -246,6 +270,14 @@ class ReleaseVerbs(RunVerbs):
             for one, runs in zip(plan.commits, (first, *rest), strict=True)
         )
         return Releases(base, tuple(others), tuple(comparisons))
+
+
+def _different(source: Path, refs: Sequence[str]) -> tuple[Commit, ...]:
+    """The commits of a checkout, two or more. Raises ``InputError``."""
+    commits = tuple(Commit(ref=ref, commit=commit_of(source, ref)) for ref in refs)
+    if len({one.commit for one in commits}) < max(2, len(commits)):
+        raise InputError(f"give two or more different commits, not {', '.join(refs) or 'none'}")
+    return commits
 
 
 def _planned(plan: ReleasesPlan, spec: WorkloadSpec, load: Load) -> ReleasesPlan:

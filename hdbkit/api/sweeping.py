@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hdbkit.api.discovery import host_facts
 from hdbkit.api.executing import executed
+from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.left_settings import advised
 from hdbkit.api.running import OnRun
 from hdbkit.charts.chart import Chart
@@ -29,7 +30,7 @@ from hdbkit.workloads.present import present_schema, require_privileges
 from hdbkit.workspace import BareWorkspace
 
 
-class SweepResult(SweepAnalysis):
+class SweepResult(SweepAnalysis, ExperimentResult):
     """The result of a sweep, read from its folder without driver or server."""
 
     @property

@@ -199,16 +199,7 @@ def throughput_over_time(
             hoverinfo="name+y",
         )
     fig.update_yaxes(rangemode="tozero")
-    inside = course[(course["second"] >= start_s) & (course["second"] < math.floor(end_s))]["rate"]
-    words = "No whole second lies in the window."
-    if len(inside):
-        words = (
-            f"In the window of {window.duration_s:.1f} s the throughput was between {rate.number(inside.min())} "
-            f"and {rate.text(inside.max())}, with a median of {rate.number(inside.median())}."
-        )
-    if result is not None:
-        by = ", by the schema's own count" if metric.counter else ""
-        words += f" The dashed line is the result, {metric.text(result)}{by}."
+    words = _throughput_words(course, window, metric, result)
     for name, times in marks.items():
         mark = MARKS[name]
         one = len(times) == 1
@@ -216,6 +207,22 @@ def throughput_over_time(
         words += f" {lines} {many(len(times), mark.what)}." if times else ""
     words += f" {outages_text(outages, noun)}" if outages else ""
     return Chart("throughput", "Was the throughput steady over the run?", fig, words, course)
+
+
+def _throughput_words(course: pd.DataFrame, window: Window, metric: Metric, result: float | None) -> str:
+    """The range of the throughput in the window, and the result."""
+    start_s, end_s, rate = window.start_us / 1e6, window.end_us / 1e6, metric.rate
+    inside = course[(course["second"] >= start_s) & (course["second"] < math.floor(end_s))]["rate"]
+    words = "No whole second lies in the window."
+    if len(inside):
+        words = (
+            f"In the window of {window.duration_s:.1f} s the throughput was between {rate.number(inside.min())} "
+            f"and {rate.text(inside.max())}, with a median of {rate.number(inside.median())}."
+        )
+    if result is None:
+        return words
+    by = ", by the schema's own count" if metric.counter else ""
+    return f"{words} The dashed line is the result, {metric.text(result)}{by}."
 
 
 def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str, time: str = "service") -> Chart:

@@ -9,16 +9,12 @@ import typer
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import completion, show
-from hdbkit.cli.comparing import show_comparison
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
-from hdbkit.cli.max_rate import show_max_rate
+from hdbkit.cli.found import show_found, show_run
 from hdbkit.cli.naming import AnyId, run_or_experiment
-from hdbkit.cli.profiling import show_profile
 from hdbkit.cli.progress import ExperimentLines, RunLines
-from hdbkit.cli.releases import show_releases
 from hdbkit.cli.schema import AsJson
 from hdbkit.errors import InputError
-from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.manifest import Status
 
 
@@ -124,46 +120,3 @@ def _show_end(running: api.RunningExperiment[Any], found: Any, as_json: bool, if
     """The result of an experiment in a process of its own; a stopped one is no failure."""
     code = show_found(found, as_json)
     return if_stopped if running.status is api.ExperimentStatus.STOPPED else code
-
-
-def show_run(result: api.Result, as_json: bool, if_stopped: Exit | None = Exit.STOPPED) -> int:
-    """Show a run; its exit code. ``if_stopped`` replaces that of a stopped run; None: its checks decide."""
-    report = result.report()
-    if as_json:
-        show.print_json(documents.of_run(result, report))
-    else:
-        show.run(result)
-        show.console.print(f"report: {report}", markup=False)
-    if if_stopped is not None and result.manifest.status is Status.STOPPED:
-        return if_stopped
-    return Exit.DONE if result.passed else Exit.CHECK_FAILED
-
-
-def show_found(found: api.ExperimentResult, as_json: bool) -> int:
-    """Show the result of an experiment; its exit code."""
-    match found:
-        case api.SweepResult():
-            return _show_sweep(found, as_json)
-        case api.Comparison():
-            show_comparison(found, as_json, report=True)
-        case api.MaxRate():
-            show_max_rate(found, as_json)
-        case api.Profile():
-            show_profile(found, as_json)
-        case api.Releases():
-            show_releases(found, as_json, report=True)
-    return Exit.DONE
-
-
-def _show_sweep(done: api.SweepResult, as_json: bool) -> int:
-    report = done.report()
-    if as_json:
-        show.print_json(documents.of_sweep(done, report))
-    else:
-        show.sweep(done)
-        for name, runs in done.checks_failed.items():
-            show.console.print(f"check failed in {runs} of {len(each_run(done.runs))} runs: {name}", markup=False)
-        show.console.print(f"report: {report}", markup=False)
-    if done.failed:
-        return Exit.RUN_FAILED
-    return Exit.CHECK_FAILED if done.checks_failed else Exit.DONE

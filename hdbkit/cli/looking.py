@@ -61,8 +61,8 @@ def doctor(
 
 def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:
     """Write the one-page report of a run or an experiment; 'last' is the experiment if it measured last."""
-    written = _reported(run_id).report()
-    paths = [str(path) for path in (written if isinstance(written, list) else [written])]
+    found = _reported(run_id)
+    paths = [str(path) for path in (found.reports() if isinstance(found, api.Releases) else [found.report()])]
     if as_json:
         show.print_json({"report": paths[0]} if len(paths) == 1 else {"reports": paths})
         return

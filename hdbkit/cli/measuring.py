@@ -10,9 +10,8 @@ import typer
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import completion, show
-from hdbkit.cli.comparing import show_engine_demo
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
-from hdbkit.cli.experiments import show_found, show_run
+from hdbkit.cli.found import show_found, show_run
 from hdbkit.cli.naming import RunId
 from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import BuildBar, ExperimentLines, RunLines
@@ -53,24 +52,24 @@ def demo(
     workload: Annotated[
         str | None, typer.Option(help="h: compare two engines on analytic queries, instead of a sweep")
     ] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="start the runs and return; see: hdbkit attach")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Start a private server, build and check a schema, sweep settings, and write the report."""
-    if workload is not None:
-        if quick or database or keep:
-            raise InputError("--quick, --database and --keep are not for a demo with --workload")
-        return show_engine_demo(workload, blocks, as_json)
+    if workload is not None and (quick or database or keep):
+        raise InputError("--quick, --database and --keep are not for a demo with --workload")
+    if detach and keep:
+        raise InputError("with --detach the server is there until the sweep ends; omit --keep")
     with BuildBar() as bar, RunLines() as lines:
-        left = api.demo(
-            quick=quick,
-            blocks=blocks,
-            database=database,
-            keep=keep,
-            say=lambda line: show.notes.print(line, markup=False),
-            build_progress=bar,
-            watch=ExperimentLines(),
-            watch_run=None if as_json else lines,
-        )
+        built: Any = {"say": lambda line: show.notes.print(line, markup=False), "build_progress": bar}
+        watched: Any = {"watch": ExperimentLines(), "watch_run": None if as_json else lines}
+        if detach:
+            asked: Any = {"quick": quick, "blocks": blocks, "database": database}
+            planned = api.plan_demo_engines(workload, blocks=blocks) if workload else api.plan_demo(**asked, **built)
+            return show.left_alone(api.start_experiment(planned).experiment_id, as_json)
+        if workload is not None:
+            return show_found(api.demo_engines(workload, blocks=blocks, **watched), as_json)
+        left = api.demo(quick=quick, blocks=blocks, database=database, keep=keep, **built, **watched)
     show_found(left.sweep, as_json)
     return Exit.RUN_FAILED if left.sweep.failed else Exit.DONE  # on a busy host some checks fail; the demo succeeds
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,14 +10,10 @@ from hdbkit import api
 from hdbkit.analysis.wording import about
 from hdbkit.api import documents
 from hdbkit.cli import show
-from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
-from hdbkit.cli.options import Sectioned, load_options
-from hdbkit.cli.preparing import CooldownS, Reset, preparation
-from hdbkit.cli.progress import ExperimentLines, RunLines
-from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
+from hdbkit.cli.asked import Asked, experiment_options
+from hdbkit.cli.options import Sectioned
+from hdbkit.cli.schema import AsJson, TargetArgument
 from hdbkit.config.quantities import counts_in
-from hdbkit.config.specs import load_from, read_load
-from hdbkit.workloads import specification
 
 Name = Annotated[str, typer.Argument(help="the profile's name, one word")]
 
@@ -32,52 +27,21 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: hdbkit history nightly --report")(history)
 
 
-@load_options("virtual_users")
-@with_schema
-@stopped_like_ctrl_c()
+@experiment_options("virtual_users")
 def profile(
     name: Name,
     target: TargetArgument,
-    workload: WorkloadOption = None,
     virtual_users: Annotated[str, typer.Option("--virtual-users", "-u", help="user counts to run at")] = "1,2,4,8",
     blocks: Annotated[int, typer.Option(min=1, help="runs at each user count")] = 1,
-    params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
-    reset: Reset = None,
-    cooldown_s: CooldownS = None,
-    detach: Annotated[bool, typer.Option("--detach", help="start the runs and return; see: hdbkit attach")] = False,
-    as_json: AsJson = False,
     *,
-    fields: dict[str, Any],
-    given: dict[str, Any],
+    asked: Asked,
 ) -> int:
     """Repeat the runs of a profile: one per block at each user count, in random order."""
-    values = read_load(params).given if params else {}
-    load = load_from({**values, **given})
-    spec = specification(workload, **fields)
-    asked: dict[str, Any] = {
-        "virtual_users": counts_in(virtual_users, "--virtual-users"),
-        "blocks": blocks,
-        "preparation": preparation(reset, cooldown_s),
-    }
-    if detach:
-        planned = api.plan_profile(name, target, spec, load, **asked)
-        return show.left_alone(api.start_experiment(planned).experiment_id, as_json)
-    with RunLines() as lines:
-        watch_run = None if as_json else lines
-        done = api.profile(name, target, spec, load, watch=ExperimentLines(), watch_run=watch_run, **asked)
-    show_profile(done, as_json)
-    return Exit.DONE
-
-
-def show_profile(done: api.Profile, as_json: bool) -> None:
-    """Show a profile with all its runs."""
-    if as_json:
-        show.print_json(documents.of_profile(done))
-        return
-    figures = done.by_users.rename(columns={"metric_value": done.metric.heading})
-    show.console.print(show.table(figures, title=f"Profile {done.name}: {len(done.runs)} runs, {about(done.metric)}"))
-    for sentence in done.scaling["sentence"]:
-        show.console.print(sentence, markup=False)
+    planned = api.plan_profile(
+        name, target, asked.workload, asked.load, virtual_users=counts_in(virtual_users, "--virtual-users"),
+        blocks=blocks, preparation=asked.preparation,
+    )  # fmt: skip
+    return asked.shown(planned)
 
 
 def profiles(as_json: AsJson = False) -> None:

@@ -10,18 +10,13 @@ import typer
 
 from hdbkit import api
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
-from hdbkit.analysis.wording import about
-from hdbkit.api import documents
-from hdbkit.cli import show
-from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
-from hdbkit.cli.options import Sectioned, load_options
-from hdbkit.cli.preparing import CooldownS, Reset, preparation
+from hdbkit.cli.asked import Asked, experiment_options
+from hdbkit.cli.exits import stopped_like_ctrl_c
+from hdbkit.cli.found import show_found
+from hdbkit.cli.options import Sectioned
 from hdbkit.cli.progress import ExperimentLines, RunLines
-from hdbkit.cli.schema import AsJson, WorkloadOption, with_schema
 from hdbkit.config.quantities import counts_in
-from hdbkit.config.specs import load_from, read_load
 from hdbkit.errors import InputError
-from hdbkit.workloads import specification
 
 _EXAMPLE = "Example: hdbkit releases source v17 v18 -u 8 --blocks 8 --duration-s 60"
 
@@ -31,9 +26,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(cls=Sectioned, epilog=_EXAMPLE)(releases)
 
 
-@load_options("virtual_users")
-@with_schema
-@stopped_like_ctrl_c()
+@experiment_options("virtual_users")
 def releases(
     checkout: Annotated[Path, typer.Argument(help="git checkout with the source of the server")],
     refs: Annotated[list[str], typer.Argument(help="tags, branches or commits; the first is the base")],
@@ -54,64 +47,31 @@ def releases(
     virtual_users: Annotated[
         str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")
     ] = None,
-    workload: WorkloadOption = None,
-    params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
-    reset: Reset = None,
-    cooldown_s: CooldownS = None,
-    detach: Annotated[
-        bool, typer.Option("--detach", help="start the comparison and return; see: hdbkit attach")
-    ] = False,
-    report: Annotated[bool, typer.Option("--report", help="also write the report of each comparison")] = False,
-    as_json: AsJson = False,
     *,
-    fields: dict[str, Any],
-    given: dict[str, Any],
+    asked: Asked,
 ) -> int:
     """Build commits of a server from a git checkout, and compare them by runs in turn on private servers.
 
     A commit is built once and kept in the cache. The checkout is not changed.
     """
-    values = read_load(params).given if params else {}
-    asked: dict[str, Any] = {
+    wanted: dict[str, Any] = {
         "database": database,
         "configure": shlex.split(configure),
         "blocks": blocks,
-        "workload": specification(workload, **fields) if workload is not None or fields else None,
-        "load": load_from({**values, **given}) if values or given else None,
+        "workload": asked.workload,
+        "load": asked.load,
         "virtual_users": counts_in(virtual_users, "--virtual-users") if virtual_users else (),
         "settings": dict(map(_setting, settings or [])),
-        "preparation": preparation(reset, cooldown_s),
+        "preparation": asked.preparation,
     }
-    if detach:
-        if bisect:
-            raise InputError("--bisect is executed here; omit --detach")
-        return show.left_alone(
-            api.start_experiment(api.plan_releases(checkout, refs, **asked)).experiment_id, as_json
-        )
-    with RunLines() as lines:
-        found = api.releases(
-            checkout, refs, bisect=bisect, max_blocks=max_blocks, watch=ExperimentLines(),
-            watch_run=None if as_json else lines, **asked,
-        )  # fmt: skip
-    show_releases(found, as_json, report=report)
-    return Exit.DONE
-
-
-def show_releases(found: api.Releases, as_json: bool, *, report: bool) -> None:
-    """Show the comparisons of commits, and write their reports on request."""
-    reports = found.report() if report else []
-    if as_json:
-        show.print_json(documents.of_releases(found, reports))
-        return
-    metric = found.comparisons[0].metric
-    show.console.print(show.table(found.table.rename(columns={"metric": metric.heading})))
-    for one, comparison in zip(found.others, found.comparisons, strict=True):
-        show.console.print(f"{one}: {comparison.ratio.sentence}", markup=False)
-    show.console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)
-    if found.search is not None:
-        show.console.print(found.search.sentence, markup=False, style="bold")
-    for path in reports:
-        show.console.print(f"report: {path}", markup=False)
+    if not bisect:
+        return asked.shown(api.plan_releases(checkout, refs, **wanted))
+    if asked.detach:
+        raise InputError("--bisect is executed here; omit --detach")
+    with stopped_like_ctrl_c(), RunLines() as lines:
+        watch: Any = {"watch": ExperimentLines(), "watch_run": None if asked.as_json else lines}
+        found = api.releases(checkout, refs, bisect=True, max_blocks=max_blocks, **watch, **wanted)
+    return show_found(found, asked.as_json)
 
 
 def _setting(text: str) -> tuple[str, str]:

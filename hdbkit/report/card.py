@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
-
-from hdbkit.analysis.comparison.sides import Compared
-from hdbkit.config.metric import Metric
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
-from hdbkit.report.compare_report import differences_table, figures_table, operations_table, users_table, verdict_text
+from hdbkit.report.compare_report import Sides
+from hdbkit.report.compare_report import tables as compared_tables
 from hdbkit.report.page import Figure, templates
 from hdbkit.report.run_report import answer, figures, tables, warnings
 from hdbkit.report.sweep_report import verdict_matrix, verdict_table
@@ -40,21 +37,15 @@ def sweep_card(found: SweepAnalysis, restored: str) -> str:
     return _card(found.answer, f"Sweep {found.experiment_id}: {found.notice}", lines=lines, tables=[table])
 
 
-def compare_card(
-    compared: Compared,
-    by_users: pd.DataFrame,
-    by_operation: pd.DataFrame,
-    both: pd.DataFrame,
-    differences: pd.DataFrame,
-    metric: Metric,
-    notice: str,
-    warning_lines: Sequence[str],
-) -> str:
+def answer_card(answer: str, notice: str, warnings: Sequence[str]) -> str:
+    """An answer with its warnings."""
+    return _card(answer, notice, lines=[f"{one}." for one in warnings])
+
+
+def compare_card(found: Sides) -> str:
     """The verdict of a comparison, those by virtual users and operation, both sides' figures, and what differed."""
-    by = [*users_table(by_users, metric), *operations_table(by_operation, metric)]
-    tables = [*by, figures_table(both, metric), *differences_table(differences)]
-    lines = [f"{one}." for one in warning_lines]
-    return _card(verdict_text(compared), notice, lines=lines, tables=tables)
+    lines = [f"{one}." for one in found.warnings]
+    return _card(found.answer, found.notice, lines=lines, tables=compared_tables(found))
 
 
 def _card(

@@ -2,97 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import Groups, common_metric
+from hdbkit.analysis.comparison.groups import Groups
 from hdbkit.analysis.comparison.plans import PlanPair, plans_note
 from hdbkit.analysis.comparison.sides import Compared, settings_apart
 from hdbkit.analysis.wording import percent, percents
-from hdbkit.charts.compare_charts import compare_charts
+from hdbkit.charts.chart import Chart
 from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import MARKS, Table, cell, heading, milliseconds, plan_pair_tables, text_table
-from hdbkit.results.manifest import Manifest
 from hdbkit.text import percent_of
 
 
-def compare_report(
-    path: Path,
-    *,
-    sides: Groups,
-    compared: Compared,
-    figures: pd.DataFrame,
-    differences: pd.DataFrame,
-    command: str,
-    by_users: pd.DataFrame,
-    by_operation: pd.DataFrame,
-    warnings: Sequence[str] = (),
-    plans: Sequence[PlanPair] = (),
-) -> Path:
-    """Write the report of a comparison to ``path`` and return the path.
+class Sides(Protocol):
+    """What a comparison has found (``hdbkit.api.Comparison``, which describes the frames)."""
 
-    Args:
-        path: where; its folder is made if need be.
-        sides: base and new, in this order, each by its name and its runs.
-        compared: new over base, and what is replicated.
-        figures: columns base, new, change (new over base, less 1), low and high (its interval, of latencies) by the
-            name of a figure (``Comparison.table``).
-        differences: columns base, new by what differs (``Comparison.differences``).
-        command: the command that repeats the comparison.
-        by_users: the ratios at each count of virtual users; empty where there is just one.
-        by_operation: the ratios of each operation (``Comparison.by_operation``); may be empty.
-        warnings: what the ratio reflects beside the servers, each without its full stop (``Comparison.warnings``).
-        plans: the plans of each query on both sides.
-    """
-    ratio = compared.ratio
-    names, (base, new) = list(sides), list(sides.values())
-    by_side = {name: [manifest for _, manifest in side] for name, side in sides.items()}
-    manifests = [manifest for side in by_side.values() for manifest in side]
-    metric = common_metric(sides)
-    interval = "" if pd.isna(ratio.low) else percents(ratio.low, ratio.high, metric)
+    @property
+    def sides(self) -> Groups:
+        """Base and new, in this order, each by its name and its runs."""
+
+    @property
+    def answer(self) -> str:
+        """The verdict and what it is based on."""
+
+    @property
+    def notice(self) -> str:
+        """The notice of the workload."""
+
+    @property
+    def compared(self) -> Compared:
+        """New over base, and what is replicated."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The figures of both sides and their change."""
+
+    @property
+    def differences(self) -> pd.DataFrame:
+        """What differs between the sides."""
+
+    @property
+    def by_users(self) -> pd.DataFrame:
+        """The ratios at each count of virtual users; empty where there is just one."""
+
+    @property
+    def by_operation(self) -> pd.DataFrame:
+        """The ratios of each operation; may be empty."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the ratio reflects beside the servers, each without its full stop."""
+
+    @property
+    def plans(self) -> list[PlanPair]:
+        """The plans of each query on both sides."""
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of all runs."""
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the comparison."""
+
+    def charts(self) -> dict[str, Chart]:
+        """Its charts by their keys."""
+
+
+def compare_report(path: Path, found: Sides) -> Path:
+    """Write the report of a comparison to ``path`` and return the path."""
+    names, (base, new), metric = list(found.sides), list(found.sides.values()), found.metric
+    manifests = [manifest for side in (base, new) for _, manifest in side]
     page = Page(
         kicker=f"{names[1]} against {names[0]}",
         question="Is the new side faster than the base?",
-        answer=verdict_text(compared),
-        notice=manifests[0].notice,
-        command=command,
-        warnings=[f"{one}." for one in warnings],
-        figures=[
-            Figure("base", _value(figures, "base", metric), f"{metric.name}, {_runs(base)}"),
-            Figure("new", _value(figures, "new", metric), f"{metric.name}, {_runs(new)}"),
-            Figure("change", percent(ratio.ratio, metric), "of geometric means"),
-            Figure(
-                "95 % interval",
-                interval or cell(None),
-                compared.design.words if interval else "nothing is replicated",
-            ),
-        ],
-        tables=[
-            *users_table(by_users, metric),
-            *operations_table(by_operation, metric),
-            figures_table(figures, metric),
-            *differences_table(differences),
-        ],
-        charts=compare_charts(sides, compared, by_operation, figures),
-        plans=plan_pair_tables(plans, names),
-        plans_title=plans_note(plans),
+        answer=found.answer,
+        notice=found.notice,
+        command=found.command,
+        warnings=[f"{one}." for one in found.warnings],
+        figures=_key_figures(found, len(base), len(new)),
+        tables=tables(found),
+        charts=list(found.charts().values()),
+        plans=plan_pair_tables(found.plans, names),
+        plans_title=plans_note(found.plans),
         checks=checks_over_runs(manifests),
         environment=environment(base[0][1], read_settings(base[0][0])),
-        journal=[_journal({name: [one for _, one in side] for name, side in sides.items()}, metric)],
+        journal=[_journal(found.sides, metric)],
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_page(path, page)
 
 
-def verdict_text(compared: Compared) -> str:
-    """The verdict and what it is based on, as sentences."""
-    return " ".join(f"{one[0].upper()}{one[1:]}." for one in (compared.ratio.sentence, compared.basis) if one)
+def _key_figures(found: Sides, base: int, new: int) -> list[Figure]:
+    ratio, metric = found.compared.ratio, found.metric
+    known = pd.notna(ratio.low)
+    return [
+        Figure("base", _value(found.table, "base", metric), f"{metric.name}, {_runs(base)}"),
+        Figure("new", _value(found.table, "new", metric), f"{metric.name}, {_runs(new)}"),
+        Figure("change", percent(ratio.ratio, metric), "of geometric means"),
+        Figure(
+            "95 % interval",
+            percents(ratio.low, ratio.high, metric) if known else cell(None),
+            found.compared.design.words if known else "nothing is replicated",
+        ),
+    ]
+
+
+def tables(found: Sides) -> list[Table]:
+    """The verdicts by virtual users and by operation, both sides' figures, and what differed."""
+    by = [*users_table(found.by_users, found.metric), *operations_table(found.by_operation, found.metric)]
+    return [*by, figures_table(found.table, found.metric), *differences_table(found.differences)]
 
 
 def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:
@@ -175,13 +201,13 @@ def differences_table(differences: pd.DataFrame) -> list[Table]:
     return [replace(table, note=f"{apart}; see: hdbkit compare --all." if apart else "")]
 
 
-def _journal(sides: dict[str, list[Manifest]], metric: Metric) -> Table:
+def _journal(sides: Groups, metric: Metric) -> Table:
     rows = [
         [name, one.run_id, one.plan.load.virtual_users, one.metric_value,
          one.result and one.result.operations_per_s, one.status.value,
          ", ".join(check.name for check in one.checks if check.passed is False) or "none"]
         for name, side in sides.items()
-        for one in side
+        for _, one in side
     ]  # fmt: skip
     head = ["side", "run id", "virtual users", metric.name, heading("operations_per_s"), "status", "failed checks"]
     return text_table("The runs", head, rows)
@@ -191,5 +217,5 @@ def _value(figures: pd.DataFrame, side: str, metric: Metric) -> str:
     return metric.number(float(figures[side]["metric_value"]))
 
 
-def _runs(side: Sequence[object]) -> str:
-    return f"mean of {len(side)} runs" if len(side) > 1 else "1 run"
+def _runs(count: int) -> str:
+    return f"mean of {count} runs" if count > 1 else "1 run"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import pandas as pd
 
-from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.comparison.groups import Finished
 from hdbkit.analysis.wording import percent
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import compact
@@ -17,52 +18,59 @@ from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import Table, cell, frame_table, heading, text_table
-from hdbkit.results.folder import RunFolder, make_folder
+from hdbkit.results.folder import make_folder
 from hdbkit.text import many
 
 
-def history_report(
-    path: Path,
-    *,
-    name: str,
-    runs: pd.DataFrame,
-    segments: pd.DataFrame,
-    answer: str,
-    changes: Sequence[str],
-    charts: Sequence[Chart],
-    folders: Sequence[RunFolder],
-    metric: Metric,
-) -> Path:
-    """Write the report of a profile to ``path`` and return the path.
+class History(Protocol):
+    """The history of a profile (``hdbkit.api.Profile``, which describes the frames)."""
 
-    Args:
-        path: where; its folder is made if need be.
-        name: of the profile.
-        runs: a row per run: run_id, started, virtual_users, metric_value.
-        segments: as ``analysis.comparison.history.segments`` gives them.
-        answer: the history in one sentence.
-        changes: a sentence for each change.
-        charts: those of the profile.
-        folders: its runs, the newest last; damaged ones are skipped.
-        metric: what ``metric_value`` is.
-    """
-    finished = readable(folders)
-    manifests = [manifest for _, manifest in finished]
-    newest = finished[-1:]
+    name: str
+    runs: pd.DataFrame
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of its runs."""
+
+    @property
+    def segments(self) -> pd.DataFrame:
+        """The segments between change points."""
+
+    @property
+    def answer(self) -> str:
+        """The history in one sentence."""
+
+    @property
+    def changes(self) -> list[str]:
+        """A sentence for each change."""
+
+    @property
+    def finished(self) -> list[Finished]:
+        """Its runs, the newest last, without damaged ones."""
+
+    def charts(self) -> dict[str, Chart]:
+        """Its charts by their keys."""
+
+
+def history_report(path: Path, found: History) -> Path:
+    """Write the report of a profile to ``path`` and return the path."""
+    runs, metric, changes = found.runs, found.metric, found.changes
+    manifests = [manifest for _, manifest in found.finished]
+    newest = found.finished[-1:]
     page = Page(
-        kicker=f"profile {name}",
+        kicker=f"profile {found.name}",
         question=f"When did {metric.name} change?",
-        answer=answer,
+        answer=found.answer,
         notice=manifests[-1].notice if manifests else "",
-        command=shlex.join(["hdbkit", "history", name, "--report"]),
+        command=shlex.join(["hdbkit", "history", found.name, "--report"]),
         figures=[
             Figure("runs", f"{len(runs):,}", f"at {many(runs['virtual_users'].nunique(), 'count')} of virtual users"),
             Figure("changes", f"{len(changes):,}", "change points and changes of the environment"),
             Figure("since", str(runs["started"].min())[:10], f"until {str(runs['started'].max())[:10]}"),
             Figure("error rate", "5 %", "probability of a false change point"),
         ],
-        tables=[_changes_table(changes), _segments_table(segments, metric)],
-        charts=charts,
+        tables=[_changes_table(changes), _segments_table(found.segments, metric)],
+        charts=list(found.charts().values()),
         checks=checks_over_runs(manifests),
         environment=environment(newest[0][1], read_settings(newest[0][0])) if newest else [],
         journal=[_runs_table(runs, metric)],

@@ -2,64 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import pandas as pd
 
-from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.comparison.groups import Finished
+from hdbkit.analysis.run.limits import Limit
 from hdbkit.charts.chart import Chart
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment, read_settings
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import cell, frame_table
-from hdbkit.results.folder import RunFolder, make_folder
+from hdbkit.results.folder import make_folder
 
 
-def max_rate_report(
-    path: Path,
-    *,
-    answer: str,
-    command: str,
-    found: tuple[float, float | None, float | None],
-    limit: str,
-    counted: str,
-    runs: pd.DataFrame,
-    charts: Sequence[Chart],
-    within: Sequence[RunFolder],
-) -> Path:
-    """Write the report to ``path`` and return the path.
+class RateFound(Protocol):
+    """What a search has found (``hdbkit.api.MaxRate``)."""
 
-    Args:
-        path: where; its folder is made if need be.
-        answer: the result in one sentence.
-        command: what repeats the search.
-        found: the highest rate and the ends of its interval; None: unknown.
-        limit: as it is written.
-        counted: what the rate counts, in the plural.
-        runs: a row per run in an open loop, as :attr:`hdbkit.api.MaxRate.runs` gives them.
-        charts: those of the search.
-        within: the runs within the limit, whose checks are listed: beyond it, schedules are not kept by intention.
-    """
-    finished = readable(within)
-    manifests = [manifest for _, manifest in finished]
-    rate, low, high = (cell(end) for end in found)
+    @property
+    def answer(self) -> str:
+        """The result in one sentence."""
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the search."""
+
+    @property
+    def limit(self) -> Limit:
+        """The limit on latency."""
+
+    @property
+    def ends(self) -> tuple[float, float | None, float | None]:
+        """The highest rate and the ends of its interval; None: unknown."""
+
+    @property
+    def counted(self) -> str:
+        """What the rate counts, in the plural."""
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """A row per run in an open loop."""
+
+    @property
+    def within(self) -> list[Finished]:
+        """The runs within the limit, whose checks are listed: beyond it, schedules are not kept by intention."""
+
+    def charts(self) -> dict[str, Chart]:
+        """Its charts by their keys."""
+
+
+def max_rate_report(path: Path, found: RateFound) -> Path:
+    """Write the report to ``path`` and return the path."""
+    manifests = [manifest for _, manifest in found.within]
+    rate, low, high = (cell(end) for end in found.ends)
     page = Page(
-        kicker=f"find-max {limit}",
-        question=f"Which rate keeps {limit}?",
-        answer=answer,
+        kicker=f"find-max {found.limit.text}",
+        question=f"Which rate keeps {found.limit.text}?",
+        answer=found.answer,
         notice=manifests[-1].notice,
-        command=command,
+        command=found.command,
         figures=[
-            Figure(f"{counted}/s", rate, "the highest rate within the limit"),
+            Figure(f"{found.counted}/s", rate, "the highest rate within the limit"),
             Figure("lower end", low, "certainly within the limit"),
             Figure("upper end", high, "certainly beyond the limit"),
             Figure("confidence", "95 %", "of the interval, at least"),
         ],
-        charts=charts,
+        charts=list(found.charts().values()),
         checks=checks_over_runs(manifests),
-        environment=environment(manifests[-1], read_settings(finished[-1][0])),
-        journal=[frame_table(runs, "The runs in their order (block 0: search)")],
+        environment=environment(manifests[-1], read_settings(found.within[-1][0])),
+        journal=[frame_table(found.runs, "The runs in their order (block 0: search)")],
     )
     make_folder(path.parent, exist_ok=True)
     return write_page(path, page)

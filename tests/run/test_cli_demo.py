@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.api.first_steps import sweep_of
-from hdbkit.cli import experiments
+from hdbkit.cli import found
 from hdbkit.config import Load, SweepSpec, TprocCSpec, WorkloadSpec
 from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
@@ -155,8 +155,8 @@ def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
         runs, checks_failed, report = pd.DataFrame({"number": range(1, 5)}), checks, lambda _: "report.html"
 
     Done.failed = failed  # type: ignore[attr-defined]
-    monkeypatch.setattr(experiments.show, "sweep", lambda _: None)
-    assert experiments._show_sweep(Done(), as_json=False) == code  # type: ignore[arg-type]
+    monkeypatch.setattr(found.show, "sweep", lambda _: None)
+    assert found._sweep(Done(), as_json=False) == code  # type: ignore[arg-type]
     out = capsys.readouterr().out
     assert [f"check failed in {n} of 4 runs: {name}" in out for name, n in checks.items()] == [True] * len(checks)
 

@@ -25,6 +25,7 @@ from hdbkit.results.manifest import HostFacts, Manifest
 from tests.conftest import HdbkitCommand
 from tests.run.sweep_server import FileServer, measured, only, runner
 from tests.unit.synthetic import changed
+from tests.widgets.conftest import build_null
 
 
 @pytest.mark.parametrize(("size", "blocks"), [(2, 4), (4, 5), (8, 3)])
@@ -82,6 +83,16 @@ def test_without_results_the_power_is_that_of_three_noises(tmp_path: Path) -> No
     assert set(power.curves["name"]) == {"noise of 1 %", "noise of 3 %", "noise of 10 %"}
     assert Workspace(results=tmp_path).planned_power(planned(strategy="search")) is None
     assert Workspace(results=tmp_path).planned_power(planned(settings={"flush": ["on"]})) is None
+
+
+@pytest.mark.parametrize(("users", "blocks", "comparisons"), [((1, 4, 16), 3, 2), ((4,), 3, None), ((1, 4), 1, None)])
+def test_a_profile_compares_its_user_counts_in_blocks(
+    results: Path, users: tuple[int, ...], blocks: int, comparisons: int | None
+) -> None:
+    at = build_null(Target(kind="nulldb", database=f"p{len(users)}{blocks}"))
+    power = hdbkit.planned_power(hdbkit.plan_profile("nightly", at, virtual_users=users, blocks=blocks))
+    assert (power and (power.comparisons, power.counts, power.blocks)) == (comparisons and (comparisons, 1, blocks))
+    hdbkit.connect(at).drop()
 
 
 def test_the_noise_is_that_of_recent_sweeps_of_the_same_target_workload_and_load(

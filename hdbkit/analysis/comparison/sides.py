@@ -90,6 +90,11 @@ class Compared:
             found.append("how the sides compare in other sessions is not estimated")
         return "; ".join([*found, *filter(None, [self.noise.words])])
 
+    @property
+    def answer(self) -> str:
+        """The verdict and what it is based on, as sentences."""
+        return " ".join(f"{one[0].upper()}{one[1:]}." for one in (self.ratio.sentence, self.basis) if one)
+
 
 def compared(
     runs: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, confidence: float = 0.95, command: str = ""

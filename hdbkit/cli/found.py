@@ -1,0 +1,147 @@
+"""Results on the screen or as JSON: of a run, and of an experiment of any kind."""
+
+from __future__ import annotations
+
+from hdbkit import api
+from hdbkit.analysis.comparison.plans import plans_note
+from hdbkit.analysis.comparison.sides import settings_apart
+from hdbkit.analysis.wording import about
+from hdbkit.api import documents
+from hdbkit.cli import show
+from hdbkit.cli.exits import Exit
+from hdbkit.results.experiment_folder import each_run
+from hdbkit.results.manifest import Status
+from hdbkit.text import percent_of
+
+
+def show_run(result: api.Result, as_json: bool, if_stopped: Exit | None = Exit.STOPPED) -> int:
+    """Show a run; its exit code. ``if_stopped`` replaces that of a stopped run; None: its checks decide."""
+    report = result.report()
+    if as_json:
+        show.print_json(documents.of_run(result, report))
+    else:
+        show.run(result)
+        show.console.print(f"report: {report}", markup=False)
+    if if_stopped is not None and result.manifest.status is Status.STOPPED:
+        return if_stopped
+    return Exit.DONE if result.passed else Exit.CHECK_FAILED
+
+
+def show_found(found: api.ExperimentResult, as_json: bool) -> int:
+    """Show the result of an experiment; its exit code."""
+    match found:
+        case api.SweepResult():
+            return _sweep(found, as_json)
+        case api.Comparison():
+            show_comparison(found, as_json, report=True)
+        case api.MaxRate():
+            _max_rate(found, as_json)
+        case api.Profile():
+            _profile(found, as_json)
+        case api.Releases():
+            _releases(found, as_json)
+    return Exit.DONE
+
+
+def show_comparison(
+    found: api.Comparison,
+    as_json: bool,
+    *,
+    report: bool,
+    gate: api.Gate | None = None,
+    everything: bool = False,
+    plans: bool = False,
+) -> None:
+    """Show a comparison, and write its report on request."""
+    path = found.report() if report else None
+    if as_json:
+        show.print_json(documents.of_comparison(found, gate, path))
+        return
+    _print_comparison(found, gate, everything)
+    if plans:
+        show.plan_pairs(found.plans, found.names)
+    if path:
+        show.console.print(f"report: {path}", markup=False)
+
+
+def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: bool) -> None:
+    """The comparison on the screen."""
+    show.console.print("; ".join(found.names), markup=False)
+    show.console.print(found.ratio.sentence, markup=False, style="bold")
+    if found.basis:
+        show.console.print(found.basis, markup=False)
+    if gate:
+        show.console.print(gate.sentence, markup=False, style="bold")
+    for warning in found.warnings:
+        show.console.print(f"warning: {warning}", markup=False)
+    figures = found.table.rename(index={"metric_value": found.metric.heading})
+    changes = figures["change"].map(percent_of, na_action="ignore").astype(object)
+    show.console.print(show.table(figures.assign(change=changes).reset_index()))
+    show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
+    if len(found.by_users):
+        measured = ["base", "new", "base_operations_per_s", "new_operations_per_s"]
+        by_users = found.by_users[["virtual_users", *measured, "ratio", "low", "high", "verdict"]]
+        show.console.print(show.table(by_users, title="By user count, simultaneous 95 % intervals"))
+    if len(found.by_operation):
+        by_operation = found.by_operation.drop(columns="sentence").rename(columns={"base": "base s", "new": "new s"})
+        show.console.print(show.table(by_operation, title="By operation, simultaneous 95 % intervals"))
+    listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
+    if len(listed):
+        show.console.print(show.table(listed.reset_index(), title="Differences"))
+    if note := plans_note(found.plans):
+        show.console.print(f"{note}; see them with --plans", markup=False)
+    if apart:
+        show.console.print(f"{apart}; list them with --all", markup=False)
+
+
+def _sweep(done: api.SweepResult, as_json: bool) -> int:
+    report = done.report()
+    if as_json:
+        show.print_json(documents.of_sweep(done, report))
+    else:
+        show.sweep(done)
+        for name, runs in done.checks_failed.items():
+            show.console.print(f"check failed in {runs} of {len(each_run(done.runs))} runs: {name}", markup=False)
+        show.console.print(f"report: {report}", markup=False)
+    if done.failed:
+        return Exit.RUN_FAILED
+    return Exit.CHECK_FAILED if done.checks_failed else Exit.DONE
+
+
+def _max_rate(found: api.MaxRate, as_json: bool) -> None:
+    """Show the result of a search, and write its report."""
+    report = found.report()
+    if as_json:
+        show.print_json(documents.of_max_rate(found, report))
+        return
+    show.console.print(show.table(found.runs))
+    show.console.print(found.answer, markup=False, style="bold")
+    show.console.print(f"report: {report}", markup=False)
+
+
+def _profile(done: api.Profile, as_json: bool) -> None:
+    """Show a profile with all its runs."""
+    if as_json:
+        show.print_json(documents.of_profile(done))
+        return
+    figures = done.by_users.rename(columns={"metric_value": done.metric.heading})
+    show.console.print(show.table(figures, title=f"Profile {done.name}: {len(done.runs)} runs, {about(done.metric)}"))
+    for sentence in done.scaling["sentence"]:
+        show.console.print(sentence, markup=False)
+
+
+def _releases(found: api.Releases, as_json: bool) -> None:
+    """Show the comparisons of commits, and write their reports."""
+    reports = found.reports()
+    if as_json:
+        show.print_json(documents.of_releases(found, reports))
+        return
+    metric = found.comparisons[0].metric
+    show.console.print(show.table(found.table.rename(columns={"metric": metric.heading})))
+    for one, comparison in zip(found.others, found.comparisons, strict=True):
+        show.console.print(f"{one}: {comparison.ratio.sentence}", markup=False)
+    show.console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)
+    if found.search is not None:
+        show.console.print(found.search.sentence, markup=False, style="bold")
+    for path in reports:
+        show.console.print(f"report: {path}", markup=False)
