@@ -70,6 +70,20 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     return _with_result(folder, manifest, samples) if clock.window_end_us is not None else manifest
 
 
+def nothing_completed(manifest: Manifest) -> str:
+    """Why a run with a window has failed, as nothing was completed in it; empty if something was.
+
+    A few iterations may be over before the server has been asked at the window's beginning.
+    """
+    result = manifest.result
+    if result is None or result.completed or (manifest.plan.load.iterations and not result.failed):
+        return ""
+    checked = f"no {manifest.noun} failed"
+    errors = next((one.detail for one in manifest.checks if result.failed and one.name == checked), "")
+    how = errors or "give a longer duration_s, or find out what the server waits for"
+    return f"no {manifest.noun} was completed in the window of {result.window_s:.3g} s; {how}"
+
+
 def _with_result(folder: RunFolder, manifest: Manifest, samples: list[dict[str, Any]]) -> Manifest:
     """The manifest with the result and its checks, in place of those of an earlier completion."""
     result = summarize(folder, manifest)

@@ -181,7 +181,7 @@ class Supervisor:
         if self._manifest.ended_early:
             return Status.STOPPED, self._manifest.ended_early
         if unmeasured:
-            return Status.DONE, _ENDED_BEFORE_WINDOW
+            return Status.FAILED, _ENDED_BEFORE_WINDOW
         return Status.DONE, "all clients reached their limit of iterations" if reason == "limit" else ""
 
     def _measure(self, window: Sequence[int]) -> Reason | None:
@@ -383,6 +383,8 @@ class Supervisor:
             if status is Status.DONE:
                 self._write(self._manifest.model_copy(update={"checks": self._schema_checks(), "doing": ""}))
             manifest = _finish().complete(self._folder, self._manifest)
+            if status is Status.DONE and (nothing := _finish().nothing_completed(manifest)):
+                status, note = Status.FAILED, nothing
             self._write(manifest.moved_to(status, note))
         except Exception as error:
             return self._incomplete(note, error)

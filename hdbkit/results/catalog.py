@@ -24,7 +24,7 @@ from hdbkit.files import irregular_entry, private
 from hdbkit.plan import RunPlan
 from hdbkit.results.differences import OWN_VALUES, settings_of
 from hdbkit.results.folder import RunFolder, manifest_times, only_match, run_folders
-from hdbkit.results.manifest import Manifest
+from hdbkit.results.manifest import Manifest, Status
 
 _COLUMNS = {
     "run_id": "TEXT PRIMARY KEY",
@@ -158,7 +158,12 @@ def _found(root: Path, word: str) -> RunFolder:
 def runs_under(root: Path, label: str) -> list[str]:
     """The ids of runs with this label and a result, newest first."""
     runs = list_runs(root).runs
-    return list(runs.loc[(runs["label"] == label) & runs["metric_value"].notna(), "run_id"])
+    return list(runs.loc[(runs["label"] == label) & has_value(runs), "run_id"])
+
+
+def has_value(runs: pd.DataFrame) -> pd.Series[bool]:
+    """Which runs have a value that can be compared: above 0, and not of a failed run."""
+    return (runs["metric_value"] > 0) & (runs["status"] != Status.FAILED.value)
 
 
 def profile_tag(name: str) -> str:
@@ -172,7 +177,7 @@ def profiles_of(runs: pd.DataFrame, *, finished: bool = True) -> pd.DataFrame:
     tags = tagged.map(json.loads).explode()
     names = tags[tags.astype(str).str.startswith(profile_tag(""))].astype(str).str.removeprefix(profile_tag(""))
     found = runs.join(names.rename("profile"), how="inner")
-    return found[(found["status"] == "done") & found["metric_value"].notna()] if finished else found
+    return found[(found["status"] == "done") & has_value(found)] if finished else found
 
 
 def runs_of_profile(root: Path, name: str) -> list[str]:

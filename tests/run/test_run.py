@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -194,7 +195,9 @@ def test_a_user_that_reconnects_draws_the_same_in_every_run(null_target: NullTar
     found = []
     for each in (1, 3):
         load = Load(virtual_users=3, users_per_process=each, rampup_s=0, duration_s=60, iterations=8, seed=5)
-        found.append(rows(hdbkit.run(target, load=load), drawn))
+        with pytest.raises(RunFailed, match="no transaction was completed") as failed:
+            hdbkit.run(target, load=load)
+        found.append(rows(hdbkit.result(failed.value.run_id), drawn))
     assert found[0] == found[1]
     assert [len(set(work)) > 3 for _, work in found[0]] == [True] * 3  # each connection draws something else
     assert len({tuple(work) for _, work in found[0]}) == 3
@@ -217,6 +220,20 @@ def test_a_failure_that_no_try_mends_is_counted_by_class(null_target: NullTarget
     assert result.summary.failed > 5
     assert result.summary.errors["constraint"] == result.summary.failed
     assert not result.passed
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"error_rate": 1, "error_class": "constraint"}, r"; \d+ transactions failed in the window: constraint \d+;"),
+        ({"latency_us": 1_200_000, "spread": 0}, "; give a longer duration_s, or find out what the server waits for"),
+    ],
+)
+def test_a_run_in_whose_window_nothing_is_completed_has_failed(
+    null_target: NullTarget, options: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(RunFailed, match=rf"no transaction was completed in the window of \S+ s{reason}"):
+        hdbkit.run(null_target(**options), load=Load(virtual_users=1, rampup_s=0, duration_s=0.5))
 
 
 def test_raise_error_ends_the_run_at_the_first_failure(null_target: NullTarget) -> None:
@@ -326,9 +343,11 @@ def test_too_few_connections_are_reported_before_the_start(null_target: NullTarg
 
 
 def test_iterations_that_end_in_the_rampup_claim_no_figure(null_target: NullTarget) -> None:
-    result = hdbkit.run(null_target(), load=Load(virtual_users=2, rampup_s=60, duration_s=60, iterations=50))
-    assert result.manifest.status is Status.DONE
-    assert "in the ramp-up, so nothing was measured" in result.manifest.history[-1].note
+    load = Load(virtual_users=2, rampup_s=60, duration_s=60, iterations=50)
+    with pytest.raises(RunFailed, match="in the ramp-up, so nothing was measured") as failed:
+        hdbkit.run(null_target(), load=load)
+    result = hdbkit.result(failed.value.run_id)
+    assert result.manifest.status is Status.FAILED
     assert (result.metric_value, result.manifest.result) == (None, None)
     assert rows(result, "select count(*) from {t}") == [(100,)]
 

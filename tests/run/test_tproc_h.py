@@ -182,7 +182,9 @@ def test_the_last_of_several_streams_refreshes_while_the_others_query(analytic: 
 def test_a_query_beyond_its_timeout_fails_and_its_stream_continues(analytic: Target, results: Path) -> None:
     if analytic.kind != EMBEDDED:
         pytest.skip("so short a timeout also ends the preparation of its queries")
-    result = hdbkit.run(analytic, SPEC, TprocHLoad(queries="q01,q09,q18", statement_timeout_ms=1))
+    with pytest.raises(RunFailed, match=r"no query was completed .*q01, q09, q18: ") as failed:
+        hdbkit.run(analytic, SPEC, TprocHLoad(queries="q01,q09,q18", statement_timeout_ms=1))
+    result = hdbkit.result(failed.value.run_id)
     assert [ERROR_CLASSES[code] for code in records(result)["error_class"]] == ["statement_timeout"] * 3
     assert result.metric_value is None
     assert result.summary.metric_unknown == "q01, q09, q18: failed and never completed"

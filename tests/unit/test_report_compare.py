@@ -88,8 +88,22 @@ def test_the_command_of_the_page_makes_the_same_page(root: Path, command: Hdbkit
 def test_a_run_without_a_value_is_not_compared(root: Path, tmp_path: Path) -> None:
     folder, manifest = finished(tmp_path / "without")
     folder.write(manifest.model_copy(update={"result": None}))
-    with pytest.raises(InputError, match=r"run without has no value of NOPM \(done\)"):
+    with pytest.raises(InputError, match=r"run without has no value of NOPM \(done\), so it cannot be compared"):
         api.compare("old-1", str(folder.path))
+
+
+def test_a_run_with_the_value_0_is_no_part_of_a_label_and_is_named_where_it_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    for name in ("one", "zero"):
+        folder, manifest = finished(tmp_path / name, seed=1, users=4)
+        result = manifest.measured.model_copy(update={"metric_value": 0.0} if name == "zero" else {})
+        plan = manifest.plan.model_copy(update={"label": "night"})
+        folder.write(manifest.model_copy(update={"result": result, "plan": plan}))
+    assert [one.run_id for one in api.compare("one", "night").new] == ["one"]
+    with pytest.raises(InputError, match=r"run zero has the value 0 of NOPM \(done\), so it cannot be compared"):
+        api.compare("one", "zero")
 
 
 def test_other_work_on_both_sides_is_warned_of(root: Path) -> None:

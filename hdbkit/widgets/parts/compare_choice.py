@@ -11,6 +11,7 @@ import pandas as pd
 
 from hdbkit.errors import InputError
 from hdbkit.report.tables import cell
+from hdbkit.results.catalog import has_value
 from hdbkit.text import many
 from hdbkit.widgets.parts.layout import LABELS, button, grid, row
 
@@ -68,7 +69,7 @@ class RunsChoice:
 
     def load(self, runs: pd.DataFrame) -> None:
         """Offer the runs of the catalog that have a result; the selection stays as far as possible."""
-        self._known = runs[runs["metric_value"].notna()].fillna({"label": "", "experiment_id": "", "version": ""})
+        self._known = runs[has_value(runs)].fillna({"label": "", "experiment_id": "", "version": ""})
         self._list()
 
     def take(self, run_ids: Iterable[str]) -> None:
