@@ -16,7 +16,7 @@ PARTS = {
     "comparisons": comparisons.main,
 }
 
-STATEMENTS: tuple[Statement, ...] = (*sweeps.STATEMENTS,)
+STATEMENTS: tuple[Statement, ...] = (*sweeps.STATEMENTS, *comparisons.STATEMENTS)
 
 
 def main() -> int:

@@ -7,6 +7,8 @@ design is chosen by hdbkit's own code, and each column is judged by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,9 +16,11 @@ import scipy
 from numpy.typing import NDArray
 
 from bench.common import show, title
-from bench.verdicts.noise import SIMULATED, Floats
-from hdbkit.analysis.comparison.replication import BASE, NEW, replication
-from hdbkit.analysis.statistics.two_samples import Sample, half_widths
+from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive, drifting, gaussian
+from bench.verdicts.table import Statement
+from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
+from hdbkit.analysis.statistics.two_samples import correlated, half_widths
+from hdbkit.run_order import in_turn
 
 NOISE = 0.01
 Names = NDArray[np.str_]
@@ -43,29 +47,95 @@ def compared(
 
 
 def called(sides: Names, sessions: Names, scores: Floats) -> tuple[Floats, str]:
-    """Which comparisons, a column of ``scores`` each, are called different; and what is replicated."""
-    count = scores.shape[1]
-    frame = pd.DataFrame(
-        {
-            "side": np.repeat(sides, count),
-            "session": np.repeat(sessions, count),
-            "virtual_users": np.tile(np.arange(count), len(scores)),
-            "score": scores.ravel(),
-        }
-    )
-    design = replication(frame)
-    if not design.samples:
-        return np.zeros(count), "undecided"
-    outside = np.zeros(count)
-    for column in range(count):
-        samples = [Sample.of(values[:, column : column + 1]) for values in design.samples]
-        estimate = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
-        outside[column] = abs(estimate[0]) > half_widths(samples)[0]
-    return outside, design.words
+    """Which comparisons, a column of ``scores`` each, are called different; and what is replicated.
+
+    All are judged as one comparison with a user count for each column. What is estimated over all user counts, the
+    correlation of sessions, is replaced by that of each column.
+    """
+    frame = pd.DataFrame({"side": sides, "session": sessions, "virtual_users": 0, "score": scores[:, 0]})
+    count, first = scores.shape[1], replication(frame)
+    if first.unit is Unit.NONE:
+        return np.zeros(count), first.words
+    if "first in each" in first.words:
+        designs = (replication(frame.assign(score=column)) for column in scores.T)
+        return np.array([_differs(one, 0) for one in designs]), first.words
+    repeated = frame.loc[frame.index.repeat(count)].assign(virtual_users=np.tile(np.arange(count), len(frame)))
+    design = replication(repeated.assign(score=scores.ravel()))
+    if first.unit is Unit.SESSIONS:
+        order = list(dict.fromkeys(zip(sessions, sides, strict=True)))
+        means = np.array([scores[(sessions == name) & (sides == side)].mean(axis=0) for name, side in order])
+        new = np.array([side == NEW for _, side in order])
+        common = [correlated(new, means[:, [column]]) for column in range(count)]
+        return np.array([_differs(replace(design, correlation=one), n) for n, one in enumerate(common)]), first.words
+    return np.array([_differs(design, column) for column in range(count)]), first.words
+
+
+def _differs(design: Replication, column: int) -> float:
+    samples = [design.sample(values[:, column : column + 1]) for values in design.samples]
+    estimate = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
+    return float(abs(estimate[0]) > half_widths(samples)[0])
+
+
+STORED = {
+    "6 blocks of one session, base first in each": "b1 n1 " * 6,
+    "3 blocks of one session, base first in each": "b1 n1 " * 3,
+    "5 sessions of base, n, base, n": " ".join(f"b{n} n{n} b{n} n{n}" for n in range(5)),
+    "5 sessions against 5, in turn": " ".join(f"b{n} nn{n}" for n in range(5)),
+    "5 sessions of base, then 5 of new (assumes that nothing drifts between them)": " ".join(
+        f"{side}{side}{n}" for side in "bn" for n in range(5)
+    ),
+}
+"""Orders of stored runs, with the side and the session of each."""
+
+
+def wrong_comparisons(order: str, noise: Noise) -> float:
+    """Per cent of equal sides that are called different, with runs in this order of time."""
+    return 100 * _found(order, noise, 0, 21)
+
+
+def wrong_in_turn(noise: Noise, blocks: int = 6, seeds: int = 20) -> float:
+    """The same for the order in which a comparison is measured."""
+    orders = [
+        " ".join("bn"[side] + "1" for block in range(1, blocks + 1) for side in np.argsort(in_turn(2, seed, block)))
+        for seed in range(seeds)
+    ]
+    return 100 * float(np.mean([_found(order, noise, 0, seed, seeds) for seed, order in enumerate(orders)]))
+
+
+def _found(order: str, noise: Noise, effect: float, seed: int, parts: int = 1) -> float:
+    """The share that is called different where new is higher by ``effect`` standard deviations of a run."""
+    runs = order.split()
+    count = SIMULATED // (100 if "b1 n1 b1 n1 b2" in order else 10) // parts
+    sides = np.array([BASE if one[0] == "b" else NEW for one in runs])
+    scores = noise((count, len(runs)), np.random.default_rng(seed)).T + effect * (sides == NEW)[:, None]
+    return float(called(sides, np.array([one[1:] for one in runs]), NOISE * scores)[0].mean())
+
+
+STATEMENTS = [
+    Statement("a comparison of 6 blocks in turn: equal sides differ", 5.5, wrong_in_turn),
+    *(
+        Statement(f"stored runs, {words}: equal sides differ", 5.5, partial(wrong_comparisons, order))
+        for words, order in STORED.items()
+    ),
+]
+
+
+def fixed_orders() -> None:
+    """False differences of stored runs with a drift or with correlation, and the power."""
+    title("Stored runs, noise of a run or of a session 1 %")
+    for words, order in STORED.items():
+        runs = len(order.split())
+        noises = {f"a drift of {each:g} % per run": partial(drifting, each * runs) for each in (0.3, 1.0)}
+        noises |= {f"correlation {rho:g}": partial(autoregressive, rho) for rho in (0.3, 0.5, 0.7)}
+        for what, noise in noises.items():
+            show(f"{words[:34]}: {what}", [wrong_comparisons(order, noise)], unit="%", at_most=5.5)
+        for effect in (2, 3):
+            show(f"{words[:34]}: +{effect} % is found", [100 * _found(order, gaussian, effect, 1)], unit="%")
 
 
 def main() -> None:
     """Print all figures."""
+    fixed_orders()
     draw = np.random.default_rng(8)
     title(f"Comparisons of equal sides, noise of sessions and runs 1 % each, {SIMULATED:,} each")
     pairs = [BASE, NEW, NEW, BASE] * 3

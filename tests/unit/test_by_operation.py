@@ -42,7 +42,7 @@ def sweep(blocks: int = 8, seed: int = 1) -> pd.DataFrame:
 
 def in_turn(blocks: int = 8) -> pd.DataFrame:
     """Both sides in turn within one session."""
-    rows = [(f"{side}-{block}", side) for block in range(blocks) for side in (BASE, NEW)]
+    rows = [(f"{side}-{block}", side) for block in range(blocks) for side in ((BASE, NEW), (NEW, BASE))[block % 2]]
     runs = pd.DataFrame(rows, columns=["run_id", "side"])
     return runs.assign(session="a 0", virtual_users=1, metric_value=1.0, is_new=runs["side"] == NEW)
 

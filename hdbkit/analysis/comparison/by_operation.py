@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.comparison.replication import BASE, NEW, replication
+from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
 from hdbkit.analysis.comparison.sides import Compared, judged_ratio, over_counts, scored
 from hdbkit.analysis.run.executions import mean_times_s
 from hdbkit.analysis.statistics.moderation import judged_variances
@@ -81,7 +81,7 @@ def _compared_each(
     values = {name: runs.assign(metric_value=runs["run_id"].map(figures[name])) for name in metrics}
     known = {name: found.dropna(subset=["metric_value"]) for name, found in values.items()}
     both = {name: scored(found, metrics[name]) for name, found in known.items() if {BASE, NEW} <= set(found["side"])}
-    samples = _moderated({name: over_counts(replication(found)) for name, found in both.items()})
+    samples = _moderated({name: replication(found) for name, found in both.items()})
     level = 1 - (1 - confidence) / max(len(metrics), 1)
     rows = []
     for name, found in known.items():
@@ -107,9 +107,10 @@ def _contrast(samples: Sequence[Sample], plain: float, level: float) -> tuple[fl
     return (plain if math.isnan(estimate) else estimate), float(half_widths(samples, level)[0])
 
 
-def _moderated(units: dict[str, list[Floats]]) -> dict[str, list[Sample]]:
+def _moderated(designs: Mapping[str, Replication]) -> dict[str, list[Sample]]:
     """The samples of each operation, with variances that are judged over all operations of the same side."""
-    made = {name: [Sample.of(values) for values in sides] for name, sides in units.items()}
+    units = {name: over_counts(design) for name, design in designs.items()}
+    made = {name: [designs[name].sample(values) for values in sides] for name, sides in units.items()}
     for side in range(max(map(len, made.values()), default=0)):
         here = [name for name, found in made.items() if len(found) > side and found[side].df > 0]
         if not here:

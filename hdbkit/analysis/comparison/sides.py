@@ -114,7 +114,7 @@ def compared(
     design, seen = replication(same), noise(same)
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
-    ((estimate, half),) = _contrasts(over_counts(design), plain.mean(keepdims=True), confidence)
+    ((estimate, half),) = _contrasts(design, over_counts(design), plain.mean(keepdims=True), confidence)
     advice = _advice(design, over_counts(design), seen, estimate, smallest_effect, confidence, command)
     judge = partial(judged_ratio, metric, advice, smallest_effect, confidence, _why(design))
     subject = f"new (mean over {many(len(common), 'count')} of virtual users)" if several else "new"
@@ -122,7 +122,7 @@ def compared(
     if not several:
         return Compared(ratio, pd.DataFrame(columns=list(_COLUMNS)), design, seen, advice, smallest_effect)
     rows = []
-    for count, (estimate, half) in zip(common, _contrasts(design.samples, plain, confidence), strict=True):
+    for count, (estimate, half) in zip(common, _contrasts(design, design.samples, plain, confidence), strict=True):
         found = judge(f"new at {virtual_users(int(count))}", estimate, half)
         counts = {f"{side}_runs": int(cells["count"][side, count]) for side in (BASE, NEW)}
         means = {side: metric.from_score(math.exp(cells["mean"][side, count])) for side in (BASE, NEW)}
@@ -151,9 +151,11 @@ def over_counts(design: Replication) -> list[Floats]:
     return [values[~np.isnan(values).any(axis=1)].mean(axis=1, keepdims=True) for values in design.samples]
 
 
-def _contrasts(samples: Sequence[Floats], plain: Floats, confidence: float) -> list[tuple[float, float]]:
+def _contrasts(
+    design: Replication, samples: Sequence[Floats], plain: Floats, confidence: float
+) -> list[tuple[float, float]]:
     """New - base at each count, and the half width of its interval: NaN where only the means of runs are known."""
-    made = [Sample.of(values) for values in samples]
+    made = [design.sample(values) for values in samples]
     if not made:
         return [(float(one), math.nan) for one in plain]
     means = made[0].means - (made[1].means if len(made) > 1 else 0)
@@ -177,7 +179,9 @@ def _advice(
 ) -> str:
     """What would decide: more sessions, or a number of blocks within one session."""
     if design.unit in (Unit.SESSIONS, Unit.SHARED_SESSIONS):
-        return "more sessions of both sides would decide"
+        return (
+            f"more sessions of both sides would decide{', best in turn' if design.correlation.variance > 1 else ''}"
+        )
     if design.unit is Unit.BLOCKS:
         of_blocks = Sample.of(values[0])
         run_noise, df, present = math.sqrt(of_blocks.variance / 2), of_blocks.df, len(values[0])

@@ -37,7 +37,11 @@ def correlation(before: Floats, after: Floats, standard_errors: float) -> float:
     count = len(before) + len(after)
     squares = sum(float(part @ part) for part in parts)
     products = sum(float(part[1:] @ part[:-1]) for part in parts)
-    plain = products / squares if squares else 0.0
+    return corrected(products / squares if squares else 0.0, count, standard_errors)
+
+
+def corrected(plain: float, count: int, standard_errors: float) -> float:
+    """A correlation of neighbours among ``count`` residuals of two parts, without its bias and raised."""
     estimate = min(max(plain + (4 + 4 * max(plain, 0.0)) / count, 0.0), MAX_CORRELATION)
     return min(estimate + standard_errors * float(np.sqrt((1 - estimate**2) / count)), MAX_CORRELATION)
 

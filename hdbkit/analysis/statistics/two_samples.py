@@ -9,19 +9,28 @@ sum of both samples' squared half widths, which holds at least with its confiden
 1960, Sankhya 22, 357-358). Welch's degrees of freedom, estimated from two units beside ten, are too many, and the
 mean of both critical values (Cochran and Cox 1950, Experimental Designs, chapter 4) is too small where the two are
 noisier.
+
+Units that follow each other in time may be correlated. As for the change points of a history, they are taken as a
+first-order autoregressive series: the variance of the difference follows from the order of both samples' units
+(Bayley and Hammersley 1946, Suppl. J. R. Statist. Soc. 8, 184-197). In turn the correlation makes the difference more
+exact, and nothing is added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hdbkit.analysis.statistics.autocorrelation import corrected
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 
 Floats = NDArray[np.float64]
+
+_STANDARD_ERRORS = 0.5
+"""Standard errors added to the estimated correlation; from our own simulations, for correlations up to 0.7."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,49 @@ class Sample:
         if df == 0:
             return cls(means, counts, float("nan"), 0.0)
         return cls(means, counts, float((residuals**2).sum()) / df, independent_df(residuals, df))
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """What correlated units make of the variance of a difference and of its degrees of freedom: two factors."""
+
+    variance: float = 1.0
+    df: float = 1.0
+
+    def of(self, sample: Sample) -> Sample:
+        """The sample with the variance and the degrees of freedom that allow for it."""
+        if self.variance == 1:
+            return sample
+        return replace(sample, variance=sample.variance * self.variance, df=max(sample.df * self.df, 1.0))
+
+
+def correlated(first: NDArray[np.bool_], values: Floats) -> Correlation:
+    """What the correlation of neighbouring units adds to the error of the difference of two samples.
+
+    Args:
+        first: for each unit, in the order of time, whether it belongs to the first sample; both have two or more.
+        values: of each unit under each condition, NaN where it was not measured.
+    """
+    residuals, weights, units = np.zeros_like(values), np.zeros(len(first)), len(first)
+    for of_it, sign in ((first, 1), (~first, -1)):
+        known = ~np.isnan(values[of_it])
+        means = np.where(known, values[of_it], 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+        residuals[of_it] = np.where(known, values[of_it] - means, 0)
+        weights[of_it] = sign / of_it.sum()
+    squares = float((residuals**2).sum())
+    plain = float((residuals[1:] * residuals[:-1]).sum()) / squares if squares else 0.0
+    rho = corrected(plain, units, _STANDARD_ERRORS)
+    apart = abs(np.subtract.outer(np.arange(units), np.arange(units))).astype(np.float64)
+    between: Floats = np.power(np.full_like(apart, rho), apart)
+    added = float(weights @ between @ weights) / float(weights @ weights)
+    added /= min(_left(between[np.ix_(of_it, of_it)]) for of_it in (first, ~first))
+    return Correlation(added, (1 - rho**2) / (1 + rho**2)) if added > 1 else Correlation()
+
+
+def _left(between: Floats) -> float:
+    """The expected variance of a sample with these correlations, as a share of that of independent units."""
+    units = len(between)
+    return max((units - float(between.sum()) / units) / (units - 1), 1 / units)
 
 
 def half_widths(samples: Sequence[Sample], confidence: float = 0.95) -> Floats:
