@@ -6,12 +6,12 @@ import json
 import os
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from hdbkit.api.own_servers import opened
 from hdbkit.api.running import OnRun, Running
 from hdbkit.config import Target
-from hdbkit.errors import InputError
+from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import OnPoll, execute, execute_together
 from hdbkit.experiment import EventKind, ExperimentEvent, Watcher, resume, start, take_over
 from hdbkit.experiment.plan import ExperimentPlan
@@ -135,11 +135,19 @@ def launch(folder: ExperimentFolder, targets: Sequence[Target], blocks: int | No
     try:
         folder.note_started(process.pid)
         process.stdin.write(json.dumps(secrets).encode())
+    except BrokenPipeError:
+        process.wait()
+        said = (folder.path / _ERRORS).read_text(errors="replace").strip().rpartition("\n")[2]
+        raise HdbkitError(
+            f"the process of {folder.experiment_id} ended before it began ({said or 'it printed nothing'}); correct "
+            f"the cause, then run: hdbkit resume {folder.experiment_id}"
+        ) from None
     except BaseException:  # a process that the journal does not name must not start
         process.kill()
         process.wait()
         raise
     finally:
-        process.stdin.close()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
     _started[:] = [one for one in _started if one.poll() is None] + [process]
     return process

@@ -15,8 +15,17 @@ cool-down), and whether a failed run is a result or ends the experiment; ``sourc
 what the results decide: looks, proposals of a search, the next rate. Replication is by blocks of one session, as in a
 sweep and a comparison, or by sessions, as in a profile; the analysis decides that by the data.
 
-The runner (``executing``) depends neither on how a run is executed (a callable given by the caller) nor on the kind
-of server (a ``ServerControl`` for each target). The rules that must not break:
+The runner depends neither on how a run is executed (a callable given by the caller) nor on the kind of server (a
+``ServerControl`` for each target):
+
+    executing    start, prepare, resume, take over; turn after turn until the plan ends
+    saving       what is saved of each server before the first change
+    turns        prepares the servers and executes the runs of one turn
+    course       the plan as decided so far, the journal, and who watches
+    settling     restores the servers, after a killed experiment as well
+    resuming     the servers of an experiment that is continued are those that it changed
+
+The rules that must not break:
 
 * Nothing is changed before the original settings of its server are on disk. With several targets there is a control
   for each target, and a lock, a snapshot and a restoration for each server.
@@ -29,9 +38,9 @@ of server (a ``ServerControl`` for each target). The rules that must not break:
 """
 
 from hdbkit.experiment.events import EventKind, ExperimentEvent, Follower, Watcher
-from hdbkit.experiment.executing import RunOne, prepare, resume, start, take_over
+from hdbkit.experiment.executing import prepare, resume, start, take_over
 from hdbkit.experiment.progress import ExperimentProgress, ExperimentStatus, experiment_progress
-from hdbkit.experiment.settling import settle_earlier
+from hdbkit.experiment.turns import RunOne
 
 __all__ = [
     "EventKind",
@@ -44,7 +53,6 @@ __all__ = [
     "experiment_progress",
     "prepare",
     "resume",
-    "settle_earlier",
     "start",
     "take_over",
 ]

@@ -1,20 +1,33 @@
-"""The servers of an experiment: a control for each target, a lock and a snapshot for each server.
+"""The servers of an experiment: a control for each target; a lock and a snapshot for each server.
 
-Several targets may be on one server, which is then locked, saved and restored once.
+Several targets may be on one server, which is then locked, saved and restored once. The journal has the positions of
+the targets that are on each server, so that a server is recognized that does not answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
+from hdbkit.errors import ServerFailed
 from hdbkit.results.experiment_folder import only_experiment
 
 Controls = Callable[[Target], ServerControl]
 """Gives the control of a target's server, as ``hdbkit.servers.control`` does."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server: the control of its settings, and one for the data of each target on it."""
+
+    control: ServerControl
+    data: tuple[ServerControl, ...]
+    targets: tuple[Target, ...] = ()
+    """Those of ``data``; the first is that of ``control``."""
 
 
 class Servers:
@@ -22,10 +35,11 @@ class Servers:
 
     def __init__(self, targets: Sequence[Target], control: Controls) -> None:
         self._of = {target: control(target) for target in targets}
+        self._control = control
 
     @property
     def each(self) -> list[tuple[Target, ServerControl]]:
-        """Each target with its control."""
+        """Each target with its control, in the order of the plan."""
         return list(self._of.items())
 
     def of(self, target: Target) -> ServerControl:
@@ -33,11 +47,29 @@ class Servers:
         return self._of[target]
 
     @property
-    def by_identity(self) -> dict[str, list[ServerControl]]:
-        """The controls of each server: several where several targets are on it."""
-        found: dict[str, list[ServerControl]] = {}
-        for one in self._of.values():
-            found.setdefault(one.identity, []).append(one)
+    def by_identity(self) -> dict[str, Server]:
+        """Each server; its settings are controlled by a target that may change them, if there is one."""
+        found: dict[str, list[tuple[Target, ServerControl]]] = {}
+        for target, one in sorted(self._of.items(), key=lambda each: not each[0].may_change_settings):
+            found.setdefault(one.identity, []).append((target, one))
+        return {
+            identity: Server(each[0][1], tuple(one for _, one in each), tuple(target for target, _ in each))
+            for identity, each in found.items()
+        }
+
+    def positions(self, server: Server) -> list[int]:
+        """The positions of the server's targets in the plan."""
+        return [position for position, target in enumerate(self._of) if target in server.targets]
+
+    def another(self, target: Target, identity: str) -> ServerControl:
+        """The control of another experiment's target on one of these servers.
+
+        Raises ``ServerFailed`` if the target's server is another one now.
+        """
+        known = next((one for one in self._of if one.url == target.url), None)
+        found = self._control(target.model_copy(update={"password": known.password}) if known else target)
+        if known is None and found.identity != identity:
+            raise ServerFailed(f"{target.described} is on {found.identity} now, no longer on {identity}")
         return found
 
     def say_to(self, say: Callable[[str], None]) -> None:

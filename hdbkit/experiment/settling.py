@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import DamagedResult, HdbkitError, ServerDown, ServerFailed
 from hdbkit.execution.handle import RunHandle, is_supervised
 from hdbkit.experiment.outcomes import outcome
+from hdbkit.experiment.saving import settings_now
+from hdbkit.experiment.servers import Server, Servers
+from hdbkit.experiment.sources import read_plan
 from hdbkit.files import irregular_entry
 from hdbkit.processes import signals_held
 from hdbkit.results.experiment_folder import ExperimentFolder
@@ -20,14 +24,14 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RESTORED, UNCHANGED, ExperimentState, JournalLine, Step
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.unrestored import unrestored
-from hdbkit.servers.values import with_unit
 
-_TEXTS = ("string", "list")
 _LOOK_S = 0.2
 _START_GRACE_S = 2.0
 """How long a run may take to have a supervisor, after the process that started it was killed."""
 _PATIENCE_S = 120.0
-"""The maximum time that a run which outlives its experiment may take beyond its phases."""
+"""The maximum time that a run which outlives its experiment may take beyond its phases, before it is stopped."""
+_STOP_S = 60.0
+"""The maximum time for a run that is stopped at once to end."""
 
 
 @contextmanager
@@ -68,33 +72,44 @@ def _is_executed(run: RunFolder) -> bool:
     return not manifest.status.ended and is_supervised(run, manifest)
 
 
-def settle_earlier(root: Path, *controls: ServerControl) -> list[str]:
-    """Undo the changes that killed experiments left on one server; return one sentence per experiment.
+def settle_earlier(root: Path, servers: Servers) -> list[str]:
+    """Undo the changes that killed experiments left on these servers; return one sentence per experiment.
 
-    There is a control for each target on the server: each has its own data.
-
-    Raises ``ServerFailed`` if the settings cannot be restored.
+    Raises ``ServerFailed`` if settings or data cannot be restored.
     """
     notes = []
-    identity = controls[0].identity
-    for folder in unrestored(root, identity):
-        ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
-        try:
-            with resumed_by(folder.experiment_id):
-                undo_faults(folder, None, controls[0].say)
-                settle(folder, {identity: controls})
-        except ServerDown:
-            raise
-        except ServerFailed as error:
-            raise ServerFailed(
-                f"what {folder.experiment_id} left on this server cannot be restored: {error}; correct the cause, or "
-                f"restore the server yourself and remove {folder.before}"
-            ) from error
-        notes.append(f"{folder.experiment_id} {ended}; the server's original settings are restored")
+    for identity, server in servers.by_identity.items():
+        for folder in unrestored(root, identity):
+            ended = "ended without restoring the settings" if folder.journal.state.broken_off else "was killed"
+            try:
+                with resumed_by(folder.experiment_id):
+                    undo_faults(folder, None, server.control.say)
+                    settle(folder, {identity: replace(server, data=_data_of(folder, identity, servers))})
+            except ServerDown:
+                raise
+            except HdbkitError as error:
+                advice = f"correct the cause, or restore the server yourself and remove {folder.before}"
+                raise ServerFailed(
+                    f"what {folder.experiment_id} left on this server cannot be restored: {error}; {advice}"
+                ) from error
+            notes.append(f"{folder.experiment_id} {ended}; the server's original settings are restored")
     return notes
 
 
-def settle(folder: ExperimentFolder, servers: Mapping[str, Sequence[ServerControl]]) -> str:
+def _data_of(folder: ExperimentFolder, identity: str, servers: Servers) -> tuple[ServerControl, ...]:
+    """The controls of the data of a killed experiment's own targets on a server.
+
+    Raises ``HdbkitError`` if one of them is not there any more, and has data to be restored.
+    """
+    state, found = folder.journal.state.server(identity), []
+    for position, target in enumerate(read_plan(folder).targets):
+        if position in state.positions:
+            with suppress(*(() if state.data_kept else (HdbkitError,))):
+                found.append(servers.another(target, identity))
+    return tuple(found)
+
+
+def settle(folder: ExperimentFolder, servers: Mapping[str, Server]) -> str:
     """Restore settings and data of these servers to their state before the experiment.
 
     The settings come first: nothing is written before them, so that a full disk cannot prevent their restoration. The
@@ -103,7 +118,7 @@ def settle(folder: ExperimentFolder, servers: Mapping[str, Sequence[ServerContro
 
     Args:
         folder: the experiment.
-        servers: by its identity the controls of each server, several where several targets are on it.
+        servers: the servers by their identities.
 
     Returns:
         What is known of the restoration; empty if nothing was changed.
@@ -133,66 +148,51 @@ def _stop(run: RunFolder) -> None:
             RunHandle(run).stop(at_once=True)
 
 
-def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]:
-    """The present values of these settings, with units; empty if the server cannot report them.
-
-    Text settings are omitted: their original values may contain secrets.
-    """
-    wanted = list(names)
-    try:
-        known = control.settings() if wanted else {}
-    except HdbkitError:
-        return {}
-    found = [known[name] for name in wanted if name in known and known[name].kind not in _TEXTS]
-    return {one.name: with_unit(one, one.value) for one in found}
-
-
 def _restore(
     folder: ExperimentFolder,
-    servers: Mapping[str, Sequence[ServerControl]],
+    servers: Mapping[str, Server],
     state: ExperimentState,
     manifests: Mapping[str, Manifest | None],
 ) -> str:
     """Restore settings and data, then write the journal; ``manifests`` are those of the unfinished runs."""
-    changed = {name: controls for name, controls in servers.items() if state.server(name).changed}
+    changed = {name: server for name, server in servers.items() if state.server(name).changed}
     befores, failures = {}, []
-    for identity, controls in changed.items():
+    for identity, server in changed.items():
         try:
-            befores[identity] = _bring_back(folder.read_before(identity), controls, state.server(identity).data_kept)
+            befores[identity] = _bring_back(folder.read_before(identity), server, state.server(identity).data_kept)
         except HdbkitError as error:
             failures.append(error)
     if failures and not befores:
         raise failures[0]
     for line in state.open_runs:
         _close(folder, line, manifests.get(line.run_id))
+    notes = [_note_restored(folder, one, changed[one], before) for one, before in befores.items()]
     if not state.changed:
         folder.drop_before()
-    notes = [_note_restored(folder, one, changed[one], before) for one, before in befores.items()]
     if failures:
         raise failures[0]
     return "; ".join(dict.fromkeys(notes))
 
 
-def _bring_back(before: dict[str, Any], controls: Sequence[ServerControl], data_kept: bool) -> dict[str, Any]:
+def _bring_back(before: dict[str, Any], server: Server, data_kept: bool) -> dict[str, Any]:
     """Restore a server; return its snapshot."""
     if before:
-        controls[0].restore(before)
-    for control in controls if data_kept else ():
-        control.restore_data()
+        server.control.restore(before)
+    for control in server.data:
+        if data_kept and control.can_restore_data:
+            control.restore_data()
     return before
 
 
-def _note_restored(
-    folder: ExperimentFolder, identity: str, controls: Sequence[ServerControl], before: Mapping[str, Any]
-) -> str:
+def _note_restored(folder: ExperimentFolder, identity: str, server: Server, before: Mapping[str, Any]) -> str:
     """Write the journal of a restored server and remove what was saved of it; return what is known of it."""
     known = folder.journal.state.server(identity)
     if known.data_kept:
         folder.append(Step.DATA_RESTORED, identity=identity)
-    for control in controls:
+    for control in server.data:
         if control.can_restore_data:
             control.drop_kept_data()
-    found = settings_now(controls[0], known.found)
+    found = settings_now(server.control, known.found)
     note = _restored(known.found, found) if before else UNCHANGED
     folder.append(Step.SETTINGS_RESTORED, note=note, identity=identity, found=found)
     folder.drop_before(identity)
@@ -227,28 +227,34 @@ def _close(folder: ExperimentFolder, line: JournalLine, manifest: Manifest | Non
 
 
 def _discarded(line: JournalLine, manifest: Manifest | None) -> str:
-    what = f"was {manifest.status.value}" if manifest else "left no folder"
-    return f"{line.run_id} {what} when the experiment ended; the planned run {line.number} is repeated"
+    what = f"has no result, its status is {manifest.status.value}" if manifest else "has no readable manifest"
+    return f"{line.run_id} {what}; the planned run {line.number} is repeated"
 
 
 def _waited_for(run: RunFolder) -> Manifest | None:
-    """Wait until the run's process has ended; return its last manifest, None if there is none."""
-    until: float | None = None
+    """Wait until the run's process has ended; return its last manifest, None if there is none.
+
+    A run that takes much longer than its phases is stopped.
+    """
     supervised_by = time.monotonic() + _START_GRACE_S
-    while irregular_entry(run.path) is None:
-        try:
-            manifest = run.read()
-            if not manifest.status.ended and not is_supervised(run, manifest):
-                if manifest.supervisor_pid is None and time.monotonic() < supervised_by:
-                    time.sleep(_LOOK_S)
-                    continue
-                return run.read()  # it may have ended since the manifest was read
-        except DamagedResult:
-            return None
-        if manifest.status.ended:
+    stopped_at: float | None = None
+    while (manifest := _manifest(run)) is not None and not manifest.status.ended:
+        now = time.monotonic()
+        if not is_supervised(run, manifest):
+            if manifest.supervisor_pid is not None or now >= supervised_by:
+                return _manifest(run)  # it may have ended since the manifest was read
+        elif stopped_at is None:
+            stopped_at = now + _PATIENCE_S + manifest.plan.load.max_duration_s
+        elif now > stopped_at + _STOP_S:
             return manifest
-        until = until or time.monotonic() + _PATIENCE_S + manifest.plan.load.max_duration_s
-        if time.monotonic() > until:
-            return manifest
+        elif now > stopped_at:
+            _stop(run)
         time.sleep(_LOOK_S)
+    return manifest
+
+
+def _manifest(run: RunFolder) -> Manifest | None:
+    """The manifest of a run; None without one that can be read."""
+    with suppress(DamagedResult):
+        return None if irregular_entry(run.path) else run.read()
     return None

@@ -280,6 +280,8 @@ def extended(plan: SweepPlan, blocks: int, done: int = 0) -> SweepPlan:
     Raises:
         InputError: the sweep already has more blocks, or takes no more blocks.
     """
+    if blocks == plan.spec.blocks:
+        return plan
     if plan.ended_after is not None or plan.winners:
         reason = "has chosen its fastest configurations" if plan.winners else "ended because everything was decided"
         raise InputError(

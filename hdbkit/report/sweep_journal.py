@@ -37,6 +37,7 @@ _WORDS = {
     Step.SETTINGS_RESTORED: "{restored}",
     Step.DATA_RESTORED: "the data are restored",
     Step.NOTED: "{note}",
+    Step.MORE_BLOCKS: "extended to {blocks} blocks",
     Step.EXTENDED: "extended to {blocks} blocks",
     Step.LOOKED: "analysis after {blocks} blocks: {undecided} configurations are undecided",
     Step.DECIDED: "{note}",

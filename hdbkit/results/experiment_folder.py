@@ -8,7 +8,8 @@ then ignored.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +22,10 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import irregular_entry, replace_file, sync_folder
+from hdbkit.files import irregular_entry, private, replace_file, sync_folder
 from hdbkit.locks import held
 from hdbkit.processes import birth_of
-from hdbkit.results.folder import RunFolder, is_run, make_folder, only_match, only_one
+from hdbkit.results.folder import END_GRACE_S, RunFolder, is_run, make_folder, only_match, only_one
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, SlicesConfiguration
@@ -174,6 +175,17 @@ class ExperimentFolder:
         with held(self.path):
             yield
 
+    @contextmanager
+    def executing(self) -> Iterator[None]:
+        """Lock the experiment for the process that executes it, as long as it does. Raises ``InputError``."""
+        otherwise = f"{self.experiment_id} is being executed; watch it with: hdbkit attach {self.experiment_id}"
+        with open(self.path / "journal.ndjson", "ab", opener=private):
+            pass  # it is the file that is locked
+        with held(self.path / "journal.ndjson", otherwise, END_GRACE_S):
+            if self.journal.state.executed_by not in (None, os.getpid()):
+                raise InputError(otherwise)
+            yield
+
     def note_started(self, pid: int) -> None:
         """Record which process executes the experiment, unless already recorded."""
         if self.journal.state.executed_by != pid:
@@ -195,15 +207,23 @@ class ExperimentFolder:
         return state.executed_by
 
     def save_before(
-        self, identity: str, snapshot: dict[str, Any], found: Mapping[str, str] = MappingProxyType({})
+        self,
+        identity: str,
+        snapshot: dict[str, Any],
+        found: Mapping[str, str] = MappingProxyType({}),
+        targets: Sequence[int] = (0,),
     ) -> None:
         """Save the settings of the server ``identity`` to disk, before the first change.
 
-        ``found`` are the original values of the settings that vary; only for readers of the journal.
+        Args:
+            identity: the server.
+            snapshot: its settings.
+            found: the original values of the settings that vary; only for readers of the journal.
+            targets: the positions of its targets in the plan.
         """
         others = self._snapshots() if not self._saved and self.before.exists() and self._before_is_own() else {}
         self._write_before({**others, **self._saved, identity: snapshot})
-        self.append(Step.SETTINGS_SAVED, identity=identity, found=dict(found))
+        self.append(Step.SETTINGS_SAVED, identity=identity, found=dict(found), targets=list(targets))
 
     def read_before(self, identity: str) -> dict[str, Any]:
         """The snapshot of a server in ``before.json``; what this process has saved is read from memory.

@@ -18,7 +18,7 @@ from hdbkit.locks import held
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
 
-_END_GRACE_S = 2.0
+END_GRACE_S = 2.0
 """How long to wait for a process that is about to exit."""
 
 
@@ -150,7 +150,7 @@ def only_one(root: Path, what: str, otherwise: str) -> Iterator[int]:
     """
     folder = make_folder(root / "experiments" / ".locks", exist_ok=True)
     with held(
-        folder / hashlib.sha256(what.encode()).hexdigest()[:16], otherwise, _END_GRACE_S, create=True
+        folder / hashlib.sha256(what.encode()).hexdigest()[:16], otherwise, END_GRACE_S, create=True
     ) as descriptor:
         yield descriptor
 

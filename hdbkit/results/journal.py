@@ -64,7 +64,8 @@ class Step(StrEnum):
     SETTINGS_RESTORED = "settings_restored"  # and the saved copies removed
     DATA_RESTORED = "data_restored"  # after the last run, to the saved copy
     NOTED = "noted"  # what it waits for, and that it continues
-    EXTENDED = "extended"
+    MORE_BLOCKS = "more_blocks"  # the total that a user asked for; the longer plan follows
+    EXTENDED = "extended"  # by a search
     LOOKED = "looked"  # a look after some blocks, with the error rate spent so far; it may end the sweep
     DECIDED = "decided"  # at a look: comparisons that later blocks do not run
     WINNERS_CHOSEN = "winners_chosen"  # and their confirmation blocks planned
@@ -106,10 +107,12 @@ _LINE: Final = TypeAdapter(JournalLine)
 class ServerState:
     """What an experiment changed on a server and has to restore.
 
-    ``found`` are the original values of the settings that it varies, ``restored`` is the line of their restoration.
+    ``found`` are the original values of the settings that it varies, ``restored`` is the line of their restoration,
+    ``positions`` are those of the targets on it in the plan.
     """
 
     changed: bool = False
+    positions: tuple[int, ...] = ()
     data_kept: bool = False
     found: dict[str, str] = field(default_factory=dict)
     restored: JournalLine | None = None
@@ -119,7 +122,8 @@ class ExperimentState:
     """The state of an experiment from its journal; each line is processed once, in constant time.
 
     ``servers`` has the state of each server by its identity. ``broken_off`` is the line with the reason why it was
-    interrupted, ``begun`` that of the last started run, ``started`` that of the last process.
+    interrupted, ``begun`` that of the last started run, ``started`` that of the last process. ``asked_blocks`` is the
+    number of blocks that a user asked for later.
     """
 
     def __init__(self, journal: Iterable[JournalLine] = ()) -> None:
@@ -136,6 +140,7 @@ class ExperimentState:
         self.started: JournalLine | None = None
         self._process: tuple[int, str] | None = None
         self._identity = ""
+        self.asked_blocks: int | None = None
         self.finished = False
         for line in journal:
             self.take(line)
@@ -158,8 +163,8 @@ class ExperimentState:
                 self.finished, self.broken_off, self.since, self.ends_since = False, None, line.at, []
             case Step.STOPPED | Step.FAILED:
                 self.broken_off, self._process = line, None
-            case Step.EXTENDED:
-                self.finished = False
+            case Step.MORE_BLOCKS:
+                self.finished, self.asked_blocks = False, int(line.details.get("blocks", 0)) or None
             case Step.LOOKED | Step.DECIDED | Step.WINNERS_CHOSEN:
                 self.decisions.append(line)
             case Step.FINISHED:
@@ -173,6 +178,7 @@ class ExperimentState:
             case Step.SETTINGS_SAVED:
                 server.changed, server.restored = True, None
                 server.found = dict(line.details.get("found", {}))
+                server.positions = tuple(int(one) for one in line.details.get("targets", ()))
             case Step.SETTINGS_RESTORED:
                 server.changed, server.restored = False, line
             case Step.DATA_KEPT:
@@ -217,6 +223,10 @@ class ExperimentState:
     def server(self, identity: str) -> ServerState:
         """What it changed on a server."""
         return self.servers.get(identity) or ServerState()
+
+    def identity_of(self, position: int) -> str | None:
+        """The server of a target, by the target's position in the plan; None if nothing of it was saved."""
+        return next((name for name, one in self.servers.items() if position in one.positions), None)
 
     @property
     def open_runs(self) -> list[JournalLine]:

@@ -24,6 +24,15 @@ def unrestored(root: Path, identity: str) -> list[ExperimentFolder]:
     return found
 
 
+def drop_restored(root: Path) -> None:
+    """Remove the snapshots of servers that are restored: a process may have been killed before it removed them."""
+    for folder in experiment_folders(root):
+        with suppress(DamagedResult, InputError):
+            restored = folder.before.is_file() and not folder.journal.settings_state.changed
+            if restored and folder.is_own and folder.journal.state.executed_by is None:
+                folder.drop_before()
+
+
 def unverified(root: Path, identity: str | None = None) -> Iterator[tuple[ExperimentFolder, str]]:
     """The experiments that may have left settings on the server ``identity``, or on any, newest first, each with why.
 

@@ -27,10 +27,11 @@ from hdbkit.api import (
 )
 from hdbkit.api.executing import launch
 from hdbkit.config import Load, SweepSpec, Target
-from hdbkit.errors import ConfigErrors, DamagedResult, ExperimentFailed, InputError
+from hdbkit.errors import ConfigErrors, DamagedResult, ExperimentFailed, HdbkitError, InputError
 from hdbkit.experiment import EventKind, ExperimentStatus
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.processes import birth_of
+from hdbkit.programs import Process
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.journal import Step
 from hdbkit.servers import PrivateServer
@@ -285,10 +286,19 @@ def test_the_same_sweep_has_the_same_plan_from_api_process_and_command_line(
     """The plan is on disk before the process of a sweep starts; here none does."""
     tiny = named(target, tmp_path, monkeypatch)
     monkeypatch.setattr(experiment_verbs, "launch", lambda *_: None)
-    start_sweep(target, TINY)
+    prepared = start_sweep(target, TINY)
     assert command("sweep", "lab", tiny, "--detach").code == 0
     first, *others = [comparable(path) for path in results.glob("experiments/2*")]
     assert others == [first, first]
+
+    def ends_at_once(*_: object, stderr: int, **__: object) -> Process:
+        process = subprocess.Popen(["sh", "-c", "echo no memory >&2"], stdin=subprocess.PIPE, stderr=stderr)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        return process
+
+    monkeypatch.setattr(executing, "start_program", ends_at_once)
+    with pytest.raises(HdbkitError, match=r"ended before it began \(no memory\); correct the cause, then run"):
+        launch(prepared.folder, [target])
 
 
 def test_a_password_in_memory_reaches_the_process_and_no_command_line(built: PrivateServer) -> None:

@@ -17,6 +17,7 @@ from hdbkit.errors import ServerFailed
 from hdbkit.execution import handle
 from hdbkit.execution.handle import RunHandle, execute, execute_together
 from hdbkit.experiment import settling
+from hdbkit.experiment.servers import Server
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
@@ -77,9 +78,11 @@ def test_a_run_does_not_continue_where_one_of_the_same_time_cannot_start(
     assert started[0].status().ended
 
 
+@pytest.mark.parametrize("patient", [False, True])
 def test_the_run_of_a_killed_experiment_does_not_continue_where_nobody_waits_for_it(
-    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patient: bool
 ) -> None:
+    """Who waited was interrupted, or has waited for long enough."""
     running = Workspace(results=tmp_path).start(target, load=LOAD)
     server, folder = FileServer(tmp_path / "server"), ExperimentFolder(tmp_path / "experiments" / "one")
     folder.path.mkdir(parents=True)
@@ -89,8 +92,13 @@ def test_the_run_of_a_killed_experiment_does_not_continue_where_nobody_waits_for
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(settling, "_waited_for", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        settling.settle(folder, {server.identity: [server]})
+    if patient:
+        monkeypatch.setattr(settling, "_PATIENCE_S", -LOAD.max_duration_s)
+        settling.settle(folder, {server.identity: Server(server, (server,))})
+        assert running.status.ended
+    else:
+        monkeypatch.setattr(settling, "_waited_for", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            settling.settle(folder, {server.identity: Server(server, (server,))})
     assert not folder.journal.state.changed
     until(lambda: running.status.ended, "the run has ended")

@@ -15,6 +15,7 @@ from hdbkit.config import Load, SweepSpec, Target, spec_from
 from hdbkit.errors import ServerDown, ServerFailed
 from hdbkit.experiment import ExperimentEvent, resume, start
 from hdbkit.experiment.plan import run_plan
+from hdbkit.experiment.servers import Servers
 from hdbkit.experiment.settling import settle_earlier
 from hdbkit.experiment.sides import ComparisonPlan, Side, in_blocks
 from hdbkit.experiment.sweep import plan_sweep
@@ -80,6 +81,10 @@ def test_a_server_that_a_killed_run_left_frozen_continues_before_it_is_asked(
     assert any("was killed and has left a frozen server; hdbkit undoes it" in one.note for one in heard)
 
 
+def on(server: FileServer) -> Servers:
+    return Servers([Target(kind="nulldb")], only(server))
+
+
 def test_the_next_sweep_undoes_it_too_before_it_restores_the_settings(
     killed: ExperimentFolder,
     results: Path,
@@ -90,7 +95,7 @@ def test_the_next_sweep_undoes_it_too_before_it_restores_the_settings(
     killed.save_before(server.identity, server.snapshot(), {})
     states: list[str] = []
     monkeypatch.setattr(server, "restore", lambda _: states.append(frozen.status()))
-    assert [note.startswith("sweep-1 ") for note in settle_earlier(results, server)] == [True]
+    assert [note.startswith("sweep-1 ") for note in settle_earlier(results, on(server))] == [True]
     assert states
     assert psutil.STATUS_STOPPED not in states
 
@@ -105,9 +110,9 @@ def test_a_restoration_that_fails_names_the_sweep_and_what_helps(
 
     monkeypatch.setattr(server, "restore", fail)
     with pytest.raises(ServerFailed, match=r"what sweep-1 left .* it has no kept data; .* remove .*/before.json"):
-        settle_earlier(results, server)
+        settle_earlier(results, on(server))
     killed.before.unlink()
-    assert settle_earlier(results, server) == []
+    assert settle_earlier(results, on(server)) == []
 
 
 def test_a_fault_that_cannot_be_undone_ends_the_sweep_with_the_command_that_does(
@@ -122,7 +127,9 @@ def test_a_fault_that_cannot_be_undone_ends_the_sweep_with_the_command_that_does
     assert str(down.value).endswith(command)
 
 
-def test_resume_restores_the_data_of_each_target_on_a_server(results: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_another", [False, True])
+def test_the_data_of_each_target_on_a_server_are_restored(results: Path, tmp_path: Path, by_another: bool) -> None:
+    """On resume, and by another experiment, on one of these targets."""
     one, other = FileServer(tmp_path / "one"), FileServer(tmp_path / "other")
     other.identity = one.identity  # two databases of a server
     servers = {"one": one, "other": other}
@@ -137,11 +144,16 @@ def test_resume_restores_the_data_of_each_target_on_a_server(results: Path, tmp_
     )  # fmt: skip
     folder = ExperimentFolder(results / "experiments" / "comparison-1")
     folder.write_plan(plan)
-    folder.save_before(one.identity, one.snapshot())
+    folder.save_before(one.identity, one.snapshot(), targets=(0, 1))
     for server in servers.values():
         server.keep_data()
     folder.append(Step.DATA_KEPT, identity=one.identity)
     for server in servers.values():  # by runs; the comparison is killed then
         server.grow()
-    resume(folder, lambda target: servers[str(target.database)], lambda run: measured(run, results))
+    control = lambda target: servers[str(target.database)]  # noqa: E731
+    if by_another:
+        settle_earlier(results, Servers([sides[0].target], control))
+    else:
+        resume(folder, control, lambda run: measured(run, results))
     assert [server.data() for server in servers.values()] == [DATA, DATA]
+    assert not any((server.folder / "kept").exists() for server in servers.values())
