@@ -2,15 +2,16 @@
 
 A new interpreter imports for about a second before a program does anything. A process that starts programs again and
 again, such as that of a sweep, therefore starts a *warm host* with its second one: a process without threads that
-imports a program when it is first asked for it and forks at each request. A fork has the environment, working folder,
-descriptors, signal mask and session that ``subprocess.Popen`` would give it. The host ends with the last process
-that can ask it. Where it fails, programs start in new interpreters.
+imports a program when it is first asked for it and forks at each request. A fork has the environment, folder, umask,
+descriptors, signal mask, priority, processors and session that ``subprocess.Popen`` would give it. The host ends with
+the last process that can ask it. Where it fails, programs start in new interpreters.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
@@ -32,8 +33,6 @@ from hdbkit.processes import ONE_THREAD, command_of, signals_held
 PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
 
 _MAX_COMMAND_BYTES, _MAX_REQUEST_BYTES, _MAX_DESCRIPTORS = 4096, 1 << 17, 100
-_HIGH = 500
-"""Descriptors from here on are free while a fork puts its own in place."""
 _COMMAND_START = 45
 """Position of the address of the command line in ``/proc/PID/stat``, counted after the process name."""
 _OUTCOME_BYTES = 16
@@ -81,6 +80,9 @@ def start_program(
         environment=dict(os.environ if environment is None else environment),
         folder=str(Path.cwd()),
         mask=tuple(int(one) for one in signal.pthread_sigmask(signal.SIG_BLOCK, [])),
+        umask=_umask(),
+        nice=os.getpriority(os.PRIO_PROCESS, 0),
+        processors=tuple(os.sched_getaffinity(0)),
         starts_programs=starts_programs,
     )
     fork = _host.fork(request, (stdin, stdout, stderr), pass_fds)
@@ -95,11 +97,6 @@ def start_program(
     )
 
 
-def keep_warm(*modules: str) -> None:
-    """Have this process fork all programs from the first on; its host imports these modules when it starts."""
-    _host.begins_with = modules
-
-
 @dataclass(frozen=True)
 class _Request:
     """A program as it is asked for; its descriptors, for ``numbers``, go with it."""
@@ -109,6 +106,9 @@ class _Request:
     environment: dict[str, str]
     folder: str
     mask: tuple[int, ...]
+    umask: int
+    nice: int
+    processors: tuple[int, ...]
     starts_programs: bool
     numbers: tuple[int, ...] = ()
 
@@ -170,21 +170,30 @@ class _Host:
     """The connection of this process to its warm host, if it has one."""
 
     def __init__(self) -> None:
-        self.begins_with: tuple[str, ...] | None = None
         self.connection: socket.socket | None = None
         self._started: set[str] = set()
+        self._nice = 0
         self._lock = threading.Lock()
 
     def fork(self, request: _Request, streams: Sequence[int | None], pass_fds: Sequence[int]) -> _Fork | None:
         """The program as a fork of the host; None for the first program of this process, or if the host fails."""
         with self._lock:
-            first = self.connection is None and self.begins_with is None and request.module not in self._started
+            first = self.connection is None and request.module not in self._started
             self._started.add(request.module)
+            if request.nice < self._nice:  # a process cannot raise its priority
+                self._leave()
             return None if first else self._forked(request, streams, pass_fds)
+
+    def take(self, connection: socket.socket) -> None:
+        """Ask the host at the other end from now on; its priority is that of this process."""
+        self.connection, self._nice = connection, os.getpriority(os.PRIO_PROCESS, 0)
 
     def forget(self) -> None:
         """Leave the host: a forked process must not use the connection of its parent."""
         self._lock = threading.Lock()
+        self._leave()
+
+    def _leave(self) -> None:
         if self.connection is not None:
             self.connection.close()
             self.connection = None
@@ -214,25 +223,33 @@ class _Host:
     def _asked(self, request: _Request, descriptors: list[int]) -> int:
         """The id of the fork; 0 if the host has ended or cannot import the program, or the request is too large."""
         text = json.dumps(asdict(request)).encode()
-        if len(text) >= _MAX_REQUEST_BYTES or len(descriptors) > _MAX_DESCRIPTORS or max(request.numbers) >= _HIGH:
+        if len(text) >= _MAX_REQUEST_BYTES or len(descriptors) > _MAX_DESCRIPTORS:
             return 0
         with signals_held():  # the caller must get to know the process
             try:
-                self.connection = self.connection or _started_host(self.begins_with or ())
+                if self.connection is None:
+                    self.take(started_host())
+                assert self.connection is not None
                 socket.send_fds(self.connection, [text], descriptors)
                 return int(self.connection.recv(_OUTCOME_BYTES) or b"0")
             except OSError:
-                self.forget()
+                self._leave()
                 return 0
 
 
 _host = _Host()
-os.register_at_fork(after_in_child=_host.forget)
+os.register_at_fork(after_in_child=lambda: _host.forget())  # noqa: PLW0108 - tests have another host
 
 
-def _started_host(modules: Sequence[str]) -> socket.socket:
+def _umask() -> int:
+    """The file mode mask of this process, read without a change that other threads would see."""
+    return int(Path("/proc/self/status").read_text().partition("Umask:")[2].split()[0], 8)
+
+
+def started_host(module: str = __name__) -> socket.socket:
+    """The connection to a new warm host, which calls ``main()`` of the module."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    command = command_of("hdbkit.programs", str(theirs.fileno()), *modules)
+    command = command_of(module, str(theirs.fileno()))
     with theirs:
         process = subprocess.Popen(
             [*command, " " * _MAX_COMMAND_BYTES],  # room for the command lines of the forks
@@ -248,13 +265,11 @@ def _started_host(modules: Sequence[str]) -> socket.socket:
 
 
 def main() -> None:
-    """Entry point of a warm host: ``python ... DESCRIPTOR MODULE...``."""
+    """Entry point of a warm host: ``python ... DESCRIPTOR``."""
     atexit.register(_end)  # the first one is called last
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a fork leaves no zombie; who asked for it follows it
     asks = socket.socket(fileno=int(sys.argv[1]))
-    for module in sys.argv[2:-1]:
-        _imported(module)
     program = _serve([asks])
     if program is None:
         return
@@ -338,7 +353,8 @@ def _imported(name: str) -> bool:
 
 def _become(request: _Request, descriptors: list[int], asks: socket.socket) -> Callable[[], object]:
     """Take over, in a fork, all that was asked for; return the program."""
-    moved = [os.dup2(one, _HIGH + at, inheritable=False) for at, one in enumerate([*descriptors, asks.fileno()])]
+    free = max(request.numbers, default=2) + 1
+    moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, free) for one in (*descriptors, asks.fileno())]
     for descriptor in descriptors:
         os.close(descriptor)
     asks.close()
@@ -347,10 +363,13 @@ def _become(request: _Request, descriptors: list[int], asks: socket.socket) -> C
         os.dup2(descriptor, number)
         os.close(descriptor)
     if request.starts_programs:
-        _host.connection = socket.socket(fileno=moved[-1])
+        _host.take(socket.socket(fileno=moved[-1]))
     else:
         os.close(moved[-1])
     os.setsid()
+    os.umask(request.umask)
+    os.setpriority(os.PRIO_PROCESS, 0, request.nice)
+    os.sched_setaffinity(0, request.processors)
     os.chdir(request.folder)
     os.environ.clear()
     os.environ.update(request.environment)

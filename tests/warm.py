@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import pytest
 
@@ -23,9 +24,27 @@ sweep_spec.REST_S = 0.0  # sweeps wait for no idle host, unless they give cooldo
 generated.keep()
 
 
+class _WarmHost(programs._Host):
+    """The connection to a host that begins with all programs, and forks them from the first on."""
+
+    def fork(
+        self, request: programs._Request, streams: Sequence[int | None], pass_fds: Sequence[int]
+    ) -> programs._Fork | None:
+        if self.connection is None:
+            self.take(programs.started_host("tests.warm"))
+        return super().fork(request, streams, pass_fds)
+
+
+def main() -> None:
+    """Entry point of the host."""
+    for name in PROGRAMS:
+        programs._imported(name)
+    programs.main()
+
+
 def keep() -> None:
     """Have this process fork all programs of hdbkit."""
-    programs.keep_warm("tests.warm", *PROGRAMS)
+    programs._host = _WARM
 
 
 def choose(item: pytest.Item) -> None:
@@ -35,4 +54,4 @@ def choose(item: pytest.Item) -> None:
     programs._host = programs._Host() if item.get_closest_marker("new_interpreters") else _WARM
 
 
-_WARM = programs._host
+_WARM = _WarmHost()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import select
 import signal
 import socket
@@ -21,12 +22,16 @@ from hdbkit.processes import is_alive
 from hdbkit.programs import DEVNULL, PIPE, Process, start_program
 
 
+def _limits() -> str:
+    return f"{programs._umask():o} {os.getpriority(os.PRIO_PROCESS, 0)} {len(os.sched_getaffinity(0))}"
+
+
 def main() -> None:
     """The program of these tests: report what it has and read its input to the end."""
     word, number = sys.argv[1:]
     read = sys.stdin.buffer.read()
     held = signal.SIGUSR1 in signal.pthread_sigmask(signal.SIG_BLOCK, [])
-    text = f"{word} {os.environ.get('ANSWER')} {Path.cwd()} {os.getsid(0) == os.getpid()} {held} {read!r}"
+    text = f"{word} {os.environ.get('ANSWER')} {Path.cwd()} {os.getsid(0) == os.getpid()} {held} {read!r} {_limits()}"
     os.write(int(number), text.encode())
     if word == "fails":
         raise SystemExit(7)
@@ -34,7 +39,7 @@ def main() -> None:
         asks = programs._host.connection
         assert asks is not None
         socket.send_fds(
-            asks, [json.dumps(asdict(programs._Request("no.such", (), {}, "/", (), False))).encode()], [1]
+            asks, [json.dumps(asdict(programs._Request("no.such", (), {}, "/", (), 0, 0, (), False))).encode()], [1]
         )
         select.select([asks], [], [])
     if word == "waits":
@@ -70,19 +75,30 @@ def test_the_second_program_is_a_fork_with_all_that_a_new_interpreter_has(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    umask, processors = os.umask(0o027), os.sched_getaffinity(0)
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         first, answer = started("ends", b"words")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, most))
+        started("ends", b"words")[0].wait(60)  # the host has what this process has now
+        os.umask(0o077)
+        os.sched_setaffinity(0, {min(processors)})
         second, again = started("ends", b"words")
     finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
+        os.sched_setaffinity(0, processors)
+        os.umask(umask)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     assert isinstance(first, subprocess.Popen)
     assert isinstance(second, programs._Fork)
-    assert answer == again == f"ends 42 {tmp_path} True True b'words'"
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    common = f"ends 42 {tmp_path} True True b'words'"
+    assert (answer, again) == (f"{common} 27 {nice} {len(processors)}", f"{common} 77 {nice} 1")
     assert (first.wait(60), second.wait(60)) == (0, 0)
 
 
 def test_a_fork_reports_its_exit_code_its_command_line_and_that_it_was_killed(own_host: programs._Host) -> None:
-    own_host.begins_with = ()
+    own_host.take(programs.started_host())
     failed, _ = started("fails")
     assert failed.wait(60) == 7
     waiting, _ = started("waits")
@@ -95,7 +111,7 @@ def test_a_fork_reports_its_exit_code_its_command_line_and_that_it_was_killed(ow
 
 
 def test_a_program_starts_in_a_new_interpreter_where_the_host_has_ended(own_host: programs._Host) -> None:
-    own_host.begins_with = ()
+    own_host.take(programs.started_host())
     fork, _ = started("ends")
     assert isinstance(fork, programs._Fork)
     assert own_host.connection is not None
@@ -118,7 +134,7 @@ def has_ended(pid: int) -> bool:
 
 
 def test_a_host_ends_when_nobody_can_ask_it(own_host: programs._Host) -> None:
-    own_host.begins_with = ()
+    own_host.take(programs.started_host())
     fork, _ = started("waits")
     parent = host_of(fork)
     own_host.forget()
@@ -129,7 +145,7 @@ def test_a_host_ends_when_nobody_can_ask_it(own_host: programs._Host) -> None:
 
 
 def test_a_host_ends_with_the_last_fork_that_can_ask_it(own_host: programs._Host) -> None:
-    own_host.begins_with = ()
+    own_host.take(programs.started_host())
     fork, _ = started("waits", starts_programs=True)
     parent = host_of(fork)
     own_host.forget()
@@ -139,7 +155,7 @@ def test_a_host_ends_with_the_last_fork_that_can_ask_it(own_host: programs._Host
 
 
 def test_a_host_survives_a_process_that_was_killed_while_it_asked(own_host: programs._Host) -> None:
-    own_host.begins_with = ()
+    own_host.take(programs.started_host())
     before, _ = started("waits")
     asking, _ = started("asks", starts_programs=True)
     assert asking.wait(60) == 0
