@@ -1,9 +1,15 @@
-"""The order of the configurations in the blocks of a sweep: rows of random Williams squares.
+"""The order of the configurations in the blocks of a sweep, and in the cycles of a run by slices.
 
-In a Williams square (Williams 1949, Aust. J. Sci. Res. 2, 149-168) each item comes equally often first, second and so
-on, so a drift affects all alike; and each follows each other equally often, so what a run leaves behind for the next
-does too. Where two rows allow it, a block begins with the item with which the one before ended: what an item leaves
-to itself counts as well. The order depends on the seed and the number of the block alone.
+Blocks: every block has a random order of its own, so what waxes and wanes on a host (checkpoints, backups, other
+users) meets no configuration in the same phase again and again, whatever its period. Two and three configurations
+have so few orders that chance would often repeat one; each of them is drawn once before any comes again. Then a drift
+affects all alike, and each configuration follows each other equally often: what a run leaves behind for the next
+mostly cancels. The order depends on the seed and the number of the block alone.
+
+Cycles: rows of random Williams squares (Williams 1949, Aust. J. Sci. Res. 2, 149-168), in which each item comes
+equally often first, second and so on, and follows each other equally often. Where two rows allow it, a cycle begins
+with the item with which the one before ended: what an item leaves to itself counts as well. Slices are short, so they
+leave more behind than runs; and there are many, so that a wave would have to keep their pace for minutes.
 """
 
 from __future__ import annotations
@@ -13,26 +19,23 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
+
+EACH_ORDER_ONCE: Final = 3
+"""Up to so many items, each of their orders is drawn once before any comes again."""
 
 
 def in_turn(count: int, seed: int, block: int) -> list[int]:
-    """The position of each of ``count`` items in a block.
-
-    Blocks are rows of consecutive Williams squares: over ``count`` blocks (twice as many for an odd count) each item
-    has every position equally often, and follows each other item equally often.
-    """
-    number, row = divmod(block - 1, count if count % 2 == 0 else 2 * count)
-    last = None
-    for earlier in range(number):
-        last = _WilliamsSquare.of(count, seed, earlier, last).last
-    positions = [0] * count
-    for position, item in enumerate(_WilliamsSquare.of(count, seed, number, last).row(row)):
-        positions[item] = position
-    return positions
+    """The position of each of ``count`` items in a block."""
+    if count > EACH_ORDER_ONCE:
+        return random.Random(f"{seed}/{block}").sample(range(count), count)
+    every = list(itertools.permutations(range(count)))
+    number, place = divmod(block - 1, len(every))
+    return list(random.Random(f"{seed}/{number}").sample(every, len(every))[place])
 
 
 def orders(count: int, seed: int) -> Iterator[list[int]]:
-    """The items of each block in their order, without end; the positions are those of ``in_turn``."""
+    """The items of each cycle in their order, without end."""
     last = None
     for number in itertools.count():
         square = _WilliamsSquare.of(count, seed, number, last)

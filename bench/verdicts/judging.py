@@ -84,7 +84,7 @@ def _of_rows(sweeps: Sweeps) -> Estimates:
     slope_weights = np.zeros((len(logs), size))
     if df >= MIN_DF_FOR_DRIFT and np.ptp(sweeps.numbers, axis=2).any():
         numbers = apart(sweeps.numbers)
-        squares = (numbers**2).sum(axis=(1, 2))
+        squares = np.maximum((numbers**2).sum(axis=(1, 2)), 1e-9)  # 0 where all blocks have the same order
         slope = (numbers * logs).sum(axis=(1, 2)) / squares
         away = sweeps.numbers.mean(axis=1) - sweeps.numbers.mean(axis=(1, 2))[:, None]
         residuals, means = residuals - slope[:, None, None] * numbers, means - slope[:, None] * away

@@ -1,9 +1,9 @@
 """The plan of a sweep, whose cells are a grid of settings, factors and user counts, or those that a search selects.
 
 A sweep consists of randomized complete blocks: each block runs every configuration once at each number of virtual
-users, in an order that is a row of a random Williams square (``run_order``), so that a drift of the machine and what
-a run leaves behind for the next affect all configurations alike. The order of a block and the seed of its runs depend
-only on the sweep's seeds and the block's number, so that adding blocks does not change existing ones.
+users, in a random order (``run_order``), so that what changes on the machine affects all configurations alike. The
+order of a block and the seed of its runs depend only on the sweep's seeds and the block's number, so that adding
+blocks does not change existing ones.
 
 If factors require rebuilding the schema, a block groups its runs by schema, with the schemas in random order, to
 minimize rebuilds: a split-plot design. The runs of a block that use the same schema share one build, so the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
-from itertools import groupby, pairwise, permutations, product
+from itertools import groupby, islice, pairwise, permutations, product
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, sweep_spec
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import new_experiment_id, run_plan
 from hdbkit.experiment.sweep import SweepPlan, extended, plan_sweep, with_winners
-from hdbkit.run_order import in_turn
+from hdbkit.run_order import in_turn, orders
 
 TARGET = Target(kind="nulldb")
 AT = datetime(2026, 11, 20, 21, 4, tzinfo=UTC)
@@ -58,24 +58,35 @@ def test_the_order_within_blocks_is_random_and_repeatable() -> None:
 
 
 @given(count=st.integers(1, 9), square=st.integers(0, 3), seed=st.integers(0, 2**40))
-def test_each_has_every_turn_and_follows_each_other_equally_often(count: int, square: int, seed: int) -> None:
+def test_in_cycles_each_has_every_turn_and_follows_each_other_equally_often(
+    count: int, square: int, seed: int
+) -> None:
     rows = count if count % 2 == 0 else 2 * count
-    turns = [in_turn(count, seed, block) for block in range(1 + square * rows, 1 + (square + 1) * rows)]
-    assert all(sorted(turn) == list(range(count)) for turn in turns)
-    times = rows // count
-    assert Counter(pair for turn in turns for pair in enumerate(turn)) == dict.fromkeys(
-        product(range(count), repeat=2), times
+    cycles = list(islice(orders(count, seed), square * rows, (square + 1) * rows))
+    assert all(sorted(cycle) == list(range(count)) for cycle in cycles)
+    assert Counter(pair for cycle in cycles for pair in enumerate(cycle)) == dict.fromkeys(
+        product(range(count), repeat=2), rows // count
     )
-    orders = [sorted(range(count), key=turn.__getitem__) for turn in turns]
-    assert Counter(pair for order in orders for pair in pairwise(order)) == dict.fromkeys(
-        permutations(range(count), 2), times
+    assert Counter(pair for cycle in cycles for pair in pairwise(cycle)) == dict.fromkeys(
+        permutations(range(count), 2), rows // count
     )
 
 
 @given(count=st.sampled_from([2, 3, 5, 7]), seed=st.integers(0, 2**40))
-def test_a_block_begins_as_the_one_before_ended(count: int, seed: int) -> None:
-    turns = [in_turn(count, seed, block) for block in range(1, 4 * count)]
-    assert all(before.index(count - 1) == after.index(0) for before, after in pairwise(turns))
+def test_a_cycle_begins_as_the_one_before_ended(count: int, seed: int) -> None:
+    assert all(before[-1] == after[0] for before, after in pairwise(islice(orders(count, seed), 4 * count)))
+
+
+def test_every_order_of_two_and_three_comes_once_before_any_comes_again() -> None:
+    for count, blocks in ((2, 2), (3, 6)):
+        for square in range(3):
+            drawn = {tuple(in_turn(count, 5, square * blocks + block)) for block in range(1, blocks + 1)}
+            assert drawn == set(permutations(range(count)))
+
+
+@given(count=st.integers(1, 9), seed=st.integers(0, 2**40), block=st.integers(1, 60))
+def test_each_has_a_turn_of_its_own_in_a_block(count: int, seed: int, block: int) -> None:
+    assert sorted(in_turn(count, seed, block)) == list(range(count))
 
 
 def test_two_configurations_come_first_equally_often() -> None:

@@ -16,7 +16,6 @@ from hdbkit.execution.pacing import Pacing
 from hdbkit.execution.switching import SessionSwitch, switches_path
 from hdbkit.files import JsonLines
 from hdbkit.results.writer import read_lines
-from hdbkit.run_order import in_turn, orders
 from hdbkit.slices import SliceOrder, Slices
 
 SLICES = Slices(
@@ -57,14 +56,6 @@ def switch(notes: JsonLines, begun_s: float, session: FakeSession, pacer: Pacing
     made = SessionSwitch(SLICES, 7, started_ns, notes, pacer)
     made.attach(cast(Session, session))
     return made
-
-
-def test_the_order_of_the_slices_is_that_of_the_blocks() -> None:
-    for count in (2, 3, 4):
-        rows = orders(count, 5)
-        for block in range(1, 20):
-            positions = in_turn(count, 5, block)
-            assert next(rows) == sorted(range(count), key=positions.__getitem__)
 
 
 @pytest.mark.parametrize("call", ["wait", "begin"])

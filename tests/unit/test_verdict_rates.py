@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from bench.verdicts.judging import intervals
-from bench.verdicts.noise import recorded
+from bench.verdicts.noise import recorded, waves
 from bench.verdicts.sweeps import (
     NOISES,
     PLANNED,
@@ -15,6 +17,7 @@ from bench.verdicts.sweeps import (
     at_looks,
     called,
     compare_with_judge,
+    of_series,
     placed,
     simulated,
     turns,
@@ -62,9 +65,15 @@ def test_over_recorded_noise_at_most_5_percent_are_distinguished(size: int) -> N
 
 
 @pytest.mark.parametrize("name", ["drift of 15 %", "correlation 0.5", "one noise x 3", "3 % carried over"])
-@pytest.mark.parametrize(("size", "blocks"), [(2, 8), (4, 5)])
+@pytest.mark.parametrize(("size", "blocks"), [(2, 4), (3, 8), (4, 5)])
 def test_over_other_noise_at_most_5_percent_are_distinguished(name: str, size: int, blocks: int) -> None:
     assert called(NOISES[name](size, blocks, 1000, np.random.default_rng(1)), PLANNED).mean() <= 0.065
+
+
+@pytest.mark.parametrize(("size", "blocks"), [(5, 4), (8, 8), (4, 8)])
+def test_waves_of_two_blocks_make_no_difference(size: int, blocks: int) -> None:
+    noise = partial(waves, shortest=2 * size, longest=2 * size)
+    assert called(of_series(noise)(size, blocks, 1000, np.random.default_rng(43)), PLANNED).mean() <= 0.065
 
 
 def test_a_drift_within_blocks_does_not_hide_a_difference() -> None:

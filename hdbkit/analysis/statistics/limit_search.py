@@ -3,7 +3,7 @@
 A trial at a level (a rate, above 0) returns its excess: the logarithm of response over limit, 0 or less where the
 limit holds. The mean excess must not fall with the level; single trials may. The search brackets the limit by
 factors of two and bisects the bracket. Each block then has one trial at each of the same levels around that place,
-in the order of a random Williams square. The trials of the search are not used further: they were chosen by their own
+in a random order. The trials of the search are not used further: they were chosen by their own
 results.
 
 The interval ends at levels that were tried. Upwards from the lowest level, each level's mean excess over the blocks
@@ -24,7 +24,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from hdbkit.run_order import orders
+from hdbkit.run_order import in_turn
 
 MAX_EXCESS = math.log(10)
 """A trial counts as at most ten times or a tenth of the limit, so that no single one outweighs all others."""
@@ -87,9 +87,9 @@ def search(
     centre = math.sqrt(low * high)
     levels = [_rounded(centre * factor) for factor in (1 / _FAR, 1 / _NEAR, _NEAR, _FAR)]
     found: list[dict[float, float]] = [{} for _ in range(blocks)]
-    for number, order in zip(range(blocks), orders(len(levels), seed), strict=False):
-        for position in order:
-            found[number][levels[position]] = yield Trial(number + 1, levels[position])
+    for number in range(blocks):
+        for _, level in sorted(zip(in_turn(len(levels), seed, number + 1), levels, strict=True)):
+            found[number][level] = yield Trial(number + 1, level)
     for wider in range(1, _MAX_WIDER + 1):
         known = estimate(found)
         factor = _FAR ** (2**wider)
