@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import json
 import os
@@ -127,10 +128,10 @@ def _created(path: Path, mode: int) -> int:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that a user wrote, without a byte order mark.
+    """The text of a file that a user wrote: UTF-8, or UTF-16 with a byte order mark; lines end with a newline.
 
     Raises:
-        ValueError: the file is missing, unreadable, too large, not a regular file, or not UTF-8.
+        ValueError: the file is missing, unreadable, too large, not a regular file, or in another encoding.
         InputError: another account owns it or may write it.
     """
     try:
@@ -138,15 +139,31 @@ def read_text(path: Path) -> str:
             raise FileNotFoundError
         if not path.is_file():  # reading a pipe or a device may never end
             raise ValueError("it is not a regular file")
-        with trusted(path).open(encoding="utf-8-sig") as file:
-            text = file.read(_MAX_TEXT + 1)
+        with trusted(path).open("rb") as file:
+            content = file.read(_MAX_TEXT + 1)
     except FileNotFoundError:
         raise ValueError(f"there is no file {path}") from None
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read as text: {' '.join(str(error).split())[:200]}") from None
-    if len(text) > _MAX_TEXT or path.stat().st_size > _MAX_TEXT:
+    if len(content) > _MAX_TEXT:
         raise ValueError(f"{path} is larger than {_MAX_TEXT >> 20} MB, the maximum")
-    return text
+    try:
+        return decoded(content)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read as text: {error}") from None
+
+
+def decoded(content: bytes) -> str:
+    """The text of a file as editors of any system write it. Raises ``ValueError`` with what is wrong with it."""
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(f"it is not UTF-8 in line {line}; save it as UTF-8") from None
+    if "\0" in text:
+        raise ValueError("it has a character with the code 0; save it as UTF-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class JsonLines:

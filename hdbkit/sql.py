@@ -51,8 +51,13 @@ _COMMANDS = ".commands"
 _SCRIPTS = (".lua", _COMMANDS)
 _FILES = (".sql", *_SCRIPTS)
 _FRAGMENTS = "fragments.sql"
-_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
+COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
 _VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
+_TYPED = re.compile(
+    r"(?P<cast>\b(?i:CAST)\s*\(\s*)?(?<![:\w]):(?P<name>[a-z_][a-z0-9_]*)"
+    r"(?P<type>(?(cast)\s+(?i:AS)\s+[\w ]+|(?:\s*::\s*\w+)?))"
+)
+"""A value with the type that it is cast to: ``:id::text``, ``CAST(:id AS text)``."""
 _WORD = re.compile(r"(?<!\{)\{([a-z_][a-z0-9_]*)\}(?!\})")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*|[0-9]+")
 
@@ -124,6 +129,11 @@ class Statement:
             return self.declared
         return tuple(dict.fromkeys(_VALUE.findall(self.text)))
 
+    @property
+    def uses(self) -> tuple[tuple[str, str], ...]:
+        """The names of its values with the type that each is cast to, without duplicates, in order of first use."""
+        return tuple(dict.fromkeys(map(_use, _TYPED.finditer(self.text))))
+
     def expanded(self, known: Mapping[str, Fragment]) -> Statement:
         """The statement with each ``{{fragment}}`` replaced by its text. Raises ``InputError`` for an unknown one."""
         text = self.text
@@ -155,6 +165,15 @@ class Statement:
         """The text with each value replaced by ``placeholder(name, index)``; ``index`` counts names from 1."""
         order = {name: index for index, name in enumerate(self.parameters, 1)}
         return _VALUE.sub(lambda m: placeholder(m[1], order[m[1]]), self.text)
+
+    def rendered_by_use(self, placeholder: Callable[[int], str]) -> str:
+        """The text with each value replaced by ``placeholder(index)``; ``index`` counts its uses from 1."""
+        order = {use: index for index, use in enumerate(self.uses, 1)}
+        return _TYPED.sub(lambda m: f"{m['cast'] or ''}{placeholder(order[_use(m)])}{m['type']}", self.text)
+
+
+def _use(found: re.Match[str]) -> tuple[str, str]:
+    return found["name"], found["type"].lower().replace("::", "").removeprefix(" as").strip()
 
 
 _ADDED: list[Path] = []
@@ -328,7 +347,7 @@ def read_statements(path: Path, variant: str | None = None) -> tuple[dict[str, S
     starts = [whole.count("\n", 0, match.start()) + 1 for match in _NAME.finditer(whole)]
     found: dict[str, Statement] = {}
     problems = []
-    rest = _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), before)
+    rest = COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), before)
     if rest.strip():
         line = rest[: len(rest) - len(rest.lstrip())].count("\n") + 1
         problems.append(

@@ -77,7 +77,10 @@ def import_hammerdb(
         replace_file(written / name, yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode())
     loaders = ["--loaders", str(made.loaders)] if made.loaders else []
     build = ["hdbkit", "build", _NAME, *made.workload.build_words, *loaders]
-    run = ["hdbkit", "run", _NAME, *made.workload.words, "--params", str(written / "run.yaml")]
+    words = [*made.workload.words, "--params", str(written / "run.yaml")]
+    run = ["hdbkit", "run", _NAME, *words]
+    if made.user_counts:
+        run = ["hdbkit", "profile", "imported", _NAME, *words, "-u", ",".join(map(str, made.user_counts))]
     where = f"HDBKIT_TARGETS={shlex.quote(str(written / 'targets.yaml'))} "
     left_out = pd.DataFrame(list(made.left_out), columns=["line", "setting", "reason"])
     return Imported(

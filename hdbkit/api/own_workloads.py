@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.contracts import Capability, Database, SessionOptions, SqlSession, Workload
+from hdbkit.contracts import Capability
 from hdbkit.databases import database
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.workloads import new_folder, specification
 from hdbkit.workloads import workload as workload_of
-from hdbkit.workloads.present import schema_in
+from hdbkit.workloads.present import parsed_statements, schema_in
 from hdbkit.workspace import BareWorkspace
 
 _UNSENT = "this driver sends a statement only with its values; to try it, run with --iterations 1"
@@ -69,22 +68,14 @@ class OwnWorkloadVerbs(BareWorkspace):
             raise InputError(f"{engine.title} has no SQL")
         with closing(engine.schema(target, asked)) as schema:
             found = workload_of(schema_in(schema, target, asked))
-            options = SessionOptions(pooling=engine.pooling(schema.session, target))
-        rows = list(_tried(engine, target, found, options))
+            rows = [
+                (user, one.name, *_state(sent, error))
+                for user, one, sent, error in parsed_statements(schema, found, Load())
+            ]
         return pd.DataFrame(rows, columns=["used_by", "statement", "state", "detail"])
 
 
-def _tried(
-    engine: Database, target: Target, work: Workload, options: SessionOptions
-) -> Iterator[tuple[str, str, str, str]]:
-    with closing(cast("SqlSession", engine.connect(target, work.scope(engine.dialects), options))) as session:
-        known = work.scope(engine.dialects).statements
-        for user, one in work.statements(Load(), engine.dialects):
-            if known[one.name] != one:  # hdbkit's own query of a range of keys, with names filled in
-                continue
-            try:
-                sent = session.parse(one.name)
-            except TransactionError as error:
-                yield user, one.name, "rejected", error.text
-            else:
-                yield user, one.name, *(("accepted", "") if sent else ("not sent", _UNSENT))
+def _state(sent: bool, error: TransactionError | None) -> tuple[str, str]:
+    if error is not None:
+        return "rejected", error.text
+    return ("accepted", "") if sent else ("not sent", _UNSENT)

@@ -152,7 +152,7 @@ def _plain_type(annotation: Any) -> Any:
 
 
 def _plain(name: str, field: FieldInfo, value: Any) -> Any:
-    """``first=45,second=55`` as a dict where the field is one; other values unchanged."""
+    """``first=45,second=55`` as a dict where the field is one, ``45,55`` as a list; other values unchanged."""
     if "dict" not in str(field.annotation):
         return value
     try:
@@ -160,7 +160,7 @@ def _plain(name: str, field: FieldInfo, value: Any) -> Any:
     except ValueError as error:
         raise InputError(f"--{name.replace('_', '-')}: {error}") from None
     try:
-        for number in pairs.values():
+        for number in pairs.values() if isinstance(pairs, dict) else pairs:
             float(number)
     except ValueError:
         raise InputError(f"--{name.replace('_', '-')} must read like first=45,second=55, not '{value}'") from None

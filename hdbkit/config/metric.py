@@ -46,9 +46,14 @@ class Metric(ConfigModel):
 
     noun: ClassVar[str] = "the metric"
 
-    name: str = Field(min_length=1, max_length=MAX_NAME, description="short name, for axes and column headings")
-    title: str = Field(min_length=1, description="long name: operations per second")
-    unit: str = Field(min_length=1, description="unit after a value")
+    name: str = Field(
+        min_length=1,
+        max_length=MAX_NAME,
+        examples=["orders/s"],
+        description="short name, for axes and column headings",
+    )
+    title: str = Field(min_length=1, examples=["orders per second"], description="long name: operations per second")
+    unit: str = Field(min_length=1, examples=["orders/s"], description="unit after a value")
     measure: Measure = Field(default=Measure.RATE, description="rate, quantile (ms) or geometric_mean (s)")
     operations: tuple[str, ...] = Field(default=(), description="the operations that it includes; none: all")
     per_s: float = Field(default=1.0, gt=0, description="for a rate: the period in seconds; 60: per minute")

@@ -99,7 +99,7 @@ def read_notebook(path: Path, targets: Path | None = None) -> NotebookInputs:
         InputError: it is not a notebook, has no cell tagged ``parameters``, or that cell has other content.
     """
     try:
-        cells = json.loads(trusted(path).read_text(encoding="utf-8"))["cells"]
+        cells = json.loads(trusted(path).read_bytes())["cells"]
         sources = [_text(cell["source"]) for cell in cells if TAG in cell.get("metadata", {}).get("tags", ())]
     except FileNotFoundError:
         raise InputError(f"there is no notebook {path}") from None

@@ -53,7 +53,7 @@ def find_token(address: str, file: Path | None) -> str | None:
 def read_secret(file: Path) -> str:
     """The content of a file as a secret, without surrounding white space. Raises ``InputError``."""
     try:
-        with file.open(encoding="utf-8") as opened:
+        with file.open(encoding="utf-8-sig") as opened:
             secret = opened.read(_MAX_SECRET + 1)
     except (OSError, ValueError) as error:
         raise InputError(f"the token file {file} cannot be read: {error}") from None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -110,16 +111,22 @@ def _message(found: dict[str, Any], model: type[BaseModel]) -> str:
         return (
             f"unknown key here; {known[key]} has it" if key in known else f"unknown key.{did_you_mean(key, [*known])}"
         )
-    if kind == "missing":
-        return "is required"
+    if kind == "value_error":
+        return str(context["error"])
+    return f"is required{_example(model, found['loc'])}" if kind == "missing" else _refused(found, model)
+
+
+def _refused(found: dict[str, Any], model: type[BaseModel]) -> str:
+    """What a value must be, and what it is."""
+    kind, context = found["type"], found.get("ctx", {})
+    if kind in ("too_short", "string_too_short") and context["min_length"] == 1:
+        return f"must not be empty{_example(model, found['loc'])}"
     if kind in _BOUNDS:
         name, text = _BOUNDS[kind]
         bound = context[name]
         return f"{text.format(int(bound) if bound == int(bound) else bound)}{_not(found)}"
     if kind in ("literal_error", "enum"):
         return f"must be {context['expected']}{_not(found)}"
-    if kind == "value_error":
-        return str(context["error"])
     expected = None if kind in _LENGTHS else _TYPES.get(kind.split("_")[0])
     text = f"must be {expected}" if expected else found["msg"][0].lower() + found["msg"][1:]
     if kind == "string_pattern_mismatch":
@@ -136,6 +143,23 @@ def _not(found: dict[str, Any]) -> str:
     except ValueError:  # an integer with thousands of digits
         return ", not a number of that size"
     return f", not {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def _example(model: type[BaseModel], loc: Sequence[str | int]) -> str:
+    """``; example: orders/s`` of the field at ``loc``; empty if it has none."""
+    for part in loc[:-1]:
+        field = _fields(model).get(str(part))
+        model = next((one for one in _models_in(field[1].annotation if field else None)), model)
+    field = _fields(model).get(str(loc[-1])) if loc else None
+    return f"; example: {field[1].examples[0]}" if field and field[1].examples else ""
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models in an annotation, such as ``dict[str, Table]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for one in typing.get_args(annotation):
+        yield from _models_in(one)
 
 
 def _keys(model: type[BaseModel], loc: Sequence[str | int]) -> dict[str, str]:

@@ -19,7 +19,10 @@ _PHRASE = re.compile(
     rf"(?P<length>{_NUMBER}) ?s (?P<form>at|from|sine) (?P<first>{_NUMBER})(?: to (?P<last>{_NUMBER}))? ?"
     rf"(?P<unit>/s|users?)(?: every (?P<period>{_NUMBER}) ?s)?"
 )
-_EXAMPLES = "'60 s at 100/s', '60 s from 100 to 500/s', '120 s sine 100 to 300/s every 30 s', or with users"
+_EXAMPLES = (
+    "'60 s at 100/s', '60 s from 100 to 500/s', '120 s sine 100 to 300/s every 30 s', "
+    "or with active users: '60 s at 8 users; 60 s from 8 to 32 users'"
+)
 _PIECES_OF_PERIOD = 32
 _MAX_PERIODS = 1000
 _MAX_STEPS = 200

@@ -127,8 +127,10 @@ def _holds_weights(name: str) -> bool:
     return field is not None and "dict" in str(field.annotation)
 
 
-def weights_of(text: str) -> dict[str, str]:
-    """``read=90,write=10`` as a dict. Raises ``ValueError`` if a key is repeated."""
+def weights_of(text: str) -> dict[str, str] | list[str]:
+    """``read=90,write=10`` as a dict, ``90,10`` as a list. Raises ``ValueError`` if a key is repeated."""
+    if "=" not in text:
+        return [weight.strip() for weight in text.split(",")]
     weights: dict[str, str] = {}
     for part in text.split(","):
         key, _, weight = (word.strip() for word in part.partition("="))

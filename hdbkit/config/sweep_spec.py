@@ -376,7 +376,8 @@ class SweepSpec(Preparation):
             )
         if isinstance(content, dict) and "settings" not in content and _is_hammerpost(content):
             lines = {("settings", *at): line for at, line in lines.items()}
-            content = {"name": path.stem if re.fullmatch(_NAME, path.stem) else "sweep", "settings": content}
+            settings = {name: value if isinstance(value, list) else [value] for name, value in content.items()}
+            content = {"name": path.stem if re.fullmatch(_NAME, path.stem) else "sweep", "settings": settings}
         given = {key: value for key, value in changes.items() if value is not None}
         if isinstance(content, dict):
             content = {**content, **given}
@@ -394,5 +395,7 @@ def _special(values: object) -> tuple[str, ...]:
 
 
 def _is_hammerpost(content: dict[Any, Any]) -> bool:
-    keys = set(SweepSpec.model_fields)
-    return bool(content) and not keys & set(content) and all(isinstance(v, list) for v in content.values())
+    """Whether a file has nothing but settings: lists of values, among them single values that are kept."""
+    if SweepSpec.model_fields.keys() & content.keys() or any(isinstance(one, dict) for one in content.values()):
+        return False
+    return any(isinstance(one, list) for one in content.values())

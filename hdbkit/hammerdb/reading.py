@@ -47,8 +47,6 @@ def read_settings(path: Path) -> list[Given]:
         text = read_text(path)
     except ValueError as error:
         raise InputError(str(error)) from None
-    if "\0" in text:
-        raise InputError(f"{path} is not a text file; it has a character with the code 0")
     try:
         return reader(text)
     except Unclosed as error:
@@ -101,7 +99,7 @@ def _one_word(text: str) -> str:
 
 def _of_xml(text: str) -> list[Given]:
     reader = _XmlReader()
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("utf-8")  # whatever it declares: it was decoded
     parser.StartElementHandler = lambda name, _: reader.start(name, parser.CurrentLineNumber)
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text

@@ -28,6 +28,12 @@ _IN_DICTIONARY = "dictionary key value"
 _ARGUMENTS = {"dbset": "key value", "diset": _IN_DICTIONARY, "giset": _IN_DICTIONARY, "vuset": "key value"}
 _SETTING = re.compile(rf"\b({'|'.join(_ARGUMENTS)})\b")
 _INSIDE = "settings in it are not read, since the script decides about them when it runs; give them yourself"
+_COUNTS = "a loop over numbers of virtual users; hdbkit profile measures them, in randomized blocks: -u {}"
+_LOOPS = (
+    re.compile(r"(?P<name>\w+)\s+(?P<counts>\d+(?:\s+\d+)*)\s+(?P<body>.*)", re.DOTALL),
+    re.compile(r"for (?P<name>\w+) in [\[(](?P<counts>\d+(?:, \d+)*),?[\])]:(?P<body>.*)", re.DOTALL),
+)
+"""A loop over numbers in Tcl, and in Python."""
 _ACTION = f"only {', '.join(_ARGUMENTS)} are translated; nothing of it was read or executed"
 
 
@@ -39,6 +45,8 @@ class Translation:
     workload: WorkloadSpec
     loaders: int | None
     load: Load
+    user_counts: tuple[int, ...]
+    """The numbers of virtual users over which the script loops; empty without such a loop."""
     left_out: tuple[tuple[int, str, str], ...]
     """What has no counterpart: its line, its name, the reason."""
 
@@ -81,6 +89,8 @@ class _Translator:
     lines: dict[str, Lines] = field(default_factory=lambda: {one: {} for one in _PARTS})
     values: dict[str, str] = field(default_factory=dict)
     """The last value of each setting, by dictionary and key."""
+    user_counts: tuple[int, ...] = ()
+    """Those of a loop over numbers of virtual users."""
     dependent: list[tuple[Given, str, Mapping[str, Any], str]] = field(default_factory=list)
     """Settings that count only where another one is true: name, rule, value."""
 
@@ -153,7 +163,17 @@ class _Translator:
 
     def _leave_out_command(self, one: Given) -> None:
         """List a command that is no setting: once, or each time if it contains settings, as a loop does."""
-        if any(_SETTING.search(word) for word in one.arguments or () if word):
+        text = " ".join(word for word in one.arguments or () if word)
+        loop = next(filter(None, (each.fullmatch(text) for each in _LOOPS)), None)
+        if loop and one.command in ("foreach", "for"):
+            text, users = re.subn(rf"vuset\W+vu\W+{loop['name']}\b", "", loop["body"])
+            if users:
+                self.user_counts = tuple(map(int, re.findall(r"\d+", loop["counts"])))
+                listed = ",".join(map(str, self.user_counts))
+                self.left_out.append((one.line, one.command, _COUNTS.format(listed)))
+                if not _SETTING.search(text):
+                    return
+        if _SETTING.search(text):
             self.left_out.append((one.line, one.command, _INSIDE))
         elif one.command not in {name for _, name, _ in self.left_out}:
             self.left_out.append((one.line, one.command, _ACTION))
@@ -200,7 +220,7 @@ class _Translator:
         rule = keys.get(str(key))
         name = f"{where.removeprefix('diset ')} {key}"
         if rule is None:
-            self.wrong(one, where, f"unknown key '{key}'.{did_you_mean(str(key), list(keys))}")
+            self.left_out.append((one.line, name, f"{_UNKNOWN}.{did_you_mean(str(key), list(keys))}"))
         elif "none" in rule:
             self.left_out.append((one.line, name, _reason(rule["none"])))
         elif value is None or value in rule.get("computed", ()):
@@ -245,7 +265,7 @@ class _Translator:
         if self.problems or checked_spec is None or checked_load is None:
             raise ConfigErrors(source, self.ordered, NOTHING)
         left_out = sorted(self.left_out, key=lambda one: one[0])
-        return Translation(checked_target, checked_spec, loaders, checked_load, tuple(left_out))
+        return Translation(checked_target, checked_spec, loaders, checked_load, self.user_counts, tuple(left_out))
 
     def _leave_out_foreign(self, engine: Database) -> None:
         """Leave out options of the build that the engine lacks: scripts have them for a variant of the database."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, cast
 
 from hdbkit.config import Load, Target, WorkloadSpec, spec_from
-from hdbkit.contracts import Capability, Schema, SqlSession, Workload
+from hdbkit.contracts import Capability, Schema, SessionOptions, SqlSession, Workload
 from hdbkit.databases import database
-from hdbkit.errors import HalfBuilt, InputError, NoAccess, SchemaProblem, TransactionError
+from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, NoAccess, Problem, SchemaProblem, TransactionError
 from hdbkit.readings import ServerRole
-from hdbkit.sql import SERVER_STATEMENTS, Statement, find
+from hdbkit.sql import SERVER_STATEMENTS, Statement, find, read_statements
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown, require_access
 from hdbkit.workloads.commands import build_command, drop_command
@@ -20,6 +21,7 @@ from hdbkit.workloads.commands import build_command, drop_command
 _EXPLAIN: Final = "explain_text"
 _VALUES: Final = ("NULL", "1")
 """What stands for a value: 1 where the grammar allows no NULL."""
+_TEMPORARY: Final = re.compile(r"\bTEMP(ORARY)?\b", re.IGNORECASE)
 _WAIT = "wait until it has ended, or stop it"
 
 
@@ -51,11 +53,17 @@ def require_privileges(target: Target, spec: WorkloadSpec, loads: Iterable[Load]
 
 
 def require_permission(schema: Schema, work: Workload, load: Load) -> None:
-    """Check that the account may execute the statements of a load. Raises ``NoAccess`` with the GRANTs."""
+    """Check that the server accepts the statements of a load, and that the account may execute them.
+
+    Raises:
+        NoAccess: with the GRANTs.
+        ConfigErrors: with each statement of a user's workload that the server rejects, and its line.
+    """
     engine = database(schema.target)
     require_access(schema, work.access(load, engine.dialects))
     found = denied_statements(schema, work, load)
     if not found:
+        _require_valid(schema, work, load)
         return
     listed = "; ".join(f"{one.user}, statement {one.statement}: {one.reason}" for one in found)
     grants = dict.fromkeys(command for one in found for command in one.grants)
@@ -65,6 +73,51 @@ def require_permission(schema: Schema, work: Workload, load: Load) -> None:
         if grants
         else "grant them, or use another account",
     )
+
+
+def _require_valid(schema: Schema, work: Workload, load: Load) -> None:
+    dialects = database(schema.target).dialects
+    asked = work.statements(load, dialects)
+    if any(_TEMPORARY.search(one.text) for _, one in asked):
+        return  # a table that one statement of an operation makes for the next is not there yet
+    problems = [
+        _in_its_file(one, f"{user}: {error.text}", dialects)
+        for user, one, _, error in parsed_statements(schema, work, load)
+        if error is not None
+    ]
+    if problems:
+        raise ConfigErrors(work.spec.named, problems)
+
+
+def _in_its_file(statement: Statement, what: str, dialects: tuple[str, ...]) -> Problem:
+    """A problem with the place of the statement in the folder that defines it; without one if the folder has gone."""
+    for folder in (*(statement.origin / one for one in reversed(dialects)), statement.origin):
+        for path in sorted(folder.glob("*.sql")):
+            if found := read_statements(path)[0].get(statement.name):
+                return Problem(f"{path.relative_to(statement.origin)}: {statement.name}", what, found.line)
+    return Problem(statement.name, what)
+
+
+def parsed_statements(
+    schema: Schema, work: Workload, load: Load
+) -> Iterator[tuple[str, Statement, bool, TransactionError | None]]:
+    """The statements of a user's workload: who uses one, whether it was sent to the server, and the server's error.
+
+    The server parses them and executes none. hdbkit's own queries of a range of keys are left out.
+    """
+    engine = database(schema.target)
+    scope, asked = work.scope(engine.dialects), work.statements(load, engine.dialects)
+    if not asked or Capability.SQL not in engine.capabilities:
+        return
+    options = SessionOptions(pooling=engine.pooling(schema.session, schema.target))
+    with closing(cast("SqlSession", engine.connect(schema.target, scope, options))) as session:
+        for user, one in asked:
+            if scope.statements[one.name] != one:
+                continue
+            try:
+                yield user, one, session.parse(one.name), None
+            except TransactionError as error:
+                yield user, one, True, error
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def mixed(transfers: Target, tmp_path_factory: pytest.TempPathFactory) -> hdbkit
         "variables: {aid: {key: {table: pgbench_tellers, column: tid}}, id: {sequence: {start: 1000000}}}\n"
     )
     (folder / "all.sql").write_text(
-        "-- name: look\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n"
+        "-- name: look\nSELECT CAST(:aid AS CHAR(9)), abalance FROM pgbench_accounts WHERE aid = :aid;\n"  # two types
         "-- name: first\nINSERT INTO pgbench_tellers (tid) VALUES (:id);\n"
         "-- name: second\nINSERT INTO pgbench_branches (bid) VALUES (1 + 0 * :id);\n"
         "-- name: check_tellers\nSELECT count(*) FROM pgbench_tellers WHERE tid >= 1000000;\n"
@@ -209,3 +209,10 @@ def test_a_new_workload_is_built_and_run_as_it_is_and_a_wrong_statement_is_named
     assert found["read_entry"] == ("accepted", "")
     assert found["update_entry"][0] == "rejected"
     assert "total" in found["update_entry"][1]
+    with pytest.raises(ConfigErrors) as refused:
+        hdbkit.Workspace(results=tmp_path / "results").run(empty, folder, Load(virtual_users=1, **QUICK))
+    (problem,) = refused.value.problems
+    line = texts.read_text().partition("-- name: update_entry")[0].count("\n") + 1
+    assert (problem.where, problem.line) == ("statements.sql: update_entry", line)
+    assert problem.what.startswith("operation change_entry: ")
+    assert not list(tmp_path.glob("results/*/manifest.json"))

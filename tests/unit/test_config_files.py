@@ -94,6 +94,24 @@ def test_a_missing_binary_or_huge_file_is_reported_in_a_sentence(tmp_path: Path)
         read_yaml(tmp_path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_file_may_come_from_the_editor_of_any_system(tmp_path: Path, encoding: str, end: str) -> None:
+    (tmp_path / "a.yaml").write_bytes(f"# für alle{end}seed: 5{end}warehouses: x{end}".encode(encoding))
+    assert read_yaml(tmp_path / "a.yaml") == (
+        {"seed": 5, "warehouses": "x"}, {(): 2, ("seed",): 2, ("warehouses",): 3}
+    )  # fmt: skip
+
+
+def test_another_encoding_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes("seed: 5\n# für alle\n".encode("cp1252"))
+    with pytest.raises(InputError, match="cannot be read as text: it is not UTF-8 in line 2; save it as UTF-8"):
+        read_yaml(tmp_path / "a.yaml")
+    (tmp_path / "b.yaml").write_bytes("seed: 5\n".encode("utf-16-le"))
+    with pytest.raises(InputError, match="it has a character with the code 0; save it as UTF-8"):
+        read_yaml(tmp_path / "b.yaml")
+
+
 def test_the_text_of_a_broken_line_is_not_repeated(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_yaml(write(tmp_path, 'password: "hunter2\n'))

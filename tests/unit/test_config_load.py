@@ -35,12 +35,28 @@ def test_the_mix_is_the_specifications_unless_given_otherwise() -> None:
 
 
 @pytest.mark.parametrize(
+    "mix",
+    [
+        ["45", 43, 4, 4, 4],
+        {"NewOrder": 45, "Payment": 43, "OrderStatus": 4, "Delivery": 4, "StockLevel": 4},
+        {"NEWORD": 45, "PAYMENT": 43, "OSTAT": 4, "DELIVERY": 4, "SLEV": 4},
+        {"new-order": 45, "payment": 43, "order status": 4, "delivery": 4, "stock-level": 4},
+    ],
+)
+def test_a_mix_is_written_as_other_tools_do(mix: object) -> None:
+    assert TprocCLoad(mix=mix).mix == TprocCLoad().weights  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     ("given", "sentence"),
     [
         ({"mix": {"paymnt": 1}}, "Did you mean 'payment'"),
         ({"mix": {"payment": -1}}, "0 or more, not -1"),
         ({"mix": {"payment": 0}}, "a weight above 0"),
         ({"mix": {}}, "a weight above 0"),
+        ({"mix": ["45", "43", "4"]}, "give a weight for each of new_order, .*, not 3 weights"),
+        ({"mix": {"NewOrder": 1, "new_order": 2}}, "a transaction occurs twice in NewOrder, new_order"),
+        ({"steps": "10 users"}, "or with active users: '60 s at 8 users; "),
         ({"duration_s": 0}, "must be greater than 0, not 0"),
         ({"duration_s": float("nan")}, "not nan"),
         ({"virtual_users": 100_001}, "must be 100000 or less, not 100001"),

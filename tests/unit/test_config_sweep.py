@@ -28,6 +28,12 @@ def test_the_yaml_form_and_hammerposts_mean_the_same(tmp_path: Path) -> None:
     assert SweepSpec.read(ours) == SweepSpec.read(theirs)
 
 
+def test_a_value_that_is_no_list_in_hammerposts_file_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "params.json"
+    path.write_text(json.dumps({"shared_buffers": ["128MB", "256MB"], "wal_level": "replica"}), encoding="utf-8-sig")
+    assert SweepSpec.read(path).settings == {"shared_buffers": ("128MB", "256MB"), "wal_level": ("replica",)}
+
+
 def test_an_error_in_hammerposts_file_has_its_line(tmp_path: Path) -> None:
     path = tmp_path / "params.json"
     path.write_text('{\n "a": ["1", "2"],\n "b": ["x", "x"]\n}', encoding="utf-8")

@@ -19,6 +19,7 @@ from tests.architecture.source_tree import ROOT
 from tests.unit.own_workload import SQL, YAML, errors, folder
 
 EXAMPLES = ROOT / "params" / "workloads"
+WITH_MORE = YAML.replace("note]", "note, more]")
 
 
 def test_a_folder_makes_a_specification_that_needs_the_folder_no_more(tmp_path: Path) -> None:
@@ -117,6 +118,8 @@ def test_all_errors_of_all_files_are_reported_together_with_lines(tmp_path: Path
         ("tables: {look: {rows: 1, columns: {id: row}}}", "tables: need schema_name"),
         ("tables: {look: {rows: rowz, columns: {id: row}}}", "tables.look.rows: 'rowz' is not a parameter"),
         ("tables: {look: {rows: -5, columns: {id: row}}}", "tables.look.rows: must be 0 or more, not -5"),
+        ("metric: {name: x, unit: x}", "metric.title: is required; example: orders per second"),
+        ("tables: {look: {rows: 1, columns: {}}}", "tables.look.columns: must not be empty; example: {id: row"),
         ("metric: {name: x, title: x, unit: s, measure: quantile}", "metric.unit: a quantile is in ms, not s"),
         ("metric: {name: x, title: x, unit: ms, measure: geometric_mean}", "metric.unit: a geometric_mean is in s"),
         (
@@ -185,6 +188,36 @@ def test_an_error_of_an_sql_file_hides_no_others(tmp_path: Path, text: str, erro
 def test_comments_and_a_byte_order_mark_may_precede_the_first_name(tmp_path: Path) -> None:
     path = folder(tmp_path, sql=f"\ufeff-- A comment.\n\n/* and\nanother */\n{SQL}")
     assert "look" in workload(specification(path)).scope(("ansi", "any")).statements
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("START  transaction;", "START TRANSACTION"),
+        ("/* all */ COMMIT", "COMMIT"),
+        ("BEGIN;\nUPDATE t SET a = 1;\nEND;", "BEGIN"),
+        ("UPDATE t SET a = 1; commit work;", "COMMIT WORK"),
+    ],
+)
+def test_an_operation_sends_no_command_of_transactions(tmp_path: Path, text: str, command: str) -> None:
+    (found,) = errors(folder(tmp_path, WITH_MORE, f"{SQL}-- name: more\n{text}\n"))
+    assert found.startswith(f"7 statements.sql: more: {command} is sent by hdbkit, since an operation is one")
+
+
+def test_a_block_may_begin_and_end(tmp_path: Path) -> None:
+    """BEGIN and END of a block of statements are no transaction."""
+    block = "BEGIN NOT ATOMIC\nUPDATE t SET a = CASE WHEN b THEN 1 END;\nCOMMIT;\nEND"
+    path = folder(tmp_path, WITH_MORE, f"{SQL}-- name: more\n{block}\n")
+    assert workload(specification(path)).scope(("ansi",)).statements["more"].text == block
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [("My Lössung 1", "my-lossung-1"), ("2 tests", "w-2-tests"), ("注文", "w"), ("a" * 40, "a" * 28), ("b_c", "b_c")],
+)
+def test_a_folder_may_have_any_name(tmp_path: Path, name: str, slug: str) -> None:
+    path = folder(tmp_path, YAML).rename(tmp_path / name)
+    assert specification(path).slug == slug
 
 
 @pytest.mark.parametrize("name", ["z.sql", "workload.yaml"])

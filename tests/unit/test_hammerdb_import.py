@@ -202,17 +202,44 @@ def test_all_errors_are_reported_together_and_nothing_is_written(tmp_path: Path)
     )
     with pytest.raises(ConfigErrors) as caught:
         api.import_hammerdb(script, tmp_path / "out")
-    assert [one.line for one in caught.value.problems] == [2, 3, 4, 5, 6, 7]
-    assert "Did you mean 'pg_rampup'?" in str(caught.value)
+    assert [one.line for one in caught.value.problems] == [2, 3, 5, 6, 7]
     assert HOSTILE not in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.tcl", "dbset db {0}\ndiset tpcc {1} true\nforeach z {{ 1 2 8 }} {{\nvuset vu $z\nvurun\n}}\n"),
+        ("a.py", "dbset('db', '{0}')\ndiset('tpcc', '{1}', 'true')\nfor z in [1, 2, 8]:\n    vuset('vu', z)\n"),
+    ],
+)
+def test_an_unknown_key_is_listed_and_a_loop_over_users_is_a_profile(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text.format(DATABASE, "pg_rampupp"))
+    done = api.import_hammerdb(tmp_path / name, tmp_path / "out")
+    assert done.run_command.endswith(" -u 1,2,8")
+    assert " hdbkit profile imported hammerdb " in done.run_command
+    unknown, loop, *_ = done.left_out.to_dict("records")
+    assert (unknown["line"], unknown["setting"]) == (2, "tpcc pg_rampupp")
+    assert "Did you mean 'pg_rampup'?" in unknown["reason"]
+    assert (loop["line"], loop["reason"].endswith(": -u 1,2,8")) == (3, True)
+
+
+def test_a_loop_with_other_settings_says_that_these_are_not_read(tmp_path: Path) -> None:
+    (tmp_path / "a.tcl").write_text(
+        f"dbset db {DATABASE}\nforeach z {{1 2}} {{ vuset vu $z\ndiset tpcc pg_rampup $z }}\n"
+        "foreach w {5 6} { diset tpcc pg_count_ware $w }\n"
+    )
+    done = api.import_hammerdb(tmp_path / "a.tcl", tmp_path / "out")
+    assert list(done.left_out["line"]) == [2, 2, 4]
+    assert done.run_command.endswith(" -u 1,2")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("a.tcl", b"\xff\xfe\x00", "cannot be read as text"),
-        ("a.tcl", b"dbset db\0", "not a text file"),
+        ("a.tcl", b"dbset db\0", "character with the code 0"),
         ("hammer.db", b"SQLite format 3\0", "import_hammerdb_jobs"),
         ("a.txt", b"", "must be a script"),
         ("a.tcl", b"vuset vu 1", "chooses no database"),

@@ -94,6 +94,14 @@ def test_a_colon_that_is_no_value_is_left_alone(text: str, tmp_path: Path) -> No
     assert statement.rendered(lambda *_: "?") == text
 
 
+def test_a_value_has_a_use_for_each_type_that_it_is_cast_to(tmp_path: Path) -> None:
+    one = sql.made("a", "SELECT :a::text, CAST( :a AS int ), :a, :b, :a::text, 'x'::text", tmp_path)
+    assert one.uses == (("a", "text"), ("a", "int"), ("a", ""), ("b", ""))
+    assert one.rendered_by_use("${}".format) == (
+        "SELECT $1::text, CAST( $2 AS int ), $3, $4, $1::text, 'x'::text"
+    )  # fmt: skip
+
+
 def test_a_word_takes_an_identifier_or_an_integer(schemas: Path) -> None:
     found = sql.find(OWN, "shop", "count_rows")
     assert found.words == {"table"}

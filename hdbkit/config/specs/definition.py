@@ -6,6 +6,8 @@ what concerns several parts of a folder (names of statements and variables) is c
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction
@@ -34,6 +36,7 @@ _MAX_NURAND = 2**62 - 1
 _MAX_ZIPF = 10**15
 """The most values of Zipf's distribution: floats must tell its ranks apart."""
 _MAX_ROWS = 10**10
+_LONGEST_NAME = 28
 _MAX_DRAWN = 10**12
 """Numbers that a sequence without ``max`` must have."""
 MAX_WEIGHT = 1e9
@@ -269,9 +272,11 @@ class RoundTrips(StrEnum):
 class TableContent(ConfigModel):
     """The rows that a build loads into a table, a value for each column; a variable is drawn for each row."""
 
-    rows: Bound = Field(description="number of rows")
+    rows: Bound = Field(examples=["1000"], description="number of rows")
     columns: dict[str, str | Number | None] = Field(
-        min_length=1, description="by column: the name of a variable, 'row' (the row's number from 1), or a constant"
+        min_length=1,
+        examples=["{id: row, name: a_variable}"],
+        description="by column: the name of a variable, 'row' (the row's number from 1), or a constant",
     )
 
 
@@ -294,7 +299,9 @@ class Definition(ConfigModel):
     )
     scale: str = Field(default="", description="the size as text, with parameters in braces: {rows} rows")
     metric: Metric = Metric(name="operations/s", title="operations per second", unit="operations/s")
-    operations: dict[str, Annotated[Operation, BeforeValidator(_or_defaults)]] = Field(min_length=1, max_length=250)
+    operations: dict[str, Annotated[Operation, BeforeValidator(_or_defaults)]] = Field(
+        min_length=1, max_length=250, examples=["{read: {weight: 90}, write: {weight: 10}}"]
+    )
     variables: dict[str, Variable] = Field(default_factory=dict)
     details: tuple[str, ...] = Field(default=(), max_length=8, description="variables to keep with each operation")
     round_trips: RoundTrips = Field(
@@ -303,6 +310,13 @@ class Definition(ConfigModel):
         "each: one round trip per statement",
     )
     tables: dict[str, TableContent] = Field(default_factory=dict, description="what a build loads, in this order")
+
+
+def name_of(folder: str) -> str:
+    """The name of a workload in a folder of this name: ``my-losung-1`` in ``My Lösung 1``."""
+    plain = unicodedata.normalize("NFKD", folder).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9_]+", "-", plain).strip("-_")[:_LONGEST_NAME].rstrip("-_")
+    return words if words[:1].isalpha() else f"w-{words}".rstrip("-")
 
 
 def word_problems(statement: Statement, parameters: Mapping[str, Any]) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
-from typing import ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -12,6 +13,7 @@ from hdbkit.config.problems import did_you_mean
 from hdbkit.config.workload_spec import SchemaFrom, WorkloadSpec
 
 TRANSACTIONS: Final = ("new_order", "payment", "order_status", "delivery", "stock_level")
+_OF_OTHER_TOOLS: Final = {"neword": "new_order", "ostat": "order_status", "slev": "stock_level"}
 READING: Final = frozenset({"order_status", "stock_level"})
 SPEC_MIX: Final = {"new_order": 45.0, "payment": 43.0, "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}
 HAMMERDB_MIX: Final = {"new_order": 10.0, "payment": 10.0, "order_status": 1.0, "delivery": 1.0, "stock_level": 1.0}
@@ -82,6 +84,22 @@ class TprocCLoad(Load):
         default=True, description="let 1 % of order lines and 15 % of payments use another warehouse"
     )
     keep_order_ids: bool = Field(default=False, description="keep the order id of each new order")
+
+    @field_validator("mix", mode="before")
+    @classmethod
+    def _mix_of_other_tools(cls, mix: Any) -> Any:
+        """Names as other tools write them; weights without names are in the order of ``TRANSACTIONS``."""
+        if isinstance(mix, list | tuple):
+            if len(mix) != len(TRANSACTIONS):
+                raise ValueError(f"give a weight for each of {', '.join(TRANSACTIONS)}, not {len(mix)} weights")
+            return dict(zip(TRANSACTIONS, mix, strict=True))
+        if not isinstance(mix, dict):
+            return mix
+        known = _OF_OTHER_TOOLS | {name.replace("_", ""): name for name in TRANSACTIONS}
+        names = {name: known.get(re.sub(r"[^a-z0-9]", "", str(name).lower()), name) for name in mix}
+        if len({*names.values()}) < len(names):
+            raise ValueError(f"a transaction occurs twice in {', '.join(names)}")
+        return {names[name]: weight for name, weight in mix.items()}
 
     @field_validator("mix")
     @classmethod

@@ -44,6 +44,7 @@ _CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for co
 _NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error) 28\b", re.IGNORECASE)
 """How errors of files name a full disk or an exhausted quota; their codes stand for every failure of a file."""
 _TOO_LARGE = 1153
+_CANNOT_BE_PREPARED = "1295"
 
 
 class Template(NamedTuple):
@@ -143,9 +144,14 @@ class MysqlclientSession:
                 self._templates[name] = self._prepared_or_literal(self._find(name))
 
     def parse(self, statement: str) -> bool:
-        """Prepare it by SQL, though clients may send it as text; of a CALL followed by a SELECT, only the CALL."""
+        """Prepare it by SQL, though clients may send it as text; of several commands, only the first."""
         found = self._find(statement)
-        self._prepared(replace(found, text=found.text.partition(";")[0]))
+        try:
+            self._prepared(replace(found, text=found.text.partition(";")[0]))
+        except TransactionError as error:
+            if error.code == _CANNOT_BE_PREPARED:
+                return False
+            raise
         return True
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:

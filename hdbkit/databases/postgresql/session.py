@@ -73,6 +73,7 @@ class PsycopgSession:
             self._formats = (None, *self._formats)
         self._opening: tuple[bytes, ...] = (b"BEGIN",)
         self.dialects, self.scope = dialects, scope
+        self._two_types: dict[str, bool] = {}
         self._calls: dict[str, bytes] = {}
         """The first of ``bind``: the name of a prepared statement, or its text."""
         self._attempts: set[bytes] = set()
@@ -134,8 +135,18 @@ class PsycopgSession:
         self._exchanged(self.connection.exec_, b"ROLLBACK")
 
     def parameters(self, statement: str) -> tuple[str, ...]:
-        """The names of its parameters, in the order of ``bind``."""
-        return self._find(statement).parameters
+        """The names of its parameters, in the order of ``bind``; twice of a value that has two types."""
+        found = self._find(statement)
+        return tuple(name for name, _ in found.uses) if self._has_two_types(found) else found.parameters
+
+    def _has_two_types(self, found: Statement) -> bool:
+        """Whether a value is used with several types, for which the server finds none in common."""
+        if len(found.uses) == len(found.parameters):
+            return False
+        if found.name not in self._two_types:
+            text = found.rendered(lambda _, index: f"${index}").encode()
+            self._two_types[found.name] = self._exchanged(self.connection.prepare, b"", text).status not in _GOOD
+        return self._two_types[found.name]
 
     def prepare(self, statements: Iterable[str]) -> None:
         """Prepare named statements, each once, or only read their texts."""
@@ -143,7 +154,11 @@ class PsycopgSession:
             if name in self._calls:
                 continue
             found = self._find(name)
-            call = text = found.rendered(lambda _, index: f"${index}").encode()
+            call = text = (
+                found.rendered_by_use("${}".format)
+                if self._has_two_types(found)
+                else found.rendered(lambda _, index: f"${index}")
+            ).encode()
             if self._prepares:
                 call = name.encode()
                 self._checked(self._exchanged(self.connection.prepare, call, text))

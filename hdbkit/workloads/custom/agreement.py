@@ -30,7 +30,7 @@ from hdbkit.config.specs.definition import (
 )
 from hdbkit.errors import ConfigErrors, Problem
 from hdbkit.results.columns import OPERATIONS, SECONDS
-from hdbkit.sql import Statement
+from hdbkit.sql import COMMENT, Statement
 
 Statements = Mapping[str, Mapping[str, Statement]]
 """By dialect and name."""
@@ -46,6 +46,13 @@ _WORD_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 # looser than those of hdbkit.sql, so that a misspelt name is found rather than sent to the server
 _VALUE: Final = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)")
 _WORD: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
+_WORD_OF_TRANSACTION: Final = r"(?:\s+(?:WORK|TRAN|TRANSACTION))?\s*"
+_TRANSACTION: Final = re.compile(
+    rf"^\s*((?:BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT){_WORD_OF_TRANSACTION})(?:;|$)"
+    rf"|;\s*((?:COMMIT|ROLLBACK){_WORD_OF_TRANSACTION})$",
+    re.IGNORECASE,
+)
+"""A command that begins or ends a transaction. Of a block, neither BEGIN nor END stands alone."""
 _DERIVED: Final = {"scheduled_ns", "start_ns", "end_ns", "valid", "t_end_us", "transaction"}
 """Columns of records and of queries over the operations, beside those of the files."""
 _UNITS: Final = {Measure.QUANTILE.value: "ms", Measure.GEOMETRIC_MEAN.value: "s"}
@@ -119,6 +126,10 @@ class _Files:
             for name, one in of.items():
                 is_known = name in of_operations or name == counter or name.startswith(_OTHERS)
                 for what in (*self._values_in(one, name in of_operations, is_known), *self._words_in(one)):
+                    yield self._in_file(one, what)
+                if name in of_operations and (found := _TRANSACTION.search(COMMENT.sub("", one.text))):
+                    command = " ".join((found[1] or found[2]).split()).upper()
+                    what = f"{command} is sent by hdbkit, since an operation is one transaction; remove it"
                     yield self._in_file(one, what)
                 if name in _OWN:
                     yield self._in_file(one, "hdbkit has a statement of this name; rename it")

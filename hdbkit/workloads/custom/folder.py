@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from hdbkit.config.files import Lines, read_yaml
 from hdbkit.config.problems import did_you_mean, problems_of
-from hdbkit.config.specs.definition import FILE, Definition
+from hdbkit.config.specs.definition import FILE, Definition, name_of
 from hdbkit.contracts import Capability
 from hdbkit.databases import database, kinds
 from hdbkit.errors import ConfigErrors, InputError, Problem
@@ -63,7 +63,11 @@ def _content(path: Path) -> tuple[Any, Lines, list[Problem]]:
         what = str(error).removeprefix(f"{path} ")
         line = re.search(r"line (\d+): ", what)
         return None, {}, [Problem(FILE, what.replace(line[0], "") if line else what, int(line[1]) if line else None)]
-    return {"name": path.resolve().parent.name, **content} if isinstance(content, dict) else content, lines, []
+    return (
+        {"name": name_of(path.resolve().parent.name), **content} if isinstance(content, dict) else content,
+        lines,
+        [],
+    )
 
 
 def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Problem]]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from importlib import resources
 from pathlib import Path
 from string import Template
 
+from hdbkit.config.specs.definition import name_of
 from hdbkit.errors import InputError
 
 _FILES = ("workload.yaml", "statements.sql")
-_LONGEST = 28
 
 
 def write_skeleton(folder: Path) -> list[Path]:
@@ -21,8 +20,7 @@ def write_skeleton(folder: Path) -> list[Path]:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is not empty; name a new folder")
-    plain = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")[:_LONGEST]
-    name = plain if plain[:1].isalpha() else f"w-{plain}"
+    name = name_of(folder.resolve().name)
     words = {"name": name, "schema": name.replace("-", "_")}
     written = []
     for file in _FILES:
