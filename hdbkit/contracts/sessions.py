@@ -90,10 +90,13 @@ class Scope:
     """What a session works with: named statements and the schema of their tables.
 
     ``schema`` is empty if the account's search path applies, as for tables that hdbkit did not create.
+    Where an engine has modes of SQL, ``sql_mode`` is that of SQL by users, ``server`` for the one that the server
+    gives to a session; None: the SQL is hdbkit's, and the mode is strict.
     """
 
     schema: str
     statements: Mapping[str, Statement]
+    sql_mode: str | None = None
 
 
 SERVER = Scope("", MappingProxyType({}))

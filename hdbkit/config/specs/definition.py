@@ -45,6 +45,8 @@ _MIN_SHARE = 0.005
 FILE = "workload.yaml"
 BUILDING = ("create_", "key_", "load_", "index_")
 """The names of statements that a build runs begin with these."""
+SERVERS_OWN = "server"
+"""The mode of SQL that the server gives to a session."""
 NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
@@ -304,6 +306,11 @@ class Definition(ConfigModel):
     )
     variables: dict[str, Variable] = Field(default_factory=dict)
     details: tuple[str, ...] = Field(default=(), max_length=8, description="variables to keep with each operation")
+    sql_mode: str = Field(
+        default=SERVERS_OWN,
+        pattern=r"^[A-Za-z_, ]*$",
+        description="sql_mode of its sessions on MariaDB and MySQL; server: the server's own",
+    )
     round_trips: RoundTrips = Field(
         default=RoundTrips.ONE,
         description="one: send all statements of an operation in one round trip if the engine supports it; "

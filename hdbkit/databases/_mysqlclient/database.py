@@ -192,6 +192,7 @@ class MysqlclientDatabase(BaseDatabase):
         except TransactionError as error:
             raise CannotConnect(target.url, error.text, "check the server and the account") from None
         self._require_product(session, target)
+        self._require_escapes(session, target)
         self._require_role(session, target)
         if not is_on(target, "local_infile", default=True):
             session.local_infile = False
@@ -214,6 +215,14 @@ class MysqlclientDatabase(BaseDatabase):
             version = session.version.partition("-")[0]
             right = target.with_(kind=kind).url
             raise Rejected(target.url, f"the server is {title} {version}, not {self.title}", f"name it {right}")
+
+    @staticmethod
+    def _require_escapes(session: MysqlclientSession, target: Target) -> None:
+        """Close a session whose server takes a backslash in a text as it is. Raises ``CannotConnect``."""
+        if "NO_BACKSLASH_ESCAPES" in session.sql_mode.split(","):
+            session.close()
+            why = "the sql_mode of the workload contains NO_BACKSLASH_ESCAPES, with which texts arrive changed"
+            raise CannotConnect(target.url, why, "set sql_mode in workload.yaml to the other modes")
 
     def _require_role(self, session: MysqlclientSession, target: Target) -> None:
         """Close the session of a server that the target does not want. Raises ``CannotConnect``."""

@@ -75,7 +75,8 @@ class MysqlclientSession:
         """Whether the server prepares calls of routines, too."""
         self.needs_primary = False
         """Whether a server that has become read-only counts as lost."""
-        packet_bytes, infile, self.version, self.is_mariadb = self.query("open_session")[0]
+        opened = self.query("open_session", sql_mode=scope.sql_mode)[0]
+        packet_bytes, infile, self.version, self.is_mariadb, self.sql_mode = opened
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
         self.sends_files = False
         """Whether the connection may send files, as LOAD DATA LOCAL does."""

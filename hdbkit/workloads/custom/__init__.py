@@ -68,7 +68,7 @@ class Custom(BaseWorkload[CustomSpec]):
             texts = self.spec.statements.get(dialect, {})
             own = (made(name, text, Path(self.spec.folder)) for name, text in texts.items())
             found |= {one.name: one.partly_filled(self.spec.parameters) for one in own}
-        return Scope(self.spec.definition.schema_name, found)
+        return Scope(self.spec.definition.schema_name, found, self.spec.definition.sql_mode)
 
     def load(self, given: Load) -> CustomLoad:
         """``given`` with this workload's options."""

@@ -1,11 +1,14 @@
 -- Queries of a session; they need no special privileges.
 
 -- name: open_session
--- The first packet of every session: sets strict mode, so that invalid values are errors; returns the maximum packet
--- size in bytes, whether LOAD DATA LOCAL is allowed, the version, and whether the server is MariaDB, which alone
--- executes the last comment.
-SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY,PIPES_AS_CONCAT', autocommit = 1;
-SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */;
+-- The first packet of every session: sets the mode, strict for hdbkit's own SQL, so that invalid values are errors, or
+-- that of the server; returns the maximum packet size in bytes, whether LOAD DATA LOCAL is allowed, the version, whether
+-- the server is MariaDB, which alone executes the last comment, and the mode.
+SET SESSION sql_mode = CASE COALESCE(:sql_mode, 'hdbkit')
+    WHEN 'hdbkit' THEN 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY,PIPES_AS_CONCAT'
+    WHEN 'server' THEN @@SESSION.sql_mode
+    ELSE :sql_mode END, autocommit = 1;
+SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */, @@SESSION.sql_mode;
 
 -- name: set_isolation
 SET SESSION transaction_isolation = :level;

@@ -25,7 +25,8 @@
 --
 -- A stock is from 10 to 100, so MOD(stock + 81 - quantity, 91) + 10 is stock - quantity, plus 91 if that is below 10.
 CREATE PROCEDURE new_order(
-    in_w_id INT, in_d_id INT, in_c_id INT, item_ids TEXT, supply_w_ids TEXT, quantities TEXT,
+    in_w_id INT, in_d_id INT, in_c_id INT, item_ids TEXT CHARACTER SET utf8mb4,
+    supply_w_ids TEXT CHARACTER SET utf8mb4, quantities TEXT CHARACTER SET utf8mb4,
     OUT heading TEXT CHARACTER SET utf8mb4, OUT `lines` TEXT CHARACTER SET utf8mb4)
 BEGIN
     DECLARE v_o_id, v_item, v_supply, v_quantity, v_stocked INT;

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from types import FrameType
@@ -280,6 +281,32 @@ def test_the_servers_sql_mode_changes_nothing(admin: Any, connect: Sessions, mod
     too_long = b"2\t1\t%b\t1.00\td\n" % (b"x" * 25)
     assert refused(session.load, ITEM, [too_long]) is ErrorClass.OTHER
     assert session.query("count_item") == [(1,)]
+
+
+@pytest.mark.parametrize(("mode", "answer"), [(None, "ab"), ("server", 0), ("PIPES_AS_CONCAT", "ab"), ("", 0)])
+def test_the_sql_of_users_has_the_mode_of_the_server_or_their_own(
+    server: PrivateServer, admin: Any, mode: str | None, answer: object
+) -> None:
+    """``||`` is OR, and a date may be zero, unless the mode says otherwise."""
+    admin.execute("SET GLOBAL sql_mode = ''")
+    own = replace(scope(server.target), sql_mode=mode)
+    with closing(database(server.target).connect(server.target, own)) as one:
+        session: Any = one
+        assert session.rows(session.perform(b"SELECT 'a' || 'b'")) == [(answer,)]
+        session.execute("CREATE TEMPORARY TABLE days (d DATE)")
+        try:
+            session.execute("INSERT INTO days VALUES ('0000-00-00')")
+        except TransactionError:
+            assert mode is None
+        else:
+            assert mode is not None
+
+
+def test_a_mode_that_changes_texts_is_refused_for_the_sql_of_users(server: PrivateServer, admin: Any) -> None:
+    admin.execute("SET GLOBAL sql_mode = 'NO_BACKSLASH_ESCAPES'")
+    own = replace(scope(server.target), sql_mode="server")
+    with pytest.raises(CannotConnect, match=r"contains NO_BACKSLASH_ESCAPES.*set sql_mode in workload\.yaml"):
+        database(server.target).connect(server.target, own)
 
 
 def test_client_statements_are_prepared_where_an_execution_takes_values(
