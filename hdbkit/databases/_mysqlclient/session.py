@@ -75,8 +75,11 @@ class MysqlclientSession:
         """Whether the server prepares calls of routines, too."""
         self.needs_primary = False
         """Whether a server that has become read-only counts as lost."""
-        opened = self.query("open_session", sql_mode=scope.sql_mode)[0]
-        packet_bytes, infile, self.version, self.is_mariadb, self.sql_mode = opened
+        if scope.sql_mode is None:
+            opened = self.query("open_session")
+        else:
+            opened = self.query("open_session_of_users", sql_mode=scope.sql_mode)
+        packet_bytes, infile, self.version, self.is_mariadb, self.sql_mode = opened[0]
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
         self.sends_files = False
         """Whether the connection may send files, as LOAD DATA LOCAL does."""

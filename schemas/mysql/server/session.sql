@@ -1,13 +1,21 @@
 -- Queries of a session; they need no special privileges.
 
 -- name: open_session
--- The first packet of every session: sets the mode, strict for hdbkit's own SQL, so that invalid values are errors, or
--- that of the server; returns the maximum packet size in bytes, whether LOAD DATA LOCAL is allowed, the version, whether
--- the server is MariaDB, which alone executes the last comment, and the mode.
-SET SESSION sql_mode = CASE COALESCE(:sql_mode, 'hdbkit')
-    WHEN 'hdbkit' THEN 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY,PIPES_AS_CONCAT'
-    WHEN 'server' THEN @@SESSION.sql_mode
-    ELSE :sql_mode END, autocommit = 1;
+-- The first packet of every session with SQL of hdbkit: sets strict mode, so that invalid values are errors, and what
+-- the server may have as another default: no limits of results, joins and changes without keys, transactions that
+-- write and end, and tables with transactions. Returns the maximum packet size in bytes, whether LOAD DATA LOCAL is
+-- allowed, the version, whether the server is MariaDB, which alone executes the last comment, and the mode.
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY,PIPES_AS_CONCAT',
+    autocommit = 1, sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, completion_type = 'NO_CHAIN',
+    group_concat_max_len = 1048576,
+    default_storage_engine = IF(@@SESSION.default_storage_engine IN ('MyISAM', 'Aria', 'MEMORY', 'CSV', 'ARCHIVE'),
+                                'InnoDB', @@SESSION.default_storage_engine);
+SET SESSION TRANSACTION READ WRITE;
+SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */, @@SESSION.sql_mode;
+
+-- name: open_session_of_users
+-- The first packet of a session with SQL of users: sets their mode, if it is not that of the server.
+SET SESSION sql_mode = IF(:sql_mode = 'server', @@SESSION.sql_mode, :sql_mode), autocommit = 1;
 SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */, @@SESSION.sql_mode;
 
 -- name: set_isolation

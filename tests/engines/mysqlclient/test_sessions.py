@@ -112,7 +112,16 @@ def connect(server: PrivateServer) -> Iterator[Sessions]:
 def admin(server: PrivateServer) -> Iterator[Any]:
     """The administrator's session; what tests set is set back."""
     session = _session(server.admin)
-    names = ("local_infile", "max_allowed_packet", "max_connections", "sql_mode")
+    limits = ("sql_select_limit", "sql_safe_updates", "group_concat_max_len")
+    names = (
+        "local_infile",
+        "max_allowed_packet",
+        "max_connections",
+        "sql_mode",
+        *limits,
+        "default_storage_engine",
+        "completion_type",
+    )
     session.execute("SET " + ", ".join(f"@{name} = @@GLOBAL.{name}" for name in names))
     yield session
     session.execute("SET " + ", ".join(f"GLOBAL {name} = @{name}" for name in names))
@@ -300,6 +309,28 @@ def test_the_sql_of_users_has_the_mode_of_the_server_or_their_own(
             assert mode is None
         else:
             assert mode is not None
+
+
+def test_the_servers_defaults_do_not_change_the_sql_of_hdbkit(server: PrivateServer, admin: Any) -> None:
+    admin.execute("SET GLOBAL sql_select_limit = 1, sql_safe_updates = 1, default_storage_engine = MyISAM")
+    admin.execute("SET GLOBAL completion_type = 2, group_concat_max_len = 4")
+    admin.execute("SET GLOBAL TRANSACTION READ ONLY")
+    try:
+        with closing(database(server.target).connect(server.target, scope(server.target))) as one:
+            session: Any = one
+            session.execute("CREATE TABLE defaults (n INTEGER)")
+            session.begin()
+            session.execute("INSERT INTO defaults VALUES (1), (2)")
+            session.rollback()
+            session.begin()
+            session.execute("INSERT INTO defaults VALUES (3), (4)")
+            session.commit()
+            session.execute("UPDATE defaults SET n = n + 1")
+            assert session.rows(session.perform(b"SELECT n FROM defaults ORDER BY n")) == [(4,), (5,)]
+            assert session.rows(session.perform(b"SELECT GROUP_CONCAT(n * 1000) FROM defaults")) == [("4000,5000",)]
+            session.execute("DROP TABLE defaults")
+    finally:
+        admin.execute("SET GLOBAL TRANSACTION READ WRITE")
 
 
 def test_a_mode_that_changes_texts_is_refused_for_the_sql_of_users(server: PrivateServer, admin: Any) -> None:
