@@ -103,7 +103,7 @@ class Connection:
         count = loaders or limits().cores
         hosts = None
         if cluster:
-            asked = load_hosts(cluster)
+            asked = Cluster.given(cluster)
             if asked.warning:
                 warnings.warn(asked.warning, stacklevel=2)
             from hdbkit.cluster.loading import cluster_loaders  # imported only when used
@@ -275,14 +275,6 @@ def _answers(work: Workload) -> Sequence[PlannedCheck]:
     if not planned:
         raise InputError(f"{work.title} has no reference of its answers; omit answers")
     return planned
-
-
-def load_hosts(given: Cluster | str) -> Cluster:
-    """The load hosts that a text names. Raises ``InputError`` if it is no cluster."""
-    try:
-        return Cluster.read(given)
-    except ValueError as error:
-        raise InputError(str(error)) from None
 
 
 def checks_frame(checks: Sequence[Check]) -> pd.DataFrame:

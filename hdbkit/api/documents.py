@@ -99,7 +99,7 @@ def of_build(done: BuildResult) -> Document:
 def of_max_rate(found: MaxRate, report: Path) -> Document:
     """The highest rate within a limit, with its interval and its runs."""
     head = {"answer": found.answer, "rate": found.rate, "low": found.low, "high": found.high}
-    about = {"limit": found.limit.text, "label": found.label, "report": str(report)}
+    about = {"limit": str(found.limit), "label": found.label, "report": str(report)}
     return head | about | {"runs": of_frame(found.runs)}
 
 

@@ -135,7 +135,7 @@ class MaxRate(ExperimentResult):
     def command(self) -> str:
         """The command that repeats the search."""
         plan = self._newest.plan.model_copy(update={"load": self.plan.load})
-        words = [*shlex.split(plan.command), "--limit", self.limit.text, "--blocks", str(self.made[-1].block)]
+        words = [*shlex.split(plan.command), "--limit", str(self.limit), "--blocks", str(self.made[-1].block)]
         return shlex.join(["hdbkit", "find-max", *words[2:]])
 
     def charts(self) -> dict[str, Chart]:
@@ -173,7 +173,7 @@ class MaxRateVerbs(RunVerbs):
     def find_max(
         self,
         target: Target | str,
-        limit: str,
+        limit: Limit | str,
         workload: WorkloadSpec | Path | str | None = None,
         load: Load | None = None,
         *,
@@ -212,7 +212,7 @@ class MaxRateVerbs(RunVerbs):
     def plan_max_rate(
         self,
         target: Target | str,
-        limit: str,
+        limit: Limit | str,
         workload: WorkloadSpec | Path | str | None = None,
         load: Load | None = None,
         *,
@@ -236,7 +236,7 @@ class MaxRateVerbs(RunVerbs):
         Example:
             >>> hdbkit.start_experiment(hdbkit.plan_max_rate("lab", "p95=20ms")).wait().rate  # doctest: +SKIP
         """
-        wanted, experiment_id = Limit.parse(limit), new_experiment_id(datetime.now(UTC), "find-max")
+        wanted, experiment_id = Limit.given(limit), new_experiment_id(datetime.now(UTC), "find-max")
         require_word(label or experiment_id)
         if blocks < MIN_BLOCKS:
             raise InputError(f"give {MIN_BLOCKS} blocks or more, not {blocks}")
@@ -251,7 +251,7 @@ class MaxRateVerbs(RunVerbs):
                 target=at,
                 workload=spec,
                 load=base,
-                limit=wanted.text,
+                limit=wanted,
                 blocks=blocks,
                 label=label or experiment_id,
                 prepared=preparation or Preparation(),
@@ -269,12 +269,11 @@ class MaxRateVerbs(RunVerbs):
                 f"{folder.experiment_id}"
             )
         results = (Result(RunFolder(folder.root / one.run_id), self) for one in manifests)
-        limit = Limit.parse(plan.limit)
         made = [
-            MaxRateRun(limit, one.block, plan.rate(one), result)
+            MaxRateRun(plan.limit, one.block, plan.rate(one), result)
             for one, result in zip(plan.runs, results, strict=True)
         ]
-        return MaxRate(limit, estimate(found.blocks), made, folder, plan, self)
+        return MaxRate(plan.limit, estimate(found.blocks), made, folder, plan, self)
 
 
 def _require_open_loop(spec: WorkloadSpec, load: Load) -> None:

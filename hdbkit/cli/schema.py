@@ -12,12 +12,12 @@ from rich.markup import escape
 
 from hdbkit import sql
 from hdbkit.api import DEFAULT, connect, documents
-from hdbkit.api.connection import checks_frame, load_hosts
+from hdbkit.api.connection import checks_frame
 from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit
 from hdbkit.cli.options import Sectioned, schema_options
 from hdbkit.cli.progress import BuildBar
-from hdbkit.config.cluster import FORMS
+from hdbkit.config.cluster import FORMS, Cluster
 from hdbkit.databases import database
 from hdbkit.loading import DataFiles
 from hdbkit.workloads import specification
@@ -69,7 +69,7 @@ def build(
     """
     there = DataFiles(from_files).spec if from_files and workload is None else workload
     spec = specification(there, **fields)
-    hosts = load_hosts(cluster) if cluster else None
+    hosts = Cluster.given(cluster) if cluster else None
     connection = connect(target, admin=admin)
     for created in connection.created:
         show.notes.print(f"  created {created}", markup=False)

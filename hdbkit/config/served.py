@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Collection, Mapping
 
-from hdbkit.config.sweep_values import is_formula
+from hdbkit.config.sweep_values import Formula
 
 VARIABLE = "HDBKIT_SERVED"
 _ELSEWHERE = re.compile(
@@ -57,7 +57,7 @@ def setting_problem(name: str, values: Collection[str]) -> str:
     """Why a service must not change a setting to one of these values; empty if it may."""
     if _ELSEWHERE.fullmatch(name):
         return f"'{name}' may name a program, file or address of the server's host; a service does not change it"
-    if wrong := next((one for one in values if ("/" in one or "\\" in one) and not is_formula(one)), None):
+    if wrong := next((one for one in values if ("/" in one or "\\" in one) and not isinstance(one, Formula)), None):
         return f"'{wrong}' may name a program, file or address; a service changes no setting to such a value"
     return ""
 

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from hdbkit.config.installed import storage_fields
 from hdbkit.config.problems import did_you_mean, problems_of
 from hdbkit.config.specs import load_fields, load_from, spec_fields, spec_from
-from hdbkit.config.sweep_values import is_formula, setting_text, value_texts
+from hdbkit.config.sweep_values import Formula, is_one, setting_text, value_texts
 from hdbkit.config.workload_spec import WorkloadSpec, identifies_schema
 from hdbkit.config.written import Written
 from hdbkit.errors import ConfigErrors
@@ -50,7 +50,9 @@ def factor_texts(name: str, written: object) -> tuple[str, ...]:
         raise ValueError(
             _NO_FACTORS.get(name) or f"is not an option of the load or the schema.{did_you_mean(name, list(known))}"
         )
-    return tuple(text if is_formula(text) else _plain(name, text) for text in value_texts(_as_texts(name, written)))
+    return tuple(
+        text if isinstance(text, Formula) else _plain(name, text) for text in value_texts(_as_texts(name, written))
+    )
 
 
 def factor_value(name: str, text: str) -> Any:
@@ -101,7 +103,7 @@ def _text(name: str, one: object) -> object:
         and all(isinstance(weight, int | float) for weight in one.values())
     ):
         one = ",".join(f"{key}={weight}" for key, weight in one.items())
-    if isinstance(one, dict) or (isinstance(one, str) and is_formula(one)):
+    if is_one(one):
         return one
     return _plain(name, _NONE if one is None else setting_text(one))
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+)
 from pydantic.json_schema import JsonSchemaValue
 
 from hdbkit.config.expressions import Condition
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.quantities import Dimension, quantity
 from hdbkit.config.sweep_factors import factor_texts, factors_schema
-from hdbkit.config.sweep_values import VALUES_SCHEMA, Formula, is_formula, setting_text, value_texts
+from hdbkit.config.sweep_values import VALUES_SCHEMA, names_of, setting_text, value_text, value_texts
 
 HOST_FACTS = ("ram", "cpus")
 """Facts of the database's host that hdbkit can determine itself."""
@@ -39,12 +46,11 @@ def _factors(written: object, info: ValidationInfo) -> object:
 def _facts_only(texts: tuple[str, ...], info: ValidationInfo) -> None:
     """Raise ``ValueError`` for a formula with names that are not facts."""
     known = {*HOST_FACTS, *info.data.get("facts", {})}
-    for text in filter(is_formula, texts):
-        for name in sorted(Formula.read(text).names - known):
-            raise ValueError(
-                f"'{name}' is not a fact (known: {', '.join(sorted(known))}); add it to facts, or write a constraint"
-                f" between settings.{did_you_mean(name, sorted(known))}"
-            )
+    for name in sorted(names_of(texts) - known):
+        raise ValueError(
+            f"'{name}' is not a fact (known: {', '.join(sorted(known))}); add it to facts, or write a constraint"
+            f" between settings.{did_you_mean(name, sorted(known))}"
+        )
 
 
 def _facts(facts: dict[str, str]) -> dict[str, str]:
@@ -79,6 +85,8 @@ class _FactorsSchema:
 Text = Annotated[str, BeforeValidator(setting_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 """A value as written by users: ``64GB``, 8, on."""
 Facts = Annotated[dict[str, Text], AfterValidator(_facts)]
-Values = Annotated[tuple[str, ...], BeforeValidator(_setting_values), WithJsonSchema(VALUES_SCHEMA)]
-Factors = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_factors), _FactorsSchema()]
+ValueText = Annotated[str, PlainValidator(value_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+"""The same, or a formula."""
+Values = Annotated[tuple[ValueText, ...], BeforeValidator(_setting_values), WithJsonSchema(VALUES_SCHEMA)]
+Factors = Annotated[dict[str, tuple[ValueText, ...]], BeforeValidator(_factors), _FactorsSchema()]
 Constraint = Annotated[Condition, AfterValidator(_constraint)]

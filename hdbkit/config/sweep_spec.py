@@ -29,10 +29,10 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.config.origin import At, Origin
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.specs import AnyLoad, AnyWorkload
-from hdbkit.config.sweep_fields import Constraint, Factors, Facts, Text, Values
+from hdbkit.config.sweep_fields import Constraint, Factors, Facts, Text, Values, ValueText
 from hdbkit.config.sweep_values import (
     Formula,
-    is_formula,
+    names_of,
     special_texts,
 )
 from hdbkit.errors import ConfigErrors, InputError
@@ -138,7 +138,7 @@ class SweepSpec(Preparation):
         max_length=100,
         description="conditions on each configuration, such as max_wal_size >= 2 * min_wal_size",
     )
-    baseline: dict[str, Text] = Field(
+    baseline: dict[str, ValueText] = Field(
         default_factory=dict, description="the baseline's values of settings and factors"
     )
     virtual_users: tuple[int, ...] = Field(default=(4,), min_length=1, description="numbers of virtual users")
@@ -273,7 +273,11 @@ class SweepSpec(Preparation):
                 raise ValueError(
                     f"'{name}' is not a setting or factor of this sweep.{did_you_mean(name, list(known))}"
                 )
-            if info.field_name == "baseline" and wanted not in known[name] and not any(map(is_formula, known[name])):
+            if (
+                info.field_name == "baseline"
+                and wanted not in known[name]
+                and not any(isinstance(one, Formula) for one in known[name])
+            ):
                 raise ValueError(f"{name} = {wanted} is not one of its values {list(known[name])}")
         return given
 
@@ -294,8 +298,7 @@ class SweepSpec(Preparation):
     @property
     def missing_facts(self) -> frozenset[str]:
         """The facts that formulas and constraints use but that are not given."""
-        formulas = [Formula.read(text) for values in self.grid.values() for text in values if is_formula(text)]
-        names = [*(one.names for one in formulas), *(one.names for one in self.constraints)]
+        names = [*map(names_of, self.grid.values()), *(one.names for one in self.constraints)]
         used = frozenset[str]().union(*names)
         return used - self.grid.keys() - self.facts.keys()
 
@@ -319,7 +322,7 @@ class SweepSpec(Preparation):
                 f"the sweep '{self.name}' needs unknown facts of the database's host; "
                 f"add to its file: facts: {{{listed}}}"
             )
-        if not any(is_formula(text) for values in self.grid.values() for text in values):
+        if not any(isinstance(text, Formula) for values in self.grid.values() for text in values):
             return whole
         return whole._evaluated()
 
@@ -343,7 +346,7 @@ class SweepSpec(Preparation):
         found: list[str] = []
         for text in texts:
             try:
-                found += Formula.read(text).values(self.fact_values) if is_formula(text) else [text]
+                found += text.values(self.fact_values) if isinstance(text, Formula) else [text]
             except ValueError as error:
                 problems.append((at, str(error)))
                 found.append(text)

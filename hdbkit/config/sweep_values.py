@@ -7,17 +7,16 @@
     shared_buffers: = 128MB to 0.5 * ram factor 2
 
 The last form is a range in one line of text. A range keeps this form until its facts are known: values are always
-texts, and texts that begin with ``=`` are formulas that have not been evaluated yet.
+texts, and those that begin with ``=`` are a :class:`Formula` that has not been evaluated yet.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 from hdbkit.config.expressions import Expression, ExpressionError, Value
 from hdbkit.config.problems import did_you_mean
@@ -40,18 +39,13 @@ def setting_text(value: object) -> str:
     raise ValueError(f"a value must be text, a number, or on/off, not {value!r}")
 
 
-def is_formula(text: str) -> bool:
-    """Whether a value is a formula."""
-    return text.startswith("=")
-
-
 def value_texts(written: object) -> tuple[str, ...]:
     """All values of ``written``, in order; formulas that need facts are not evaluated.
 
     Raises:
         ValueError: it is invalid, or a value appears twice.
     """
-    if isinstance(written, dict) or (isinstance(written, str) and is_formula(written)):
+    if is_one(written):
         written = [written]
     if not isinstance(written, list | tuple):
         raise ValueError(f"give a list of values, such as [{written}], or a range, such as {_EXAMPLE}")
@@ -61,6 +55,22 @@ def value_texts(written: object) -> tuple[str, ...]:
     if len(set(texts)) < len(texts):
         raise ValueError(f"each value may appear only once, not {list(texts)}")
     return texts
+
+
+def names_of(texts: Iterable[str]) -> frozenset[str]:
+    """The names of the facts that the formulas among these values use."""
+    return frozenset[str]().union(*(text.names for text in texts if isinstance(text, Formula)))
+
+
+def is_one(written: object) -> bool:
+    """Whether this is a range or a formula, which needs no list."""
+    return isinstance(written, dict) or (isinstance(written, str) and written.startswith("="))
+
+
+def value_text(written: object) -> str:
+    """A value as text; one that begins with ``=`` is a :class:`Formula`. Raises ``ValueError``."""
+    text = setting_text(written)
+    return Formula(text) if text.startswith("=") and not isinstance(text, Formula) else text
 
 
 def special_texts(written: object) -> tuple[str, ...]:
@@ -73,11 +83,8 @@ def special_texts(written: object) -> tuple[str, ...]:
 def _texts(one: object) -> tuple[str, ...]:
     if isinstance(one, dict):
         return (*_texts(_range_text(one)), *special_texts(one))
-    text = setting_text(one)
-    if not is_formula(text):
-        return (text,)
-    formula = Formula.read(text)
-    return (formula.text,) if formula.names else formula.values({})
+    text = value_text(one)
+    return text.values({}) if isinstance(text, Formula) and not text.names else (text,)
 
 
 def _range_text(given: dict[Any, Any]) -> str:
@@ -93,24 +100,27 @@ def _range_text(given: dict[Any, Any]) -> str:
     return f"= {start} to {stop} {by[0]} {stride}"
 
 
-@dataclass(frozen=True)
-class Formula:
-    """``= 0.25 * ram``, or a range: ``= 128MB to 0.5 * ram factor 2``."""
+class Formula(str):
+    """``= 0.25 * ram``, or a range: ``= 128MB to 0.5 * ram factor 2``. It is its text, and is parsed when it is made.
 
-    text: str
+    Raises ``ValueError`` for a text that is none.
+    """
+
+    __slots__ = ("by", "parts")
     parts: tuple[Expression, ...]
-    by: str = ""
+    by: str
 
-    @classmethod
-    def read(cls, text: str) -> Formula:
-        """Parse a text that begins with ``=``. Raises ``ValueError`` if that fails."""
+    def __new__(cls, text: str) -> Self:
+        """Parse the text."""
+        made = super().__new__(cls, text)
         body = text.removeprefix("=").strip()
         found = _RANGE.fullmatch(body)
-        parts, by = ((found[1], found[2], found[4]), found[3]) if found else ((body,), "")
+        parts, made.by = ((found[1], found[2], found[4]), found[3]) if found else ((body,), "")
         try:
-            return cls(text, tuple(Expression(part) for part in parts), by)
+            made.parts = tuple(Expression(part) for part in parts)
         except ExpressionError as error:
             raise ValueError(f"{body} {error}") from None
+        return made
 
     @property
     def names(self) -> frozenset[str]:
@@ -122,8 +132,8 @@ class Formula:
         try:
             found = [_quantity(part.value(facts)) for part in self.parts]
         except ExpressionError as error:
-            raise ValueError(f"{self.text} {error}") from None
-        return _steps(self.text, self.by, *found) if self.by else (quantity_text(found[0]),)
+            raise ValueError(f"{self} {error}") from None
+        return _steps(self, self.by, *found) if self.by else (quantity_text(found[0]),)
 
 
 def _quantity(value: Value) -> Quantity:

@@ -11,6 +11,8 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from hdbkit.errors import InputError
+
 
 class Written:
     """Base class: ``parse`` reads a text, and ``str()`` gives the text that ``parse`` reads as the same value."""
@@ -28,6 +30,14 @@ class Written:
         if not isinstance(given, str):
             raise ValueError(f"must be text, not {given!r}"[:200])
         return cls.parse(given)
+
+    @classmethod
+    def given(cls, value: Any) -> Self:
+        """A value that a caller gave, as ``read``. Raises ``InputError``."""
+        try:
+            return cls.read(value)
+        except ValueError as error:
+            raise InputError(str(error)) from None
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -39,7 +39,7 @@ class MaxRatePlan(ExperimentPlan):
     target: Target
     workload: AnyWorkload
     load: AnyLoad = Field(description="the load without the rates and seeds of the runs")
-    limit: str
+    limit: Limit
     blocks: int
     label: str
     prepared: Preparation = Preparation()
@@ -132,7 +132,7 @@ def manifests_of(plan: MaxRatePlan, folder: ExperimentFolder) -> list[Manifest]:
 
 def outcome_of(plan: MaxRatePlan, manifests: Sequence[Manifest]) -> Found:
     """What these results lead to. Raises ``SearchFailed``."""
-    limit, results = Limit.parse(plan.limit), list(manifests)
+    limit, results = plan.limit, list(manifests)
     first = plan.load.rate or capacity(plan.load, results.pop(0)) / 2
     bounds = (limit.min_operations / plan.load.duration_s, _MAX_RATE)
     trials = search(first, plan.blocks, zlib.crc32(plan.label.encode()), bounds)
@@ -162,8 +162,8 @@ def capacity(load: Load, manifest: Manifest) -> float:
 def _not_found(limit: Limit, error: LimitNotFound) -> str:
     level = exact_number(error.level)
     if error.within:
-        return f"{limit.text} holds even at {level} per second, the highest rate that is tried"
+        return f"{limit} holds even at {level} per second, the highest rate that is tried"
     return (
-        f"{limit.text} does not hold even at {level} per second, and at lower rates a window has "
+        f"{limit} does not hold even at {level} per second, and at lower rates a window has "
         "too few operations; raise the limit, or lengthen the window"
     )

@@ -57,8 +57,8 @@ def max_rate_report(path: Path, found: RateFound) -> Path:
     manifests = [manifest for _, manifest in found.within]
     rate, low, high = (cell(end) for end in found.ends)
     page = Page(
-        kicker=f"find-max {found.limit.text}",
-        question=f"Which rate keeps {found.limit.text}?",
+        kicker=f"find-max {found.limit}",
+        question=f"Which rate keeps {found.limit}?",
         answer=found.answer,
         notice=manifests[-1].notice,
         command=found.command,

@@ -179,8 +179,8 @@ class ExperimentFolder:
     def executing(self) -> Iterator[None]:
         """Lock the experiment for the process that executes it, as long as it does. Raises ``InputError``."""
         otherwise = f"{self.experiment_id} is being executed; watch it with: hdbkit attach {self.experiment_id}"
-        with open(self.path / "journal.ndjson", "ab", opener=private):
-            pass  # it is the file that is locked
+        if not self.journal.lines:  # also where it cannot be read, which is an error then
+            open(self.path / "journal.ndjson", "ab", opener=private).close()  # the file that is locked
         with held(self.path / "journal.ndjson", otherwise, END_GRACE_S):
             if self.journal.state.executed_by not in (None, os.getpid()):
                 raise InputError(otherwise)

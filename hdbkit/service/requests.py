@@ -12,6 +12,7 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
 
 from hdbkit.analysis.comparison import sides
+from hdbkit.analysis.run.limits import Limit
 from hdbkit.api import Workspace, max_rate
 from hdbkit.config import SweepSpec
 from hdbkit.config.cluster import FORMS
@@ -145,7 +146,7 @@ class SweepRequest(OfTarget):
 class FindMaxRequest(OfTarget):
     """Find the highest rate within a limit on the response time."""
 
-    limit: str = Field(max_length=50, description="limit on the response time, such as p95=20ms")
+    limit: Limit = Field(description="limit on the response time, such as p95=20ms")
     workload: Workload = None
     load: GivenLoad = None
     blocks: Annotated[int, Field(ge=2, le=1000)] = max_rate.DEFAULT_BLOCKS

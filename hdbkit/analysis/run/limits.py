@@ -15,7 +15,7 @@ from fractions import Fraction
 from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.schedule import kept_its_rate
 from hdbkit.config.quantities import TIMES, Dimension, quantity
-from hdbkit.errors import InputError
+from hdbkit.config.written import Written
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import exact_number
 
@@ -25,7 +25,7 @@ _WRITTEN = re.compile(r"\s*(\w+)\s*=\s*(.+)")
 
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(Written):
     """The maximum ``max_ms`` of a ``quantile`` (a name of ``QUANTILES``) of the response time."""
 
     quantile: str
@@ -33,21 +33,19 @@ class Limit:
 
     @classmethod
     def parse(cls, text: str) -> Limit:
-        """A limit as it is written: ``p95=20ms``. Raises ``InputError``."""
+        """A limit as it is written: ``p95=20ms``. Raises ``ValueError``."""
         found = _WRITTEN.fullmatch(text)
         time = quantity(found[2]) if found else None
         if found is None or found[1] not in QUANTILES or time is None or time.dimension is not Dimension.TIME:
-            raise InputError(
+            raise ValueError(
                 f"'{text}' is not a limit on latency; write a quantile ({', '.join(QUANTILES)}) and a time with its "
                 f"unit ({', '.join(TIMES)}), such as p95=20ms"
             )
         if not _MIN_S <= time.amount <= _MAX_S:
-            raise InputError(f"the limit '{text}' must be from 1 us to 1 d")
+            raise ValueError(f"the limit '{text}' must be from 1 us to 1 d")
         return cls(found[1], float(1000 * time.amount))
 
-    @property
-    def text(self) -> str:
-        """The limit as it is written."""
+    def __str__(self) -> str:
         return f"{self.quantile}={exact_number(self.max_ms)}ms"
 
     @property

@@ -128,7 +128,7 @@ class MaxRatePanel(Panel):
         stopped = self._unfinished[1] if self._unfinished and self._unfinished[0] == asked else None
         if stopped is None:
             self._lines, self.runs.value = [], ""
-        watch = partial(self._stepped, Limit.parse(limit))
+        watch = partial(self._stepped, Limit.given(limit))
         if stopped is not None:
             found = self.workspace.resume_experiment(stopped, watch=watch, watch_run=self._look)
         else:
