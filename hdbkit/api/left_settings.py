@@ -83,9 +83,9 @@ def _left(folder: ExperimentFolder) -> bool:
 
 def _is_on(folder: ExperimentFolder, target: Target) -> bool:
     with suppress(DamagedResult):
-        return _place(target) in map(_place, read_plan(folder).targets)
+        return _address(target) in map(_address, read_plan(folder).targets)
     return False
 
 
-def _place(target: Target) -> tuple[str, int | None, Path | None]:
+def _address(target: Target) -> tuple[str, int | None, Path | None]:
     return host_of(target), target.port or database(target).default_port, target.server_folder

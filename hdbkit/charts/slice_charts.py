@@ -92,9 +92,11 @@ def slices_of_run(slices: pd.DataFrame, manifest: Manifest) -> Chart:
     start_s = (clock.window_start_us or 0) / 1e6 if clock else 0.0
     fig = figure("seconds since the start", axis_title(metric))
     shade_rampup(fig, start_s)
-    table = slices.assign(second=slices["slice"] * plan.slice_s, label=slices["place"].map(dict(enumerate(labels))))
-    for place, name in enumerate(labels[:MAX_COLOURED]):
-        look, rows = series(place), table[table["place"] == place].head(MAX_DOTS // len(labels))
+    table = slices.assign(
+        second=slices["slice"] * plan.slice_s, label=slices["position"].map(dict(enumerate(labels)))
+    )
+    for position, name in enumerate(labels[:MAX_COLOURED]):
+        look, rows = series(position), table[table["position"] == position].head(MAX_DOTS // len(labels))
         fig.add_scatter(
             x=plain(rows["second"] + plan.slice_s / 2), y=plain(rows["metric_value"]), mode="markers", name=name,
             marker={"color": look["color"], "size": 5, "opacity": 0.7, "symbol": look["symbol"]},
@@ -102,7 +104,10 @@ def slices_of_run(slices: pd.DataFrame, manifest: Manifest) -> Chart:
         )  # fmt: skip
     fig.update_yaxes(rangemode="tozero")
     rate = metric.measure is Measure.RATE
-    means = [mean_of(table.loc[table["place"] == place, "metric_value"], rate=rate) for place in range(len(labels))]
+    means = [
+        mean_of(table.loc[table["position"] == position, "metric_value"], rate=rate)
+        for position in range(len(labels))
+    ]
     listed = [f"{name} {metric.number(mean)}" for name, mean in zip(labels, means, strict=True) if mean is not None]
     words = [
         f"Means of {axis_title(metric)}: {'; '.join(listed)}.",

@@ -186,10 +186,10 @@ def _remove_old(schema: Schema, target: Target) -> None:
         schema.drop()
     elif log.exists:
         own = Capability.SCHEMAS in database(target).capabilities
-        place = f"schema {SCHEMA} in {target.described}" if own else f"the database of {target.described}"
+        where = f"schema {SCHEMA} in {target.described}" if own else f"the database of {target.described}"
         listed = f" ({', '.join(sorted(log.tables))})" if log.tables else ""
         raise InputError(
-            f"{place} has something that hdbkit did not create for a check{listed}; nothing was changed. "
+            f"{where} has something that hdbkit did not create for a check{listed}; nothing was changed. "
             f"{'Remove it' if own else 'Name an empty database'}"
         )
 
@@ -198,11 +198,11 @@ def _not_applicable(rule: Rule, engine: Database) -> Tried:
     return Tried(rule.name, None, f"the engine lacks {', '.join(sorted(rule.needs - engine.capabilities))}")
 
 
-def _place(error: Exception, sent: Sequence[str]) -> str:
+def _location(error: Exception, sent: Sequence[str]) -> str:
     """The line that raised the error, and the statements that were sent last."""
     *_, innermost = traceback.extract_tb(error.__traceback__)
-    place = f"{Path(innermost.filename).name}:{innermost.lineno}"
-    return f"{place}, after {', '.join(sent)}" if sent else place
+    where = f"{Path(innermost.filename).name}:{innermost.lineno}"
+    return f"{where}, after {', '.join(sent)}" if sent else where
 
 
 def _tried(bench: _Bench, rule: Rule) -> Tried:
@@ -213,5 +213,5 @@ def _tried(bench: _Bench, rule: Rule) -> Tried:
         except Violation as violation:
             return Tried(rule.name, False, str(violation))
         except Exception as error:
-            return Tried(rule.name, False, f"{type(error).__name__}: {error} ({_place(error, bench.sent)})")
+            return Tried(rule.name, False, f"{type(error).__name__}: {error} ({_location(error, bench.sent)})")
     return Tried(rule.name, True)

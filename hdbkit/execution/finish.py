@@ -21,7 +21,7 @@ from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.execution import failures, load_hosts, server_host, switching, usage
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
-from hdbkit.execution.load_hosts import Place
+from hdbkit.execution.load_hosts import ClientFiles
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, FaultLine, Manifest
@@ -41,9 +41,9 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
         return manifest
     samples = _with_edges(read_lines(folder.spools / "counters.ndjson"))
     start_ns = manifest.clock.start_monotonic_ns
-    places = load_hosts.places_of(folder.spools)
+    files = load_hosts.client_files(folder.spools)
     seconds, counts = write_operations(
-        [(one.folder, one.clock) for one in places],
+        [(one.folder, one.clock) for one in files],
         folder.operations,
         start_ns,
         len(manifest.operations),
@@ -59,12 +59,12 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     _write_hosts(folder, manifest, start_ns)
     clients = [
         *read_lines(folder.spools / "clients.ndjson"),
-        *(row for one in places for row in (*usage.saved(one.folder), *load_hosts.ends(one.folder))),
+        *(row for one in files for row in (*usage.saved(one.folder), *load_hosts.ends(one.folder))),
     ]
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
-    write_rows(folder.table("errors"), columns.ERRORS, _errors(places, start_ns))
+    write_rows(folder.table("errors"), columns.ERRORS, _errors(files, start_ns))
     if manifest.plan.slices:
-        write_rows(folder.table("switches"), columns.SWITCHES, _switches(places, start_ns))
+        write_rows(folder.table("switches"), columns.SWITCHES, _switches(files, start_ns))
     manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
     folder.write(manifest)
     return _with_result(folder, manifest, samples) if clock.window_end_us is not None else manifest
@@ -229,10 +229,10 @@ def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
     return {"t_sent_us": sent, "t_returned_us": returned} | {name: row[name] for name in ("edge", "name", "value")}
 
 
-def _switches(places: Sequence[Place], start_ns: int) -> list[dict[str, Any]]:
+def _switches(files: Sequence[ClientFiles], start_ns: int) -> list[dict[str, Any]]:
     """The changes of settings within the run, by clients or the sweep, in the order of their slices."""
     times = {"t_due_us": "due_ns", "t_start_us": "start_ns", "t_end_us": "end_ns"}
-    lines = load_hosts.lines_of(places, switching.PATTERN, [*times.values()])
+    lines = load_hosts.lines_of(files, switching.PATTERN, [*times.values()])
     rows = [line | {name: _us(line[of], start_ns) for name, of in times.items()} for line in lines]
     plain = [{name: row[name] for name in columns.SWITCHES} for row in rows]
     return sorted(plain, key=lambda row: (row["slice"], row["virtual_user"]))
@@ -255,13 +255,13 @@ def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[i
     return list(rows.values())
 
 
-def _errors(places: Sequence[Place], start_ns: int) -> list[dict[str, Any]]:
+def _errors(files: Sequence[ClientFiles], start_ns: int) -> list[dict[str, Any]]:
     """The clients' errors, added up by class, code, text and operation."""
     total: dict[tuple[str, ...], dict[str, Any]] = {}
-    for place, path in ((one, path) for one in places for path in sorted(one.folder.glob(failures.PATTERN))):
+    for each, path in ((one, path) for one in files for path in sorted(one.folder.glob(failures.PATTERN))):
         for row in json.loads(path.read_bytes()):
             key = (row["error_class"], row["code"], row["text"], row["operation"])
-            first, last = (_us(place.clock.one_here(row[name]), start_ns) for name in ("first_ns", "last_ns"))
+            first, last = (_us(each.clock.one_here(row[name]), start_ns) for name in ("first_ns", "last_ns"))
             known = total.setdefault(key, {**row, "count": 0, "retried": 0, "first_us": first, "last_us": last})
             known["count"] += row["count"]
             known["retried"] += row["retried"]

@@ -1,7 +1,7 @@
 """The files of a run's load hosts, collected into the folder of spools: their clocks, tables and facts.
 
 A host's files are in a folder of their own and keep the times of its clock; they are converted when the tables are
-written, so that doing it again is harmless. A run of this host alone has one place and no such folder.
+written, so that doing it again is harmless. A run of this host alone has one folder of files and no such folder.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class NotedHost(BaseModel):
 
 
 @dataclass(frozen=True)
-class Place:
+class ClientFiles:
     """A folder with files of clients, and the clock of their times."""
 
     folder: Path
@@ -110,10 +110,10 @@ def lost(hosts: Sequence[LoadHost], run_id: str) -> list[str]:
     ]
 
 
-def places_of(spools: Path) -> list[Place]:
+def client_files(spools: Path) -> list[ClientFiles]:
     """Where files of clients are: the folder of spools, and those of load hosts that are complete."""
     found = [one for one in noted_hosts(spools) if one.is_complete]
-    return [Place(spools), *(Place(folder_of(spools, one.number), one.clock) for one in found)]
+    return [ClientFiles(spools), *(ClientFiles(folder_of(spools, one.number), one.clock) for one in found)]
 
 
 def ends(folder: Path) -> list[dict[str, Any]]:
@@ -123,12 +123,12 @@ def ends(folder: Path) -> list[dict[str, Any]]:
     return [{"client": int(client), "ended": ending} for client, ending in known.items()]
 
 
-def lines_of(places: Iterable[Place], pattern: str, times: Sequence[str]) -> Iterator[dict[str, Any]]:
+def lines_of(files: Iterable[ClientFiles], pattern: str, times: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The JSON lines of all files that match, with these times on the coordinator's clock."""
-    for place in places:
-        for path in sorted(place.folder.glob(pattern)):
+    for each in files:
+        for path in sorted(each.folder.glob(pattern)):
             for line in read_lines(path):
-                yield line | {name: place.clock.one_here(line[name]) for name in times}
+                yield line | {name: each.clock.one_here(line[name]) for name in times}
 
 
 def described(spools: Path, start_ns: int) -> list[LoadHost]:
@@ -177,7 +177,7 @@ def host_rows(spools: Path) -> list[dict[str, Any]]:
     """Rows of the table ``load_hosts``: the samples of each host, with ``t_ns`` of the coordinator."""
     rows = []
     for one in noted_hosts(spools):
-        for line in lines_of([Place(folder_of(spools, one.number), one.clock)], HOST_SAMPLES, ["t_ns"]):
+        for line in lines_of([ClientFiles(folder_of(spools, one.number), one.clock)], HOST_SAMPLES, ["t_ns"]):
             rows.append({**line, "load_host": one.number})
     return rows
 

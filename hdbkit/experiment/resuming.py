@@ -25,7 +25,7 @@ def start_same(folder: ExperimentFolder, planned: Sequence[Target], servers: Ser
     state = folder.journal.state
     for position, (before, (target, control)) in enumerate(zip(planned, servers.each, strict=True)):
         identity = state.identity_of(position)
-        if _place(before) != _place(target):
+        if _address(before) != _address(target):
             _require(folder, identity, control)
         changed = identity is not None and state.server(identity).changed
         control.start((folder.read_before(identity) or None) if identity and changed else None)
@@ -52,7 +52,7 @@ def _require(folder: ExperimentFolder, identity: str | None, control: ServerCont
         raise InputError(f"{folder.experiment_id} was run on {identity}, not on {control.identity}; resume it there")
 
 
-def _place(target: Target) -> tuple[object, ...]:
+def _address(target: Target) -> tuple[object, ...]:
     """Where the target finds its server and the server's settings."""
     control = target.control
     server = (target.kind, target.host, target.port, target.server_folder)

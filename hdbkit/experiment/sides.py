@@ -177,14 +177,14 @@ def in_blocks(
     """The runs of blocks, numbered after the ``done`` ones. Raises ``InputError`` if there are too many."""
     runs = tuple(
         PlannedRun(number=number, block=block, configuration=side, virtual_users=users, seed=sides[side].load.seed)
-        for number, (block, users, side) in enumerate(_places(len(sides), virtual_users, blocks, seed), done + 1)
+        for number, (block, users, side) in enumerate(_positions(len(sides), virtual_users, blocks, seed), done + 1)
     )
     if done + len(runs) > MAX_RUNS:
         raise InputError(f"this would be {done + len(runs)} runs, more than the maximum of {MAX_RUNS}")
     return runs
 
 
-def _places(
+def _positions(
     sides: int, virtual_users: Sequence[int], blocks: Iterable[int], seed: str
 ) -> Iterator[tuple[int, int, int]]:
     """Block, user count and side of each run, in order."""

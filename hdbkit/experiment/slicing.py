@@ -235,12 +235,14 @@ class _ServerSwitch(threading.Thread):
             closing(database(self._plan.target).connect(self._plan.target)) as open_session,
         ):
             while not self._sleep_until(start_ns + number * slice_ns):
-                place, begun_ns = order.position(number), time.monotonic_ns()
-                self._control.apply(self._slices.settings[place])
-                notes.add(noted(SERVER, number, place, start_ns + number * slice_ns, begun_ns, time.monotonic_ns()))
-                if place not in self._seen:
-                    self._require(lacking(open_session, known, self._slices.settings[place]))
-                    self._seen.add(place)
+                position, begun_ns = order.position(number), time.monotonic_ns()
+                self._control.apply(self._slices.settings[position])
+                notes.add(
+                    noted(SERVER, number, position, start_ns + number * slice_ns, begun_ns, time.monotonic_ns())
+                )
+                if position not in self._seen:
+                    self._require(lacking(open_session, known, self._slices.settings[position]))
+                    self._seen.add(position)
                 number = max(number + 1, (time.monotonic_ns() - start_ns) // slice_ns)
 
     def _require(self, missing: Sequence[str]) -> None:

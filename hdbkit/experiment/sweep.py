@@ -268,7 +268,7 @@ def with_asked(plan: SweepPlan, asked: Sequence[Mapping[str, str]]) -> SweepPlan
     configurations = (*plan.configurations, *map(dict, asked))
     chosen = [0, *range(known, len(configurations))]
     order = _block_order(spec, block, [configurations[one] for one in chosen], plan.needs_restart)
-    more = _numbered(spec, ((block, chosen[place], users) for place, users in order), len(plan.runs) + 1)
+    more = _numbered(spec, ((block, chosen[position], users) for position, users in order), len(plan.runs) + 1)
     return plan.model_copy(update={"configurations": configurations, "runs": (*plan.runs, *more)})
 
 
@@ -330,12 +330,12 @@ def with_winners(plan: SweepPlan, winners: Sequence[int]) -> SweepPlan:
     """The same sweep with confirmation blocks of ``winners`` (the fastest first) and the baseline."""
     spec, last, chosen = plan.spec, plan.runs[-1].block, sorted({0, *winners})
     configurations = [plan.configurations[one] for one in chosen]
-    places = (
-        (last + fresh, chosen[place], users)
+    positions = (
+        (last + fresh, chosen[position], users)
         for fresh in range(1, spec.winner_blocks + 1)
-        for place, users in _block_order(spec, fresh, configurations)
+        for position, users in _block_order(spec, fresh, configurations)
     )
-    more = _numbered(spec, places, len(plan.runs) + 1, fresh=True)
+    more = _numbered(spec, positions, len(plan.runs) + 1, fresh=True)
     return plan.model_copy(update={"runs": (*plan.runs, *more), "winners": tuple(winners)})
 
 
@@ -351,12 +351,14 @@ def _runs(
     first: int = 1,
 ) -> tuple[PlannedRun, ...]:
     """The runs of blocks of a grid, numbered from ``first``, without those whose comparisons are decided."""
-    places = ((block, *place) for block in blocks for place in _block_order(spec, block, configurations, (), decided))
-    return _numbered(spec, places, first)
+    positions = (
+        (block, *position) for block in blocks for position in _block_order(spec, block, configurations, (), decided)
+    )
+    return _numbered(spec, positions, first)
 
 
 def _numbered(
-    spec: SweepSpec, places: Iterable[tuple[int, int, int]], first: int, fresh: bool = False
+    spec: SweepSpec, positions: Iterable[tuple[int, int, int]], first: int, fresh: bool = False
 ) -> tuple[PlannedRun, ...]:
     """The runs at these blocks, configurations and numbers of virtual users."""
     return tuple(
@@ -364,7 +366,7 @@ def _numbered(
             number=number, block=block, configuration=configuration, virtual_users=users,
             seed=_load_seed(spec, block), fresh=fresh,
         )
-        for number, (block, configuration, users) in enumerate(places, first)
+        for number, (block, configuration, users) in enumerate(positions, first)
     )  # fmt: skip
 
 
@@ -383,12 +385,12 @@ def _block_order(
     compared = list(itertools.product(range(1, len(configurations)), spec.virtual_users))
     open_ = [(configuration, users) for configuration, users in compared if (users, configuration) not in decided]
     counts = {users for _, users in (open_ if compared else ())}
-    places = [*((0, users) for users in spec.virtual_users if users in counts or not compared), *open_]
+    positions = [*((0, users) for users in spec.virtual_users if users in counts or not compared), *open_]
     of_each = [(*_schema(one), *(one[name] for name in together)) for one in configurations]
     schemas = list(dict.fromkeys(of_each))
     turns = dict(zip(schemas, in_turn(len(schemas), spec.seed, block), strict=True))
-    order = zip(places, in_turn(len(places), spec.seed, block), strict=True)
-    return [place for place, _ in sorted(order, key=lambda one: (turns[of_each[one[0][0]]], one[1]))]
+    order = zip(positions, in_turn(len(positions), spec.seed, block), strict=True)
+    return [position for position, _ in sorted(order, key=lambda one: (turns[of_each[one[0][0]]], one[1]))]
 
 
 def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:

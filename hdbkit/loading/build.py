@@ -154,7 +154,7 @@ class _Build:
 
     def _run(self, loaders: int, started: float) -> BuildResult:
         require_primary(self._schema)
-        require_claim(self._schema, self._place)
+        require_claim(self._schema, self._where)
         log = self._earlier()
         with ExitStack() as opened:
             hosts = opened.enter_context(self._opened(self._hosts)) if self._hosts else None
@@ -185,7 +185,7 @@ class _Build:
         return hosts(self._target, self._spec, self._stop, files, lambda: self._schema.log().parts)
 
     @property
-    def _place(self) -> str:
+    def _where(self) -> str:
         return f"schema {self._name} in {self._target.described}"
 
     @contextmanager
@@ -194,7 +194,7 @@ class _Build:
             raise BuildFailed(stage.value, STOPPED)
         self._progress.stage(stage)
         try:
-            require_claim(self._schema, self._place)
+            require_claim(self._schema, self._where)
             yield
         except TransactionError as error:
             raise BuildFailed(stage.value, str(error)) from error
@@ -211,7 +211,7 @@ class _Build:
         other = log.spec is not None and _difference(log.spec, self._workload.record)
         if found is None and not other:
             return log
-        place, drop = self._place, drop_command(self._target, self._spec.named)
+        where, drop = self._where, drop_command(self._target, self._spec.named)
         if log.spec and self._workload.grows:
             there = spec_from(json.loads(log.spec))
             larger = grown(there, self._workload)
@@ -222,11 +222,11 @@ class _Build:
             scale = workload(found).scale
             different = [name for name, *_ in differences(found, self._spec)]
             if self._workload.grows and different == [self._spec.scale_field]:
-                reason = f"{place} has {scale} and cannot shrink to {self._workload.scale}"
+                reason = f"{where} has {scale} and cannot shrink to {self._workload.scale}"
                 raise SchemaProblem(reason, f"to build it anew, run: {drop}")
             built = f"already built ({scale})" if scale else "already built"
-            raise SchemaProblem(f"{place} is {built}; run: {drop}")
-        raise SchemaProblem(f"{place} is half built with other options ({other}); use those options, or run: {drop}")
+            raise SchemaProblem(f"{where} is {built}; run: {drop}")
+        raise SchemaProblem(f"{where} is half built with other options ({other}); use those options, or run: {drop}")
 
     def _check_connections(self, loaders: int) -> None:
         free = self._engine.free_connections(self._schema.session)

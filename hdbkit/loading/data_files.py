@@ -49,7 +49,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True)
-class Place:
+class Extent:
     """Where the rows of a part are in a file: bytes, or of Parquet row groups."""
 
     first: int
@@ -112,23 +112,23 @@ class DataFiles:
 
     def part(self, work: Workload, key: str) -> Iterator[PartLoad]:
         """What a part is loaded by; a part that the database makes itself is in no file."""
-        if key not in self._places:
+        if key not in self._extents:
             yield from work.part(key)
             return
         from hdbkit.loading.formats import rows_in  # it imports Arrow, which a build without files does not need
 
-        form, (chunk, places) = Format(self.head["format"]), self._places[key]
-        for name, place in places.items():
+        form, (chunk, extents) = Format(self.head["format"]), self._extents[key]
+        for name, extent in extents.items():
             path = self._path(name, chunk)
-            yield TableLoad(work.tables[name], _readable(path, rows_in(path, work.tables[name], form, place)))
+            yield TableLoad(work.tables[name], _readable(path, rows_in(path, work.tables[name], form, extent)))
 
     @cached_property
-    def _places(self) -> dict[str, tuple[int, dict[str, Place]]]:
-        """By part: its chunk, and the places of its rows by table."""
-        found: dict[str, tuple[int, dict[str, Place]]] = {}
+    def _extents(self) -> dict[str, tuple[int, dict[str, Extent]]]:
+        """By part: its chunk, and the extents of its rows by table."""
+        found: dict[str, tuple[int, dict[str, Extent]]] = {}
         for number in range(1, int(self.head["chunks"]) + 1):
-            for key, places in _read(self._note(number))["parts"].items():
-                found[key] = number, {name: Place(**place) for name, place in places.items()}
+            for key, extents in _read(self._note(number))["parts"].items():
+                found[key] = number, {name: Extent(**extent) for name, extent in extents.items()}
         return found
 
     def _note(self, chunk: int) -> Path:
@@ -152,7 +152,7 @@ class DataFiles:
         with ExitStack() as drafts:
             files: dict[str, Writer] = {}
             for part in _divided(self.spec, int(self.head["chunks"]))[number - 1]:
-                places = parts.setdefault(part, {})
+                extents = parts.setdefault(part, {})
                 for load in work.part(part):
                     if isinstance(load, StatementLoad):
                         raise InputError(
@@ -162,9 +162,9 @@ class DataFiles:
                     if name not in files:
                         draft = drafts.enter_context(draft_of(self._path(name, number)))
                         files[name] = drafts.enter_context(writer(draft, load.table, form))
-                    places[name] = asdict(_append(files[name], load))
+                    extents[name] = asdict(_append(files[name], load))
         sizes = [self._path(name, number).stat().st_size for name in files]
-        rows = sum(place["rows"] for places in parts.values() for place in places.values())
+        rows = sum(extent["rows"] for extents in parts.values() for extent in extents.values())
         replace_file(self._note(number), _json({"parts": parts}))
         return rows, sum(sizes)
 
@@ -288,12 +288,12 @@ def _divided(spec: WorkloadSpec, chunks: int | None) -> list[list[str]]:
     return [keys[number * len(keys) // chunks : (number + 1) * len(keys) // chunks] for number in range(chunks)]
 
 
-def _append(file: Writer, load: TableLoad) -> Place:
+def _append(file: Writer, load: TableLoad) -> Extent:
     first, rows = file.end, 0
     for chunk in load.chunks:
         file.write(chunk)
         rows += chunk.count(b"\n")
-    return Place(first, file.end - first, rows)
+    return Extent(first, file.end - first, rows)
 
 
 def _readable(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:

@@ -24,24 +24,24 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
         InputError: this account may not drop it.
     """
     engine, work = database(target), workload(spec)
-    place = f"schema {work.scope(engine.dialects).schema} in {target.described}"
+    where = f"schema {work.scope(engine.dialects).schema} in {target.described}"
     schema = engine.schema(target, work)
     try:
         require_primary(schema)
-        require_claim(schema, place)
-        _check_droppable(schema, place, builder(work.record))
+        require_claim(schema, where)
+        _check_droppable(schema, where, builder(work.record))
         return schema.drop()
     except TransactionError as error:
-        raise InputError(f"{place} cannot be dropped: {error.text}; use the account that built it") from None
+        raise InputError(f"{where} cannot be dropped: {error.text}; use the account that built it") from None
     finally:
         schema.close()
 
 
-def _check_droppable(schema: Schema, place: str, wanted: str) -> None:
+def _check_droppable(schema: Schema, where: str, wanted: str) -> None:
     log = schema.log()
     if not log.exists:
-        raise SchemaProblem(f"there is no {place}; nothing was dropped")
+        raise SchemaProblem(f"there is no {where}; nothing was dropped")
     if log.tables and log.spec is None:
-        raise SchemaProblem(f"{place} was not built by hdbkit (it has no build record); nothing was dropped")
+        raise SchemaProblem(f"{where} was not built by hdbkit (it has no build record); nothing was dropped")
     if log.spec is not None and (found := builder(log.spec)) != wanted:
-        raise SchemaProblem(f"{place} belongs to the workload {found}, not {wanted}; nothing was dropped")
+        raise SchemaProblem(f"{where} belongs to the workload {found}, not {wanted}; nothing was dropped")

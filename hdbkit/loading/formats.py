@@ -20,7 +20,7 @@ from pyarrow import csv
 
 from hdbkit.contracts import Table
 from hdbkit.errors import InputError
-from hdbkit.loading.data_files import Format, Place
+from hdbkit.loading.data_files import Extent, Format
 
 _CHUNK_BYTES: Final = 1 << 20
 _TEXT: Final = "text"
@@ -66,16 +66,16 @@ def writer(path: Path, table: Table, form: Format) -> Writer:
     return _BytesWriter(path, table, form)
 
 
-def rows_in(path: Path, table: Table, form: Format, place: Place) -> Iterator[bytes]:
-    """The rows at a place of a file as tab-separated text, in chunks. Raises ``OSError`` and ``ValueError``."""
+def rows_in(path: Path, table: Table, form: Format, extent: Extent) -> Iterator[bytes]:
+    """The rows of an extent of a file as tab-separated text, in chunks. Raises ``OSError`` and ``ValueError``."""
     if form is Format.PARQUET:
         with pq.ParquetFile(path) as file:
-            for number in range(place.first, place.first + place.count):
+            for number in range(extent.first, extent.first + extent.count):
                 yield _text_of(file.read_row_group(number, list(table.columns)))
         return
     with path.open("rb") as file:
-        file.seek(place.first)
-        for chunk in _lines(file, place.count, quoted=form is Format.CSV):
+        file.seek(extent.first)
+        for chunk in _lines(file, extent.count, quoted=form is Format.CSV):
             yield _text_of(_read_csv(chunk, table)) if form is Format.CSV else chunk
 
 

@@ -85,8 +85,8 @@ def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, st
     known = [name for name in frame.columns[3:] if frame[name].notna().any()]
     if not known:
         return []
-    keys = ["place", "configuration", "virtual users"]
-    means = frame.groupby(keys, sort=True)[known].mean().reset_index().drop(columns="place")
+    keys = ["order", "configuration", "virtual users"]
+    means = frame.groupby(keys, sort=True)[known].mean().reset_index().drop(columns="order")
     return [frame_table(means, f"{TITLE}, per {manifests[0].noun}")]
 
 
@@ -95,7 +95,7 @@ def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
     assert planned is not None
     each = {one.what: one.each for one in work_of(result)}
     return {
-        "place": planned.configuration,
+        "order": planned.configuration,
         "configuration": labels.get(planned.configuration, UNKNOWN),
         "virtual users": manifest.plan.load.virtual_users,
         **{what: each.get(what) for what in _COMPARED},

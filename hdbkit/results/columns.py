@@ -116,7 +116,7 @@ ERRORS: Final = {
 SWITCHES: Final = {
     "virtual_user": "int32",  # whose session was changed; -1: the server, for all
     "slice": "int32",  # number of the slice, from 0 at the run's start
-    "place": "int32",  # of its configuration in the plan's "slices"
+    "position": "int32",  # of its configuration in the plan's "slices"
     "t_due_us": "int64",  # beginning of the slice
     "t_start_us": "int64",  # beginning and end of the change itself
     "t_end_us": "int64",
@@ -125,7 +125,7 @@ SWITCHES: Final = {
 SLICES: Final = {
     "slice": "int32",  # number of the slice, from 0 at the run's start
     "cycle": "int32",  # one slice of each configuration, from 0 at the run's start
-    "place": "int32",  # of its configuration in the plan's "slices"
+    "position": "int32",  # of its configuration in the plan's "slices"
     "configuration": "int32",  # its number in the sweep
     "metric_value": "float64",  # after the washout; NaN if there is none
     "operations_per_s": "float64",

@@ -17,7 +17,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import Table
 from hdbkit.errors import InputError
 from hdbkit.loading import DataFiles, Format, data_files
-from hdbkit.loading.data_files import Place
+from hdbkit.loading.data_files import Extent
 from hdbkit.loading.formats import rows_in, writer
 from hdbkit.workloads import specification
 from tests.architecture.source_tree import ROOT
@@ -43,8 +43,8 @@ def test_every_value_survives_a_format(form: Format, tmp_path: Path) -> None:
         first = file.end
         file.write(ROWS[1])
         end = file.end
-    for expected, place in zip(ROWS, (Place(0, first, 4), Place(first, end - first, 1)), strict=True):
-        assert b"".join(rows_in(path, HARD, form, place)) == expected
+    for expected, extent in zip(ROWS, (Extent(0, first, 4), Extent(first, end - first, 1)), strict=True):
+        assert b"".join(rows_in(path, HARD, form, extent)) == expected
 
 
 def test_rows_are_whole_however_a_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,8 +52,8 @@ def test_rows_are_whole_however_a_file_is_read(tmp_path: Path, monkeypatch: pyte
     for form in (Format.TEXT, Format.CSV):
         with writer(tmp_path / form, HARD, form) as file:
             file.write(ROWS[0])
-            place = Place(0, file.end, 4)
-        chunks = list(rows_in(tmp_path / form, HARD, form, place))
+            extent = Extent(0, file.end, 4)
+        chunks = list(rows_in(tmp_path / form, HARD, form, extent))
         assert len(chunks) > 1
         assert all(one.endswith(b"\n") and not one.endswith(b"\\\n") for one in chunks)
         assert b"".join(chunks) == ROWS[0]

@@ -101,7 +101,7 @@ def test_all_clients_change_their_sessions_and_the_server_keeps_its_settings(nul
     assert switches is not None
     assert set(switches["virtual_user"]) == {0, 1}
     order = SliceOrder(result.manifest.plan.slices)
-    assert [order.position(one) for one in switches["slice"]] == switches["place"].tolist()
+    assert [order.position(one) for one in switches["slice"]] == switches["position"].tolist()
     assert (switches["t_due_us"] == switches["slice"] * 100_000).all()
     assert (switches["t_end_us"] >= switches["t_start_us"]).all()
     assert [one.configuration for one in result.summary.slices.configurations] == [0, 1]
@@ -167,7 +167,7 @@ def test_the_sweep_changes_the_server_within_a_run(built: PrivateServer, few_cyc
     switches = table(run.folder, "switches")
     assert switches is not None
     assert set(switches["virtual_user"]) == {SERVER}
-    assert set(switches["place"]) == {0, 1}
+    assert set(switches["position"]) == {0, 1}
     assert control(built.target).settings()["checkpoint_timeout"].value == before
 
 

@@ -43,7 +43,7 @@ def changes(
     order, length_us = SliceOrder(planned), planned.slice_ns // 1000
     rows = [
         {
-            "virtual_user": user, "slice": number, "place": order.position(number), "t_due_us": number * length_us,
+            "virtual_user": user, "slice": number, "position": order.position(number), "t_due_us": number * length_us,
             "t_start_us": number * length_us, "t_end_us": number * length_us + took_us,
         }
         for number in numbers
@@ -99,14 +99,14 @@ def slice_frame(
     noise: float = 0.05,
     left_behind: Sequence[float] = (),
 ) -> pd.DataFrame:
-    """The table of slices of a run with these ratios of speed; ``left_behind`` is the ratio after each place."""
+    """The table of slices of a run with these ratios of speed; ``left_behind`` is the ratio after each position."""
     size, order = len(planned.configurations), SliceOrder(planned)
     number = np.arange(size, (cycles + 1) * size)
-    place = np.array([order.position(int(one)) for one in number])
+    position = np.array([order.position(int(one)) for one in number])
     before = np.array([order.position(int(one) - 1) for one in number])
     after = np.array(left_behind or [1.0] * size)[before]
-    value = 1000 * np.array(ratios)[place] * after * np.exp(draw.normal(0, noise, len(number)))
-    kept = {"slice": number, "cycle": number // size, "place": place, "configuration": place}
+    value = 1000 * np.array(ratios)[position] * after * np.exp(draw.normal(0, noise, len(number)))
+    kept = {"slice": number, "cycle": number // size, "position": position, "configuration": position}
     return pd.DataFrame(kept | {"metric_value": value, "operations_per_s": value})
 
 
@@ -142,9 +142,10 @@ def write_sliced_sweep(
         frame = slice_frame(of_run.slices, cycles, ratios, draw, noise, left_behind)
         names = [f"{name}_us" for name in QUANTILES]
         latencies = [
-            (place, 0, 1000, *(1000 * ratios[place] * draw.normal(1, 0.01, 5))) for place in set(frame["place"])
+            (position, 0, 1000, *(1000 * ratios[position] * draw.normal(1, 0.01, 5)))
+            for position in set(frame["position"])
         ]
-        quantiles = pd.DataFrame(latencies, columns=["place", "operation", "n", *names])
+        quantiles = pd.DataFrame(latencies, columns=["position", "operation", "n", *names])
         found = SliceTable(frame, 0.012, cycles, 1, "", quantiles)
         if run.number in unusable:
             found = SliceTable(frame.iloc[:0], None, 0, cycles, "no change of settings was recorded", quantiles[:0])

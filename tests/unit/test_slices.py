@@ -74,7 +74,7 @@ def test_the_throughput_does_not_depend_on_how_long_operations_are(tmp_path: Pat
     rows = loop(2.6, lambda at: 30_000 if order.position(at // SLICE_US) else 10_000)
     made = sliced_run(tmp_path / "run", rows, planned, changes(planned, range(30), took_us=30_000), duration_s=2.4)
     found = table_of(made)
-    per_s = found.rows.groupby("place")["operations_per_s"].mean()
+    per_s = found.rows.groupby("position")["operations_per_s"].mean()
     assert per_s.tolist() == pytest.approx([100.0, 100 / 3])
 
 
@@ -174,9 +174,9 @@ def test_latencies_are_of_the_slice_in_which_an_operation_began(tmp_path: Path) 
     rows = [one_operation(2 * SLICE_US + 1000 + at, at + 1) for at in range(98)]
     rows += [begun, one_operation(3 * SLICE_US - 10, 90_000), one_operation(2 * SLICE_US + 5000, 5, outcome=2)]
     made = sliced_run(tmp_path / "run", pd.concat(rows), planned, changes(planned, ALL))
-    found, place = table_of(made), SliceOrder(planned).position(2)
+    found, position = table_of(made), SliceOrder(planned).position(2)
     (row,) = found.operations.to_dict("records")
-    expected = {"place": place, "n": 99, "p50_us": 50, "p95_us": 95, "p99_us": 90_000, "max_us": 90_000}
+    expected = {"position": position, "n": 99, "p50_us": 50, "p95_us": 95, "p99_us": 90_000, "max_us": 90_000}
     assert row | expected == row
 
 
@@ -185,7 +185,7 @@ def test_a_metric_of_quantiles_is_that_of_each_slice(tmp_path: Path) -> None:
     rows = loop(1.2, lambda at: 4000 if order.position(at // SLICE_US) else 2000)
     made = sliced_run(tmp_path / "run", rows, planned, changes(planned, ALL), metric=P50)
     found = table_of(made)
-    assert found.rows.groupby("place")["metric_value"].agg(set).tolist() == [{2.0}, {4.0}]
+    assert found.rows.groupby("position")["metric_value"].agg(set).tolist() == [{2.0}, {4.0}]
 
 
 def test_in_an_open_loop_quantiles_are_of_response_times(tmp_path: Path) -> None:

@@ -64,10 +64,10 @@ def test_the_configuration_of_the_slice_is_set_once_and_noted(tmp_path: Path, no
     at = switch(notes, 25, session)  # in the third slice
     assert getattr(at, call)(PREPARED) == 0
     assert getattr(at, call)(PREPARED) == 0
-    place = SliceOrder(SLICES).position(2)
-    assert session.asked == list(SLICES.settings[place].items())
+    position = SliceOrder(SLICES).position(2)
+    assert session.asked == list(SLICES.settings[position].items())
     (line,) = read_lines(switches_path(tmp_path, "00000"))
-    assert (line["virtual_user"], line["slice"], line["place"]) == (7, 2, place)
+    assert (line["virtual_user"], line["slice"], line["position"]) == (7, 2, position)
     assert line["due_ns"] < line["start_ns"] <= line["end_ns"]
 
 

@@ -49,7 +49,7 @@ class SliceTable:
 
     ``rows`` has a row per slice that counts, with the columns of ``results.columns.SLICES``; it is empty if the run
     is not ``usable``, and ``unusable`` then is the reason. ``cycles`` is the number of cycles that count, ``dropped``
-    that of the others in the window. ``operations`` has a row per configuration and operation: ``place``,
+    that of the others in the window. ``operations`` has a row per configuration and operation: ``position``,
     ``operation`` (its code), ``n`` and the quantiles in microseconds.
     """
 
@@ -104,7 +104,7 @@ def slices_result(found: SliceTable, manifest: Manifest) -> SlicesResult:
     """
     assert manifest.plan.slices is not None
     configurations = manifest.plan.slices.configurations
-    by_place = {int(str(place)): rows for place, rows in found.rows.groupby("place")}
+    by_position = {int(str(position)): rows for position, rows in found.rows.groupby("position")}
     mean = partial(mean_of, rate=manifest.metric.measure is Measure.RATE)
     return SlicesResult(
         washout_s=found.washout_s,
@@ -114,11 +114,11 @@ def slices_result(found: SliceTable, manifest: Manifest) -> SlicesResult:
         configurations=[
             SlicesConfiguration(
                 configuration=configuration,
-                metric_value=mean(by_place[place]["metric_value"]) if found.usable else None,
-                operations_per_s=float(by_place[place]["operations_per_s"].mean()) if found.usable else None,
-                operations=_figures(found.operations, place, manifest.operations),
+                metric_value=mean(by_position[position]["metric_value"]) if found.usable else None,
+                operations_per_s=float(by_position[position]["operations_per_s"].mean()) if found.usable else None,
+                operations=_figures(found.operations, position, manifest.operations),
             )
-            for place, configuration in enumerate(configurations)
+            for position, configuration in enumerate(configurations)
         ],
     )
 
@@ -139,7 +139,7 @@ def washout_of(switches: pd.DataFrame) -> int:
 
 def _unusable(washout_ns: int | None, cycles: int, reason: str) -> SliceTable:
     washout_s = None if washout_ns is None else washout_ns / 1e9
-    none = pd.DataFrame(columns=["place", "operation", "n", *(f"{name}_us" for name in QUANTILES)])
+    none = pd.DataFrame(columns=["position", "operation", "n", *(f"{name}_us" for name in QUANTILES)])
     return SliceTable(pd.DataFrame(columns=list(SLICES)), washout_s, 0, cycles, reason, none)
 
 
@@ -159,18 +159,18 @@ def _incomplete(slices: Slices, switches: pd.DataFrame, users: range | list[int]
     for user in users:
         of_user = by_user.get(user, switches.iloc[:0])
         last = np.searchsorted(of_user["t_end_us"].to_numpy(), middles_us, side="right")
-        places = np.r_[-1, of_user["place"].to_numpy()][last]
-        found.update((numbers[places != planned] // count).tolist())
+        positions = np.r_[-1, of_user["position"].to_numpy()][last]
+        found.update((numbers[positions != planned] // count).tolist())
     return found
 
 
 def _counted(slices: Slices, cycles: list[int]) -> pd.DataFrame:
-    """The slices of these cycles: slice, cycle, place, configuration."""
+    """The slices of these cycles: slice, cycle, position, configuration."""
     count, order = len(slices.configurations), SliceOrder(slices)
     numbers = [cycle * count + one for cycle in cycles for one in range(count)]
-    places = [order.position(number) for number in numbers]
-    configurations = [slices.configurations[place] for place in places]
-    columns = {"slice": numbers, "cycle": np.array(numbers) // count, "place": places}
+    positions = [order.position(number) for number in numbers]
+    configurations = [slices.configurations[position] for position in positions]
+    columns = {"slice": numbers, "cycle": np.array(numbers) // count, "position": positions}
     return pd.DataFrame(columns | {"configuration": configurations})
 
 
@@ -215,12 +215,13 @@ class _Counting:
         return found[list(SLICES)]
 
     def quantiles(self) -> pd.DataFrame:
-        """The quantiles of each configuration and operation: place, operation, n, p50_us ... p999_us, max_us."""
+        """The quantiles of each configuration and operation: position, operation, n, p50_us ... p999_us, max_us."""
         with operations_of(self.folder) as rows:
             histogram = self._begun(rows).aggregate(
-                "place, operation, judged_us AS latency_us, count(*)::BIGINT AS n", "place, operation, judged_us"
+                "position, operation, judged_us AS latency_us, count(*)::BIGINT AS n",
+                "position, operation, judged_us",
             )
-            return quantiles_of(histogram.df(), ["place", "operation"], QUANTILES)
+            return quantiles_of(histogram.df(), ["position", "operation"], QUANTILES)
 
     def _shares(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
         """A row per operation and slice, with the share of its time that lies in the slice after the washout."""
@@ -231,12 +232,12 @@ class _Counting:
         return (
             self._around(rows)
             .project(f"*, unnest(range({first}, {last} + 1)) AS slice")
-            .filter(f"{self._place} IS NOT NULL")
+            .filter(f"{self._position} IS NOT NULL")
             .project(f"slice, operation, outcome, greatest({inside}, 0) / ({end_ns} - 1000 * t_start_us) AS share")
         )
 
     def _begun(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-        """The operations that began in a slice after its washout, with ``slice`` and ``place``.
+        """The operations that began in a slice after its washout, with ``slice`` and ``position``.
 
         ``judged_us`` is their response time in an open loop, else their service time.
         """
@@ -245,8 +246,8 @@ class _Counting:
             self._around(rows)
             .filter(f"1000 * t_start_us % {length} >= {self.washout_ns}")
             .project(f"*, 1000 * t_start_us // {length} AS slice")
-            .project(f"slice, operation, latency_us, {judged} AS judged_us, {self._place} AS place")
-            .filter("place IS NOT NULL")
+            .project(f"slice, operation, latency_us, {judged} AS judged_us, {self._position} AS position")
+            .filter("position IS NOT NULL")
         )
 
     def _around(self, rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
@@ -261,11 +262,11 @@ class _Counting:
         return int(self.counted["slice"].min())
 
     @property
-    def _place(self) -> str:
-        """The place of a slice's configuration, as SQL; NULL if the slice does not count."""
-        places = self.counted.set_index("slice")["place"]
-        numbers = range(self._first, int(places.index.max()) + 1)
-        listed = ", ".join(str(places[one]) if one in places.index else "NULL" for one in numbers)
+    def _position(self) -> str:
+        """The position of a slice's configuration, as SQL; NULL if the slice does not count."""
+        positions = self.counted.set_index("slice")["position"]
+        numbers = range(self._first, int(positions.index.max()) + 1)
+        listed = ", ".join(str(positions[one]) if one in positions.index else "NULL" for one in numbers)
         return f"CASE WHEN slice >= {self._first} THEN list_extract([{listed}], slice - {self._first - 1}) END"
 
 
@@ -273,11 +274,11 @@ def _values(found: duckdb.DuckDBPyRelation) -> dict[int, float]:
     return {int(number): float(value) for number, value in found.fetchall() if value is not None}
 
 
-def _figures(quantiles: pd.DataFrame, place: int, names: list[str]) -> dict[str, TimedOperation]:
+def _figures(quantiles: pd.DataFrame, position: int, names: list[str]) -> dict[str, TimedOperation]:
     """Count and quantiles of each operation of a configuration."""
     return {
         names[int(row["operation"])]: TimedOperation(
             count=int(row["n"]), **{f"{name}_us": float(row[f"{name}_us"]) for name in QUANTILES}
         )
-        for row in quantiles[quantiles["place"] == place].to_dict("records")
+        for row in quantiles[quantiles["position"] == position].to_dict("records")
     }

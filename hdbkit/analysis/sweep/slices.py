@@ -252,17 +252,19 @@ def _parts(folder: RunFolder, manifest: Manifest, metric: Metric, runs: int) -> 
     of_cycle = pd.Series(np.arange(len(cycles)) * count // len(cycles), cycles)
     before = np.array([order.position(max(int(one) - 1, 0)) for one in rows["slice"]])
     score = np.log(metric.score(rows["metric_value"].to_numpy(dtype=np.float64)))
-    part, place = rows["cycle"].map(of_cycle).to_numpy(), rows["place"].to_numpy(dtype=int)
+    part, position = rows["cycle"].map(of_cycle).to_numpy(), rows["position"].to_numpy(dtype=int)
     return [
-        _effects(score[part == one], rows["cycle"].to_numpy()[part == one], place[part == one], before[part == one])
+        _effects(
+            score[part == one], rows["cycle"].to_numpy()[part == one], position[part == one], before[part == one]
+        )
         for one in range(count)
     ]
 
 
-def _effects(score: Floats, cycle: NDArray[Any], place: NDArray[Any], before: NDArray[Any]) -> Floats:
-    """The effects of the preceding place, beside those of the place and of the cycle, by least squares."""
-    size = int(place.max()) + 1
-    design = np.column_stack([np.eye(size)[place], np.eye(size)[before], score])
+def _effects(score: Floats, cycle: NDArray[Any], position: NDArray[Any], before: NDArray[Any]) -> Floats:
+    """The effects of the preceding position, beside those of the position and of the cycle, by least squares."""
+    size = int(position.max()) + 1
+    design = np.column_stack([np.eye(size)[position], np.eye(size)[before], score])
     within = design - pd.DataFrame(design).groupby(cycle).transform("mean").to_numpy()
     found = np.asarray(np.linalg.lstsq(within[:, :-1], within[:, -1], rcond=1e-10)[0], dtype=np.float64)[size:]
     centred: Floats = found - found.mean()
