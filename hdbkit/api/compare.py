@@ -356,8 +356,7 @@ class ComparisonVerbs(RunVerbs):
         sides = results_of_sides(self, folder, plan)
         if not all(sides.values()):
             raise InputError(f"{folder.experiment_id} has not measured both sides yet; see: hdbkit experiments")
-        base, new = (side.label for side in plan.sides)
-        return of_sides(sides, plan.names, self, plan.smallest_effect, command=_command((base, new), sides))
+        return of_sides(sides, plan.names, self, plan.smallest_effect, resume=f"hdbkit resume {plan.experiment_id}")
 
     def overlay(self, groups: Mapping[str, Side]) -> dict[str, Chart]:
         """Chart any number of groups of runs together; ``groups`` maps a name to runs, given as for ``compare``.
@@ -382,9 +381,11 @@ def of_sides(
     smallest_effect: float = 0.02,
     *,
     command: str = "",
+    resume: str = "",
     confidence: float = 0.95,
 ) -> Comparison:
-    """The comparison of the sides ``base`` and ``new``; ``command`` measures them again.
+    """The comparison of the sides ``base`` and ``new``; ``command`` measures them again, or ``resume`` gives
+    more blocks to the experiment that measured them.
 
     Raises:
         InputError: as :func:`compare`.
@@ -394,7 +395,7 @@ def of_sides(
     metric = common_metric(_finished(shared))
     manifests = {side: [_with_value(one).manifest for one in results] for side, results in shared.items()}
     runs = runs_of(manifests)
-    found = compared(runs, metric, smallest_effect, confidence, command=command)
+    found = compared(runs, metric, smallest_effect, confidence, command=command, resume=resume)
     each = compared_by_operation(runs, timed, metric, found, confidence)
     return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out)
 

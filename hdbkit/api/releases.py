@@ -31,13 +31,13 @@ from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import Commit, ReleasesPlan, Side, in_blocks
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.servers import launcher, startable_kinds
-from hdbkit.servers.source_builds import commit_of, commits_between, short, subject_of
+from hdbkit.servers.source_builds import commit_of, commits_between, described, short, subject_of
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 
 CONFIDENCE = 0.95
 """The probability that all intervals of a comparison of commits hold."""
-_SLOWER = "slower"
+_SLOWER, _UNDECIDED = "slower", "undecided"
 
 
 @dataclass(frozen=True)
@@ -117,15 +117,17 @@ class Search:
     """The comparisons of the commits between, in the order in which they were measured."""
     left: tuple[str, ...]
     """The commits among which it is, oldest first: one if it was found, several where the noise hides it, none if
-    the last commit is not shown to be slower than the first."""
+    the last commit is not slower than the first, or not known to be."""
     subjects: tuple[str, ...]
-    """The first line of the message of each."""
+    """The first line of the message of each, behind the tag that it has or comes after."""
+    undecided: str = ""
+    """Why it is not known whether the last commit is slower than the first, and what would decide that."""
 
     @property
     def sentence(self) -> str:
         """What was found."""
         if not self.left:
-            return "the last commit is not shown to be slower than the first; there is nothing to search for"
+            return self.undecided or "the last commit is not slower than the first; there is nothing to search for"
         named = ", ".join(f"{short(one)} ({line})" for one, line in zip(self.left, self.subjects, strict=True))
         if len(self.left) == 1:
             return f"most of the slowdown came with commit {named}"
@@ -261,7 +263,7 @@ class ReleaseVerbs(RunVerbs):
         comparisons = (
             of_sides(
                 {BASE: first, NEW: runs}, (f"{names[0]} (base)", f"{name} (new)"), self, plan.smallest_effect,
-                confidence=confidence,
+                resume=f"hdbkit resume {plan.experiment_id}", confidence=confidence,
             )
             for name, runs in zip(names[1:], rest, strict=True)
         )  # fmt: skip
@@ -305,25 +307,33 @@ def _search(
         raise InputError(f"a search needs two commits, an earlier and a later one, not {len(planned.commits)}")
     base, last = planned.commits
     commits = commits_between(planned.checkout, base.commit, last.commit)
-    whole = lab._releases(executed(lab, planned, watch, watch_run))
-    if whole.comparisons[0].ratio.verdict != _SLOWER:
-        return replace(whole, search=Search((), (), ()))
-    half, steps = sqrt(whole.comparisons[0].ratio.ratio), []
 
-    def is_slow(commit: str) -> bool | None:
-        two = (base, Commit(ref=commit, commit=commit))
-        experiment_id = new_experiment_id(datetime.now(UTC), "releases")
-        step = planned.model_copy(update={"experiment_id": experiment_id, "seed": experiment_id, "commits": two})
-        folder = executed(lab, _planned(step, planned.sides[0].workload, planned.sides[0].load), watch, watch_run)
-        found, count = lab._releases(folder), planned.blocks
-        while (slow := beyond(found.comparisons[0], half)) is None and count < max_blocks:
+    def measured(plan: ReleasesPlan, decided: Callable[[Comparison], bool]) -> Releases:
+        """The comparison of two commits, with more blocks as long as fewer do not decide."""
+        folder = executed(lab, plan, watch, watch_run)
+        found, count = lab._releases(folder), plan.blocks
+        while not decided(found.comparisons[0]) and count < max_blocks:
             count = min(2 * count, max_blocks)
             found = lab._releases(resumed(lab, folder, (), count, watch, watch_run))
-        steps.append(found)
-        return slow
+        return found
+
+    whole = measured(planned, lambda found: found.ratio.verdict != _UNDECIDED)
+    ratio = whole.comparisons[0].ratio
+    if ratio.verdict != _SLOWER:
+        undecided = f"it is not known whether the last commit is slower than the first: {ratio.sentence}"
+        return replace(whole, search=Search((), (), (), undecided if ratio.verdict == _UNDECIDED else ""))
+    half, steps = sqrt(ratio.ratio), []
+
+    def is_slow(commit: str) -> bool | None:
+        two = (base, Commit(ref=described(planned.checkout, commit), commit=commit))
+        experiment_id = new_experiment_id(datetime.now(UTC), "releases")
+        step = planned.model_copy(update={"experiment_id": experiment_id, "seed": experiment_id, "commits": two})
+        step = _planned(step, planned.sides[0].workload, planned.sides[0].load)
+        steps.append(measured(step, lambda found: beyond(found, half) is not None))
+        return beyond(steps[-1].comparisons[0], half)
 
     left = bisected(commits, is_slow)
-    subjects = tuple(subject_of(planned.checkout, one) for one in left)
+    subjects = tuple(f"{described(planned.checkout, one)}: {subject_of(planned.checkout, one)}" for one in left)
     return replace(whole, search=Search(tuple(steps), tuple(left), subjects))
 
 

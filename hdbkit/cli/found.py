@@ -40,6 +40,8 @@ def show_found(found: api.ExperimentResult, as_json: bool) -> int:
             _profile(found, as_json)
         case api.Releases():
             _releases(found, as_json)
+            if found.search is not None and found.search.undecided:
+                return Exit.CHECK_FAILED
     return Exit.DONE
 
 

@@ -62,6 +62,7 @@ def test_a_search_finds_the_commit_that_made_the_server_slow(
     assert found.search
     assert found.search.left == (commits[FIRST_SLOW - 1],)
     assert found.search.sentence == (
-        f"most of the slowdown came with commit {commits[FIRST_SLOW - 1][:12]} (Subject of v{FIRST_SLOW})"
+        f"most of the slowdown came with commit {commits[FIRST_SLOW - 1][:12]} "
+        f"(v{FIRST_SLOW}: Subject of v{FIRST_SLOW})"
     )
     assert len(found.search.steps) == 2

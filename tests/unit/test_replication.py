@@ -196,6 +196,17 @@ def test_the_number_of_blocks_is_a_range_that_the_uncertainty_of_the_noise_leave
     assert typed == blocks
 
 
+@pytest.mark.parametrize("order", [["b1", "n1"] * 3, ["b1", "n1"]])
+def test_an_experiment_is_not_advised_to_do_what_it_did_but_to_go_on(order: list[str]) -> None:
+    values = [1000.0, 1004.0, 1003.0, 1010.0, 1006.0, 1000.0][: len(order)]
+    frame = runs(*order).assign(metric_value=values)
+    found = compared(frame, METRIC, smallest_effect=0.01, resume="hdbkit resume ID")
+    assert found.ratio.verdict == "undecided"
+    advised = re.search(r"; more blocks would decide.*: hdbkit resume ID --blocks (\d+)$", found.ratio.sentence)
+    assert advised is not None
+    assert int(advised[1]) > len(order) // 2
+
+
 def test_each_count_of_users_has_its_own_blocks() -> None:
     frame = pd.concat([runs(*["b1", "n1"] * 2, users=1), runs(*["b1", "n1"] * 3, users=8), runs("n1", users=9)])
     found = replication(frame)

@@ -97,7 +97,12 @@ class Compared:
 
 
 def compared(
-    runs: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, confidence: float = 0.95, command: str = ""
+    runs: pd.DataFrame,
+    metric: Metric,
+    smallest_effect: float = 0.02,
+    confidence: float = 0.95,
+    command: str = "",
+    resume: str = "",
 ) -> Compared:
     """Compare the side ``NEW`` with the side ``BASE``.
 
@@ -107,6 +112,7 @@ def compared(
         metric: what ``metric_value`` is.
         smallest_effect: the smallest relevant relative difference.
         command: the command that measures both sides in turn; the advice adds the number of blocks.
+        resume: the command that gives more blocks to the experiment that measured these runs.
     """
     common = common_counts(runs)
     several = bool(common) and runs["virtual_users"].nunique() > 1
@@ -115,7 +121,7 @@ def compared(
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
     ((estimate, half),) = _contrasts(design, over_counts(design), plain.mean(keepdims=True), confidence)
-    advice = _advice(design, over_counts(design), seen, estimate, smallest_effect, confidence, command)
+    advice = _advice(design, over_counts(design), seen, estimate, smallest_effect, confidence, command, resume)
     judge = partial(judged_ratio, metric, advice, smallest_effect, confidence, _why(design))
     subject = f"new (mean over {many(len(common), 'count')} of virtual users)" if several else "new"
     ratio = judge(subject, estimate, half)
@@ -176,6 +182,7 @@ def _advice(
     smallest_effect: float,
     confidence: float,
     command: str,
+    resume: str,
 ) -> str:
     """What would decide: more sessions, or a number of blocks within one session."""
     if design.unit in (Unit.SESSIONS, Unit.SHARED_SESSIONS):
@@ -197,6 +204,8 @@ def _advice(
             about = f", about {blocks_text(wanted, max(needed.low, MIN_BLOCKS), high)}"
         elif design.unit is Unit.BLOCKS:
             return f"more than {MAX_BLOCKS:,} blocks would be needed at this noise; use longer runs or a quieter host"
+    if resume:
+        return f"more blocks would decide{about}: {resume} --blocks {max(wanted, present + 1)}"
     option = " --together" if design.together else ""
     how = f": {command}{option} --blocks {wanted}" if command else ""
     return f"measure both sides {'at the same time' if design.together else 'in turn'} in one session{about}{how}"
