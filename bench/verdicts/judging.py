@@ -79,7 +79,8 @@ def estimates(sweeps: Sweeps) -> Estimates:
 
 def _of_rows(sweeps: Sweeps) -> Estimates:
     logs, (_, blocks, size) = sweeps.logs, sweeps.logs.shape
-    residuals, means, df = apart(logs), logs.mean(axis=1), (blocks - 1) * (size - 1)
+    means, df = logs.mean(axis=1), (blocks - (blocks // sweeps.length if sweeps.length else 1)) * (size - 1)
+    residuals = apart(logs.reshape(-1, sweeps.length or blocks, size)).reshape(logs.shape)
     leverage: Floats = np.full(logs.shape, 1 - df / (blocks * size))
     slope_weights = np.zeros((len(logs), size))
     if df >= MIN_DF_FOR_DRIFT and np.ptp(sweeps.numbers, axis=2).any():
@@ -113,8 +114,8 @@ def _of_rows(sweeps: Sweeps) -> Estimates:
     beside = covariance[:, ~np.eye(size - 1, dtype=bool)].reshape(len(logs), -1)
     shared = np.maximum(beside.min(axis=1), 0) if size > 2 else np.zeros(len(logs))
     least = np.minimum(np.floor(np.sqrt(shared / total.max(axis=1)) * 20 + 1e-6) / 20, 0.95)
-    values, whole = means[:, 1:] - means[:, :1], np.broadcast_to(whole_df[:, 0], len(logs))
-    return Estimates(values, np.sqrt(total), of_contrast, least, pooled * factor[:, 0], whole)
+    whole = np.broadcast_to(whole_df[:, 0], len(logs))
+    return Estimates(means[:, 1:] - means[:, :1], np.sqrt(total), of_contrast, least, pooled * factor[:, 0], whole)
 
 
 def contrasts(shape: tuple[int, ...]) -> Floats:
@@ -134,7 +135,8 @@ def inflations(residuals: Floats, length: int) -> tuple[Floats, Floats]:
     runs = residuals.reshape(sweeps, -1, length, size)
     neighbours = (runs[:, :, 1:] * runs[:, :, :-1]).mean(axis=(1, 2, 3))
     plain = neighbours / (residuals**2).mean(axis=(1, 2))
-    found = np.array([inflation(float(one), blocks, length, size - 1, STANDARD_ERRORS) for one in plain])
+    series = blocks // length * (size - 1)
+    found = np.array([inflation(float(one), length, length, series, STANDARD_ERRORS) for one in plain])
     return found[:, :1], found[:, 1:]
 
 

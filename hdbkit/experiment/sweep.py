@@ -6,8 +6,8 @@ order of a block and the seed of its runs depend only on the sweep's seeds and t
 blocks does not change existing ones.
 
 If factors require rebuilding the schema, a block groups its runs by schema, with the schemas in random order, to
-minimize rebuilds: a split-plot design. The runs of a block that use the same schema share one build, so the
-confidence interval of a schema factor is slightly too narrow.
+minimize rebuilds: a split-plot design. The runs of a block that use the same schema share one build, so the unit of a
+comparison between schemas is a block (``block_model``).
 """
 
 from __future__ import annotations

@@ -34,10 +34,10 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.results.query_plans import read_plans
 
 _SPLIT_PLOT = (
-    "Within a block the runs of one schema are consecutive; their common variation is not included in the intervals "
-    "of comparisons between schemas, which may be too narrow"
+    "The runs of a block with one schema share its build, so the intervals of comparisons between schemas are made "
+    "of how blocks differ"
 )
-"""The warning about a split-plot design, which the analysis treats as fully randomized within blocks."""
+"""What replicates in a split-plot design."""
 
 
 class SweepAnalysis:
@@ -105,7 +105,8 @@ class SweepAnalysis:
     def winners(self) -> pd.DataFrame:
         """One row per configuration repeated in fresh blocks, fastest first; empty without such blocks."""
         runs = self.runs[self.runs["fresh"]]
-        return winners(self.verdicts, runs, self.metric, self.plan.spec.smallest_effect)
+        level = self.spending.left(self.plan.ended_after or self.plan.spec.blocks)
+        return winners(self.verdicts, runs, self.metric, self.plan.spec.smallest_effect, level=level)
 
     @cached_property
     def latencies(self) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.search import log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.analysis.sweep.warnings import sweep_warnings
-from hdbkit.analysis.sweep.winner import winners
+from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.analysis.wording import percent, percents
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.run_charts import run_charts
@@ -118,7 +118,7 @@ def test_fresh_blocks_of_the_winner_say_what_it_takes(metric: Metric) -> None:
     found = winners(first, synthetic_runs([1, 1.4, 1.2], seed=2, metric=metric), metric)
     assert list(found["configuration"]) == [1, 2]
     word = "less time" if metric is TIME else "lower"
-    assert found["sentence"][0].endswith(f"% {word} in the blocks by which it was chosen")
+    assert f"% {word} than " in winner_answer(found, 8)
 
 
 @LOWER

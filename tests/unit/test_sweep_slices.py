@@ -179,6 +179,19 @@ def judged_rows(runs: int, varying: float, seed: int = 1, size: int = 2) -> pd.D
     return units(as_runs(sweep.by_run), as_runs(sweep), RATE)
 
 
+@pytest.mark.parametrize(("runs", "varying"), [(2, 0.5), (3, 0.1)])
+def test_few_runs_that_differ_by_much_decide_nothing_about_others(runs: int, varying: float) -> None:
+    sweeps = simulated(2, 40, 0.5, 1000, np.random.default_rng(43), runs=runs, varying=varying)
+    assert called(sweeps, PLANNED).mean() <= 0.065
+
+
+def test_what_differs_between_few_runs_is_no_noise_of_a_stretch() -> None:
+    apart = as_runs(simulated(2, 40, 0.5, 1, np.random.default_rng(1), runs=3, varying=0.5))
+    alike = as_runs(simulated(2, 40, 0.5, 1, np.random.default_rng(1), runs=3))
+    noises = [BlockModel.fitted(rows, RATE).noise for rows in (apart, alike)]
+    assert noises[0] == pytest.approx(noises[1], rel=0.2)
+
+
 def test_with_enough_runs_the_runs_are_the_units() -> None:
     for runs, size, rows in ((MIN_RUN_DF + 1, 2, 14), (3, 4, 12), (MIN_RUN_DF, 2, 6 * 40 * 2)):
         assert len(judged_rows(runs, 0.0, size=size)) == rows

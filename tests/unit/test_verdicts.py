@@ -11,6 +11,7 @@ from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, blocks_needed
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note, judge
+from hdbkit.analysis.sweep.winner import winner_answer, winners
 from tests.unit.sweeps import RATE, failed, synthetic_runs
 
 
@@ -266,3 +267,14 @@ def test_two_configurations_are_not_shrunk() -> None:
     judged = judge(synthetic_runs([1, 1.3]), RATE)
     assert judged["shrunken_ratio"].isna().all()
     assert "after allowing" not in answer(judged, RATE)
+
+
+def test_the_fresh_blocks_name_the_best_and_not_the_blocks_before() -> None:
+    first = judge(synthetic_runs([1, 1.3, 1.2]), RATE)
+    found = winners(first, synthetic_runs([1, 1.1, 1.2], seed=2), RATE)
+    assert list(found["configuration"]) == [2, 1]
+    said = winner_answer(found, 8)
+    assert said.startswith("In 8 fresh blocks that were not used for the choice: memory=2GB is 2")
+    assert said.count("% faster") == 1, "one figure"
+    alike = winner_answer(winners(first, synthetic_runs([1, 1.2, 1.2], seed=2), RATE), 8)
+    assert {"flush=off", "memory=2GB"} == set(alike.split("the best is one of ")[1].split(":")[0].split("; "))

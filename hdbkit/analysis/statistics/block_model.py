@@ -10,8 +10,13 @@ Statist. Appl. Genet. Molec. Biol. 3, 3). Few runs hide such a difference, so tw
 the variance between cells is one standard error above its estimate, and no cell has less than its own estimate.
 Degrees of freedom are those of a sum of such variances (Satterthwaite 1946, Biometrics Bull. 2, 110-114).
 
-Where configurations alternate within runs, a block is a stretch of neighbouring cycles of a run. Such stretches may
+Where configurations alternate within runs, a block is a stretch of neighbouring cycles of a run. Their noise is that
+within runs: how ratios differ from run to run is no part of it, so such intervals are about these runs. Stretches may
 be correlated, so variances are inflated by what the residuals along each run show (``autocorrelation``).
+
+The runs of a block that share a build of a schema share what this build has (split plots; Yates 1935, Suppl. J. R.
+Statist. Soc. 2, 181-247). A comparison between schemas is therefore made of its values in each block, one for each
+build, without an assumption on what runs share; degrees of freedom are blocks - 1.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from numpy.typing import NDArray
 
 from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.config.metric import Metric
+from hdbkit.config.sweep_factors import schema_factors
 
 Floats = NDArray[np.float64]
 Cell = tuple[int, int]
@@ -67,7 +73,8 @@ class BlockModel:
     on the log scale, pooled, NaN without ``df``. ``residuals`` and ``leverage`` are those of the runs, ``cell`` their
     places in ``cells``. ``own`` and ``variances`` are each cell's variance of a run, as its residuals have it and
     as it is judged; ``cell_df`` the degrees of freedom of the latter. ``spread`` is the pooled variance of a row,
-    inflated by its correlation with its neighbours. ``strata`` is the number of blocks.
+    inflated by its correlation with its neighbours. ``strata`` is the number of blocks. ``block`` is the block of
+    each run, ``schema`` the schema of each cell, and ``apart`` the residuals with what runs share.
     """
 
     cells: Mapping[Cell, int]
@@ -84,6 +91,9 @@ class BlockModel:
     cell_df: Floats
     spread: float
     strata: int
+    block: NDArray[np.intp]
+    schema: NDArray[np.intp]
+    apart: Floats
 
     @classmethod
     def fitted(cls, runs: pd.DataFrame, metric: Metric) -> BlockModel:
@@ -107,7 +117,12 @@ class BlockModel:
             within = _within(np.column_stack([design, (number - number.mean()) / len(number)]), stratum)
             gain, leverage = _least_squares(within, stratum)
         coefficients = gain @ y
-        residuals = _within(y[:, None], stratum)[:, 0] - within @ coefficients
+        apart = residuals = _within(y[:, None], stratum)[:, 0] - within @ coefficients
+        if "stretch" in done and len(done):
+            of_run = np.asarray(done.groupby(["virtual_users", "configuration", "number"]).ngroup(), dtype=np.intp)
+            of_runs = _within(np.eye(of_run.max() + 1)[of_run], stratum)
+            fit, leverage = _least_squares(of_runs, stratum)
+            residuals = _within(y[:, None], stratum)[:, 0] - of_runs @ (fit @ y)
         df = len(done) - round(float(leverage.sum()))
         noise = float(np.sqrt(residuals @ residuals / df)) if df > 0 else float("nan")
         cell_df = np.bincount(cell, 1 - leverage, len(cells)).astype(np.float64)
@@ -117,7 +132,7 @@ class BlockModel:
         return cls(
             cells, coefficients, gain, gain @ within, noise, max(round(df * df_share), min(df, 1)), residuals,
             leverage, cell, own, variances * factor, judged_df * df_share,
-            noise**2 * factor, len(np.unique(stratum)),
+            noise**2 * factor, len(np.unique(stratum)), *_plots(done, cell, len(cells)), apart,
         )  # fmt: skip
 
     def difference(self, one: Cell, other: Cell) -> Floats | None:
@@ -140,6 +155,12 @@ class BlockModel:
     def estimate(self, contrast: Floats) -> Estimate:
         """A contrast's value, its standard error and its degrees of freedom."""
         weights = contrast @ self.gain
+        between = np.bincount(self.schema, contrast[: len(self.cells)])
+        if np.abs(between).max() > 1e-9:
+            of_blocks = np.bincount(self.block, weights * self.apart)
+            blocks = max(len(np.unique(self.block[np.abs(weights) > 1e-12])), 2)
+            error = np.sqrt(of_blocks @ of_blocks * blocks / (blocks - 1))
+            return Estimate(float(contrast @ self.coefficients), float(error), blocks - 1.0)
         parts = np.bincount(self.cell, weights**2, len(self.cells)) * self.variances
         variance, uncertain = float(parts.sum()), float((parts**2 / self.cell_df).sum())
         df = min(variance**2 / uncertain, self.df) if uncertain else float(self.df)
@@ -169,6 +190,14 @@ def _within(columns: Floats, stratum: NDArray[np.intp]) -> Floats:
     return found
 
 
+def _plots(done: pd.DataFrame, cell: NDArray[np.intp], cells: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The block of each run, and the schema of each cell at its count of virtual users."""
+    names = ["virtual_users", *(name for name in done.columns if name in schema_factors())]
+    schema = np.zeros(cells, dtype=np.intp)
+    schema[cell] = done.groupby(names, dropna=False).ngroup()
+    return np.asarray(done.groupby("block").ngroup(), dtype=np.intp), schema
+
+
 def _least_squares(within: Floats, stratum: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """The pseudo-inverse, (columns, runs), and the leverage of each run, with that of the levels of the blocks.
 
@@ -191,8 +220,9 @@ def _inflation(done: pd.DataFrame, cell: NDArray[np.intp], residuals: Floats) ->
     products = float((ordered[1:] * ordered[:-1])[neighbours].sum())
     plain = products / count / (squares / len(done))
     cells, runs_of_cells = len(np.unique(cell)), len(done) - count
-    series = cells - int(done["virtual_users"].nunique())
-    return inflation(plain, round(len(done) / cells), len(done) / runs_of_cells, series, STANDARD_ERRORS)
+    series = round(runs_of_cells * (1 - int(done["virtual_users"].nunique()) / cells))
+    length = len(done) / runs_of_cells
+    return inflation(plain, round(length), length, series, STANDARD_ERRORS)
 
 
 def moderated(own: Floats, cell_df: Floats, pooled: float, df: int) -> tuple[Floats, Floats]:

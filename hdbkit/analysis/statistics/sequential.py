@@ -68,6 +68,10 @@ class Spending:
         before = max((look for look in self.looks if look < at), default=0)
         return 1 - max(self.spent(at) - self.spent(before), _MIN_SPENT)
 
+    def left(self, blocks: int) -> float:
+        """The level of fresh blocks of the fastest, which spend what all looks up to this number of blocks left."""
+        return self.confidence + self.spent(blocks)
+
     def note(self, ended_after: int | None, level: float) -> list[str]:
         """What a reader must know about several looks, as one phrase; none with one."""
         if len(self.looks) < 2:

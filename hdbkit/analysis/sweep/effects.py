@@ -17,6 +17,7 @@ import scipy
 from hdbkit.analysis.statistics.block_model import BlockModel, Floats, usable
 from hdbkit.analysis.wording import Interval, sentence
 from hdbkit.config.metric import Metric
+from hdbkit.results.experiment_folder import STRETCH
 from hdbkit.text import virtual_users
 
 Grid = dict[int, tuple[str, ...]]
@@ -64,7 +65,7 @@ def main_effects(
     for name, value, scope, contrasts in found:
         users = 0 if scope is counts else scope[0]
         subject = f"{name}={value}" + (f" at {virtual_users(users)}" if users else "")
-        reference = f"{name}={baseline_values[name]}"
+        reference = f"{name}={baseline_values[name]}" + (" in these runs" if STRETCH in runs else "")
         head = {"setting": name, "value": value, "reference": baseline_values[name], "virtual_users": users}
         estimate = model.estimate(np.mean(contrasts, axis=0))
         df = estimate.df if decidable else float("nan")

@@ -46,6 +46,8 @@ class _Question:
     baseline: int
     smallest_effect: float
     confidence: float
+    reference: str
+    """What ratios refer to, in words."""
     later: Callable[[int, float], Critical]
     """The critical values after a number of blocks; of their degrees of freedom this share is a contrast's."""
 
@@ -188,6 +190,7 @@ def _question(
         baseline,
         smallest_effect,
         confidence,
+        "the baseline in these runs" if STRETCH in runs else "the baseline",
         _later(contrasts, later, model, done, settled),
     )
 
@@ -258,7 +261,7 @@ def _decided(question: _Question, cell: Cell, estimate: Estimate, done: pd.DataF
     advice = (
         f"{blocks_text(needed.blocks, needed.low, needed.high)} would decide" if needed.blocks and needed.low else ""
     )
-    text = sentence(subject, "the baseline", interval, question.smallest_effect, question.confidence, advice)
+    text = sentence(subject, question.reference, interval, question.smallest_effect, question.confidence, advice)
     return {
         "ratio": interval.ratio,
         "low": interval.low,
