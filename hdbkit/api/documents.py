@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from hdbkit.analysis.comparison.sides import Gate
 from hdbkit.api.compare import Comparison
@@ -24,8 +24,10 @@ from hdbkit.api.planned_power import PlannedPower
 from hdbkit.api.profiles import Profile
 from hdbkit.api.releases import Releases
 from hdbkit.api.result import Result
+from hdbkit.api.running_experiment import RunningExperiment
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config.metric import Metric
+from hdbkit.experiment import ExperimentStatus
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.loading import BuildResult
 from hdbkit.results.manifest import Status
@@ -81,6 +83,39 @@ def of_sweep(done: SweepResult, report: Path) -> Document:
     head = {"experiment_id": done.experiment_id, "answer": done.answer, "report": str(report)}
     about = {"metric": of_metric(done.plan.metric), "warnings": done.warnings, "checks_failed": done.checks_failed}
     return head | about | {name: of_frame(getattr(done, name)) for name in names}
+
+
+class ExperimentDocument(BaseModel):
+    """An experiment: what it measures, and how far it is or how it ended."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    experiment_id: str
+    kind: str = Field(description="the source of its cells", examples=["sweep", "comparison", "max-rate"])
+    title: str = Field(description="the experiment as the subject of a sentence")
+    status: ExperimentStatus
+    targets: list[str] = Field(description="names or addresses, without passwords")
+    cells: list[dict[str, str]] = Field(description="what differs between its configurations, the baseline first")
+    runs: int = Field(description="planned runs, as far as they are known")
+    done: int
+    ended_early: int
+    failed: int
+    blocks: int
+    run_id: str = Field(description="the present run, or the last one; empty before the first")
+    doing: str = Field(description="what that run executes")
+    left_s: float | None = Field(description="estimated seconds; null where they are not known yet")
+    note: str = Field(description="why it was stopped, or failed")
+
+
+def of_experiment(running: RunningExperiment[Any]) -> ExperimentDocument:
+    """An experiment as it is now. Raises ``DamagedResult``."""
+    now, plan = running.progress(), running.plan
+    return ExperimentDocument(
+        experiment_id=running.experiment_id, kind=plan.kind, title=plan.title, status=now.status,
+        targets=[target.given for target in plan.targets], cells=list(plan.configurations), runs=now.total,
+        done=now.done, ended_early=now.ended_early, failed=now.failed, blocks=now.blocks, run_id=now.run_id,
+        doing=now.described, left_s=now.left_s, note=now.note,
+    )  # fmt: skip
 
 
 def of_plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | None) -> Document:

@@ -14,6 +14,8 @@ from hdbkit.errors import DamagedResult, ExperimentFailed, ServerDown
 from hdbkit.execution.handle import RunHandle
 from hdbkit.experiment import ExperimentProgress, ExperimentStatus, Follower, Watcher, experiment_progress
 from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.experiment.sources import read_plan
 from hdbkit.programs import Process
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
@@ -43,6 +45,11 @@ class RunningExperiment(Generic[Found]):
     def experiment_id(self) -> str:
         """The experiment's id."""
         return self.folder.experiment_id
+
+    @property
+    def plan(self) -> ExperimentPlan:
+        """Its plan, with the runs that are known so far."""
+        return read_plan(self.folder)
 
     @property
     def status(self) -> ExperimentStatus:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 from hdbkit import api
@@ -104,8 +105,18 @@ def resume(
     return show_found(found, as_json)
 
 
-def experiments(as_json: AsJson = False) -> None:
+def experiments(
+    experiment_id: Annotated[
+        str | None, typer.Argument(help="show this one", autocompletion=completion.experiment_names)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """List sweeps, comparisons, profiles, searches and release tests, newest first, with their status."""
+    if experiment_id is not None:
+        shown = documents.of_experiment(api.attach_experiment(experiment_id)).model_dump(mode="json")
+        facts = pd.DataFrame(list(shown.items()), columns=["fact", "value"])
+        show.print_json(shown) if as_json else show.console.print(show.table(facts))
+        return
     found = api.experiments()
     show.print_json(documents.of_frame(found)) if as_json else show.console.print(show.table(found))
 

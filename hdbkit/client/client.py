@@ -72,6 +72,21 @@ class Client:
             pass
         return self.get_job(job_id)
 
+    def list_experiments(self, limit: int = 50, offset: int = 0) -> models.ExperimentList:
+        """List the experiments, newest first, whoever started them."""
+        query = urlencode({"limit": limit, "offset": offset})
+        return cast(models.ExperimentList, self._service.json("GET", f"/api/experiments?{query}"))
+
+    def get_experiment(self, experiment_id: str) -> models.ExperimentDocument:
+        """An experiment as it is now."""
+        found = self._service.json("GET", f"/api/experiments/{_part(experiment_id)}")
+        return cast(models.ExperimentDocument, found)
+
+    def stop_experiment(self, experiment_id: str) -> models.ExperimentDocument:
+        """Stop an experiment as Ctrl-C does: the server is restored, and ``resume`` continues it."""
+        found = self._service.json("POST", f"/api/experiments/{_part(experiment_id)}/stop", {})
+        return cast(models.ExperimentDocument, found)
+
     def list_targets(self) -> models.TargetList:
         """The targets of the workspace."""
         return cast(models.TargetList, self._service.json("GET", "/api/targets"))
@@ -119,6 +134,10 @@ class Client:
     def measure_in_turn(self, **request: Unpack[models.MeasureInTurnRequest]) -> models.Job:
         """Measure two targets in turn, in one session, and compare them."""
         return self._start("measure-in-turn", request)
+
+    def resume(self, **request: Unpack[models.ResumeRequest]) -> models.Job:
+        """Continue an experiment that was stopped, failed or was killed, or give it more blocks."""
+        return self._start("resume", request)
 
     def report(self, **request: Unpack[models.NamedRequest]) -> models.Job:
         """Write the one-page report of a run or an experiment."""

@@ -86,6 +86,10 @@ class EmptyRequest(TypedDict):
     """No arguments."""
 
 
+ExperimentStatus: TypeAlias = Literal['running', 'done', 'stopped', 'failed', 'killed']
+"""The status of an experiment. All but ``running`` are final; all final ones but ``done`` can be resumed."""
+
+
 class FaultEffect(TypedDict):
     """
     What a fault did; times in seconds, those of ``_after_s`` from the fault's beginning on.
@@ -223,6 +227,21 @@ RateOf: TypeAlias = Literal['operations', 'metric']
 
 Reset: TypeAlias = Literal['auto', 'restore', 'none']
 """How data is reset before each run."""
+
+
+Target: TypeAlias = str
+"""name of a target in the workspace's targets file"""
+
+
+class ResumeRequest(TypedDict):
+    """Continue an experiment of this account."""
+
+    id: str
+    """the experiment's id"""
+    targets: NotRequired[list[Target]]
+    """its targets in their order; none if it starts servers of its own"""
+    blocks: NotRequired[int | None]
+    """the total number of blocks"""
 
 
 class RunsRequest(TypedDict):
@@ -597,6 +616,43 @@ class ErrorAnswer(TypedDict):
     error: str
     problems: NotRequired[list[ProblemAnswer]]
     """all errors of the request"""
+
+
+class ExperimentDocument(TypedDict):
+    """An experiment: what it measures, and how far it is or how it ended."""
+
+    experiment_id: str
+    kind: str
+    """the source of its cells"""
+    title: str
+    """the experiment as the subject of a sentence"""
+    status: ExperimentStatus
+    targets: list[str]
+    """names or addresses, without passwords"""
+    cells: list[dict[str, str]]
+    """what differs between its configurations, the baseline first"""
+    runs: int
+    """planned runs, as far as they are known"""
+    done: int
+    ended_early: int
+    failed: int
+    blocks: int
+    run_id: str
+    """the present run, or the last one; empty before the first"""
+    doing: str
+    """what that run executes"""
+    left_s: float | None
+    """estimated seconds; null where they are not known yet"""
+    note: str
+    """why it was stopped, or failed"""
+
+
+class ExperimentList(TypedDict):
+    """Experiments, newest first."""
+
+    experiments: list[ExperimentDocument]
+    total: int
+    """the number of experiments, listed or not"""
 
 
 class Job(TypedDict):

@@ -14,10 +14,11 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
 from hdbkit.api import Workspace
-from hdbkit.api.documents import RunDocument
+from hdbkit.api.documents import ExperimentDocument, RunDocument
 from hdbkit.config.problems import did_you_mean
 from hdbkit.service import answers
 from hdbkit.service.answers import Ascii, ErrorAnswer, Refused, unless_known
+from hdbkit.service.experiments import Experiments
 from hdbkit.service.headers import SECURE, Headers
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
@@ -60,6 +61,18 @@ class JobList(BaseModel):
     total: int = Field(description="the number of jobs that were found, listed or not")
 
 
+ExperimentId = Annotated[
+    str, Path(pattern=r"^[A-Za-z0-9_.-]{1,200}$", description="the id", examples=["20261124-024500-memory-abcdef"])
+]
+
+
+class ExperimentList(BaseModel):
+    """Experiments, newest first."""
+
+    experiments: list[ExperimentDocument]
+    total: int = Field(description="the number of experiments, listed or not")
+
+
 class TargetList(BaseModel):
     """The targets of the workspace."""
 
@@ -89,6 +102,7 @@ def make_app(
     _add_unknown_verb(app)
     _add_jobs(app, jobs, permit)
     _add_results(app, jobs, live, permit)
+    _add_experiments(app, Experiments(workspace), permit)
     _add_targets(app, workspace, permit)
     _describe_requests(app)
     if sign_in is not None:
@@ -185,6 +199,31 @@ def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> N
         """Server-sent events: `tick` once per second with state, rate and p95; `end` when the job has ended."""
         permit(request, Role.READ)
         return streamed(live, jobs, job_id, request)
+
+
+def _add_experiments(app: FastAPI, experiments: Experiments, permit: Permissions) -> None:
+    @app.get("/api/experiments", tags=["experiments"])
+    def list_experiments(
+        request: Request,
+        limit: Annotated[int, Query(ge=1, le=200)] = 50,
+        offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+    ) -> ExperimentList:
+        """List sweeps, comparisons, profiles, searches and release tests, newest first, whoever started them."""
+        permit(request, Role.READ)
+        found, total = experiments.listed(limit, offset)
+        return ExperimentList(experiments=found, total=total)
+
+    @app.get("/api/experiments/{experiment_id}", tags=["experiments"], responses=_UNKNOWN)
+    def get_experiment(request: Request, experiment_id: ExperimentId) -> ExperimentDocument:
+        """An experiment as it is now; the verb `report` returns its result."""
+        permit(request, Role.READ)
+        return experiments.find(experiment_id)
+
+    @app.post("/api/experiments/{experiment_id}/stop", tags=["experiments"], status_code=202, responses=_UNKNOWN)
+    def stop_experiment(request: Request, experiment_id: ExperimentId) -> ExperimentDocument:
+        """Stop an experiment as Ctrl-C does: the server is restored, and the verb `resume` continues it."""
+        permit(request, Role.RUN, starts=True)
+        return experiments.stop(experiment_id)
 
 
 def _add_targets(app: FastAPI, workspace: Workspace, permit: Permissions) -> None:

@@ -71,7 +71,7 @@ class Jobs:
 
     def start(self, verb: Verb, request: Request, given: dict[str, Any], holder: str) -> Job:
         """Start the job of a request, sent as ``given``, in a process of its own. Raises ``Busy``."""
-        wanted = verb.targets(request)
+        wanted = verb.targets(request.model_dump(include=set(verb.occupies)))
         with self._starting:
             self.refresh()
             with self._lock:
@@ -222,7 +222,7 @@ def _only_reads(verb: str) -> bool:
 def _targets_of(job: Job) -> frozenset[str]:
     """The targets that a job occupies."""
     verb = VERBS.get(job.verb)
-    return frozenset() if verb is None else frozenset(str(job.request.get(name)) for name in verb.occupies)
+    return frozenset() if verb is None else verb.targets(job.request)
 
 
 def require_target(name: str, workspace: Workspace) -> None:

@@ -62,10 +62,15 @@ class Starter:
         holder = self._permit(request, verb.role, starts=True)
         given = content_of(header(request.scope, b"content-type"), request.scope["state"][BODY])
         wanted = verb.request.of(given, self._workspace)
+        try:
+            wanted.look_up(self._workspace)
+        except HdbkitError as error:
+            raise answers.at("id", error) from None
         require(holder, verb.needs(wanted))
         require_permitted(wanted, self._jobs.clusters)
         for field in ("target", *verb.occupies):
-            if name := getattr(wanted, field, None):
+            named = getattr(wanted, field, None) or []
+            for name in [named] if isinstance(named, str) else named:
                 try:
                     require_target(name, self._workspace)
                 except HdbkitError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from hdbkit.config import Load, SweepSpec
@@ -19,7 +19,9 @@ def require_permitted(request: Any, clusters: Collection[str]) -> None:
     Raises:
         ConfigErrors: with each key that does.
     """
-    problems = [*_of_clusters(request, clusters), *_of_settings(getattr(request, "sweep", None))]
+    sweep: SweepSpec | None = getattr(request, "sweep", None)
+    place, tried = ("sweep.settings", sweep.settings) if sweep else ("id", getattr(request, "settings", {}))
+    problems = [*_of_clusters(request, clusters), *_of_settings(place, tried)]
     if problems:
         raise ConfigErrors("the request", problems)
 
@@ -32,6 +34,7 @@ def _of_clusters(request: Any, clusters: Collection[str]) -> Iterator[Problem]:
 
 def _clusters_of(request: Any) -> Iterator[tuple[str, Any]]:
     """Each place of a request that names a cluster."""
+    yield from (("id", load.cluster) for load in getattr(request, "loads", ()))
     for name in type(request).model_fields:
         value = getattr(request, name)
         if name == "cluster":
@@ -43,7 +46,7 @@ def _clusters_of(request: Any) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.factors.cluster", text) for text in value.factors.get("cluster", ()))
 
 
-def _of_settings(sweep: SweepSpec | None) -> Iterator[Problem]:
-    for name, values in sweep.settings.items() if sweep is not None else ():
+def _of_settings(place: str, tried: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    for name, values in tried.items():
         if problem := setting_problem(name, values):
-            yield Problem(f"sweep.settings.{name}", problem)
+            yield Problem(f"{place}.{name}", problem)

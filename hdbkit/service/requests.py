@@ -6,21 +6,22 @@ A request is validated in the workspace of its service, which the validators get
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
 from hdbkit.analysis.comparison import sides
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.api import Workspace, max_rate
-from hdbkit.config import SweepSpec
+from hdbkit.config import Load, SweepSpec
 from hdbkit.config.cluster import FORMS
 from hdbkit.config.cluster import Cluster as ClusterText
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import problems_of_details
 from hdbkit.config.specs import AnyLoad, AnyWorkload
-from hdbkit.errors import ConfigErrors, Problem
+from hdbkit.errors import ConfigErrors, InputError, Problem
+from hdbkit.experiment.plan import ExperimentPlan
 
 WORKLOADS = "workloads"
 """The folder beside the targets file that has the workloads of users."""
@@ -99,6 +100,9 @@ class Request(ConfigModel):
             if len(details) > _MAX_PROBLEMS:
                 problems.append(Problem(cls.noun, f"has {len(details) - _MAX_PROBLEMS:,} more errors"))
             raise ConfigErrors(cls.noun, problems) from None
+
+    def look_up(self, workspace: Workspace) -> None:
+        """Read what the request names in a workspace, for the decision who may ask for it."""
 
 
 class OfTarget(Request):
@@ -190,6 +194,41 @@ class NamedRequest(Request):
     """A stored result."""
 
     id: str = Field(pattern=_WORD, description="id of a run or a sweep, a unique part of it, a label, or 'last'")
+
+
+class ResumeRequest(Request):
+    """Continue an experiment of this account."""
+
+    id: str = Field(pattern=_WORD, description="the experiment's id")
+    targets: list[TargetName] = Field(
+        default=[], max_length=100, description="its targets in their order; none if it starts servers of its own"
+    )
+    blocks: Blocks | None = Field(default=None, description="the total number of blocks")
+    _plan: ExperimentPlan = PrivateAttr()
+
+    def look_up(self, workspace: Workspace) -> None:
+        """Read the experiment. Raises ``InputError`` if there is none of this account with such targets."""
+        running = workspace.attach_experiment(self.id)
+        self._plan = running.plan
+        if not running.folder.is_own:
+            raise InputError(f"{self.id} is not continued here: the service's account did not write its files")
+        if bool(self.targets) is self._plan.own_servers:
+            raise InputError(f"{self.id} takes no targets" if self.targets else "name the targets of the experiment")
+
+    @property
+    def loads(self) -> list[Load]:
+        """The loads of its runs, each once."""
+        return [self._plan.cell(one).load for one in {run.configuration: run for run in self._plan.runs}.values()]
+
+    @property
+    def settings(self) -> Mapping[str, Sequence[str]]:
+        """The settings of servers that it tries, with their values."""
+        return self._plan.tried
+
+    @property
+    def builds(self) -> bool:
+        """Whether it builds programs from source, with commands of a checkout."""
+        return self._plan.kind == "releases"
 
 
 class HistoryRequest(Request):

@@ -57,13 +57,15 @@ class Verb:
 
     def needs(self, request: asked.Request) -> Role:
         """The role that this request needs: more if its load does more to the server than to load it."""
-        load: Load | None = getattr(request, "load", None)
-        changes = load is not None and (load.fault is not None or load.cache is not Cache.WARM)
-        return Role.SETTINGS if changes else self.role
+        loads: list[Load | None] = getattr(request, "loads", [getattr(request, "load", None)])
+        changes = any(load and (load.fault is not None or load.cache is not Cache.WARM) for load in loads)
+        resumed = isinstance(request, asked.ResumeRequest) and (request.settings or request.builds)
+        return Role.SETTINGS if changes or resumed else self.role
 
-    def targets(self, request: asked.Request) -> frozenset[str]:
-        """The targets that a job of this request occupies."""
-        return frozenset(getattr(request, name) for name in self.occupies)
+    def targets(self, request: Mapping[str, Any]) -> frozenset[str]:
+        """The targets that a job of this request, as it was sent, occupies."""
+        named = [request.get(name) or [] for name in self.occupies]
+        return frozenset(one for name in named for one in ([name] if isinstance(name, str) else name))
 
 
 def _run(one: asked.RunRequest, context: Context) -> Document:
@@ -128,6 +130,13 @@ def _measure_in_turn(one: asked.MeasureInTurnRequest, context: Context) -> Docum
         watch_run=context.run,
     )  # fmt: skip
     return documents.of_comparison(found, None, found.report())
+
+
+def _resume(one: asked.ResumeRequest, context: Context) -> Document:
+    found = api.resume_experiment(
+        one.id, one.targets, blocks=one.blocks, watch=context.experiment, watch_run=context.run
+    )
+    return documents.of_result(found)
 
 
 def _report(one: asked.NamedRequest, _: Context) -> Document:
@@ -198,6 +207,9 @@ _ALL = (
     Verb("measure-in-turn", "Measure two targets in turn, in one session, and compare them.",
          asked.MeasureInTurnRequest, _measure_in_turn, Role.RUN,
          {"base": "server-17", "new": "server-18", "load": _LOAD, "blocks": 8}, occupies=("base", "new")),
+    Verb("resume", "Continue an experiment that was stopped, failed or was killed, or give it more blocks.",
+         asked.ResumeRequest, _resume, Role.RUN,
+         {"id": "20261124-024500-nightly-abcdef", "targets": ["lab"]}, occupies=("targets",)),
     Verb("report", "Write the one-page report of a run or an experiment.", asked.NamedRequest, _report, Role.READ,
          {"id": "last"}, occupies=()),
     Verb("history", "Show when the results of a profile changed.", asked.HistoryRequest, _history, Role.READ,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import time
 from contextlib import closing
@@ -20,7 +21,7 @@ from schemathesis.checks import not_a_server_error
 
 from hdbkit.api import Workspace
 from hdbkit.cluster.connection import Connection
-from hdbkit.config import served
+from hdbkit.config import Load, SweepSpec, served
 from hdbkit.config.cluster import Cluster
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.processes import birth_of
@@ -37,6 +38,7 @@ from hdbkit.web.audit import AuditLog
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import Guard
 from tests.unit.services import Service, running_service, written_job
+from tests.unit.synthetic import write_sweep
 
 WRONG = [
     ("run", "{", "the body: must be JSON: expecting property name"),
@@ -323,7 +325,7 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     app = Guard(make_app(Jobs(place), place), lambda _: holder, audit, gate, advice="")
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == len(VERBS) + 7
+    assert len(operations) == len(VERBS) + 10
     ways = [(one, GenerationMode.POSITIVE) for one in operations]
     ways += [(one, GenerationMode.NEGATIVE) for one in operations if one.body and role is Role.SETTINGS]
     for operation, mode in ways:
@@ -348,6 +350,39 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     gate.close()
     audit.close()
     assert not list((place.results / JOBS).iterdir())
+
+
+def test_experiments_are_listed_shown_stopped_and_resumed_by_those_who_may(service: Service) -> None:
+    load = Load(rampup_s=0, duration_s=1)
+    spec = SweepSpec(settings={"speed": ("1", "2")}, virtual_users=(1,), blocks=2, load=load)
+    made = write_sweep(service.folder / "results", spec)
+    place, reader, runner = f"/api/experiments/{made.experiment_id}", service.clients["read"], service.clients["run"]
+    (one,) = reader.get("/api/experiments").json()["experiments"]
+    assert (one["experiment_id"], one["kind"], one["status"], one["done"]) == (
+        made.experiment_id,
+        "sweep",
+        "killed",
+        4,
+    )
+    assert one["cells"] == [{"speed": "1"}, {"speed": "2"}]
+    assert reader.get(place).json() == one
+    assert reader.get("/api/experiments?offset=1").json() == {"experiments": [], "total": 1}
+    assert reader.get("/api/experiments/other").json()["error"] == "there is no experiment 'other'"
+    assert reader.post(f"{place}/stop", "").status_code == 403
+    assert runner.post(f"{place}/stop", "").json() == one, "it has ended"
+    asked = {"id": made.experiment_id, "targets": ["lab"]}
+    refused = runner.post("/api/jobs/resume", json.dumps(asked))
+    assert "this needs a token with the role 'settings'" in refused.json()["error"], "a sweep changes settings"
+    for changes, key, reason in (
+        ({"id": "other"}, "id", "there is no experiment 'other'"),
+        ({"targets": []}, "id", "name the targets of the experiment"),
+        ({"targets": ["nowhere"]}, "targets", "there is no target 'nowhere'"),
+    ):
+        answer = service.post("resume", asked | changes)
+        assert (answer.status_code, answer.json()["problems"][0]["where"]) == (422, key), answer.text
+        assert reason in answer.json()["error"]
+    for path in (made.path, *(service.folder / "results").glob("2026*-nulldb-*")):
+        shutil.rmtree(path)
 
 
 def test_every_example_of_the_document_is_a_valid_request(service: Service, place: Workspace) -> None:
