@@ -28,13 +28,13 @@ import sys, time, hdbkit.widgets
 panel = hdbkit.widgets.RunPanel()
 print(flush=True)
 panel.attach(sys.stdin.readline().strip())
-while not panel.live.points and not panel.stop.disabled:
+while not panel.view.live.points and not panel.stop.disabled:
     time.sleep(0.05)
 began_s = time.process_time()
 time.sleep(float(sys.argv[1]))
 print(time.process_time() - began_s)
 panel.wait()
-print(len(panel.live.points))
+print(len(panel.view.live.points))
 """
 """Prints a line when its imports are done, its CPU seconds while the run is measured, and the number of points."""
 

@@ -30,9 +30,11 @@ def run_card(manifest: Manifest) -> str:
 
 
 def sweep_card(found: SweepAnalysis, restored: str) -> str:
-    """The answer of a sweep, the verdict on each configuration, warnings, the next step, what was restored."""
-    several = found.verdicts["virtual_users"].nunique() > 1
-    table = (verdict_matrix if several else verdict_table)(found.verdicts, found.metric)
+    """The answer of a sweep, the verdict on each configuration from the best to the worst, and what was restored."""
+    verdicts, metric = found.verdicts, found.metric
+    ranked = verdicts.assign(score=metric.score(verdicts["metric_value"])).sort_values("score", ascending=False)
+    several = verdicts["virtual_users"].nunique() > 1
+    table = verdict_matrix(verdicts, metric) if several else verdict_table(ranked, metric)
     lines = [*found.advice.splitlines(), *filter(None, [restored])]
     return _card(found.answer, f"Sweep {found.experiment_id}: {found.notice}", lines=lines, tables=[table])
 

@@ -1,4 +1,4 @@
-"""Panels for notebooks: a target, a schema, a run, the highest rate, a sweep, a comparison and the list of runs.
+"""Panels for notebooks: target, schema, run, highest rate, profile, sweep, comparison and the list of runs.
 
 Each panel is a class that works alone in a cell; ``hdbkit.ui()`` shows all of them together. A panel holds no logic
 of its own: it calls the public API and shows the call that it makes. Names are imported when they are first used.
@@ -14,9 +14,10 @@ from hdbkit.errors import InputError
 
 if TYPE_CHECKING:
     from hdbkit.widgets.panels.compare import ComparePanel as ComparePanel
-    from hdbkit.widgets.panels.max_rate import MaxRatePanel as MaxRatePanel
+    from hdbkit.widgets.panels.loads import MaxRatePanel as MaxRatePanel
+    from hdbkit.widgets.panels.loads import ProfilePanel as ProfilePanel
+    from hdbkit.widgets.panels.loads import RunPanel as RunPanel
     from hdbkit.widgets.panels.quickstart import QuickstartPanel as QuickstartPanel
-    from hdbkit.widgets.panels.run import RunPanel as RunPanel
     from hdbkit.widgets.panels.runs import RunsPanel as RunsPanel
     from hdbkit.widgets.panels.schema import SchemaPanel as SchemaPanel
     from hdbkit.widgets.panels.sweep import SweepPanel as SweepPanel
@@ -30,11 +31,12 @@ if importlib.util.find_spec("anywidget") is None:
 
 _PLACES = {
     "ComparePanel": "panels.compare",
-    "MaxRatePanel": "panels.max_rate",
+    "MaxRatePanel": "panels.loads",
     "Panel": "parts.base",
     "PasswordField": "parts.password",
+    "ProfilePanel": "panels.loads",
     "QuickstartPanel": "panels.quickstart",
-    "RunPanel": "panels.run",
+    "RunPanel": "panels.loads",
     "RunsPanel": "panels.runs",
     "SchemaPanel": "panels.schema",
     "Shared": "parts.base",

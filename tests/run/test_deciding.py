@@ -21,7 +21,6 @@ from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest
-from hdbkit.widgets.parts.sweep_view import ranking_html
 from tests.run.sweep_server import FileServer, only, runner
 from tests.unit.synthetic import figures
 
@@ -94,7 +93,7 @@ def test_what_is_undecided_at_a_look_continues_to_the_next(server: FileServer, r
     assert done.verdicts["decided_after"].fillna(0).tolist() == [0, 0, 0, 2, 2, 2]
     assert "3 comparisons decided early and not run again (3 after 2 blocks)" in done.advice
     assert "faster after 2 blocks<" in done.report().read_text()
-    assert "faster after 2 blocks<" in ranking_html(done.verdicts, plan.metric)
+    assert "faster after 2 blocks<" in done._repr_html_()
     assert (done.failed, done.verdicts["runs"].tolist()) == (0, [4, 4, 4, 2, 2, 2])
     assert SweepResult(folder).level == pytest.approx(0.979, abs=0.005)
 

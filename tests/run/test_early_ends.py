@@ -27,7 +27,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.servers import control
-from hdbkit.widgets.parts.sweep_view import grid_html, progress_words, ranking_html
+from hdbkit.widgets.parts.experiment_view import progress_words
 from tests.run.conftest import NullTarget
 from tests.run.sweep_server import FileServer, begun, only, runner
 from tests.unit.synthetic import figures
@@ -104,8 +104,8 @@ def test_a_bad_configuration_s_run_ends_early_and_is_reported_and_never_done_aga
     pages = (
         screen.getvalue(),
         done.report().read_text(),
-        ranking_html(done.verdicts, done.plan.metric),
-        progress_words(experiment_progress(folder)) + grid_html(done.runs, done.verdicts, done.plan.metric),
+        done._repr_html_(),
+        progress_words(experiment_progress(folder)),
     )
     for page in pages[:3]:
         assert EARLY.search(page)

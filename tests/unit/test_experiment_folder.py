@@ -31,7 +31,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
 from hdbkit.results.unrestored import unrestored, unverified
-from hdbkit.widgets.parts.sweep_view import progress_words
+from hdbkit.widgets.parts.experiment_view import left_words, progress_words
 from hdbkit.workspace import BareWorkspace
 from tests.unit.synthetic import figures, plan_of
 
@@ -81,7 +81,7 @@ def test_the_time_left_of_runs_without_a_window_is_known_after_the_first(tmp_pat
     folder.append(Step.RUN_STARTED, 1, "run-a")
     assert experiment_progress(folder).left_s is None
     assert "run 1 of 4" in progress_words(experiment_progress(folder))
-    assert progress_words(experiment_progress(folder)).endswith("; the time left is known after the first run")
+    assert left_words(experiment_progress(folder)) == "time left known after the first run"
     folder.append(Step.RUN_FINISHED, 1, "run-a")
     assert experiment_progress(folder).left_s is not None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,17 +76,17 @@ def test_the_highest_rate_is_found_reported_and_read_again(command: HdbkitComman
 
 
 def test_the_panel_shows_the_runs_the_answer_and_the_chart(made: list[str]) -> None:
-    panel = MaxRatePanel(target="nulldb:///x", load=Load(virtual_users=4))
+    hdbkit.find_max("nulldb:///x", "p95=20ms", load=Load(virtual_users=4), blocks=3)
+    panel = MaxRatePanel()
     with pytest.raises(InputError, match="no search was started here"):
         panel.wait()
-    panel.limit.value, panel.blocks.value = "p95=20ms", 3
-    panel.start()
-    found = panel.wait()
-    assert found.answer in panel.outcome.value
-    assert len(panel.charts.view.charts) == 1
-    assert panel.runs.value.count("<li>") == len(made) == panel.shared.finished
+    found = panel.attach().wait()
+    assert found.answer in panel.view.outcome.value
+    assert len(panel.view.charts.view.charts) == 1
+    assert len(re.findall("(within|beyond), [0-9]", panel.view.grid.value)) == len(made) - 1
+    assert panel.limit.value == "p95=20ms"
     assert "blocks=3" in panel._call.value
-    assert panel.report.box.layout.display == ""
+    assert panel.view.report.box.layout.display == ""
     panel.close()
 
 

@@ -42,8 +42,8 @@ def panel(measured: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ComparePan
 
 def compared(panel: ComparePanel) -> str:
     """What the panel shows when it has compared."""
-    panel.compare.click()
-    until(lambda: not panel.compare.disabled)
+    panel.go.click()
+    until(lambda: not panel.busy)
     return html.unescape(text_of(panel))
 
 
@@ -53,65 +53,65 @@ def test_without_runs_the_list_states_where_to_start_one(tmp_path: Path, monkeyp
 
 
 def test_runs_are_found_by_label_and_distinguished_by_it(panel: ComparePanel) -> None:
-    assert len(panel.choice.runs.options) == 8
-    panel.choice.filter.value = "BEFORE"
-    panel.choice.take_all.click()
-    assert list(panel.choice.groups) == ["before"]
-    panel.choice.filter.value = ""
-    assert len(panel.choice.runs.value) == 2  # what was chosen stays chosen
-    panel.choice.take_all.click()
-    assert {name: len(ids) for name, ids in panel.choice.groups.items()} == {"before": 2, "after": 2, "no label": 4}
-    assert (panel.choice.base.value, panel.choice.new.value) == ("before", "after")
+    assert len(panel.runs.runs.options) == 8
+    panel.runs.filter.value = "BEFORE"
+    panel.runs.take_all.click()
+    assert list(panel.runs.groups) == ["before"]
+    panel.runs.filter.value = ""
+    assert len(panel.runs.runs.value) == 2  # what was chosen stays chosen
+    panel.runs.take_all.click()
+    assert {name: len(ids) for name, ids in panel.runs.groups.items()} == {"before": 2, "after": 2, "no label": 4}
+    assert (panel.runs.base.value, panel.runs.new.value) == ("before", "after")
 
 
 def test_two_groups_get_a_verdict_charts_and_what_differed(panel: ComparePanel) -> None:
-    panel.choice.filter.value = "u1"
-    panel.choice.take_all.click()
-    panel.choice.by.value = "experiment_id"
+    panel.runs.filter.value = "u1"
+    panel.runs.take_all.click()
+    panel.runs.by.value = "experiment_id"
     shown = compared(panel)
-    base, new = panel.choice.sides or ([], [])
+    base, new = panel.runs.sides or ([], [])
     assert hdbkit.compare(base, new).ratio.sentence[1:] in shown
     titles = ("Which is fastest?", "develop over time?", "How long did")
-    asked = questions(panel.charts)
+    asked = questions(panel.view.charts)
     assert [title for title in titles if not any(title in one for one in asked)] == []
     assert len(asked) == 3
     assert "load.duration_s" in shown
-    panel.report.button.click()
+    panel.view.report.button.click()
     until(lambda: "the report is" in text_of(panel))
 
 
 def test_settings_that_differ_are_listed(panel: ComparePanel) -> None:
-    runs = hdbkit.sweep_result(panel.sweep.value).runs.drop_duplicates("configuration")
-    panel.choice.runs.value = list(runs["run_id"])
-    panel.choice.by.value = "run_id"
+    runs = hdbkit.sweep_result(panel.stored.value).runs.drop_duplicates("configuration")
+    panel.runs.runs.value = list(runs["run_id"])
+    panel.runs.by.value = "run_id"
     assert "setting.speed" in compared(panel)
 
 
 def test_groups_over_virtual_users_are_lines_of_one_chart(panel: ComparePanel) -> None:
     for label in ("before", "after"):
-        panel.choice.filter.value = label
-        panel.choice.take_all.click()
-    panel.choice.filter.value = ""
-    panel.choice.runs.value = [one for _, one in panel.choice.runs.options if "compare" not in one]
+        panel.runs.filter.value = label
+        panel.runs.take_all.click()
+    panel.runs.filter.value = ""
+    panel.runs.runs.value = [one for _, one in panel.runs.runs.options if "compare" not in one]
     compared(panel)
-    assert "How does the throughput grow with virtual users?" in questions(panel.charts)
+    assert "How does the throughput grow with virtual users?" in questions(panel.view.charts)
 
 
 def test_one_group_has_charts_and_no_verdict(panel: ComparePanel) -> None:
-    panel.choice.filter.value = "before"
-    panel.choice.take_all.click()
+    panel.runs.filter.value = "before"
+    panel.runs.take_all.click()
     shown = compared(panel)
     assert "nothing to compare it with" in shown
     assert "in 1 group<" in shown
-    assert questions(panel.charts)
+    assert questions(panel.view.charts)
 
 
 def test_a_sweep_shows_its_answer_and_every_chart(panel: ComparePanel) -> None:
-    panel.mode.value = "A sweep"
+    panel.mode.value = "An experiment"
     shown = compared(panel)
-    result = hdbkit.sweep_result(panel.sweep.value)
+    result = hdbkit.sweep_result(panel.stored.value)
     assert result.answer in shown
-    assert sorted(questions(panel.charts)) == sorted(chart.question for chart in result.charts().values())
+    assert sorted(questions(panel.view.charts)) == sorted(chart.question for chart in result.charts().values())
 
 
 def test_runs_of_lists_have_the_ratio_and_the_time_of_each_operation(
@@ -121,30 +121,30 @@ def test_runs_of_lists_have_the_ratio_and_the_time_of_each_operation(
     for number, seconds in enumerate((0.2, 0.1), 1):
         write_queries(tmp_path / f"20260101-00000{number}-nulldb-h-sf0.01-u1-aaaaaa", {"q01": seconds, "q02": 0.1})
     with closing(ComparePanel()) as panel:
-        panel.choice.take_all.click()
-        panel.choice.by.value = "run_id"
+        panel.runs.take_all.click()
+        panel.runs.by.value = "run_id"
         shown = compared(panel)
     asked = ("Which is fastest?", "Which queries became faster or slower?", "How long did each query take?")
-    assert questions(panel.charts) == [*asked]
+    assert questions(panel.view.charts) == [*asked]
     assert "-50.0 %" in shown
     assert "The intervals of all operations hold together" not in shown
 
 
 def test_only_sweeps_are_offered_as_sweeps(panel: ComparePanel) -> None:
     (sweep,) = hdbkit.runs("experiment_id is not null")["experiment_id"].unique()
-    assert panel.sweep.options == (sweep,)
-    assert panel.sweep.value == sweep
+    assert panel.stored.options == (sweep,)
+    assert panel.stored.value == sweep
 
 
 def test_errors_are_sentences(panel: ComparePanel) -> None:
     assert "select runs in the list first" in compared(panel)
-    panel.choice.take_all.click()
-    panel.choice.new.value = panel.choice.base.value
+    panel.runs.take_all.click()
+    panel.runs.new.value = panel.runs.base.value
     assert "cannot be compared with itself" in compared(panel)
 
 
 def test_the_call_that_is_shown_gives_what_is_shown(panel: ComparePanel) -> None:
-    panel.choice.take_all.click()
+    panel.runs.take_all.click()
     code = html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", text_of(panel), re.DOTALL)[-1])
     assert code.splitlines()[-1].startswith("hdbkit.compare(groups['before'], groups['after'])")
     names: dict[str, object] = {}
@@ -152,14 +152,14 @@ def test_the_call_that_is_shown_gives_what_is_shown(panel: ComparePanel) -> None
     charts = names["charts"]
     assert isinstance(charts, dict)
     compared(panel)
-    assert [one.question for one in charts.values() if one.question not in questions(panel.charts)] == []
+    assert [one.question for one in charts.values() if one.question not in questions(panel.view.charts)] == []
 
 
 def test_the_list_is_read_anew_when_a_run_ended(measured: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shared = Shared()
     panel = ComparePanel(shared)
-    assert panel.choice.runs.options == ()
+    assert panel.runs.runs.options == ()
     monkeypatch.setenv("HDBKIT_RESULTS", measured)
     shared.finished += 1
-    until(lambda: len(panel.choice.runs.options) == 8)
+    until(lambda: len(panel.runs.runs.options) == 8)
     panel.close()

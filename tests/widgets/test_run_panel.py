@@ -25,7 +25,7 @@ from hdbkit.widgets import RunPanel, SchemaPanel, Shared, SweepPanel
 from hdbkit.widgets.parts.live import MAX_POINTS, LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm
 from hdbkit.widgets.parts.mix import WHOLE, balanced
-from hdbkit.widgets.parts.run_words import doing, silence, whole
+from hdbkit.widgets.parts.run_view import doing, silence, whole
 from hdbkit.workloads import specification, workload
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import plan_of, with_result, write_run
@@ -141,14 +141,14 @@ def test_a_run_is_watched_until_its_result_and_is_that_of_the_command_line(
     said: list[str] = []
     panel._state.observe(lambda change: said.append(change["new"]), "value")
     finished_before: list[int] = []
-    panel.run.observe(lambda change: change["new"] or finished_before.append(panel.shared.finished), "disabled")
+    panel.go.observe(lambda change: change["new"] or finished_before.append(panel.shared.finished), "disabled")
     panel.start()
     result = panel.wait()
     assert finished_before == [1], "the button can be pressed when all panels have shown the run"
     assert result.metric_value is not None
     assert f"{result.metric_value:,.0f} NOPM" in text_of(panel)
     assert any("measuring: " in one for one in said)
-    points = panel.live.points
+    points = panel.view.live.points
     assert [point["t"] for point in points] == sorted(point["t"] for point in points)
     assert len(points) >= 2
     assert [one["latency"][0] for one in points if one["latency"][0]][-1][0] >= 2
@@ -170,19 +170,19 @@ def test_a_run_of_another_process_is_attached_and_stopped_and_the_panel_can_be_c
     panel.attach(running.run_id)
     assert panel.form.load().model_dump(include=set(Load.model_fields)) == ENDLESS.model_dump()
     assert panel.form.label.value == "theirs"
-    until(lambda: panel.live.points)
+    until(lambda: panel.view.live.points)
     panel.close()
     with pytest.raises(InputError, match="closed before its run ended"):
         panel.wait()
 
     panel.attach()
-    until(lambda: panel.live.points)
+    until(lambda: panel.view.live.points)
     panel.stop.click()
     assert panel.stop.description == "Stop at once"
     panel.stop.click()
     result = panel.wait()
     assert (result.run_id, result.manifest.status.value) == (running.run_id, "stopped")
-    assert not panel.run.disabled
+    assert not panel.go.disabled
     assert panel.stop.disabled
 
 
@@ -202,7 +202,7 @@ def test_a_run_that_cannot_start_shows_why_and_can_be_tried_again(null_target: T
     with pytest.raises(InputError, match="hdbkit build"):
         panel.wait()
     assert "hdbkit build" in text_of(panel)
-    assert not panel.run.disabled
+    assert not panel.go.disabled
     panel.close()
 
 
@@ -210,6 +210,8 @@ def test_a_value_out_of_bounds_is_reported_and_not_replaced(panel: RunPanel) -> 
     panel.form.fields["virtual_users"].value = 0
     assert "virtual_users: must be 1 or more, not 0" in html.unescape(text_of(panel))
     assert panel._call.value == "", "no code of another load"
+    assert panel.go.disabled
+    assert panel.go.tooltip == "virtual_users: must be 1 or more, not 0"
     with pytest.raises(ConfigErrors):
         panel.start()
     assert panel.form.fields["virtual_users"].value == 0
@@ -218,11 +220,14 @@ def test_a_value_out_of_bounds_is_reported_and_not_replaced(panel: RunPanel) -> 
 def test_without_a_target_nothing_is_started() -> None:
     """The reason is beside the buttons, ahead of the charts of the run before."""
     panel = RunPanel(Shared())
-    panel.run.click()
+    assert panel.go.disabled
+    assert panel.go.tooltip.startswith("no target is chosen")
+    panel.go.click()
     assert "no target is chosen" in text_of(panel)
     parts = list(panel.root.children)
     at = parts.index(panel._error)
-    assert (parts[at - 1], parts[at + 1 : at + 3]) == (panel.body, [panel.outcome, panel.live])
+    assert (parts[at - 2], parts[at + 1 : at + 3]) == (panel.body, panel.view.parts)
+    assert parts[at - 1].children[0] is panel._state
     panel.close()
 
 

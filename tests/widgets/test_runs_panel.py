@@ -132,7 +132,7 @@ def test_the_selected_runs_are_those_that_compare_groups(two: list[str]) -> None
     bench.runs.table.picked = two
     press(bench.runs, "Compare")
     assert bench.tabs.selected_index == bench.panels.index(bench.compare)
-    assert set(bench.compare.choice.runs.value) == set(two)
+    assert set(bench.compare.runs.runs.value) == set(two)
     bench.close()
 
 

@@ -13,14 +13,14 @@ from hdbkit.results.manifest import Status
 from hdbkit.widgets import RunPanel, RunsPanel, Shared
 from hdbkit.widgets.parts.base import LONG_S, STATIC, Bell, Panel, State
 from hdbkit.widgets.parts.layout import _ICONS
-from hdbkit.widgets.parts.run_words import progress_html
+from hdbkit.widgets.parts.run_view import Seen, share_left
 from tests.unit.synthetic import with_result, write_run
 
 
 def test_a_state_is_marked_beside_its_text() -> None:
     panel = Panel()
     panel.say("building ...", State.BUSY)
-    assert panel._state.value == '<span role="status" data-state="busy">building ...</span>'
+    assert panel._state.value == ('<span role="status" title="building ..." data-state="busy">building ...</span>')
     panel.say("6 runs")
     assert "data-state" not in panel._state.value
     css = (STATIC / "panel.css").read_text()
@@ -59,7 +59,7 @@ def test_only_long_work_is_notified_and_once(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_progress_has_the_time_left_of_the_load(ticked: Tick, status: Status, elapsed_s: float, shown: str) -> None:
     load = Load(rampup_s=10, duration_s=20)
-    assert shown in progress_html(replace(ticked, status=status, elapsed_s=elapsed_s), load)
+    assert shown in Seen("", *share_left(replace(ticked, status=status, elapsed_s=elapsed_s), load)).bar
 
 
 @pytest.fixture
@@ -69,10 +69,11 @@ def ticked() -> Tick:
 
 def test_a_panel_without_a_target_states_where_to_choose_one(results: Any) -> None:
     panel = RunPanel(shared := Shared())
-    note = panel.body.children[0]
-    assert "panel Target" in note.value
+    assert "Target panel" in panel._state.value
+    assert panel.go.disabled
     shared.target = Target.parse("nulldb:///a")
-    assert note.layout.display == "none"
+    assert panel._state.value == ""
+    assert not panel.go.disabled
 
 
 def test_an_empty_list_states_how_to_start_a_run(results: Any) -> None:

@@ -41,15 +41,15 @@ def built(null_target: Target) -> Target:
 
 
 def lines(bench: Workbench) -> list[str]:
-    """What is told to be going on, a line each."""
+    """What is in progress."""
     bench.look()
-    return [line.children[0].value for line in bench.in_progress.children]
+    return list(bench.choose.options)
 
 
 def attach(bench: Workbench, name: str) -> None:
-    """Press the button of a line."""
-    (line,) = (line for line in bench.in_progress.children if name in line.children[0].value)
-    line.children[1].click()
+    """Choose it, and press the button."""
+    bench.choose.value = name
+    bench.attach.click()
 
 
 def open_tab(bench: Workbench) -> Panel:
@@ -57,9 +57,18 @@ def open_tab(bench: Workbench) -> Panel:
 
 
 def test_the_panels_are_tabs_and_share_one_target(bench: Workbench, null_target: Target) -> None:
-    assert list(bench.tabs.titles) == ["Target", "Schema", "Run", "Highest rate", "Sweep", "Compare", "Runs"]
+    assert list(bench.tabs.titles) == [
+        "Target",
+        "Schema",
+        "Run",
+        "Highest rate",
+        "Profile",
+        "Sweep",
+        "Compare",
+        "Runs",
+    ]
     bench.target.given.value = null_target.url
-    assert [panel.shared.target for panel in bench.panels] == [null_target] * 7
+    assert [panel.shared.target for panel in bench.panels] == [null_target] * 8
 
 
 def test_it_can_begin_with_a_target(null_target: Target) -> None:

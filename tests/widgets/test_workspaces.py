@@ -62,7 +62,7 @@ def test_each_panel_has_only_the_runs_and_targets_of_its_workspace(pair: list[Wo
         assert run.run_id in own
         assert (TargetPanel(shared).given.options, bench.target.given.options) == ((name,), (name,))
         assert list(RunsPanel(shared).runs["run_id"]) == own
-        assert [run_id for _, run_id in ComparePanel(shared).choice.runs.options] == own
+        assert [run_id for _, run_id in ComparePanel(shared).runs.runs.options] == own
         assert RunPanel(shared, target=name).attach(run.run_id).wait().folder.path == run.folder.path
         bench.runs.refresh()
         bench.runs.table.picked = [run.run_id]
@@ -76,8 +76,8 @@ def test_a_sweep_of_a_panel_is_in_its_workspace(pair: list[Workbench]) -> None:
     one.sweep.start()
     done = one.sweep.wait()
     assert list(done.runs["status"]) == ["done"] * 2
-    until(lambda: one.compare.sweep.options == (done.experiment_id,))
-    assert two.compare.sweep.options == ()
+    until(lambda: one.compare.stored.options == (done.experiment_id,))
+    assert two.compare.stored.options == ()
     assert one.workspace.attach_experiment().experiment_id == done.experiment_id
 
 
@@ -87,8 +87,8 @@ def test_the_code_names_a_workspace_that_is_not_the_default_one(pair: list[Workb
     result = executed(one.run)["result"]
     assert result.folder.path.parent == one.workspace.results
     one.compare.load()
-    one.compare.choice.by.value = "run_id"
-    one.compare.choice.take_all.click()
+    one.compare.runs.by.value = "run_id"
+    one.compare.runs.take_all.click()
     assert "users" in executed(one.compare)["charts"]
     one.sweep.form.show(SweepSpec(settings={"speed": ("1",)}, load=LOAD))
     assert 'workspace.start_sweep("one", spec)' in code_of(one.sweep)

@@ -1,153 +1,202 @@
-"""The compare panel: the charts, differences and verdict of groups of runs, or of one sweep."""
+"""The compare panel: groups of stored runs, two targets that are measured in turn, or a stored experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import ClassVar
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import ipywidgets
 import pandas as pd
 
 from hdbkit import api
-from hdbkit.charts.chart import Chart
+from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
+from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ReleasesPlan
 from hdbkit.text import many
-from hdbkit.widgets.parts.base import Panel, Shared, State
-from hdbkit.widgets.parts.chart_box import ChartBox
+from hdbkit.widgets.panels.loads import LoadPanel, blocks_field, text_field
+from hdbkit.widgets.parts.base import Shared, State
 from hdbkit.widgets.parts.compare_choice import RunsChoice
+from hdbkit.widgets.parts.experiment_view import ExperimentView
 from hdbkit.widgets.parts.layout import button, row
-from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.newest_first import newest_first
 from hdbkit.widgets.parts.python_code import call_code, first_lines
-from hdbkit.widgets.parts.sweep_view import answer_html, ranking_html
+from hdbkit.widgets.parts.run_view import Seen
 
-_RUNS, _SWEEP = "Groups of runs", "A sweep"
-_FIRST = "configurations"
-"""The chart of a sweep that comes first."""
+_RUNS, _TARGETS, _STORED = "Groups of runs", "Two targets in turn", "An experiment"
 _OF_SIDES = ("changes", "ratios")
 """The charts of a comparison that charts of groups do not have."""
 
 
-class ComparePanel(Panel):
-    """Choose runs or a sweep from the catalog, and see which is better and by how much."""
+class ComparePanel(LoadPanel[api.ExperimentResult | None]):
+    """Choose stored runs, two targets to measure or a stored experiment, and see which is better and by how much.
 
-    title: ClassVar[str] = "Compare"
+    The arguments are those of ``LoadPanel``; the target is the base of what is measured.
 
-    def __init__(self, shared: Shared | None = None) -> None:
-        super().__init__(shared)
-        self.mode = ipywidgets.ToggleButtons(options=[_RUNS, _SWEEP])
-        self.choice = RunsChoice(self.guarded(self._show_call))
-        self.sweep = ipywidgets.Dropdown(
-            description="Sweep", layout=ipywidgets.Layout(width="100%", max_width="560px")
-        )
-        self.compare = button(
-            "Compare", self.guarded(self.start), style="primary", hint="draw the chosen runs or sweep"
-        )
-        self.refresh = button("Refresh the list", self.guarded(self.load), hint="read the results folder again")
-        self.outcome, self.charts, self.report = ipywidgets.HTML(), ChartBox(self), ReportLink(self)
-        self.body.children = [
-            self.mode,
-            self.choice.box,
-            self.sweep,
-            row(self.compare, self.refresh),
-        ]
-        self.show_below(self.outcome, self.report.box, self.charts.box)
+    Example:
+        >>> hdbkit.widgets.ComparePanel()  # doctest: +SKIP
+    """
+
+    title, noun = "Compare", "comparison"
+    verb, plans = ("Compare", "compare what is chosen"), (ComparisonPlan, ReleasesPlan, EnginesPlan)
+    view: ExperimentView
+
+    def __init__(
+        self,
+        shared: Shared | None = None,
+        *,
+        target: Target | str | None = None,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+    ) -> None:
+        self.mode = ipywidgets.ToggleButtons(options=[_RUNS, _TARGETS, _STORED])
+        self.runs = RunsChoice(self._changed)
+        wide = ipywidgets.Layout(width="100%", max_width="560px")
+        self.stored = ipywidgets.Dropdown(description="Experiment", layout=wide)
+        super().__init__(shared, target=target, workload=workload, load=load)
+        again = button("Refresh the list", self.guarded(self.load), hint="read the results folder again")
+        *measured, _ = self.body.children
+        self._of_modes = {_RUNS: [self.runs.box], _TARGETS: measured, _STORED: [self.stored]}
+        self.body.children = [self.mode, self.runs.box, self.stored, *measured, row(self.go, again, self.bell)]
         self.mode.observe(self.guarded(self._show_mode), "value")
-        self.sweep.observe(self.guarded(self._show_call), "value")
+        self.stored.observe(self.guarded(self.refresh), "value")
         self.shared.observe(self.guarded(lambda: self.in_background(self.load)), "finished")
         self.shared.observe(self.guarded(self._take), "compared")
         self._show_mode()
         self.guarded(self.load)()
 
+    def own_fields(self) -> list[ipywidgets.Widget]:
+        """The target to compare with the one that is chosen, and the number of blocks."""
+        self.new = text_field("New", hint="name or URL of the other target")
+        self.blocks = blocks_field(DEFAULT_BLOCKS)
+        return [self.new, self.blocks]
+
     def load(self) -> None:
         """Read the catalog, the newest runs first."""
         newest_first(self, lambda within_s: self.workspace.runs(within_s=within_s), self._offer)
 
+    def start(self) -> None:
+        """Compare what is chosen, as the button does."""
+        if self.mode.value == _TARGETS:
+            super().start()
+            return
+        read = self._compared() if self.mode.value == _RUNS else self._experiment()
+        self._busy()
+        self.say("comparing ...", State.BUSY)
+
+        def work() -> None:
+            try:
+                result, words = read()
+            except Exception as error:
+                self._ended(None, error)
+            else:
+                self._ended(result, None, Seen(words, state=State.DONE))
+
+        self.in_background(work)
+
+    def asked(self, target: Target) -> Callable[[], api.RunningExperiment[api.Comparison]]:
+        """Runs of both targets in turn."""
+        new, load, workload = self._new, self.form.load(), self.choice.spec
+        given: Any = {"blocks": self.blocks.value, "label": self.label}
+        plan = self.workspace.plan_comparison
+        return lambda: self.workspace.start_experiment(plan(target, new, workload=workload, load=load, **given))
+
+    def code(self) -> str:
+        """The call that compares what is chosen."""
+        first, workspace = first_lines(self.workspace), self.workspace
+        if self.mode.value == _TARGETS:
+            return super().code()
+        if self.mode.value == _STORED:
+            return first + call_code(workspace, "experiment_result", repr(self._stored_id))
+        groups = self._groups
+        lines = [f"    {name!r}: {ids!r}," for name, ids in groups.items()]
+        sides = [f"groups[{side.value!r}]" for side in (self.runs.base, self.runs.new)]
+        overlaid = f"charts = {call_code(workspace, 'overlay', 'groups')}"
+        compared = [call_code(workspace, "compare", *sides)] if self.runs.sides else []
+        return "\n".join([f"{first}groups = {{", *lines, "}", overlaid, *compared])
+
+    call = ("compare", "found")
+
+    def arguments(self) -> tuple[list[str], list[str]]:
+        """Both targets, blocks and label."""
+        label = f"label={self.label!r}" if self.label else ""
+        return [self.at, repr(self._new), "run=True"], [f"blocks={self.blocks.value}", label]
+
+    def show_plan(self, plan: ExperimentPlan) -> None:
+        """Fill the fields from a comparison of targets."""
+        self.mode.value = _TARGETS
+        if isinstance(plan, ComparisonPlan):
+            base, new = plan.sides
+            self.form.show(base.load)
+            self.new.value, self.blocks.value = new.target.given, plan.blocks
+
+    # -- stored results -------------------------------------------------------------------------------------
+
+    def _compared(self) -> Callable[[], tuple[api.Comparison | None, str]]:
+        groups, sides = self._groups, self.runs.sides
+
+        def read() -> tuple[api.Comparison | None, str]:
+            found = self.workspace.compare(*sides) if sides else None
+            drawn = [*self.workspace.overlay(groups).values()]
+            if found is not None:
+                drawn[1:1] = [chart for key, chart in found.charts().items() if key in _OF_SIDES]
+            card = found._repr_html_() if found else "<p>Only one group: nothing to compare it with.</p>"
+            self.view.show_card(card, drawn, found)
+            return found, f"{many(sum(map(len, groups.values())), 'run')} in {many(len(groups), 'group')}"
+
+        return read
+
+    def _experiment(self) -> Callable[[], tuple[api.ExperimentResult, str]]:
+        experiment_id = self._stored_id
+
+        def read() -> tuple[api.ExperimentResult, str]:
+            result = self.workspace.experiment_result(experiment_id)
+            self.view.show(result)
+            return result, f"experiment {experiment_id}"
+
+        return read
+
+    @property
+    def _groups(self) -> dict[str, list[str]]:
+        if not (groups := self.runs.groups):
+            raise InputError("select runs in the list first")
+        return groups
+
+    @property
+    def _stored_id(self) -> str:
+        if self.stored.value is None:
+            raise InputError("the catalog has no experiment with a run")
+        return str(self.stored.value)
+
+    @property
+    def _new(self) -> str:
+        if not (new := str(self.new.value).strip()):
+            raise InputError("name the target to compare with the one that is chosen")
+        return new
+
+    @property
+    def needs_target(self) -> bool:
+        """Only to measure."""
+        return bool(self.mode.value == _TARGETS)
+
     def _offer(self, runs: pd.DataFrame) -> None:
-        self.choice.load(runs)
-        kept = self.sweep.value
-        names = runs["experiment_id"].dropna().unique().tolist()
-        self.sweep.options = names
-        self.sweep.value = kept if kept in names else names[0] if names else None
+        self.runs.load(runs)
+        kept, names = self.stored.value, runs["experiment_id"].dropna().unique().tolist()
+        self.stored.options = names
+        self.stored.value = kept if kept in names else names[0] if names else None
 
     def _take(self) -> None:
         """Select the runs that another panel has chosen."""
         self.mode.value = _RUNS
-        self.choice.take(self.shared.compared)
+        self.runs.take(self.shared.compared)
 
-    def start(self) -> None:
-        """Compare what is chosen, as the button does."""
-        work = self._compare_runs() if self.mode.value == _RUNS else self._show_sweep()
-        self.say("comparing ...", State.BUSY)
-        self.compare.disabled = True
-
-        def compare() -> None:
-            try:
-                self.say(work())
-            except Exception:
-                self.say("")
-                raise
-            finally:
-                self.compare.disabled = False
-
-        self.in_background(compare)
-
-    def _compare_runs(self) -> Callable[[], str]:
-        groups, sides = self.choice.groups, self.choice.sides
-        if not groups:
-            raise InputError("select runs in the list first")
-
-        def work() -> str:
-            comparison = self.workspace.compare(*sides) if sides else None
-            card = comparison._repr_html_() if comparison else "<p>Only one group: nothing to compare it with.</p>"
-            charts = self.workspace.overlay(groups)
-            drawn = [*charts.values()]
-            if comparison is not None:
-                drawn[1:1] = [chart for key, chart in comparison.charts().items() if key in _OF_SIDES]
-            self._show(card, drawn, comparison)
-            return f"{many(sum(map(len, groups.values())), 'run')} in {many(len(groups), 'group')}"
-
-        return work
-
-    def _show_sweep(self) -> Callable[[], str]:
-        experiment_id = self.sweep.value
-        if experiment_id is None:
-            raise InputError("the catalog has no sweep with a run")
-
-        def work() -> str:
-            result = self.workspace.sweep_result(experiment_id)
-            drawn = sorted(result.charts().values(), key=lambda chart: chart.key != _FIRST)
-            card = answer_html(result) + ranking_html(result.verdicts, result.plan.metric)
-            self._show(card, drawn, result)
-            return f"sweep {experiment_id}: {many(result.runs['number'].nunique(), 'run')}"
-
-        return work
-
-    def _show(self, card: str, charts: Iterable[Chart], of: api.Comparison | api.SweepResult | None) -> None:
-        drawn = list(charts)
-        self.outcome.value = card
-        self.charts.show(drawn)
-        self.report.hide()
-        if of is not None:
-            self.report.show(of.report)
-        self.keep(card, drawn[0].image("png", title=True, dpi=110) if drawn else None)
+    def _changed(self) -> None:
+        self.guarded(self.refresh)()
 
     def _show_mode(self) -> None:
-        runs = self.mode.value == _RUNS
-        self.choice.box.layout.display = "" if runs else "none"
-        self.sweep.layout.display = "none" if runs else ""
-        self._show_call()
-
-    def _show_call(self) -> None:
-        first, workspace = first_lines(self.workspace), self.workspace
-        if self.mode.value == _SWEEP:
-            shown = call_code(workspace, "sweep_result", repr(self.sweep.value))
-            self.show_call(first + shown if self.sweep.value else "")
-            return
-        groups = self.choice.groups
-        lines = [f"    {name!r}: {ids!r}," for name, ids in groups.items()]
-        sides = [f"groups[{side.value!r}]" for side in (self.choice.base, self.choice.new)]
-        overlaid = f"charts = {call_code(workspace, 'overlay', 'groups')}"
-        compared = [call_code(workspace, "compare", *sides)] if len(groups) > 1 else []
-        code = [f"{first}groups = {{", *lines, "}", overlaid, *compared]
-        self.show_call("\n".join(code) if groups else "")
+        for mode, parts in self._of_modes.items():
+            for part in parts:
+                part.layout.display = "" if mode == self.mode.value else "none"
+        self.refresh()

@@ -1,19 +1,24 @@
-"""All panels in tabs, with the runs and sweeps in progress on top."""
+"""All panels in tabs, with what is in progress on top."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import ipywidgets
 
-from hdbkit.api import DEFAULT, Workspace
+from hdbkit.api import DEFAULT, Running, Workspace
 from hdbkit.config import Target
+from hdbkit.errors import InputError
+from hdbkit.experiment.max_rate import MaxRatePlan
+from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.experiment.sides import ProfilePlan
+from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.widgets.panels.compare import ComparePanel
-from hdbkit.widgets.panels.max_rate import MaxRatePanel
-from hdbkit.widgets.panels.run import RunPanel
+from hdbkit.widgets.panels.experiment import ExperimentPanel
+from hdbkit.widgets.panels.loads import MaxRatePanel, ProfilePanel, RunPanel
 from hdbkit.widgets.panels.runs import RunsPanel
 from hdbkit.widgets.panels.schema import SchemaPanel
 from hdbkit.widgets.panels.sweep import SweepPanel
@@ -27,7 +32,7 @@ _NEWEST: dict[tuple[Path, Path], Workbench] = {}
 
 
 class Workbench(Panel):
-    """The seven panels in tabs; they share target, workload, schema and the newest run."""
+    """The eight panels in tabs; they share target, workload, schema and the newest run."""
 
     title: ClassVar[str] = "hdbkit"
 
@@ -37,48 +42,64 @@ class Workbench(Panel):
         self.schema = SchemaPanel(self.shared)
         self.run = RunPanel(self.shared)
         self.max_rate = MaxRatePanel(self.shared)
+        self.profile = ProfilePanel(self.shared)
         self.sweep = SweepPanel(self.shared)
         self.compare = ComparePanel(self.shared)
         self.runs = RunsPanel(self.shared)
-        work: list[Panel] = [self.run, self.max_rate, self.sweep]
+        work: list[Panel] = [self.run, self.max_rate, self.profile, self.sweep]
         self.panels: list[Panel] = [self.target, self.schema, *work, self.compare, self.runs]
         for panel in self.panels:
             panel.header.layout.display = "none"
             panel.slot = self.slot  # what a panel keeps for the notebook is kept where it is shown
-        self.in_progress = ipywidgets.VBox().add_class("hdbkit-in-progress")
+        self.others = ipywidgets.HTML().add_class("hdbkit-note")
+        self.choose = ipywidgets.Dropdown(layout=ipywidgets.Layout(width="auto", max_width="420px"))
+        self.attach = button("Attach", self.guarded(self._attach), hint="watch it in its panel")
+        self.in_progress = row(self.others, self.choose, self.attach).add_class("hdbkit-in-progress")
         self.tabs = ipywidgets.Tab([panel.root for panel in self.panels], titles=[one.title for one in self.panels])
         self.tabs.add_class("hdbkit-tabs")
         self.body.children = [self.in_progress, self.tabs]
         self.shared.observe(lambda _: self._open(self.compare), "compared")
-        self._listed: list[str] = []
         self._looking = Lock()
+        self.attach.disabled = True
         self.every(_LOOK_S, self.look)
 
     def look(self) -> None:
-        """List the runs and sweeps in progress, whoever started them."""
+        """List the runs and experiments in progress, whoever started them."""
         with self._looking:  # the ticker looks as well; an older list must not replace a newer one
             self._list()
 
     def _list(self) -> None:
-        runs = [one.run_id for one in self.workspace.running_runs()]
-        sweeps = [one.experiment_id for one in self.workspace.running_experiments()]
-        if self._listed == [*sweeps, *runs]:
-            return
-        self._listed = [*sweeps, *runs]
-        lines = [self._line("sweep", name, self._attach_sweep) for name in sweeps]
-        self.in_progress.children = [*lines, *(self._line("run", name, self._attach_run) for name in runs)]
+        experiments = [one.experiment_id for one in self.workspace.running_experiments()]
+        alone = (one.run_id for one in self.workspace.running_runs() if _experiment_of(one) not in experiments)
+        listed = (*experiments, *alone)
+        self.others.value = f"In progress: {len(listed) or 'nothing'}"
+        self.attach.disabled = not listed
+        self.attach.tooltip = "watch it in its panel" if listed else "nothing is in progress"
+        self.choose.layout.visibility = "visible" if listed else "hidden"
+        if self.choose.options != listed:
+            kept = self.choose.value
+            self.choose.options = listed
+            self.choose.value = kept if kept in listed else next(iter(listed), None)
 
-    def _line(self, what: str, name: str, attach: Callable[[str], None]) -> ipywidgets.Widget:
-        note = ipywidgets.HTML(f"<span>The {what} <b>{name}</b> is in progress.</span>")
-        return row(note, button("Attach", self.guarded(lambda: attach(name)), hint=f"watch this {what}"))
-
-    def _attach_run(self, run_id: str) -> None:
-        self.run.attach(run_id)
-        self._open(self.run)
-
-    def _attach_sweep(self, experiment_id: str) -> None:
-        self.sweep.attach(experiment_id)
-        self._open(self.sweep)
+    def _attach(self) -> None:
+        """Watch the chosen run or experiment in the panel of its kind."""
+        wanted = str(self.choose.value)
+        plan: ExperimentPlan | None = None
+        with suppress(InputError):  # it is a run
+            plan = self.workspace.attach_experiment(wanted).plan
+        match plan:
+            case None:
+                panel: ExperimentPanel[Any] = self.run
+            case SweepPlan():
+                panel = self.sweep
+            case MaxRatePlan():
+                panel = self.max_rate
+            case ProfilePlan():
+                panel = self.profile
+            case _:
+                panel = self.compare
+        panel.attach(wanted)
+        self._open(panel)
 
     def _open(self, panel: Panel) -> None:
         self.tabs.selected_index = self.panels.index(panel)
@@ -92,6 +113,12 @@ class Workbench(Panel):
         for panel in self.panels:
             panel.close()
         self.rest()
+
+
+def _experiment_of(run: Running) -> str:
+    """The id of the experiment that a run belongs to; empty for none."""
+    place = run.manifest.plan.experiment
+    return place.experiment_id if place else ""
 
 
 def ui(target: Target | str | None = None, *, workspace: Workspace | None = None) -> Workbench:

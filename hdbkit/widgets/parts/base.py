@@ -148,7 +148,8 @@ class Panel:
     def say(self, text: str, state: State = State.IDLE) -> None:
         """Show a text in the state line, and mark what it is; "" clears it."""
         mark = f' data-state="{state}"' if state else ""
-        self._state.value = f'<span role="status"{mark}>{html.escape(text)}</span>' if text else ""
+        said = html.escape(text)
+        self._state.value = f'<span role="status" title="{said}"{mark}>{said}</span>' if text else ""
 
     def fail(self, error: BaseException, *, focus: bool = True) -> None:
         """Show an error as its sentence, with the focus on it by default; the traceback opens on demand."""

@@ -40,7 +40,7 @@ class LoadForm:
         if load is None:
             kept = self.load().model_dump(exclude_unset=True, include=set(Load.model_fields))
             load = Load(**kept)
-        self._workload, self._model = workload(spec), MODELS[spec.kind].load
+        self.spec, self._workload, self._model = spec, workload(spec), MODELS[spec.kind].load
         own = {n: field for n, field in self._model.model_fields.items() if n not in Load.model_fields}
         weights = [name for name, field in own.items() if "dict" in str(field.annotation)]
         self._mix_field = weights[0] if weights else ""

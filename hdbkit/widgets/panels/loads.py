@@ -1,0 +1,219 @@
+"""The panels whose work is a load: one run, the search for the highest rate, and a profile of rising users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import ipywidgets
+
+from hdbkit import api
+from hdbkit.analysis.run.limits import Limit
+from hdbkit.api.max_rate import DEFAULT_BLOCKS
+from hdbkit.api.sides import require_word
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.quantities import counts_in
+from hdbkit.experiment.max_rate import MaxRatePlan
+from hdbkit.experiment.sides import ProfilePlan
+from hdbkit.plan import RunPlan
+from hdbkit.widgets.panels.experiment import ExperimentPanel, Found
+from hdbkit.widgets.parts.base import Shared
+from hdbkit.widgets.parts.layout import grid
+from hdbkit.widgets.parts.load_form import DefaultPhases, LoadForm
+from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS
+from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
+from hdbkit.widgets.parts.run_view import RunView
+from hdbkit.widgets.parts.workload_choice import workload_code
+
+
+class LoadPanel(ExperimentPanel[Found]):
+    """A panel whose work is a load of a workload on a target.
+
+    ``target`` and ``workload`` are what ``hdbkit.run`` takes, by default those that the panels share; ``load`` is
+    what the fields show at first, by default phases of seconds on a private server and of minutes elsewhere.
+    """
+
+    call: ClassVar[tuple[str, str]]
+    """The verb of its code, and the name of what it returns."""
+
+    def __init__(
+        self,
+        shared: Shared | None = None,
+        *,
+        target: Target | str | None = None,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+    ) -> None:
+        super().__init__(shared, target=target, workload=workload)
+        self.form = LoadForm(load or Load(), self.choice.spec)
+        self._phases = DefaultPhases(Load()) if load is None else None
+        self._hide()
+        self.form.observe(self.guarded(self.refresh))
+        own = self.own_fields()
+        for field in own:
+            field.observe(self.guarded(self.refresh), "value")
+        self.lay_out(*([grid(*own, min_width_px=MIN_WIDTH_PX)] if own else []), self.form.widget)
+
+    unused: ClassVar[tuple[str, ...]] = ()
+    """Fields of the load that its own fields replace."""
+
+    def own_fields(self) -> list[ipywidgets.Widget]:
+        """Its fields beside those of the load."""
+        return []
+
+    def arguments(self) -> tuple[list[str], list[str]]:
+        """The Python code of its arguments before the target, or behind it, and of those behind the load."""
+        return [], []
+
+    @property
+    def label(self) -> str | None:
+        """The label of its runs."""
+        return self.form.label.value.strip() or None
+
+    def code(self) -> str:
+        """The call of its verb."""
+        verb, name = self.call
+        first, last = self.arguments()
+        load = self.form.code()
+        call = call_code(self.workspace, verb, *first, workload_code(self.choice.spec), "load=load", *last)
+        return f"{first_lines(self.workspace)}load = {load}\n{name} = {call}\n{name}"
+
+    def _hide(self) -> None:
+        for name in self.unused:
+            (self.form.label if name == "label" else self.form.fields[name]).layout.display = "none"
+
+    @property
+    def at(self) -> str:
+        """The Python code of the target."""
+        return target_code(self.shared.target, self.workspace)
+
+    def use_shared(self) -> None:
+        """Follow the target and the workload that the panels share."""
+        if self.form.spec != self.choice.spec:
+            self.form.use(self.choice.spec)
+            self._hide()
+        if self._phases is not None:
+            self._phases.use(self.shared.target, *(self.form.fields[name] for name in ("rampup_s", "duration_s")))
+        self.refresh()
+
+
+class RunPanel(LoadPanel[api.Result]):
+    """Choose a workload and a load, run it, watch it, keep its result. The arguments are those of ``LoadPanel``.
+
+    Example:
+        >>> hdbkit.widgets.RunPanel(target="lab", load=hdbkit.Load(virtual_users=8))  # doctest: +SKIP
+    """
+
+    title, noun, attaches, shows = "Run", "run", "attach", RunView
+    verb, plans = ("Run", "start a run of this load"), (RunPlan,)
+    call = ("run", "result")
+
+    def asked(self, target: Target) -> Callable[[], api.Running]:
+        """A run of the load."""
+        load, workload, label = self.form.load(), self.choice.spec, self.label
+        return lambda: self.workspace.start(target, workload, load, label=label)
+
+    def arguments(self) -> tuple[list[str], list[str]]:
+        """Target and label."""
+        return [self.at], [f"label={self.label!r}"] if self.label else []
+
+    def show_plan(self, plan: RunPlan) -> None:
+        """Fill the fields from a run."""
+        self.form.show(plan.load)
+        self.form.label.value = plan.label or ""
+
+
+class MaxRatePanel(LoadPanel[api.MaxRate]):
+    """Choose a limit on the response time and a load, and search for the highest rate that keeps it.
+
+    The arguments are those of ``LoadPanel``.
+
+    Example:
+        >>> hdbkit.widgets.MaxRatePanel(target="lab", load=hdbkit.Load(virtual_users=50))  # doctest: +SKIP
+    """
+
+    title, noun = "Highest rate", "search"
+    verb, plans = ("Search", "search the highest rate within the limit"), (MaxRatePlan,)
+    call = ("find_max", "found")
+
+    def own_fields(self) -> list[ipywidgets.Widget]:
+        """The limit, and the number of blocks."""
+        self.limit = text_field("Limit", "p95=20ms")
+        self.blocks = blocks_field(DEFAULT_BLOCKS, 2)
+        return [self.limit, self.blocks]
+
+    def asked(self, target: Target) -> Callable[[], api.RunningExperiment[api.MaxRate]]:
+        """A search with the limit."""
+        limit, load, workload = self.limit.value, self.form.load(), self.choice.spec
+        given: Any = {"blocks": self.blocks.value, "label": self.label}
+        plan = self.workspace.plan_max_rate
+        return lambda: self.workspace.start_experiment(plan(target, limit, workload, load, **given))
+
+    def arguments(self) -> tuple[list[str], list[str]]:
+        """Target and limit, blocks and label."""
+        Limit.given(self.limit.value)
+        blocks = f"blocks={self.blocks.value}" if self.blocks.value != DEFAULT_BLOCKS else ""
+        return [self.at, repr(self.limit.value)], [blocks, f"label={self.label!r}" if self.label else ""]
+
+    def show_plan(self, plan: MaxRatePlan) -> None:
+        """Fill the fields from a search."""
+        self.form.show(plan.load)
+        self.limit.value, self.blocks.value = str(plan.limit), plan.blocks
+        self.form.label.value = "" if plan.label == plan.experiment_id else plan.label
+
+
+class ProfilePanel(LoadPanel[api.Profile]):
+    """Choose a name, user counts and a load, and run the load at each count.
+
+    The arguments are those of ``LoadPanel``.
+
+    Example:
+        >>> hdbkit.widgets.ProfilePanel(target="lab", load=hdbkit.Load(duration_s=60))  # doctest: +SKIP
+    """
+
+    title, noun = "Profile", "profile"
+    verb, plans = ("Run the profile", "a run at each user count in each block"), (ProfilePlan,)
+    call = ("profile", "profile")
+    unused = ("virtual_users", "label")
+
+    def own_fields(self) -> list[ipywidgets.Widget]:
+        """The name, the user counts and the number of blocks."""
+        self.name, self.users = text_field("Name", "profile"), text_field("Users", "1, 2, 4, 8")
+        self.blocks = blocks_field(3)
+        return [self.name, self.users, self.blocks]
+
+    def asked(self, target: Target) -> Callable[[], api.RunningExperiment[api.Profile]]:
+        """Runs at each count."""
+        name, load, workload = self.name.value.strip(), self.form.load(), self.choice.spec
+        given: Any = {"virtual_users": self._counts, "blocks": self.blocks.value}
+        plan = self.workspace.plan_profile
+        return lambda: self.workspace.start_experiment(plan(name, target, workload, load, **given))
+
+    def arguments(self) -> tuple[list[str], list[str]]:
+        """Name and target, counts and blocks."""
+        require_word(self.name.value.strip(), "a profile's name")
+        return [repr(self.name.value.strip()), self.at], [
+            f"virtual_users={list(self._counts)}",
+            f"blocks={self.blocks.value}",
+        ]
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        return counts_in(self.users.value, "users")
+
+    def show_plan(self, plan: ProfilePlan) -> None:
+        """Fill the fields from a profile."""
+        self.form.show(plan.sides[0].load)
+        self.name.value, self.blocks.value = plan.name, plan.blocks
+        self.users.value = ", ".join(map(str, plan.virtual_users))
+
+
+def text_field(name: str, value: str = "", hint: str = "") -> ipywidgets.Text:
+    """A field for a text, beside those of a load."""
+    return ipywidgets.Text(value, description=name, placeholder=hint, continuous_update=False, style=WIDE_LABELS)
+
+
+def blocks_field(value: int, least: int = 1) -> ipywidgets.BoundedIntText:
+    """A field for the number of blocks."""
+    return ipywidgets.BoundedIntText(value, min=least, max=1000, description="Blocks", style=WIDE_LABELS)
