@@ -47,10 +47,11 @@ from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import ComparisonPlan, in_blocks
 from hdbkit.report import compare_card, compare_report
-from hdbkit.report.environment import read_settings, with_unit
+from hdbkit.report.tables import cell
 from hdbkit.results.catalog import find_run, runs_of_profile, runs_under
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept_settings import known_settings
 from hdbkit.results.manifest import Manifest
 from hdbkit.servers.kept import is_server_folder
 from hdbkit.workspace import BareWorkspace
@@ -487,5 +488,5 @@ def _facts(one: Result) -> dict[str, str]:
     facts = {f"{part}.{name}": str(value) for part, values in parts.items() for name, value in values.items()}
     facts |= {f"software.{name}": value for name, value in one.manifest.software.items()}
     facts["server.version"] = str(one.manifest.server.version)
-    facts |= {f"{SETTING}{name}": with_unit(read) for name, read in read_settings(one.folder).items()}
+    facts |= {f"{SETTING}{name}": cell(kept.text(kept.value)) for name, kept in known_settings(one.folder).items()}
     return facts

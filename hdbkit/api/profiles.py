@@ -28,9 +28,9 @@ from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import ProfilePlan, Side, in_blocks
 from hdbkit.report import history_report
-from hdbkit.report.environment import read_settings
 from hdbkit.results.catalog import list_runs, profiles_of
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept_settings import known_settings
 from hdbkit.workloads import specification
 from hdbkit.workspace import BareWorkspace
 
@@ -81,7 +81,7 @@ class Profile(ExperimentResult):
     def segments(self) -> pd.DataFrame:
         """The segments between change points, as returned by ``analysis.comparison.history.segments``."""
         found = {
-            manifest.run_id: environment_of(manifest, read_settings(folder)) for folder, manifest in self.finished
+            manifest.run_id: environment_of(manifest, known_settings(folder)) for folder, manifest in self.finished
         }
         return segments(self.runs[self.runs["run_id"].isin(found)], self.metric, found)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,7 @@ from hdbkit.report import run_card, run_report
 from hdbkit.results.catalog import find_run, list_runs, profiles_of
 from hdbkit.results.differences import configurations, differing
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept_settings import kept_settings
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.query_plans import QueryPlan, read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
@@ -149,11 +149,8 @@ class Result:
     @property
     def settings(self) -> pd.DataFrame:
         """The server's settings as read at the start of the run: value, unit, default, changed."""
-        path = self.folder.settings
-        try:
-            return pd.DataFrame.from_dict(json.loads(path.read_bytes()), orient="index")
-        except (OSError, ValueError, AttributeError) as error:
-            raise DamagedResult(f"{path} cannot be read: {error}") from None
+        found = {name: one.model_dump() for name, one in kept_settings(self.folder).items()}
+        return pd.DataFrame.from_dict(found, orient="index")
 
     def table(self, name: str) -> pd.DataFrame:
         """A table of the run folder: seconds, counters, host, server_host, clients, errors (see docs/results.md)."""

@@ -15,9 +15,10 @@ from hdbkit.analysis.wording import percent, percents
 from hdbkit.charts.chart import Chart
 from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
-from hdbkit.report.environment import environment, read_settings
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import MARKS, Table, cell, heading, milliseconds, plan_pair_tables, text_table
+from hdbkit.results.kept_settings import known_settings
 from hdbkit.text import percent_of
 
 
@@ -93,7 +94,7 @@ def compare_report(path: Path, found: Sides) -> Path:
         plans=plan_pair_tables(found.plans, names),
         plans_title=plans_note(found.plans),
         checks=checks_over_runs(manifests),
-        environment=environment(base[0][1], read_settings(base[0][0])),
+        environment=environment(base[0][1], known_settings(base[0][0])),
         journal=[_journal(found.sides, metric)],
     )
     path.parent.mkdir(parents=True, exist_ok=True)

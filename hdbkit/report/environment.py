@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.load import WINDOW
 from hdbkit.report.tables import Table, cell, pairs_table, text_table
-from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept_settings import KeptSetting
 from hdbkit.results.manifest import Manifest
 
 
 def environment(
-    manifest: Manifest, settings: Mapping[str, Any] | None = None, load: Mapping[str, Any] | None = None
+    manifest: Manifest, settings: Mapping[str, KeptSetting] | None = None, load: Mapping[str, Any] | None = None
 ) -> list[Table]:
-    """The tables of a run's environment; ``settings`` as ``settings.json`` holds them.
+    """The tables of a run's environment; ``settings`` are those that it kept.
 
     ``load`` replaces the run's own where the page covers more than this run.
     """
@@ -31,34 +30,19 @@ def environment(
         pairs_table("Software", manifest.software),
         pairs_table("Workload and load", {**workload, **driven}),
     ]
-    changed = {name: one for name, one in (settings or {}).items() if one.get("changed")}
+    changed = {name: one for name, one in (settings or {}).items() if one.changed}
     if changed:
-        rows = [[name, with_unit(one), with_unit(one, "default")] for name, one in sorted(changed.items())]
+        rows = [
+            [name, cell(one.text(one.value)), cell(one.text(one.default))] for name, one in sorted(changed.items())
+        ]
         tables.append(text_table("Settings that are not the default", ["setting", "value", "default"], rows))
     return [table for table in tables if table.rows]
-
-
-def read_settings(folder: RunFolder) -> dict[str, Any]:
-    """The server's settings that a run kept; empty where there are none to be read."""
-    try:
-        content = json.loads(folder.settings.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _seed_of(what: str, pairs: Mapping[str, Any]) -> dict[str, Any]:
     """What is given; a seed is named after what it seeds, since both workload and load have one."""
     named = {f"seed of the {what}" if name == "seed" else name: value for name, value in pairs.items()}
     return {name: value for name, value in named.items() if value is not None}
-
-
-def with_unit(setting: Mapping[str, Any], which: str = "value") -> str:
-    """The value, or the default, of a setting as ``settings.json`` has it: ``4096 MB``, ``16384 x 8kB``."""
-    value, unit = setting.get(which), setting.get("unit")
-    if value is None or not unit:
-        return cell(value)
-    return f"{value} x {unit}" if str(unit)[0].isdigit() else f"{value} {unit}"
 
 
 def _address(target: Target) -> str:

@@ -15,10 +15,11 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import compact
 from hdbkit.config.metric import Metric
 from hdbkit.report.checks import checks_over_runs
-from hdbkit.report.environment import environment, read_settings
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import Table, cell, frame_table, heading, text_table
 from hdbkit.results.folder import make_folder
+from hdbkit.results.kept_settings import known_settings
 from hdbkit.text import many
 
 
@@ -72,7 +73,7 @@ def history_report(path: Path, found: History) -> Path:
         tables=[_changes_table(changes), _segments_table(found.segments, metric)],
         charts=list(found.charts().values()),
         checks=checks_over_runs(manifests),
-        environment=environment(newest[0][1], read_settings(newest[0][0])) if newest else [],
+        environment=environment(newest[0][1], known_settings(newest[0][0])) if newest else [],
         journal=[_runs_table(runs, metric)],
     )
     make_folder(path.parent, exist_ok=True)

@@ -11,10 +11,11 @@ from hdbkit.analysis.comparison.groups import Finished
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.charts.chart import Chart
 from hdbkit.report.checks import checks_over_runs
-from hdbkit.report.environment import environment, read_settings
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import cell, frame_table
 from hdbkit.results.folder import make_folder
+from hdbkit.results.kept_settings import known_settings
 
 
 class RateFound(Protocol):
@@ -70,7 +71,7 @@ def max_rate_report(path: Path, found: RateFound) -> Path:
         ],
         charts=list(found.charts().values()),
         checks=checks_over_runs(manifests),
-        environment=environment(manifests[-1], read_settings(found.within[-1][0])),
+        environment=environment(manifests[-1], known_settings(found.within[-1][0])),
         journal=[frame_table(found.runs, "The runs in their order (block 0: search)")],
     )
     make_folder(path.parent, exist_ok=True)

@@ -12,11 +12,12 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
-from hdbkit.report.environment import environment, read_settings
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.server_work import server_host_work, server_work
 from hdbkit.report.tables import Table, cell, frame_table, milliseconds, plan_tables, text_table
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept_settings import known_settings
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.query_plans import read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
@@ -45,7 +46,7 @@ def run_report(folder: RunFolder) -> Path:
         evidence=[*each, *_faults(manifest), *server_work(manifest), *server_host_work(result)] if result else [],
         plans=_plans(folder),
         checks=manifest.checks,
-        environment=environment(manifest, read_settings(folder)),
+        environment=environment(manifest, known_settings(folder)),
         journal=[_course(manifest)],
     )
     return write_page(folder.report, page)

@@ -21,13 +21,14 @@ from hdbkit.config.metric import Metric
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report.checks import checks_over_runs
-from hdbkit.report.environment import environment, read_settings
+from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.server_work import growth_table, work_by_configuration
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
 from hdbkit.report.tables import MARKS, UNKNOWN, Table, cell, changed_plan_tables, heading
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept_settings import known_settings
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import listed, virtual_users
 
@@ -92,7 +93,7 @@ def _environment(spec: SweepSpec, folder: RunFolder, manifest: Manifest) -> list
     """The environment of the first run, with the load of all runs and without the settings that were swept."""
     seed = f"{spec.load.seed} in block 1, plus 1 in each next block"
     load = spec.load.model_dump(mode="json") | {"virtual_users": spec.virtual_users, "seed": seed}
-    kept = {name: one for name, one in read_settings(folder).items() if name not in spec.settings}
+    kept = {name: one for name, one in known_settings(folder).items() if name not in spec.settings}
     return environment(manifest, kept, load)
 
 

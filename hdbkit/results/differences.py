@@ -13,6 +13,7 @@ import pandas as pd
 from hdbkit.config.quantities import quantity, quantity_text
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept_settings import known_settings
 
 Setting = tuple[str, str | None]
 """A setting's value, and the server's default if that is known; texts with units."""
@@ -28,15 +29,11 @@ def settings_of(folder: RunFolder, plan: RunPlan) -> dict[str, Setting]:
 
     Left out are those that only state where the server is: its port, and paths.
     """
-    try:
-        read = json.loads(folder.settings.read_bytes())
-        changed = {
-            name: (_text(one["value"], one.get("unit")), _text(one.get("default"), one.get("unit")))
-            for name, one in read.items()
-            if one.get("changed")
-        }
-    except (OSError, ValueError, AttributeError, KeyError, TypeError):
-        changed = {}
+    changed = {
+        name: (_text(one.value, one.unit), _text(one.default, one.unit))
+        for name, one in known_settings(folder).items()
+        if one.changed
+    }
     port = str(plan.target.port)
     kept = {name: one for name, one in changed.items() if one[0] != port and not str(one[0]).startswith("/")}
     return {name: (value or "", default) for name, (value, default) in kept.items()} | _swept(plan, changed)

@@ -21,6 +21,7 @@ from hdbkit.analysis.comparison.sessions import session_numbers
 from hdbkit.analysis.statistics.change_points import MAX_VALUES, breaks
 from hdbkit.analysis.wording import change, than
 from hdbkit.config.metric import Metric
+from hdbkit.results.kept_settings import KeptSetting
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, virtual_users
 
@@ -41,10 +42,10 @@ _COLUMNS = (
 Environment = dict[str, str]
 
 
-def environment_of(manifest: Manifest, settings: Mapping[str, Any]) -> Environment:
+def environment_of(manifest: Manifest, settings: Mapping[str, KeptSetting]) -> Environment:
     """What makes runs comparable: server and its version, settings that are not the default, host, schema and load.
 
-    ``settings`` as ``settings.json`` has them. The seeds and the number of virtual users are not part of it.
+    ``settings`` are those that the run kept. The seeds and the number of virtual users are not part of it.
     """
     plan = manifest.plan
     parts: dict[str, Mapping[str, Any]] = {
@@ -52,7 +53,7 @@ def environment_of(manifest: Manifest, settings: Mapping[str, Any]) -> Environme
         "host": manifest.host.model_dump(include=HOST_FACTS),
         "schema": {name: value for name, value in manifest.schema_facts.items() if name != "seed"},
         "load": plan.load.model_dump(mode="json", exclude={"seed", "virtual_users"}),
-        "setting": {name: one.get("value") for name, one in settings.items() if one.get("changed")},
+        "setting": {name: one.value for name, one in settings.items() if one.changed},
     }
     return {f"{part}.{name}": str(value) for part, values in parts.items() for name, value in values.items()}
 
