@@ -116,7 +116,9 @@ NO_COMMAND = {
     "Result.table": "the run folder's Parquet files",
     "Result.seconds": "the run folder's Parquet files",
     "SweepResult.report": "report takes sweeps too",
-    "Workspace.target": "a command line has the workspace of its environment",
+    **dict.fromkeys(
+        ("Workspace.known_target", "Workspace.target"), "a command line has the workspace of its environment"
+    ),
 }
 """Verbs of the API without a command of their own, and where the command line has them."""
 
