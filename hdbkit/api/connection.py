@@ -159,6 +159,7 @@ class Connection:
         schema = engine.schema(self.target, asked)
         try:
             found = workload_of(schema_in(schema, self.target, asked))
+            engine.lift_timeouts(schema.session)
             planned = [*found.checks(engine.dialects), *(_answers(found) if answers else ())]
             return checks_frame(list(run_checks(planned, engine, schema.session, progress)))
         finally:

@@ -209,7 +209,8 @@ def _role(at: _Connected) -> Findings:
     if role is ServerRole.PRIMARY:
         yield Finding("role", State.OK, "the server accepts changes")
     else:
-        advice = "hdbkit run ... --read-only, or name the primary"
+        setting = at.engine.read_only_by(at.session)
+        advice = f"hdbkit run ... --read-only, or {f'allow changes: {setting}' if setting else 'name the primary'}"
         yield Finding("role", State.WARNING, f"the server is {role.described}", advice)
 
 

@@ -113,8 +113,12 @@ class ClusterLoaders:
             raise HdbkitError(f"the load host {silent[0]} of {self._cluster} does not answer")
         return found
 
-    def do(self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = lambda _: None) -> None:
+    def do(
+        self, jobs: Iterable[Job], meanwhile: Callable[[], None], on_sent: Callable[[Sent], None] = lambda _: None
+    ) -> None:
         """Load all parts, each on the next free host; ``on_sent`` is called with the rows of each part.
+
+        ``meanwhile`` is called about once per second.
 
         Raises:
             BuildFailed: a part failed, no host is left, or the build was stopped; loaded parts are kept.
@@ -134,6 +138,7 @@ class ClusterLoaders:
                 if time.monotonic() >= next_s:
                     next_s = time.monotonic() + _LOOK_S
                     self._look(given)
+                meanwhile()
                 for future in self._connection.finished(list(given), _LOOK_S):
                     if future in given and (sent := self._end_of(future, given)):
                         on_sent(sent)

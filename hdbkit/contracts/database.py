@@ -135,6 +135,14 @@ class Database(Protocol):
         """How many more connections this account may open; None if the server has no such limit."""
         ...
 
+    def read_only_by(self, session: Session) -> str:
+        """Which setting makes the account's transactions read-only, and who sets it; empty if none is known to."""
+        ...
+
+    def lift_timeouts(self, session: Session) -> None:
+        """Let no timeout of the account or the server end the session or its work; those of its options stay."""
+        ...
+
     def timeouts(self, session: Session) -> list[Timeout]:
         """What ends this session's statements, transactions and waits; empty if nothing does."""
         ...

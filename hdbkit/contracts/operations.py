@@ -81,6 +81,13 @@ _ABOUT_THE_SERVER: Final = (
         method="role",
     ),
     Operation(
+        "read_only_by",
+        "which setting makes the transactions of an account read-only, and who sets it; no row if none does",
+        columns=("sentence",),
+        without="the reason why a server accepts no changes is unknown",
+        method="read_only_by",
+    ),
+    Operation(
         "free_connections",
         "how many more connections the account may open; the smallest column applies, null is no limit",
         columns=("limit", "..."),
@@ -233,9 +240,10 @@ _SCHEMA: Final = (
     ),
     Operation(
         "lift_timeouts",
-        "no timeout ends the idle transaction that reserves the schema",
+        "no timeout of the account ends what this session does, or the session while it waits",
         needs=_SQL,
-        without="a timeout of the server can end the reservation during a long build",
+        without="a timeout of the server can end a long build or check",
+        method="lift_timeouts",
     ),
     Operation(
         "analyze",

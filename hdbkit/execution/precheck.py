@@ -92,7 +92,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_cluster(plan.load)
         _check_cache(target, plan.load)
         role = engine.role(session)
-        _check_role(role, plan)
+        _check_role(role, engine.read_only_by(session), plan)
         require_permission(schema, workload(plan.workload), plan.load)
         check_routes(engine, target, plan.load, workload(plan.workload))
         pooling = engine.pooling(session, target)
@@ -101,12 +101,12 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_connections(engine, session, plan, pooling)
         disturbed = _check_faults(plan, session, results)
         plan = plan.model_copy(update={"pooling": pooling})
-        server = _server(engine, session, plan, pooling, role)
+        server, settings = _server(engine, session, plan, pooling, role), engine.settings_of(session)
         if plan.load.analyze:
             _analyze(schema, target)
         warnings = _warnings(engine, schema, plan)
         path = _client_path(engine, plan, session, pooling)
-        return Ready(plan, server, engine.settings_of(session), driver, path, warnings, disturbed)
+        return Ready(plan, server, settings, driver, path, warnings, disturbed)
     finally:
         schema.close()
 
@@ -264,14 +264,14 @@ def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:
             raise InputError(f"{engine.title} has no {needed.value.replace('_', ' ')}; omit {option}")
 
 
-def _check_role(role: ServerRole, plan: RunPlan) -> None:
+def _check_role(role: ServerRole, setting: str, plan: RunPlan) -> None:
     work, changing = workload(plan.workload), _changing(plan)
     if role is ServerRole.PRIMARY or not changing:
         return
     advice = f"--read-only runs only {' and '.join(sorted(work.reading))}, or " if work.reading else ""
     raise InputError(
         f"the server of {plan.target.described} is {role.described}, and {', '.join(changing)} change its data; "
-        f"{advice}name the primary"
+        f"{advice}{f'allow this account changes: {setting}' if setting else 'name the primary'}"
     )
 
 

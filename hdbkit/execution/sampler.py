@@ -228,6 +228,7 @@ class Sampler(threading.Thread):
             self._session = self._database.connect(
                 self._plan.target, self._workload.scope(self._database.dialects), options
             )
+            self._database.lift_timeouts(self._session)
             if self._server is None and (pid := self._database.server_process(self._session)) is not None:
                 self._server = host.ServerCpu(pid)  # one for the run: totals of two processes do not compare
         return self._session

@@ -373,7 +373,9 @@ class Supervisor:
         plan, engine = self._plan, database(self._plan.target)
         timeout_ms = round(_CHECK_S * 1000)
         options = SessionOptions(statement_timeout_ms=timeout_ms, application="hdbkit check", pooling=plan.pooling)
-        return engine.connect(plan.target, self._workload.scope(engine.dialects), options)
+        session = engine.connect(plan.target, self._workload.scope(engine.dialects), options)
+        engine.lift_timeouts(session)
+        return session
 
     def _complete(self, status: Status, note: str) -> Status:
         try:

@@ -15,7 +15,7 @@ from typing import Final
 from hdbkit.config import SweepSpec
 from hdbkit.config.load import Cache
 from hdbkit.config.sweep_spec import CompareBy, Strategy
-from hdbkit.contracts import ApplyBy, ServerControl, Setting
+from hdbkit.contracts import ApplyBy, ServerControl, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, ServerFailed
 from hdbkit.execution.handle import RunHandle
@@ -39,6 +39,7 @@ MIN_ON_SERVER_S: Final = 1.0
 MIN_CYCLES: Final = 10
 """The number of whole cycles that a window must hold."""
 _LOOK_S = 0.05
+_USED_S = 1.0
 
 
 def slices_for(plan: SweepPlan, control: ServerControl) -> Slices | None:
@@ -234,7 +235,7 @@ class _ServerSwitch(threading.Thread):
             closing(JsonLines(switches_path(self._run.spools, "server"))) as notes,
             closing(database(self._plan.target).connect(self._plan.target)) as open_session,
         ):
-            while not self._sleep_until(start_ns + number * slice_ns):
+            while not self._sleep_until(start_ns + number * slice_ns, open_session):
                 position, begun_ns = order.position(number), time.monotonic_ns()
                 self._control.apply(self._slices.settings[position])
                 notes.add(
@@ -262,6 +263,13 @@ class _ServerSwitch(threading.Thread):
                 return clock.start_monotonic_ns
         return None
 
-    def _sleep_until(self, at_ns: int) -> bool:
-        """Sleep until this time of the monotonic clock; True if the run ended before."""
-        return self._ended.wait(max(0.0, (at_ns - time.monotonic_ns()) / 1e9))
+    def _sleep_until(self, at_ns: int, waiting: Session) -> bool:
+        """Sleep until this time of the monotonic clock; True if the run ended before.
+
+        The session that waits is used: it may be ended when it is idle.
+        """
+        while (left_s := (at_ns - time.monotonic_ns()) / 1e9) > _USED_S:
+            if self._ended.wait(_USED_S):
+                return True
+            database(self._plan.target).version(waiting)
+        return self._ended.wait(max(0.0, left_s))

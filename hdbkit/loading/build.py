@@ -24,7 +24,7 @@ from hdbkit.errors import (
     TransactionError,
 )
 from hdbkit.loading.data_files import DataFiles
-from hdbkit.loading.loader import LoadPart, Sent, Step
+from hdbkit.loading.loader import KEEP_ALIVE_S, LoadPart, Sent, Step
 from hdbkit.loading.loaders import STOPPED, Hosts, Loaders, PartLoaders
 from hdbkit.loading.progress import BuildProgress, Silent, Stage
 from hdbkit.workloads import workload
@@ -134,6 +134,7 @@ class _Build:
         self._engine, self._workload = database(target), workload(spec)
         self._name = self._workload.scope(self._engine.dialects).schema
         self._rows = self._size_bytes = 0
+        self._used_s = time.monotonic()
 
     def run(self, loaders: int, started: float) -> BuildResult:
         try:
@@ -165,11 +166,11 @@ class _Build:
             with self._step(Stage.LOAD):
                 self._load(hosts or pool, log)
             with self._step(Stage.INDEXES):
-                pool.do(Step(name) for name in self._schema.after_load())
+                pool.do((Step(name) for name in self._schema.after_load()), self._keep_alive)
             with self._step(Stage.ROUTINES):
                 self._schema.routines()
             with self._step(Stage.STATISTICS):
-                pool.do(Step(name) for name in self._schema.statistics())
+                pool.do((Step(name) for name in self._schema.statistics()), self._keep_alive)
                 self._schema.finish()
         with self._step(Stage.CHECKS):
             checks = self._check(loaders)
@@ -248,11 +249,22 @@ class _Build:
             self._progress.loaded(kept + self._rows, total, self._size_bytes)
 
         self._progress.loaded(kept, total, 0)
-        pool.do([LoadPart(part.key) for part in missing if not part.alone], report)
+        pool.do([LoadPart(part.key) for part in missing if not part.alone], self._keep_alive, report)
         for part in filter(lambda part: part.alone, missing):
-            pool.do([LoadPart(part.key)], report)
+            pool.do([LoadPart(part.key)], self._keep_alive, report)
         done = kept + self._rows
         self._progress.loaded(done, done, self._size_bytes)
+
+    def _keep_alive(self) -> None:
+        """Use the build's own sessions, which what is between them and the server may end when they are idle."""
+        if time.monotonic() < self._used_s + KEEP_ALIVE_S:
+            return
+        try:
+            self._schema.claim()
+            self._engine.version(self._schema.session)
+        except TransactionError as error:
+            raise BuildFailed("loading", str(error)) from error
+        self._used_s = time.monotonic()
 
     def _check(self, count: int) -> tuple[Check, ...]:
         """Report a slow load, and check the schema with up to ``count`` sessions at once if the engine has tables."""
@@ -273,7 +285,9 @@ class _Build:
         scope = self._workload.scope(self._engine.dialects)
         with suppress(CannotConnect):
             for _ in range(count):
-                yield self._engine.connect(self._target, scope, SessionOptions(application="hdbkit build"))
+                one = self._engine.connect(self._target, scope, SessionOptions(application="hdbkit build"))
+                self._engine.lift_timeouts(one)
+                yield one
 
 
 def _difference(there: str, asked: str) -> str:

@@ -20,12 +20,16 @@ from typing import TYPE_CHECKING
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import PartLoad, Schema
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError
+from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.processes import die_with_parent
 from hdbkit.workloads import workload
 
 if TYPE_CHECKING:
     from hdbkit.loading.data_files import DataFiles
+
+
+KEEP_ALIVE_S = 5.0
+"""How long a session waits at most without a question; some balancers and poolers end it after less than a minute."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,8 @@ def _load(orders: Orders, jobs: Connection) -> None:
     try:
         with suppress(EOFError, ConnectionError):
             while True:
+                while not jobs.poll(KEEP_ALIVE_S):
+                    _keep_alive(target, schema)
                 job = jobs.recv()
                 try:
                     schema = schema or database(target).schema(target, work)
@@ -129,6 +135,13 @@ def _load(orders: Orders, jobs: Connection) -> None:
     finally:
         if schema:
             schema.close()
+
+
+def _keep_alive(target: Target, schema: Schema | None) -> None:
+    """Use the session of a loader that waits, which what is between it and the server may end when it is idle."""
+    if schema:
+        with suppress(TransactionError):  # the next job reports it
+            database(target).version(schema.session)
 
 
 def _do(schema: Schema, rows: Rows, job: Job, send: Callable[[Sent], None]) -> None:

@@ -31,8 +31,8 @@ class PartLoaders(Protocol):
     count: int
     """The number of processes."""
 
-    def do(self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = ...) -> None:
-        """Load all parts; ``on_sent`` is called with rows that were sent."""
+    def do(self, jobs: Iterable[Job], meanwhile: Callable[[], None], on_sent: Callable[[Sent], None] = ...) -> None:
+        """Load all parts; ``on_sent`` is called with rows that were sent, ``meanwhile`` again and again."""
         ...
 
 
@@ -98,8 +98,15 @@ class Loaders:
             self._process.kill()
             self._process.wait()
 
-    def do(self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = lambda _: None) -> None:
+    def do(
+        self,
+        jobs: Iterable[Job],
+        meanwhile: Callable[[], None] = lambda: None,
+        on_sent: Callable[[Sent], None] = lambda _: None,
+    ) -> None:
         """Execute all jobs, each on the next free loader; ``on_sent`` is called with each report of sent rows.
+
+        ``meanwhile`` is called at least twice per second.
 
         Raises:
             BuildFailed: a job failed, a loader died, or the build was stopped; completed jobs are kept.
@@ -111,6 +118,7 @@ class Loaders:
         while busy:
             if self._stop.is_set():
                 raise BuildFailed(str(next(iter(busy.values()))), STOPPED)
+            meanwhile()
             for pipe in cast("list[Connection]", wait(list(busy), _POLL_S)):
                 message = self._received(pipe, busy[pipe])
                 if isinstance(message, Sent):

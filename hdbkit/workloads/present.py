@@ -195,15 +195,20 @@ def advised(problem: SchemaProblem, schema: Schema) -> SchemaProblem:
         return HalfBuilt(f"{problem.reason}, and another process builds or drops it", _WAIT)
     if role is ServerRole.PRIMARY or not problem.advice or isinstance(problem, NoAccess):
         return problem
+    if by := database(schema.target).read_only_by(schema.session):
+        return type(problem)(problem.reason, f"to build it, allow this account changes: {by}")
     return type(problem)(problem.reason, f"this server is {role.described}: build it on the primary")
 
 
 def require_primary(schema: Schema) -> None:
     """Check that the schema can be built and dropped. Raises ``InputError`` if its server accepts no changes."""
-    role = database(schema.target).role(schema.session)
+    engine, target = database(schema.target), schema.target
+    role = engine.role(schema.session)
+    if by := engine.read_only_by(schema.session):
+        raise InputError(f"all transactions of {target.account} in {target.described} are read-only: {by}")
     if role is not ServerRole.PRIMARY:
         raise InputError(
-            f"the server of {schema.target.described} is {role.described} and accepts no changes; name its primary"
+            f"the server of {target.described} is {role.described} and accepts no changes; name its primary"
         )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import hdbkit
 from hdbkit.config import Isolation, Load, Target
-from hdbkit.contracts import SERVER, SessionOptions
+from hdbkit.contracts import SERVER, SessionOptions, SqlSession
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError, RolledBackByDesign
 from hdbkit.execution.precheck import precheck
@@ -48,7 +48,8 @@ def direct(server: PrivateServer, text: str) -> list[tuple[object, ...]]:
     target = server.target
     place = {"host": target.host, "port": target.port, "user": target.user, "password": password_of(target)}
     with psycopg.connect(**place, dbname=target.database, autocommit=True) as connection:
-        return connection.execute(text).fetchall()
+        cursor = connection.execute(text)
+        return cursor.fetchall() if cursor.description else []
 
 
 def test_a_pooler_is_found_with_its_mode(pooled: Target, mode: str, built: PrivateServer) -> None:
@@ -113,6 +114,24 @@ def test_settings_of_a_session_apply_through_a_pooler(pooled: Target) -> None:
             session.commit()
             assert found["statement_timeout"] == "777"
             assert found["transaction_isolation"] == "serializable"
+
+
+def test_timeouts_of_an_account_are_lifted_behind_a_pooler(pooled: Target, built: PrivateServer) -> None:
+    def limits(session: SqlSession) -> tuple[str, str]:
+        found = {name: value for name, value, *_ in session.query("read_settings")}
+        return found["statement_timeout"], found["idle_session_timeout"]
+
+    for name in ("statement_timeout", "idle_session_timeout"):
+        direct(built, f"ALTER ROLE {pooled.user} SET {name} = '77s'")
+    try:
+        for options, expected in ((SessionOptions(), "0"), (SessionOptions(statement_timeout_ms=777), "777")):
+            with closing(sql_session(pooled, SERVER, options)) as session:
+                ENGINE.lift_timeouts(session)
+                assert limits(session) == (expected, "0")
+            with closing(sql_session(pooled)) as session:
+                assert limits(session) == ("77000", "77000")
+    finally:
+        direct(built, f"ALTER ROLE {pooled.user} RESET ALL")
 
 
 def test_a_schema_is_built_checked_and_dropped_through_a_pooler(pooled: Target, built: PrivateServer) -> None:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from functools import cache
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from pydantic import SecretStr
 
 import hdbkit
-from hdbkit.config import Target
+from hdbkit.config import Target, TprocCSpec
 from hdbkit.databases import database, product_named, sql_session
 from hdbkit.errors import CannotConnect, InputError
+from hdbkit.loading import build, drop
+from hdbkit.loading.progress import Silent
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from tests.conftest import login_options
 from tests.quick import QUICK
 from tests.run.conftest import password_of
 
+ONE = TprocCSpec(warehouses=1)
 KINDS = sorted({one.kind for one in find_binaries()} & {"postgresql", "mariadb", "mysql"})
 Servers = Callable[[str], PrivateServer]
 
@@ -43,6 +48,10 @@ def foreign(server: PrivateServer) -> Target:
     return target.with_(server_folder=None, password_file=None, may_change_settings=False, may_restart=False)
 
 
+def found(target: Target, subject: str) -> pd.DataFrame:
+    return hdbkit.doctor(target).query("subject == @subject")
+
+
 @pytest.mark.parametrize(("kind", "named"), [("mysql", "mariadb"), ("mariadb", "mysql"), ("postgresql", "mariadb")])
 def test_another_product_than_the_url_names_is_one_sentence(servers: Servers, kind: str, named: str) -> None:
     target = foreign(servers(kind)).with_(kind=named)
@@ -56,9 +65,8 @@ def test_variables_of_libpq_do_not_change_the_server(servers: Servers, monkeypat
         monkeypatch.setenv(variable, "standby")
     monkeypatch.setenv("PGGEQO", "off")
     target = foreign(servers("postgresql"))
-    found = hdbkit.doctor(target).set_index("subject")
-    assert "PGGEQO" in found.detail["environment"]
-    assert "PGHOSTADDR" not in found.detail["environment"]
+    (applied,) = found(target, "environment").detail
+    assert "PGGEQO" in applied and "PGHOSTADDR" not in applied
     with pytest.raises(CannotConnect, match=r"PGDATABASE.*ignored"):
         database(target).connect(target.with_(database="none"))
     with pytest.raises(InputError, match="states its port twice"):
@@ -79,3 +87,75 @@ def test_only_the_password_of_an_option_file_is_used(
     with closing(sql_session(target.with_(password=None))) as session:
         assert session.query("own_account", database="x")
     assert hdbkit.password_source(target.with_(password=None)) == str(tmp_path / ".my.cnf")
+
+
+SET_FOR_A_SECOND = {
+    "postgresql": ("statement_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"),
+    "mariadb": ("wait_timeout", "max_statement_time", "idle_transaction_timeout"),
+    "mysql": ("wait_timeout",),
+}
+
+
+def administer(server: PrivateServer, *commands: str, database: str | None = None) -> None:
+    with closing(sql_session(server.admin.with_(database=database or server.admin.database))) as session:
+        for command in commands:
+            session.execute(command.format(user=server.target.user, database=server.target.database))
+
+
+@pytest.fixture
+def limited(request: pytest.FixtureRequest, servers: Servers) -> Iterator[Target]:
+    """An account whose idle sessions and statements end soon."""
+    server = servers(request.param)
+    change, value = ("ALTER ROLE {user} SET", "'1s'") if request.param == "postgresql" else ("SET GLOBAL", "1")
+    administer(server, *(f"{change} {name} = {value}" for name in SET_FOR_A_SECOND[request.param]))
+    yield foreign(server)
+    administer(server, *(f"{change} {name} = DEFAULT" for name in SET_FOR_A_SECOND[request.param]))
+
+
+class Slow(Silent):
+    """Delays a build for longer than an idle session lives."""
+
+    def __init__(self) -> None:
+        self.delayed = False
+
+    def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
+        if rows > 100_000 and not self.delayed:
+            self.delayed = True
+            time.sleep(2.5)
+
+
+@pytest.mark.parametrize("limited", KINDS, indirect=True)
+def test_timeouts_of_an_account_end_no_work_of_hdbkit(limited: Target) -> None:
+    assert build(limited, ONE, progress=Slow()).passed
+    assert hdbkit.connect(limited).check()["passed"].all()
+    assert limited.kind == "mysql" or "warning" in set(found(limited, "timeouts").state)
+    assert "table item" in drop(limited, ONE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "closed", "opened"),
+    [
+        (
+            "postgresql",
+            "ALTER DATABASE {database} SET default_transaction_read_only = on",
+            "ALTER DATABASE {database} RESET default_transaction_read_only",
+        ),
+        ("mariadb", "SET GLOBAL tx_read_only = ON", "SET GLOBAL tx_read_only = OFF"),
+        ("mysql", "SET GLOBAL transaction_read_only = ON", "SET GLOBAL transaction_read_only = OFF"),
+    ],
+)
+def test_who_makes_transactions_read_only_is_named_with_the_command(
+    servers: Servers, kind: str, closed: str, opened: str
+) -> None:
+    server, target = servers(kind), foreign(servers(kind))
+    administer(server, closed)
+    try:
+        command = opened.format(database=target.database)
+        with pytest.raises(InputError, match="read-only") as caught:
+            build(target, ONE)
+        assert command in str(caught.value)
+        assert command in hdbkit.doctor(target).set_index("subject").advice["role"]
+    finally:
+        administer(
+            server, *("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",) * (kind == "postgresql"), opened
+        )

@@ -137,6 +137,14 @@ class BaseDatabase:
         limits = [int(limit) for row in rows for limit in row if limit is not None]
         return max(0, min(limits)) if limits else None
 
+    def read_only_by(self, session: Session) -> str:
+        """By the statement ``read_only_by``."""
+        return "".join(str(sentence) for (sentence,) in self.asked(session, "read_only_by"))
+
+    def lift_timeouts(self, session: Session) -> None:
+        """By the statement ``lift_timeouts``."""
+        self.asked(session, "lift_timeouts")
+
     def timeouts(self, session: Session) -> list[Timeout]:
         """By the statement ``timeouts``: what ends, after how many milliseconds, and who sets that."""
         return [Timeout(ends, float(ms) / 1000, setter) for ends, ms, setter in self.asked(session, "timeouts")]

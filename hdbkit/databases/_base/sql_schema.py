@@ -125,16 +125,16 @@ class SqlSchema:
     def claim(self) -> bool:
         """By a lock in a transaction of a session of its own, which a pooler gives no other client meanwhile.
 
-        The transaction is idle during the build, so the server's timeouts are lifted for it. An engine without a
-        statement for it lets two processes build at once.
+        No timeout of the account ends this work or the pauses in it. An engine without a statement for it lets two
+        processes build at once.
         """
         if "claim_schema" not in self._known:
             return True
         if self._claim is None:
+            self._engine.lift_timeouts(self.session)
             self._claim = self._engine.connect(self.target, self._scope, _OPTIONS)
+            self._engine.lift_timeouts(self._claim)
             self._claim.begin()
-            if "lift_timeouts" in self._known:
-                self._claim.query("lift_timeouts")
         end = time.monotonic() + _CLAIM_PATIENCE_S
         while not (claimed := bool(self._claim.query("claim_schema")[0][0])) and time.monotonic() < end:
             time.sleep(0.1)
@@ -190,6 +190,7 @@ class SqlSchema:
         if not self._loads:
             self._loads, before = True, self.session
             self.session = self._engine.loading_session(before, self.target, self._scope)
+            self._engine.lift_timeouts(self.session)
             if self.session is not before:
                 self._use_options()
         with self._transaction():
@@ -255,6 +256,7 @@ class SqlSchema:
                 f"{self.target.account} may not analyze {', '.join(refused)} in {self.target.described}; "
                 "omit --analyze, or use the account that owns the tables"
             )
+        self._engine.lift_timeouts(self.session)
         for table in tables:
             self.session.query("update_statistics", table=table)
 
@@ -269,6 +271,7 @@ class SqlSchema:
 
     def do(self, name: str) -> None:
         """Run a step: the statement of an index, or ``analyze`` with its table."""
+        self._engine.lift_timeouts(self.session)
         statement, _, table = name.partition(" ")
         if table or not self._used:  # not everything may be part of a transaction
             self.session.query(statement, table=table)

@@ -203,6 +203,7 @@ class MysqlclientDatabase(BaseDatabase):
             session.query("set_isolation", level=wanted.isolation.replace("_", "-").upper())
         if wanted.lock_timeout_ms:
             session.query("set_lock_timeout", seconds=-(-wanted.lock_timeout_ms // 1000))
+        session.statement_timeout_ms = wanted.statement_timeout_ms
         if wanted.statement_timeout_ms:
             session.query("set_statement_timeout", milliseconds=wanted.statement_timeout_ms)
         return session
@@ -243,9 +244,12 @@ class MysqlclientDatabase(BaseDatabase):
 
     def role(self, session: Session) -> ServerRole:
         """By read_only, from which some accounts are exempt; a replica that accepts changes is a primary."""
-        if not self.is_replica(session) or any(map(granted(session).everywhere, _EXEMPT)):
-            return ServerRole.PRIMARY
-        return ServerRole.READ_ONLY
+        closed = self.is_replica(session) and not any(map(granted(session).everywhere, _EXEMPT))
+        return ServerRole.READ_ONLY if closed or self.read_only_by(session) else ServerRole.PRIMARY
+
+    def lift_timeouts(self, session: Session) -> None:
+        """In the session."""
+        session.ask("lift_timeouts", milliseconds=_own(session).statement_timeout_ms)
 
     def is_replica(self, session: Session) -> bool:
         """By read_only."""

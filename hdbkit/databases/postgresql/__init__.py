@@ -155,6 +155,10 @@ class PostgreSQL(BaseDatabase):
         """The workload's schema, in its own schema of the database."""
         return SqlSchema(self, target, workload)
 
+    def lift_timeouts(self, session: Session) -> None:
+        """In the session, or in each of its transactions behind a pooler."""
+        _own(session).lift_timeouts()
+
     def is_replica(self, session: Session) -> bool:
         """By recovery."""
         return self.role(session) is ServerRole.STANDBY

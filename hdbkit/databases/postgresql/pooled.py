@@ -45,6 +45,11 @@ class PooledSession(PsycopgSession):
         name, value = setting
         return self._find("set_local").filled({"name": name, "value": value}).text.encode()
 
+    def lift_timeouts(self) -> None:
+        """In each transaction."""
+        lifted = self.query("lift_timeouts", in_transaction="true")
+        self._opening += tuple(self._set_local((name, 0)) for name, _ in lifted)
+
     def client_path(self, needs: frozenset[Capability]) -> str:
         """The driver's, with what is sent besides each operation."""
         return f"psycopg, transaction pooling{'' if self._prepares else ', nothing prepared'}"

@@ -99,6 +99,10 @@ class PsycopgSession:
 
     ask = query
 
+    def lift_timeouts(self) -> None:
+        """Let no timeout of the account end this session or its work."""
+        self.query("lift_timeouts", in_transaction="false")
+
     def _rows_for(self, statement: Statement, arguments: dict[str, Any]) -> list[Row]:
         text, values = _filled(statement, arguments)
         self._send_begin()

@@ -40,6 +40,11 @@ WHERE variable_name LIKE 'Handler\_read\_%' OR variable_name IN ('Created_tmp_di
 -- They are wildcards here.
 SELECT 0;
 
+-- name: read_only_by
+SELECT IF(@@GLOBAL.tx_read_only, 'tx_read_only is on (SET GLOBAL tx_read_only = OFF)',
+          'tx_read_only is on in new sessions, which init_connect may set')
+FROM DUAL WHERE @@SESSION.tx_read_only;
+
 -- name: set_isolation
 SET SESSION tx_isolation = :level;
 

@@ -97,6 +97,13 @@ SELECT @@GLOBAL.read_only;
 -- Whether the server accepts no changes of any account.
 SELECT @@GLOBAL.super_read_only;
 
+-- name: read_only_by
+-- Which setting makes the transactions of this account read-only; no row if none does.
+SELECT IF(@@GLOBAL.transaction_read_only,
+          'transaction_read_only is on (SET GLOBAL transaction_read_only = OFF)',
+          'transaction_read_only is on in new sessions, which init_connect may set')
+FROM DUAL WHERE @@SESSION.transaction_read_only;
+
 -- name: clock
 -- The server's time, in seconds since 1970.
 SELECT UNIX_TIMESTAMP(NOW(6));

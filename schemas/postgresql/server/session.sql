@@ -10,6 +10,12 @@ SELECT CASE WHEN pg_is_in_recovery() THEN 'standby'
             WHEN current_setting('transaction_read_only') = 'on' THEN 'read-only'
             ELSE 'primary' END;
 
+-- name: read_only_by
+-- Which setting makes the transactions of this account read-only, and who sets it; no row if none does.
+SELECT s.name || ' is on, which is set by ' || {{setter(s)}}
+FROM pg_settings AS s
+WHERE s.name = 'default_transaction_read_only' AND s.setting = 'on' AND NOT pg_is_in_recovery();
+
 -- name: replication_lag
 -- In seconds: on a standby, the age of what it replayed last, 0 if it has replayed all that it received; on a primary,
 -- the lag of the slowest standby that the account may see. Null without replication.
@@ -94,15 +100,7 @@ DEALLOCATE {name};
 -- name: timeouts
 -- The timeouts of this session: what each ends, its milliseconds, and who sets it. Some exist from version 17 on.
 SELECT e.ends, CASE WHEN s.unit = 'ms' THEN s.setting::bigint END,
-       CASE s.source
-           WHEN 'client' THEN 'hdbkit'
-           WHEN 'session' THEN 'hdbkit'
-           WHEN 'user' THEN 'the account (ALTER ROLE)'
-           WHEN 'database' THEN 'the database (ALTER DATABASE)'
-           WHEN 'database user' THEN 'the account in this database (ALTER ROLE IN DATABASE)'
-           WHEN 'global' THEN 'a setting for all accounts (ALTER ROLE ALL)'
-           ELSE 'the server (' || s.source || ')'
-       END
+       {{setter(s)}}
 FROM (VALUES
     (1, 'statement_timeout', 'statements'), (2, 'transaction_timeout', 'transactions'),
     (3, 'lock_timeout', 'waits for a lock'), (4, 'idle_in_transaction_session_timeout', 'idle transactions'),
