@@ -20,10 +20,10 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.cluster import Cluster
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from hdbkit.config.quantities import quantity, quantity_text
-from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Workload
+from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Schema, Verb, Workload
 from hdbkit.control_groups import limits
 from hdbkit.databases import database
-from hdbkit.errors import CannotConnect, HalfBuilt, InputError, TransactionError
+from hdbkit.errors import CannotConnect, HalfBuilt, InputError, NoAccess, TransactionError
 from hdbkit.loading import BuildProgress, BuildResult, DataFiles
 from hdbkit.loading import build as build_schema
 from hdbkit.loading import drop as drop_schema
@@ -32,7 +32,7 @@ from hdbkit.servers.values import allowed, with_unit
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.checking import Started, run_checks
-from hdbkit.workloads.present import present_schema, schema_in
+from hdbkit.workloads.present import present_schema, require_grants, schema_in
 from hdbkit.workspace import BareWorkspace
 
 
@@ -158,7 +158,7 @@ class Connection:
         asked = workload_of(specification(workload, **fields))
         schema = engine.schema(self.target, asked)
         try:
-            found = workload_of(schema_in(schema, self.target, asked))
+            found = _checkable(schema, asked)
             engine.lift_timeouts(schema.session)
             planned = [*found.checks(engine.dialects), *(_answers(found) if answers else ())]
             return checks_frame(list(run_checks(planned, engine, schema.session, progress)))
@@ -276,6 +276,17 @@ def _answers(work: Workload) -> Sequence[PlannedCheck]:
     if not planned:
         raise InputError(f"{work.title} has no reference of its answers; omit answers")
     return planned
+
+
+def _checkable(schema: Schema, asked: Workload) -> Workload:
+    """The workload as its schema is, which this account may read. Raises ``SchemaProblem``."""
+    try:
+        found = workload_of(schema_in(schema, schema.target, asked))
+    except NoAccess:
+        require_grants(schema, asked, Verb.CHECK)
+        raise
+    require_grants(schema, found, Verb.CHECK)
+    return found
 
 
 def checks_frame(checks: Sequence[Check]) -> pd.DataFrame:

@@ -114,7 +114,10 @@ class ClusterLoaders:
         return found
 
     def do(
-        self, jobs: Iterable[Job], meanwhile: Callable[[], None], on_sent: Callable[[Sent], None] = lambda _: None
+        self,
+        jobs: Iterable[Job],
+        on_sent: Callable[[Sent], None] = lambda _: None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
         """Load all parts, each on the next free host; ``on_sent`` is called with the rows of each part.
 

@@ -94,7 +94,7 @@ class PartLoader:
             rows, size_bytes = rows + sent.rows, size_bytes + sent.size_bytes
 
         try:
-            loaders.do([LoadPart(key)], on_sent=add)
+            loaders.do([LoadPart(key)], add)
         except BuildFailed as error:
             return Loaded(left_by=_address()) if self._stop.is_set() else Loaded(error=error)
         finally:

@@ -43,6 +43,7 @@ from hdbkit.contracts.schemas import Schema as Schema
 from hdbkit.contracts.schemas import SchemaOptions as SchemaOptions
 from hdbkit.contracts.schemas import StatementLoad as StatementLoad
 from hdbkit.contracts.schemas import TableLoad as TableLoad
+from hdbkit.contracts.schemas import Verb as Verb
 from hdbkit.contracts.sessions import PENDING as PENDING
 from hdbkit.contracts.sessions import SERVER as SERVER
 from hdbkit.contracts.sessions import Access as Access

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from hdbkit.config import Target
 from hdbkit.contracts.control import ApplyBy
-from hdbkit.contracts.schemas import Schema, SchemaOptions
+from hdbkit.contracts.schemas import Schema, SchemaOptions, Verb
 from hdbkit.contracts.sessions import SERVER, Access, Capability, Scope, Session, SessionOptions
 from hdbkit.contracts.workloads import Workload
 from hdbkit.errors import TransactionError
@@ -185,6 +185,12 @@ class Database(Protocol):
 
     def advised_grants(self, session: Session) -> list[MissingGrant]:
         """What the session's account lacks for builds, runs and what they sample."""
+        ...
+
+    def grants_to(self, session: Session, verb: Verb) -> list[str]:
+        """The commands that grant the session's account what a verb needs besides reading the tables; none if nothing
+        is known to be missing.
+        """
         ...
 
     def grants_for(self, session: Session, access: Access) -> list[str]:

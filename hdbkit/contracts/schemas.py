@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from hdbkit.config import Target
 from hdbkit.config.model import ConfigModel
 from hdbkit.contracts.sessions import Access, Session, Table
+
+
+class Verb(StrEnum):
+    """What needs privileges on a whole schema; a run needs those of its load's operations."""
+
+    BUILD = "build"
+    CHECK = "check"
+    DROP = "drop"
 
 
 @dataclass(frozen=True)

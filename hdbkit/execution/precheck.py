@@ -29,7 +29,7 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.databases import database
-from hdbkit.errors import InputError, MissingDriver, TransactionError
+from hdbkit.errors import InputError, MissingDriver, NoAccess, TransactionError
 from hdbkit.execution.routes import check_routes, open_routes, policies_of
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.plan import RunPlan
@@ -86,7 +86,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
     driver = engine.driver_version()
     schema = engine.schema(target, asked)
     try:
-        plan, session = _settled(planned(schema_in(schema, target, asked)), engine), schema.session
+        plan, session = _settled(planned(_found(schema, asked, planned)), engine), schema.session
         _check_capabilities(engine, workload(plan.workload), plan.load)
         _check_schedule(plan)
         _check_cluster(plan.load)
@@ -109,6 +109,15 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         return Ready(plan, server, settings, driver, path, warnings, disturbed)
     finally:
         schema.close()
+
+
+def _found(schema: Schema, asked: Workload, planned: Planner) -> WorkloadSpec:
+    """The specification of the schema; an account that may not read it gets the GRANTs of its load alone."""
+    try:
+        return schema_in(schema, schema.target, asked)
+    except NoAccess:
+        require_permission(schema, asked, planned(asked.spec).load)
+        raise
 
 
 def _settled(plan: RunPlan, engine: Database) -> RunPlan:

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 
 from hdbkit.config import Target, WorkloadSpec, spec_from
-from hdbkit.contracts import BuildLog, Capability, Check, Schema, Session, SessionOptions
+from hdbkit.contracts import BuildLog, Capability, Check, Schema, Session, SessionOptions, Verb
 from hdbkit.databases import database
 from hdbkit.errors import (
     LASTING,
@@ -31,7 +31,7 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.built import differences, grown
 from hdbkit.workloads.checking import run_checks_at_once
 from hdbkit.workloads.commands import build_command, drop_command
-from hdbkit.workloads.present import require_claim, require_primary
+from hdbkit.workloads.present import require_claim, require_grants, require_primary
 
 _FIRST = {
     ErrorClass.RESOURCES: "provide what is lacking; ",
@@ -155,6 +155,7 @@ class _Build:
 
     def _run(self, loaders: int, started: float) -> BuildResult:
         require_primary(self._schema)
+        require_grants(self._schema, self._workload, Verb.BUILD)
         require_claim(self._schema, self._where)
         log = self._earlier()
         with ExitStack() as opened:
@@ -166,11 +167,11 @@ class _Build:
             with self._step(Stage.LOAD):
                 self._load(hosts or pool, log)
             with self._step(Stage.INDEXES):
-                pool.do((Step(name) for name in self._schema.after_load()), self._keep_alive)
+                pool.do((Step(name) for name in self._schema.after_load()), meanwhile=self._keep_alive)
             with self._step(Stage.ROUTINES):
                 self._schema.routines()
             with self._step(Stage.STATISTICS):
-                pool.do((Step(name) for name in self._schema.statistics()), self._keep_alive)
+                pool.do((Step(name) for name in self._schema.statistics()), meanwhile=self._keep_alive)
                 self._schema.finish()
         with self._step(Stage.CHECKS):
             checks = self._check(loaders)
@@ -249,9 +250,9 @@ class _Build:
             self._progress.loaded(kept + self._rows, total, self._size_bytes)
 
         self._progress.loaded(kept, total, 0)
-        pool.do([LoadPart(part.key) for part in missing if not part.alone], self._keep_alive, report)
+        pool.do([LoadPart(part.key) for part in missing if not part.alone], report, self._keep_alive)
         for part in filter(lambda part: part.alone, missing):
-            pool.do([LoadPart(part.key)], self._keep_alive, report)
+            pool.do([LoadPart(part.key)], report, self._keep_alive)
         done = kept + self._rows
         self._progress.loaded(done, done, self._size_bytes)
 

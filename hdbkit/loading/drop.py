@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hdbkit.config import Target, WorkloadSpec
-from hdbkit.contracts import Schema
+from hdbkit.contracts import Schema, Verb
 from hdbkit.databases import database
 from hdbkit.errors import InputError, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import builder
-from hdbkit.workloads.present import require_claim, require_primary
+from hdbkit.workloads.present import require_claim, require_grants, require_primary
 
 
 def drop(target: Target, spec: WorkloadSpec) -> list[str]:
@@ -28,6 +28,7 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
     schema = engine.schema(target, work)
     try:
         require_primary(schema)
+        require_grants(schema, work, Verb.DROP)
         require_claim(schema, where)
         _check_droppable(schema, where, builder(work.record))
         return schema.drop()

@@ -31,7 +31,9 @@ class PartLoaders(Protocol):
     count: int
     """The number of processes."""
 
-    def do(self, jobs: Iterable[Job], meanwhile: Callable[[], None], on_sent: Callable[[Sent], None] = ...) -> None:
+    def do(
+        self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = ..., meanwhile: Callable[[], None] = ...
+    ) -> None:
         """Load all parts; ``on_sent`` is called with rows that were sent, ``meanwhile`` again and again."""
         ...
 
@@ -101,8 +103,8 @@ class Loaders:
     def do(
         self,
         jobs: Iterable[Job],
-        meanwhile: Callable[[], None] = lambda: None,
         on_sent: Callable[[Sent], None] = lambda _: None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
         """Execute all jobs, each on the next free loader; ``on_sent`` is called with each report of sent rows.
 

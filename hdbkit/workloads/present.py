@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from hdbkit.config import Load, Target, WorkloadSpec, spec_from
-from hdbkit.contracts import Capability, Schema, SessionOptions, SqlSession, Workload
+from hdbkit.contracts import Access, Capability, Schema, SessionOptions, SqlSession, Verb, Workload
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, NoAccess, Problem, SchemaProblem, TransactionError
 from hdbkit.readings import ServerRole
@@ -198,6 +198,19 @@ def advised(problem: SchemaProblem, schema: Schema) -> SchemaProblem:
     if by := database(schema.target).read_only_by(schema.session):
         return type(problem)(problem.reason, f"to build it, allow this account changes: {by}")
     return type(problem)(problem.reason, f"this server is {role.described}: build it on the primary")
+
+
+def require_grants(schema: Schema, work: Workload, verb: Verb) -> None:
+    """Check that the account may build, check or drop the schema. Raises ``NoAccess`` with the GRANTs."""
+    engine = database(schema.target)
+    used = work.access(Load(), engine.dialects)
+    names = {*work.tables}.union(*used.tables.values(), *used.in_routines.values())
+    reading = schema.missing_grants(Access({"SELECT": frozenset(names)})) if verb is Verb.CHECK else []
+    if missing := [*reading, *engine.grants_to(schema.session, verb)]:
+        raise NoAccess(
+            f"{schema.target.account} lacks privileges to {verb} the schema in {schema.target.described}",
+            f"run as an administrator in database {schema.target.database}: {'; '.join(missing)}",
+        )
 
 
 def require_primary(schema: Schema) -> None:

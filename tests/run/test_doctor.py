@@ -84,10 +84,13 @@ def test_settings_that_disturb_a_run_are_named(server: PrivateServer) -> None:
     ask(server, "SELECT pg_reload_conf()")
     until(lambda: len(found(server, "settings")) == 3, "three settings are named")
     assert set(found(server, "settings")["detail"].str.split(" = ").str[0]) == changes.keys()
+    limits = [
+        ("statements end after 7 s", "statement_timeout"),
+        ("waits for a lock end after 3 s", "lock_timeout"),
+        ("idle transactions end after 9 s", "idle_in_transaction_session_timeout"),
+    ]
     assert list(found(server, "timeouts")["detail"]) == [
-        "statements end after 7 s, which the account (ALTER ROLE) sets",
-        "waits for a lock end after 3 s, which the account (ALTER ROLE) sets",
-        "idle transactions end after 9 s, which the account (ALTER ROLE) sets",
+        f"{limit}, which the account (ALTER ROLE hdbkit RESET {name}) sets" for limit, name in limits
     ]
     for name in changes:
         ask(server, f"ALTER SYSTEM RESET {name}")

@@ -13,17 +13,20 @@ import pytest
 from pydantic import SecretStr
 
 import hdbkit
-from hdbkit.config import Target, TprocCSpec
+from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.databases import database, product_named, sql_session
-from hdbkit.errors import CannotConnect, InputError
+from hdbkit.errors import CannotConnect, InputError, NoAccess
 from hdbkit.loading import build, drop
 from hdbkit.loading.progress import Silent
 from hdbkit.servers import PrivateServer, find_binaries, private_server
+from hdbkit.workloads import specification
 from tests.conftest import login_options
 from tests.quick import QUICK
 from tests.run.conftest import password_of
 
-ONE = TprocCSpec(warehouses=1)
+ONE, TWO = TprocCSpec(warehouses=1), TprocCSpec(warehouses=2)
+SMALL = specification("params/workloads/key-value", parameters={"rows": 500})
+VIEW = Load(virtual_users=1, rampup_s=0, duration_s=1, read_only=True)
 KINDS = sorted({one.kind for one in find_binaries()} & {"postgresql", "mariadb", "mysql"})
 Servers = Callable[[str], PrivateServer]
 
@@ -115,21 +118,15 @@ def limited(request: pytest.FixtureRequest, servers: Servers) -> Iterator[Target
 class Slow(Silent):
     """Delays a build for longer than an idle session lives."""
 
-    def __init__(self) -> None:
-        self.delayed = False
-
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
-        if rows > 100_000 and not self.delayed:
-            self.delayed = True
-            time.sleep(2.5)
+        time.sleep(1.5)
 
 
 @pytest.mark.parametrize("limited", KINDS, indirect=True)
 def test_timeouts_of_an_account_end_no_work_of_hdbkit(limited: Target) -> None:
-    assert build(limited, ONE, progress=Slow()).passed
-    assert hdbkit.connect(limited).check()["passed"].all()
+    assert build(limited, SMALL, progress=Slow()).passed
     assert limited.kind == "mysql" or "warning" in set(found(limited, "timeouts").state)
-    assert "table item" in drop(limited, ONE)
+    assert "table entries" in drop(limited, SMALL)
 
 
 @pytest.mark.parametrize(
@@ -159,3 +156,38 @@ def test_who_makes_transactions_read_only_is_named_with_the_command(
         administer(
             server, *("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",) * (kind == "postgresql"), opened
         )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_grants_that_a_verb_prints_are_all_that_it_needs(servers: Servers, kind: str) -> None:
+    server = servers(kind)
+    admin = server.admin.with_(database=server.target.database)
+    to = "{name}" if kind == "postgresql" else "'{name}'@'%'"
+    word = "LOGIN PASSWORD" if kind == "postgresql" else "IDENTIFIED BY"
+
+    def administer(*commands: str) -> None:
+        with closing(sql_session(admin)) as session:
+            for command in commands:
+                session.execute(command)
+
+    def follows(name: str, verb: Callable[[Target], object], *given: str) -> list[str]:
+        """Let a new account try a verb, grant once what that prints, and try it again; the commands."""
+        account = to.format(name=name)
+        administer(f"CREATE USER {account} {word} 'of-the-test'", *(f"{one} TO {account}" for one in given))
+        target = foreign(server).with_(user=name, password=SecretStr("of-the-test"))
+        with pytest.raises(NoAccess) as caught:
+            verb(target)
+        commands = caught.value.advice.partition(": ")[2].split("; ")
+        administer(*commands)
+        verb(target)
+        return commands
+
+    sight = () if kind == "postgresql" else (f"GRANT SHOW VIEW ON {server.target.database}.*",)  # lets it connect
+    built = follows("builder", lambda target: build(target, ONE), *sight)
+    assert [one for one in built if "CREATE" in one]
+    read = follows("reader", lambda target: hdbkit.connect(target).check(), *sight)
+    follows("viewer", lambda target: hdbkit.start(target, load=VIEW).wait(), *sight)
+    assert not [one for one in read if "INSERT" in one or "UPDATE" in one]
+    with pytest.raises(NoAccess):
+        build(foreign(server).with_(user="reader", password=SecretStr("of-the-test")), TWO)
+    follows("dropper", lambda target: drop(target, ONE), *sight)

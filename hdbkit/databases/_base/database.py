@@ -25,6 +25,7 @@ from hdbkit.contracts import (
     Scope,
     Session,
     SessionOptions,
+    Verb,
     Workload,
 )
 from hdbkit.databases._base.access import check_options
@@ -183,6 +184,10 @@ class BaseDatabase:
     def advised_grants(self, session: Session) -> list[MissingGrant]:
         """By the statement ``advised_grants``: the command, and what is missing without it."""
         return [MissingGrant(*map(str, row)) for row in self.asked(session, "advised_grants")]
+
+    def grants_to(self, session: Session, verb: Verb) -> list[str]:
+        """Unknown."""
+        return []
 
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """Unknown."""

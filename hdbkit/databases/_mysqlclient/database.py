@@ -31,6 +31,7 @@ from hdbkit.contracts import (
     Scope,
     Session,
     SessionOptions,
+    Verb,
     Workload,
 )
 from hdbkit.databases._base.access import LOOPBACK, check_options, ends_here, first_usable, wants_primary
@@ -304,6 +305,10 @@ class MysqlclientDatabase(BaseDatabase):
     def advised_grants(self, session: Session) -> list[MissingGrant]:
         """To build in the target's database, and to see deadlocks, statistics and replication."""
         return advised_grants(session)
+
+    def grants_to(self, session: Session, verb: Verb) -> list[str]:
+        """By SHOW GRANTS, on the target's database."""
+        return [one.command for one in advised_grants(session, verb)]
 
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """By SHOW GRANTS, on whole databases; FOR UPDATE is not checked, since the engines differ in it."""

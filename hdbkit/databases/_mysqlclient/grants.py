@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hdbkit.contracts import Access, Session
+from hdbkit.contracts import Access, Session, Verb
 from hdbkit.errors import TransactionError
 from hdbkit.readings import MissingGrant
 
@@ -191,13 +191,16 @@ def denied_access(error: TransactionError) -> list[Access]:
     return [Access({privilege.strip().upper(): names for privilege in privileges.split(",")})]
 
 
-def advised_grants(session: Session) -> list[MissingGrant]:
-    """What the session's account lacks of what hdbkit uses: in its database, and of what it reads of the server."""
+def advised_grants(session: Session, verb: Verb | None = None) -> list[MissingGrant]:
+    """What the session's account lacks of what hdbkit uses: in its database, and of what it reads of the server.
+
+    With a verb, only what that cannot do without.
+    """
     account, current = session.ask("granted_to", routines="")[0][:2]
     grants = granted(session, (current,))
     lacking: dict[tuple[bool, str], list[str]] = {}
-    for privilege, in_database, without in session.ask("advised_privileges"):
-        if in_database and not current:
+    for privilege, in_database, without, verbs in session.ask("advised_privileges"):
+        if (in_database and not current) or (verb and verb not in verbs.split()):
             continue
         there = grants.on_database(privilege, current) if in_database else grants.everywhere(privilege)
         if not there:

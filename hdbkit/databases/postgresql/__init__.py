@@ -28,6 +28,7 @@ from hdbkit.contracts import (
     Scope,
     Session,
     SessionOptions,
+    Verb,
     Workload,
 )
 from hdbkit.databases._base.access import LOOPBACK, check_options, first_usable, wants_primary
@@ -203,6 +204,12 @@ class PostgreSQL(BaseDatabase):
         ((backend, uptime_s),) = session.ask("backend")
         process = _parent_of(backend)
         return process if process and runs_as_long(process, float(uptime_s)) else None
+
+    def grants_to(self, session: Session, verb: Verb) -> list[str]:
+        """To create the schema, or what its owner may; reading is a matter of tables."""
+        rows = session.ask("grants_to_build") if verb is Verb.BUILD else []
+        rows += session.ask("grants_to_own") if verb is not Verb.CHECK else []
+        return [str(command) for (command,) in rows]
 
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """By the server's catalog, of what is there; FOR UPDATE requires UPDATE."""

@@ -53,6 +53,8 @@ VALUES: Mapping[str, Collection[str]] = {
 """The values of the options that have few."""
 
 _ANOTHER = "create it, name another, or build with an administrator's account"
+_CONNECT = 'run as an administrator: GRANT CONNECT ON DATABASE "{database}" TO "{user}"'
+_LOGIN = 'use another account, or run as an administrator: ALTER ROLE "{user}" LOGIN'
 _FEWER = "use fewer virtual users or raise the server's limit"
 _FEWER_OR_LARGER_POOL = "use fewer virtual users or a larger pool"
 _RUNS = "check host and port, and that the server runs"
@@ -91,8 +93,8 @@ _ERRORS = (
     ("too many clients", "no more connections are allowed", _FEWER),
     ("too many", "no more connections are allowed", _FEWER),
     ("connection slots are reserved", "all connections are in use", _FEWER),
-    ("permission denied for database", "user '{user}' may not use database '{database}'", "grant it CONNECT on it"),
-    ("not permitted to log in", "user '{user}' may not log in", "use another account or give it LOGIN"),
+    ("permission denied for database", "user '{user}' may not use database '{database}'", _CONNECT),
+    ("not permitted to log in", "user '{user}' may not log in", _LOGIN),
     *((sign, "the server is starting up", "try again in a moment") for sign in _STARTING),
     ("is shutting down", "the server is shutting down", "start it again"),
     ("timeout expired", "no answer came from {address} in time", "check host, port and firewall"),
@@ -340,6 +342,6 @@ def _connect_error(target: Target, text: str) -> CannotConnect:
         return Rejected(target.url, "the server does not allow this connection without TLS", _WITH_TLS)
     for sign, reason, advice in _ERRORS:
         if sign in text:
-            return _KINDS.get(sign, CannotConnect)(target.url, reason.format(**words), advice)
+            return _KINDS.get(sign, CannotConnect)(target.url, reason.format(**words), advice.format(**words))
     last = text.splitlines()[-1] if text else "no reason given"
     return CannotConnect(target.url, last.removeprefix("FATAL:").strip(), "check the target")

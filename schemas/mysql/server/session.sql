@@ -130,15 +130,17 @@ SELECT COUNT(*) FROM performance_schema.global_variables
 WHERE VARIABLE_NAME = 'partial_revokes' AND VARIABLE_VALUE = 'ON';
 
 -- name: advised_privileges
--- The privileges that hdbkit uses: name, whether on the database or on everything, and what is missing without it.
-SELECT name, 1, 'hdbkit cannot build, run and drop a schema in this database'
-FROM (SELECT 'ALTER ROUTINE' AS name UNION ALL SELECT 'CREATE' UNION ALL SELECT 'CREATE ROUTINE'
-      UNION ALL SELECT 'DELETE' UNION ALL SELECT 'DROP' UNION ALL SELECT 'EXECUTE' UNION ALL SELECT 'INDEX'
-      UNION ALL SELECT 'INSERT' UNION ALL SELECT 'SELECT' UNION ALL SELECT 'UPDATE') AS n
+-- The privileges that hdbkit uses: name, whether on the database or on everything, what is missing without it, and the
+-- verbs that need it.
+SELECT name, 1, 'hdbkit cannot build, run and drop a schema in this database', verbs
+FROM (SELECT 'ALTER ROUTINE' AS name, 'drop' AS verbs UNION ALL SELECT 'CREATE', 'build'
+      UNION ALL SELECT 'CREATE ROUTINE', 'build' UNION ALL SELECT 'DELETE', 'build' UNION ALL SELECT 'DROP', 'drop'
+      UNION ALL SELECT 'EXECUTE', 'check' UNION ALL SELECT 'INDEX', 'build' UNION ALL SELECT 'INSERT', 'build'
+      UNION ALL SELECT 'SELECT', 'build check drop' UNION ALL SELECT 'UPDATE', 'build') AS n
 UNION ALL
-SELECT 'PROCESS', 0, 'deadlocks, history list length and the statistics of tables are not visible'
+SELECT 'PROCESS', 0, 'deadlocks, history list length and the statistics of tables are not visible', ''
 UNION ALL
-SELECT IF(VERSION() LIKE '%MariaDB%', 'SLAVE MONITOR', 'REPLICATION CLIENT'), 0, 'replication lag is not visible'
+SELECT IF(VERSION() LIKE '%MariaDB%', 'SLAVE MONITOR', 'REPLICATION CLIENT'), 0, 'replication lag is not visible', ''
 FROM DUAL WHERE @@GLOBAL.read_only;
 
 -- name: disturbing_settings

@@ -73,6 +73,20 @@ SELECT format('ANALYZE %I.%I', nspname, relname)
 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
 WHERE pg_class.oid = to_regclass(:table);
 
+-- name: grants_to_build
+-- The command that lets this account create the schema; no row if it may, or if the schema is there.
+SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user)
+WHERE NOT has_database_privilege(current_database(), 'CREATE')
+  AND NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = lower(current_setting('search_path')));
+
+-- name: grants_to_own
+-- The command that gives this account what the owner of the schema may, which alone may change and drop it; no row if
+-- it may, or if the owner is a superuser.
+SELECT format('GRANT %I TO %I', r.rolname, current_user)
+FROM pg_namespace AS n
+JOIN pg_roles AS r ON r.oid = n.nspowner
+WHERE n.nspname = lower(current_setting('search_path')) AND NOT r.rolsuper AND NOT pg_has_role(r.oid, 'USAGE');
+
 -- name: grants_for
 -- The commands that grant this account what it lacks of an access; no row if nothing. Names without a schema are looked
 -- up in the search path, with those of its schemas that this account may not use; names that are not there need no
