@@ -187,9 +187,9 @@ class Database(Protocol):
         """What the session's account lacks for builds, runs and what they sample."""
         ...
 
-    def grants_to(self, session: Session, verb: Verb) -> list[str]:
+    def grants_to(self, session: Session, verb: Verb, *, routines: bool) -> list[str]:
         """The commands that grant the session's account what a verb needs besides reading the tables; none if nothing
-        is known to be missing.
+        is known to be missing. ``routines``: whether the workload has stored routines.
         """
         ...
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Final
 
 from hdbkit.config import SweepSpec
@@ -17,7 +17,7 @@ from hdbkit.config.load import Cache
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.contracts import ApplyBy, ServerControl, Session, Setting
 from hdbkit.databases import database
-from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, ServerFailed
+from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, ServerFailed, TransactionError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.switching import noted, switches_path
 from hdbkit.experiment.sweep import SweepPlan
@@ -271,5 +271,6 @@ class _ServerSwitch(threading.Thread):
         while (left_s := (at_ns - time.monotonic_ns()) / 1e9) > _USED_S:
             if self._ended.wait(_USED_S):
                 return True
-            database(self._plan.target).version(waiting)
+            with suppress(TransactionError):  # it is reported where the session is needed
+                database(self._plan.target).version(waiting)
         return self._ended.wait(max(0.0, left_s))

@@ -206,7 +206,7 @@ def require_grants(schema: Schema, work: Workload, verb: Verb) -> None:
     used = work.access(Load(), engine.dialects)
     names = {*work.tables}.union(*used.tables.values(), *used.in_routines.values())
     reading = schema.missing_grants(Access({"SELECT": frozenset(names)})) if verb is Verb.CHECK else []
-    if missing := [*reading, *engine.grants_to(schema.session, verb)]:
+    if missing := [*reading, *engine.grants_to(schema.session, verb, routines=bool(work.routines))]:
         raise NoAccess(
             f"{schema.target.account} lacks privileges to {verb} the schema in {schema.target.described}",
             f"run as an administrator in database {schema.target.database}: {'; '.join(missing)}",

@@ -191,3 +191,15 @@ def test_the_grants_that_a_verb_prints_are_all_that_it_needs(servers: Servers, k
     with pytest.raises(NoAccess):
         build(foreign(server).with_(user="reader", password=SecretStr("of-the-test")), TWO)
     follows("dropper", lambda target: drop(target, ONE), *sight)
+
+
+def test_a_workload_without_routines_needs_no_privilege_on_them(servers: Servers) -> None:
+    server = servers("mariadb")
+    build(foreign(server), SMALL)
+    name = server.target.database
+    with closing(sql_session(server.admin)) as session:
+        session.execute("CREATE USER 'teller'@'%' IDENTIFIED BY 'of-the-test'")
+        session.execute(f"GRANT SELECT, DROP ON {name}.* TO 'teller'@'%'")
+    teller = foreign(server).with_(user="teller", password=SecretStr("of-the-test"))
+    assert hdbkit.connect(teller).check(SMALL)["passed"].ne(False).all()
+    assert "table entries" in drop(teller, SMALL)

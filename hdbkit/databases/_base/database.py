@@ -185,7 +185,7 @@ class BaseDatabase:
         """By the statement ``advised_grants``: the command, and what is missing without it."""
         return [MissingGrant(*map(str, row)) for row in self.asked(session, "advised_grants")]
 
-    def grants_to(self, session: Session, verb: Verb) -> list[str]:
+    def grants_to(self, session: Session, verb: Verb, *, routines: bool) -> list[str]:
         """Unknown."""
         return []
 

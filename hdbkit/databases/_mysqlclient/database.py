@@ -306,9 +306,9 @@ class MysqlclientDatabase(BaseDatabase):
         """To build in the target's database, and to see deadlocks, statistics and replication."""
         return advised_grants(session)
 
-    def grants_to(self, session: Session, verb: Verb) -> list[str]:
+    def grants_to(self, session: Session, verb: Verb, *, routines: bool) -> list[str]:
         """By SHOW GRANTS, on the target's database."""
-        return [one.command for one in advised_grants(session, verb)]
+        return [one.command for one in advised_grants(session, verb, routines=routines)]
 
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """By SHOW GRANTS, on whole databases; FOR UPDATE is not checked, since the engines differ in it."""

@@ -25,6 +25,7 @@ _ESCAPED = r"\\\1"
 _COLUMNS = re.compile(r"\([^)]*\)")
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 _EVERYTHING, _ALL, _EXECUTE = "*", "ALL PRIVILEGES", "EXECUTE"
+_OF_ROUTINES = re.compile(r"ROUTINE|EXECUTE")
 _UNKNOWN = ("GRANT ALL PRIVILEGES ON *.* TO ``",)
 _AS = {"TRUNCATE": "DROP"}
 """What a privilege is called here."""
@@ -72,6 +73,10 @@ class Grants:
             one.is_routine is (privilege == _EXECUTE) and _same(one.database, database) and _same(one.name, name)
             for one in self._of(privilege)
         )
+
+    def on_a_routine(self, database: str) -> bool:
+        """Whether EXECUTE is granted on a routine of a database."""
+        return any(one.is_routine and _same(one.database, database) for one in self._of(_EXECUTE))
 
     def level(self, database: str) -> str:
         """All of a database, as a GRANT names it: as one did already, since servers may use only one spelling."""
@@ -191,10 +196,10 @@ def denied_access(error: TransactionError) -> list[Access]:
     return [Access({privilege.strip().upper(): names for privilege in privileges.split(",")})]
 
 
-def advised_grants(session: Session, verb: Verb | None = None) -> list[MissingGrant]:
+def advised_grants(session: Session, verb: Verb | None = None, *, routines: bool = True) -> list[MissingGrant]:
     """What the session's account lacks of what hdbkit uses: in its database, and of what it reads of the server.
 
-    With a verb, only what that cannot do without.
+    With a verb, only what that cannot do without; of routines only where a workload has them.
     """
     account, current = session.ask("granted_to", routines="")[0][:2]
     grants = granted(session, (current,))
@@ -202,7 +207,10 @@ def advised_grants(session: Session, verb: Verb | None = None) -> list[MissingGr
     for privilege, in_database, without, verbs in session.ask("advised_privileges"):
         if (in_database and not current) or (verb and verb not in verbs.split()):
             continue
+        if not routines and _OF_ROUTINES.search(privilege):
+            continue
         there = grants.on_database(privilege, current) if in_database else grants.everywhere(privilege)
+        there = there or (privilege == _EXECUTE and verb is not None and grants.on_a_routine(current))
         if not there:
             lacking.setdefault((bool(in_database), without), []).append(privilege)
     return [

@@ -205,7 +205,7 @@ class PostgreSQL(BaseDatabase):
         process = _parent_of(backend)
         return process if process and runs_as_long(process, float(uptime_s)) else None
 
-    def grants_to(self, session: Session, verb: Verb) -> list[str]:
+    def grants_to(self, session: Session, verb: Verb, *, routines: bool) -> list[str]:
         """To create the schema, or what its owner may; reading is a matter of tables."""
         rows = session.ask("grants_to_build") if verb is Verb.BUILD else []
         rows += session.ask("grants_to_own") if verb is not Verb.CHECK else []
