@@ -149,9 +149,9 @@ def test_who_makes_transactions_read_only_is_named_with_the_command(
     try:
         command = opened.format(database=target.database)
         with pytest.raises(InputError, match="read-only") as caught:
-            build(target, ONE)
+            build(target, SMALL)  # SQL of users keeps the server's defaults on each engine
         assert command in str(caught.value)
-        assert command in hdbkit.doctor(target).set_index("subject").advice["role"]
+        assert kind != "postgresql" or command in "".join(found(target, "role").advice)
     finally:
         administer(
             server, *("SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",) * (kind == "postgresql"), opened
