@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
 import tomllib
+from contextlib import closing
 from pathlib import Path
 from shutil import which
 
@@ -106,6 +109,64 @@ def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     units = [str(tmp_path / path.name) for path in UNITS]
     done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_everything_is_in_one_layout() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (*UNITS, ROOT / "runners" / "nightly.cron")]
+    programs = {found for text in (*texts, CONTAINERFILE) for found in re.findall(r"/opt/hdbkit[\w./-]*", text)}
+    assert programs == {
+        "/opt/hdbkit",
+        "/opt/hdbkit/bin",
+        "/opt/hdbkit/bin/hdbkit",
+        "/opt/hdbkit/bin/pip",
+        "/opt/hdbkit/health.py",
+    }
+    for text in texts[:-1]:
+        assert re.search(r"^StateDirectory=hdbkit", text, re.MULTILINE)
+        assert re.search(r"^User=", text, re.MULTILINE), "no service of root"
+
+
+def test_the_workflow_of_a_team_has_a_command_of_hdbkit(command: HdbkitCommand) -> None:
+    workflow = yaml.safe_load((ROOT / "runners" / "ci-github.yml").read_text(encoding="utf-8"))
+    steps = [one["run"] for one in workflow["jobs"]["bench"]["steps"] if "run" in one]
+    (compare,) = [shlex.split(one)[1:] for one in steps if one.startswith("hdbkit ")]
+    assert command(*compare, "--help").code == 0
+
+
+def test_a_gate_fails_for_a_branch_whose_schema_is_slower(tmp_path: Path, results: Path) -> None:
+    """A repository with a workload of its own: one branch has an index, the other has not."""
+
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        return subprocess.run(
+            ["git", "-C", tmp_path, *who, *words], check=True, capture_output=True, text=True
+        ).stdout
+
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "workload.yaml").write_text(
+        "operations: {look: {}}\nvariables: {id: {uniform: {max: 20000}}}\n"
+    )
+    (tmp_path / "bench" / "look.sql").write_text("-- name: look\nSELECT b FROM t WHERE a = :id;\n")
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+    rows = f"{numbers} INSERT INTO t SELECT i, i FROM n;"
+    git("init", "-q", "-b", "main")
+    for branch, index in (("main", "CREATE INDEX ta ON t (a);"), ("slower", "")):
+        (tmp_path / "schema.sql").write_text(f"CREATE TABLE t (a INT, b INT);{index}{rows}")
+        git("checkout", "-q", "-B", branch)
+        git("add", ".")
+        git("commit", "-q", "-m", branch)
+    for name, branch in (("base", "main"), ("new", "slower")):
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as database:
+            database.executescript(git("show", f"{branch}:schema.sql"))
+    quick = ("-u", "1", "--rampup-s", "0", "--duration-s", "0.3", "--blocks", "3", "--workload", tmp_path / "bench")
+    sides = (f"sqlite:///{tmp_path}/base.db", f"sqlite:///{tmp_path}/new.db")
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [ROOT / "runners" / "gate.sh", *sides, "pr-1", *quick],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "slower" in done.stdout
 
 
 def test_the_service_leaves_its_jobs_alone_when_it_is_restarted() -> None:
