@@ -16,7 +16,7 @@ PARTS = {
     "comparisons": comparisons.main,
 }
 
-STATEMENTS: tuple[Statement, ...] = (*sweeps.STATEMENTS, *comparisons.STATEMENTS)
+STATEMENTS: tuple[Statement, ...] = (*sweeps.STATEMENTS, *slices.CLAIMS, *comparisons.STATEMENTS)
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ import scipy
 
 from bench.verdicts.noise import Floats
 from hdbkit.analysis.statistics.autocorrelation import inflation
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, STANDARD_ERRORS
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, STANDARD_ERRORS, baseline_df
 from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
 from hdbkit.analysis.sweep.observations import MIN_RUN_DF, POOLING_P, unexplained_p
 
@@ -95,13 +95,13 @@ def _of_rows(sweeps: Sweeps) -> Estimates:
     cell_df = (1 - leverage).sum(axis=1)
     own = (residuals**2).sum(axis=1) / cell_df
     prior = prior_df(np.maximum(own, 0.02 * pooled[:, None]), cell_df)[:, None]
-    finite = np.where(np.isinf(prior), 0, prior)
-    shrunk = np.where(
-        np.isinf(prior), pooled[:, None], (finite * pooled[:, None] + cell_df * own) / (finite + cell_df)
+    worth = np.minimum(prior, 1e12)
+    shrunk = (worth * pooled[:, None] + cell_df * own) / (worth + cell_df)
+    judged_df = baseline_df(
+        np.where(np.isinf(prior), df, worth + cell_df), (np.arange(size) == 0) & (own > pooled[:, None]), cell_df, df
     )
-    variance, judged_df = np.maximum(own, shrunk), np.where(np.isinf(prior), df, finite + cell_df)
     factor, df_share = inflations(residuals, sweeps.length)
-    variance, judged_df, whole_df = variance * factor, judged_df * df_share, np.round(df * df_share)
+    variance, judged_df, whole_df = np.maximum(own, shrunk) * factor, judged_df * df_share, np.round(df * df_share)
     weights = contrasts(logs.shape)
     if slope_weights.any():
         lead = (slope_weights[:, 1:] - slope_weights[:, :1]) / squares[:, None]

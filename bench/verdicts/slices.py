@@ -27,9 +27,10 @@ import scipy
 import hdbkit
 from bench.common import blocks, quick_or, scratch, server, show, title
 from bench.verdicts.judging import Sweeps, intervals
-from bench.verdicts.noise import SIMULATED, Floats, autoregressive
+from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive
 from bench.verdicts.pairs import busy_host
 from bench.verdicts.sweeps import PLANNED, any_in_row, compare_with_judge
+from bench.verdicts.table import Statement
 from hdbkit.analysis.sweep.observations import MAX_STRETCHES
 from hdbkit.config.sweep_spec import CompareBy, Reset
 from hdbkit.servers import PrivateServer
@@ -72,14 +73,15 @@ CREATE TABLE entries (id INT NOT NULL PRIMARY KEY);
 
 
 def sliced(
-    size: int, cycles: int, correlation: float, sweeps: int, draw: np.random.Generator,
+    size: int, cycles: int, correlation: float | Noise, sweeps: int, draw: np.random.Generator,
     *, effect: float = 0.0, runs: int = RUNS, varying: float = 0.0,
 ) -> Sweeps:  # fmt: skip
-    """Sweeps of so many runs and cycles.
+    """Sweeps of so many runs and cycles, over correlated or another noise along each run.
 
     Configuration 1 is faster by ``effect``; ratios vary from run to run with the standard deviation ``varying``.
     """
-    timed = NOISE * autoregressive(correlation, (sweeps * runs, cycles * size), draw)
+    noise = correlation if callable(correlation) else partial(autoregressive, correlation)
+    timed = NOISE * noise((sweeps * runs, cycles * size), draw)
     orders = np.array([_order(size, cycles, int(draw.integers(2**30))) for _ in range(_ORDERS)])
     places = orders[draw.integers(0, _ORDERS, sweeps * runs)].reshape(-1, cycles, size)
     logs = np.take_along_axis(timed.reshape(-1, cycles, size), places.argsort(axis=2), axis=2)
@@ -121,6 +123,22 @@ def called(
         low, high = intervals(sweeps, PLANNED)
         found.append(low[:, 0] > 0 if effect else any_in_row((low > 0) | (high < 0)))
     return np.concatenate(found).astype(np.float64)
+
+
+def wrong_sweeps(size: int, runs: int, noise: Noise) -> float:
+    """The per cent of sweeps of equal configurations with this noise along runs that call one different."""
+    low, high = intervals(sliced(size, 60, noise, SIMULATED // 20, np.random.default_rng(43), runs=runs), PLANNED)
+    return 100 * float(any_in_row((low > 0) | (high < 0)).mean())
+
+
+CLAIMS = [
+    Statement(
+        f"a sweep by slices, {size} configurations, {runs} runs: one of equal ones is different",
+        5.5,
+        partial(wrong_sweeps, size, runs),
+    )
+    for size, runs in ((2, 2), (2, 3), (2, 8), (4, 3))
+]
 
 
 def simulated() -> None:

@@ -315,6 +315,21 @@ def wrong_sweeps(size: int, blocks: int, noise: Noise) -> float:
     return 100 * float(called(made, PLANNED).mean())
 
 
+def wrong_with_fresh_blocks(noise: Noise) -> float:
+    """The per cent of sweeps of 8 equal configurations, 8 blocks, and 4 fresh ones of the three best, that err."""
+    draw, spending = np.random.default_rng(43), Spending(8, (8,))
+    first = called(of_series(noise)(8, 8, SIMULATED // 10, draw), PLANNED)
+    return 100 * float((first | called(of_series(noise)(4, 4, SIMULATED // 10, draw), spending.left(8))).mean())
+
+
+def wrong_beside_a_noisy_baseline(size: int, blocks: int, noise: Noise) -> float:
+    """The same as ``wrong_sweeps`` where the baseline has three times the noise."""
+    made = of_series(noise)(size, blocks, SIMULATED // 10, np.random.default_rng(43))
+    more = np.sqrt(8) * 0.01 * np.random.default_rng(44).normal(size=made.logs.shape)
+    noisier = Sweeps(made.logs + np.where(np.arange(size), 0, more), made.numbers)
+    return 100 * float(called(noisier, PLANNED).mean())
+
+
 STATEMENTS = [
     Statement(
         f"a sweep by runs, {size} configurations, {blocks} blocks: one of equal ones is different",
@@ -323,6 +338,15 @@ STATEMENTS = [
     )
     for size, blocks in ((2, 4), (2, 8), (3, 5), (5, 4), (4, 8), (8, 8), (27, 3))
 ]
+STATEMENTS += [
+    Statement(
+        f"the same, {size} configurations, {blocks} blocks, the baseline with three times the noise",
+        5.5,
+        partial(wrong_beside_a_noisy_baseline, size, blocks),
+    )
+    for size, blocks in ((4, 3), (8, 5))
+]
+STATEMENTS += [Statement("verdicts and 4 fresh blocks: one of 8 equal is different", 5.5, wrong_with_fresh_blocks)]
 
 
 def all_noises() -> None:

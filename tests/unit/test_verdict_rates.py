@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from bench.verdicts.judging import intervals
-from bench.verdicts.noise import recorded, waves
+from bench.verdicts.noise import gaussian, recorded, waves
 from bench.verdicts.sweeps import (
     NOISES,
     PLANNED,
@@ -21,6 +21,7 @@ from bench.verdicts.sweeps import (
     placed,
     simulated,
     turns,
+    wrong_beside_a_noisy_baseline,
 )
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.verdicts import judge
@@ -74,6 +75,11 @@ def test_over_other_noise_at_most_5_percent_are_distinguished(name: str, size: i
 def test_waves_of_two_blocks_make_no_difference(size: int, blocks: int) -> None:
     noise = partial(waves, shortest=2 * size, longest=2 * size)
     assert called(of_series(noise)(size, blocks, 1000, np.random.default_rng(43)), PLANNED).mean() <= 0.065
+
+
+@pytest.mark.parametrize(("size", "blocks"), [(4, 3), (8, 5)])
+def test_a_baseline_with_three_times_the_noise_makes_no_difference(size: int, blocks: int) -> None:
+    assert wrong_beside_a_noisy_baseline(size, blocks, gaussian) <= 6
 
 
 def test_a_drift_within_blocks_does_not_hide_a_difference() -> None:

@@ -128,6 +128,8 @@ class BlockModel:
         cell_df = np.bincount(cell, 1 - leverage, len(cells)).astype(np.float64)
         own = np.bincount(cell, residuals**2, len(cells)) / np.maximum(cell_df, 1e-9)
         variances, judged_df = moderated(own, cell_df, noise**2, df)
+        baseline = np.array([configuration == 0 for _, configuration in cells], dtype=bool)
+        judged_df = baseline_df(judged_df, baseline & (own > noise**2), cell_df, df)
         factor, df_share = _inflation(done, cell, residuals) if "stretch" in done and df > 0 else (1.0, 1.0)
         return cls(
             cells, coefficients, gain, gain @ within, noise, max(round(df * df_share), min(df, 1)), residuals,
@@ -234,6 +236,14 @@ def moderated(own: Floats, cell_df: Floats, pooled: float, df: int) -> tuple[Flo
         return np.maximum(own, pooled), np.full_like(own, df)
     shrunk = (prior_df * pooled + cell_df * own) / (prior_df + cell_df)
     return np.maximum(own, shrunk), prior_df + cell_df
+
+
+def baseline_df(judged_df: Floats, noisy: NDArray[np.bool_], cell_df: Floats, df: int) -> Floats:
+    """The degrees of freedom of a baseline that is noisier than the pooled variance: those of its own runs alone.
+
+    Its noise is part of every comparison, so where it is estimated too small by chance all of them err together.
+    """
+    return np.where(noisy & (judged_df < df), np.minimum(cell_df, judged_df), judged_df)
 
 
 def _prior_df(variances: Floats, df: Floats) -> float:

@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, Floats, moderated, rounded_lambda
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, Floats, baseline_df, moderated, rounded_lambda
 from hdbkit.analysis.statistics.dunnett import critical_value
 from hdbkit.analysis.statistics.power import POWER, noise_interval
 
@@ -98,6 +98,8 @@ def _half_widths(design: Design) -> Floats:
     errors, dfs, lambdas = [], [], []
     for own in draw.chisquare(cell_df, (_DRAWS, cells)) / cell_df:
         variances, judged_df = moderated(own, cell_df, float(own.mean()), df)
+        noisy = (np.arange(cells) == 0) & (own > own.mean())
+        judged_df = baseline_df(judged_df, noisy, cell_df, df)
         parts = variances[:2] / design.blocks
         errors.append(np.sqrt(parts.sum()))
         dfs.append(min(float(parts.sum() ** 2 / (parts**2 / judged_df[:2]).sum()), df))
