@@ -196,6 +196,13 @@ class Load(ConfigModel):
     counter_interval_s: float = Field(
         default=5, ge=0.1, description="seconds between samples of the server's counters", json_schema_extra=_ALONE
     )
+    waits_hz: float = Field(
+        default=10,
+        ge=0,
+        le=50,
+        description="samples per second of what the server's sessions wait for; 0: none",
+        json_schema_extra=_ALONE,
+    )
     analyze: bool = Field(
         default=False, description="update the optimizer's statistics of the workload's tables before the run"
     )

@@ -161,6 +161,27 @@ _SNAPSHOTS: Final = (
     ),
 )
 
+_WAITS: Final = (
+    Operation(
+        "session_number",
+        "the number of this session in session_waits",
+        columns=("number",),
+        without="what sessions wait for is not known by transaction",
+    ),
+    Operation(
+        "session_waits",
+        "the sessions that work or wait: the class is running, lock, log, disk, latch, client or other; own: this one",
+        columns=("number", "class", "event", "table", "blocked by", "own"),
+        without="results do not state what sessions wait for",
+    ),
+    Operation(
+        "session_waits_plain",
+        "the same without what an account seldom may read; asked where the server denies session_waits",
+        columns=("number", "class", "event", "table", "blocked by", "own"),
+        without="an account that may not read all of session_waits samples nothing",
+    ),
+)
+
 _PLANS: Final = (
     Operation(
         "explain_text",
@@ -388,6 +409,7 @@ _COPIES: Final = (
 SUBJECTS: Final = {
     "server": _ABOUT_THE_SERVER,
     "snapshots on request": _SNAPSHOTS,
+    "waits of sessions": _WAITS,
     "plans of queries": _PLANS,
     "work of queries": _WORK,
     "schema": _SCHEMA,

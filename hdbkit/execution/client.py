@@ -31,6 +31,7 @@ from hdbkit.execution.turns import take_turns
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser
+from hdbkit.execution.waits import numbers_sessions, sessions_path
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.processes import die_with_parent
@@ -127,6 +128,7 @@ class Client:
             SpoolWriter(spool_path(self._spools, self._number), self._number, load.details),
             ErrorCounts(self._spools, self._number, load.operations),
             JsonLines(switches_path(self._spools, f"{self._number:05d}")) if in_session else None,
+            JsonLines(sessions_path(self._spools, self._number)) if numbers_sessions(plan) else None,
         )
 
     def _wait_for_start(self) -> None:

@@ -19,7 +19,7 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.execution import failures, load_hosts, server_host, switching, usage
+from hdbkit.execution import failures, load_hosts, server_host, switching, usage, wait_rows, waits
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.load_hosts import ClientFiles
 from hdbkit.results import columns
@@ -63,6 +63,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     ]
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
     write_rows(folder.table("errors"), columns.ERRORS, _errors(files, start_ns))
+    if (folder.spools / waits.FILE).is_file():
+        write_rows(folder.table("waits"), columns.WAITS, list(wait_rows.rows(files, folder.spools, start_ns)))
     if manifest.plan.slices:
         write_rows(folder.table("switches"), columns.SWITCHES, _switches(files, start_ns))
     manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})

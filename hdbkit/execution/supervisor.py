@@ -38,6 +38,7 @@ from hdbkit.execution.restoring import note_changes, undo_changes
 from hdbkit.execution.run_faults import RunFaults
 from hdbkit.execution.sampler import Sampler
 from hdbkit.execution.server_host import ServerHost
+from hdbkit.execution.waits import WaitSampler
 from hdbkit.files import JsonLines, results_umask
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
@@ -97,6 +98,7 @@ class Supervisor:
         self._generator = generator(folder, self._plan)
         self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s)
         self._server_host = ServerHost(self._plan.target, folder.spools)
+        self._waits = WaitSampler(self._plan, folder.spools)
         self._faults = RunFaults(folder, self._plan, kept)
         self._losses: set[int] = set()
         self._start_ns = 0
@@ -150,6 +152,7 @@ class Supervisor:
         note_changes(self._folder, self._plan)
         self._take_snapshot()
         self._read_counters("run_start")
+        self._waits.start()
         self._start_ns = time.monotonic_ns() + round(self._generator.head_start_s * 1e9)
         clock = Clock(start_monotonic_ns=self._start_ns, start_wall=datetime.now(UTC))
         self._write(self._manifest.model_copy(update={"clock": clock}).moved_to(Status.RAMPUP))
@@ -336,6 +339,9 @@ class Supervisor:
         self._take_snapshot()
         self._read_serials()
         self._server_host.stop()
+        self._waits.stop()
+        if why := self._waits.problem:
+            self._warn([f"what sessions wait for was not sampled to the end: {why}"])
         self._sampler.stop()
         if self._sampler.is_alive():
             self._sampler.join(5)

@@ -27,6 +27,7 @@ from hdbkit.execution.routes import open_routes, policies_of
 from hdbkit.execution.switching import SessionSwitch
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End, Loop, Recorder
+from hdbkit.execution.waits import NUMBER
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan, reconnect_seed
 from hdbkit.results.spool import SpoolWriter
@@ -62,6 +63,8 @@ class Shared:
     errors: ErrorCounts
     switches: JsonLines | None = None
     """Where the changes of settings are noted, if the clients make them."""
+    sessions: JsonLines | None = None
+    """Where the numbers of sessions are noted, if what they wait for is sampled."""
 
     @property
     def load(self) -> Load:
@@ -114,6 +117,10 @@ class VirtualUser:
             self.user = shared.workload.user(session, load, plan, routes)
             self._sessions = opened.pop_all()
         self.session = session
+        if shared.sessions:
+            ((number,),) = session.ask(NUMBER)
+            noted = {"virtual_user": self.plan.index, "number": int(number), "t_ns": time.monotonic_ns()}
+            shared.sessions.try_to_add(noted)
         if self._switch:
             self._switch.attach(session)
         self._connections += 1

@@ -83,6 +83,17 @@ HOST: Final = {
 }
 LOAD_HOSTS: Final = {"load_host": "int32", **HOST}
 """Columns of ``load_hosts``: of a run on several load hosts those of ``host`` for each, by its number."""
+WAITS: Final = {
+    "t_us": "int64",  # middle of the query
+    "session": "int64",  # the server's number of it
+    "virtual_user": "int32",  # -1: no session of the load, or unknown
+    "class": "string",  # running, lock, log, disk, latch, client, other; sampler: the session that asked
+    "event": "string",  # the server's name of the wait; empty if there is none
+    "table": "string",  # that it waits for; empty if that is not known
+    "blocked_by": "int64",  # the session that it waits for; -1: none, or unknown
+    "blocked_by_user": "int32",  # the virtual user of that session; -1: none, or unknown
+}
+"""Columns of ``waits``: the sessions that worked or waited at the moment of a sample."""
 SERVER_HOST: Final = {
     "t_us": "int64",
     "name": "string",  # cpu_user_s, memory_used_bytes, disk_busy_s, ...: running totals and gauges, units in names

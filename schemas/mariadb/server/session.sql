@@ -100,3 +100,7 @@ CREATE USER :role@:host IDENTIFIED BY PASSWORD :verifier;
 -- name: explain_text
 -- The plan of a statement; only as JSON it is in lines.
 EXPLAIN FORMAT=JSON {statement};
+
+-- commands: grant_sight
+-- Lets an account read counters of the whole server; gives no access to data.
+SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@', QUOTE(:host));
