@@ -21,6 +21,7 @@ from hdbkit.analysis.run.outages import outages_text
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.schedule import lateness, lateness_by_second
 from hdbkit.analysis.run.timeline import PURGES, gauge, marks_s, throughput
+from hdbkit.analysis.run.waits import sessions_over_time
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.charts.chart import Chart
@@ -32,6 +33,7 @@ from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughpu
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
+from hdbkit.charts.wait_charts import waits_over_time
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.readings import LAG
 from hdbkit.results.columns import Outcome
@@ -87,6 +89,10 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         charts = [throughput_chart, *_latencies(folder, manifest, window, step_s)]
     if result.steps:
         charts.insert(1, latency_over_throughput(result.steps, manifest.headline, manifest.noun))
+    course_of_waits = sessions_over_time(folder, step_s)
+    if course_of_waits is not None and result.waits:
+        cores = manifest.host.cores if manifest.server.on_this_host else 0
+        charts.append(waits_over_time(course_of_waits, cores or 0, window, result.waits, manifest.noun))
     charts[1:1] = _of_schedule(folder, manifest, window, step_s)
     slices = table(folder, "slices")
     if slices is not None and len(slices):

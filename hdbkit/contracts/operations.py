@@ -170,7 +170,7 @@ _WAITS: Final = (
     ),
     Operation(
         "session_waits",
-        "the sessions that work or wait: the class is running, lock, log, disk, latch, client or other; own: this one",
+        "the sessions that work or wait; class: running, lock, log, disk, latch, client, other; own: this one",
         columns=("number", "class", "event", "table", "blocked by", "own"),
         without="results do not state what sessions wait for",
     ),

@@ -15,7 +15,7 @@ def rows(files: Sequence[ClientFiles], spools: Path, start_ns: int) -> Iterator[
     """The rows of the table ``waits``; a sample has at least one row, that of the session that asked."""
     users = _Users(lines_of(files, PATTERN, ["t_ns"]))
     for line in read_lines(spools / FILE):
-        t_ns = (line["sent_ns"] + line["returned_ns"]) // 2
+        t_ns = line["sent_ns"]
         for number, of_class, event, table, blocker, own in line["rows"]:
             yield {
                 "t_us": (t_ns - start_ns) // 1000,

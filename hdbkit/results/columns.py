@@ -84,7 +84,7 @@ HOST: Final = {
 LOAD_HOSTS: Final = {"load_host": "int32", **HOST}
 """Columns of ``load_hosts``: of a run on several load hosts those of ``host`` for each, by its number."""
 WAITS: Final = {
-    "t_us": "int64",  # middle of the query
+    "t_us": "int64",  # when the query was sent
     "session": "int64",  # the server's number of it
     "virtual_user": "int32",  # -1: no session of the load, or unknown
     "class": "string",  # running, lock, log, disk, latch, client, other; sampler: the session that asked

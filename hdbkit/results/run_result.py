@@ -102,6 +102,45 @@ class ServerHostUse(Figures):
     )
 
 
+class Wait(Figures):
+    """What sessions of the load did in the server: how many at a time, and how long per completed operation."""
+
+    operation: str
+    wait_class: str = Field(description="running, lock, log, disk, latch, client or other")
+    event: str = Field(description="the server's name of the wait; empty if there is none")
+    table: str = Field(description="the table that it waits for; empty if that is not known")
+    sessions: float = Field(description="mean number of sessions")
+    ms: float | None = Field(description="milliseconds per completed operation of this name; None: there was none")
+
+    @property
+    def what(self) -> str:
+        """The wait in words: ``lock of district (row lock)``."""
+        return wait_text(self.wait_class, self.event, self.table)
+
+
+def wait_text(wait_class: str, event: str, table: str) -> str:
+    """A wait in words: ``log (WalSync)``, ``lock of district (row lock)``; ``running`` is no wait."""
+    text = f"{wait_class} of {table}" if table else wait_class
+    return f"{text} ({event})" if event else text
+
+
+@final
+class WaitsResult(Figures):
+    """What the server's sessions worked on and waited for, from samples of the window."""
+
+    samples: int
+    waits: list[Wait] = Field(description="of the load's sessions, by operation")
+    others: list[Wait] = Field(description="of all other sessions and of the server's own processes; no operation")
+
+    @property
+    def sessions_by_class(self) -> dict[str, float]:
+        """The mean number of the load's sessions in each class, the most first."""
+        found: dict[str, float] = {}
+        for one in self.waits:
+            found[one.wait_class] = found.get(one.wait_class, 0.0) + one.sessions
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
 class FullPageRates(Figures):
     """Full-page images per operation in the first and in the last quarter of the window."""
 
@@ -275,6 +314,7 @@ class RunResult(Figures):
         default=None, description="when another server was first seen to answer, in seconds since the run's start"
     )
     full_pages: FullPageRates | None = None
+    waits: WaitsResult | None = Field(default=None, description="None: what sessions wait for was not sampled")
     data: DataSize | None = None
     clients_lost: int | None = Field(default=None, description="client processes that ended early")
     faults: list[FaultEffect] = Field(default_factory=list, description="effects of the faults that the run caused")

@@ -34,6 +34,7 @@ from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quanti
 from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.server_host import server_host_use
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
+from hdbkit.analysis.run.waits import waits_result
 from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.config.hosts import is_local
 from hdbkit.config.metric import Measure
@@ -97,6 +98,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         outages=outages(folder, window),
         server_moves_s=moves_s(counters),
         full_pages=full_page_rates(counters),
+        waits=waits_result(folder, manifest, window, operations),
         data=_data(counters),
         clients_lost=None if clients is None else int((clients["ended"] != "done").sum()),
     )

@@ -9,8 +9,10 @@ SELECT pg_backend_pid();
 -- work: number, class and event of the wait ('running': none), table, the session that blocks it, and whether it is
 -- this session. A log wait is one for the write-ahead log or for a standby that confirms it.
 WITH row_locks AS MATERIALIZED (
-    SELECT pid, relation FROM pg_locks WHERE locktype IN ('tuple', 'relation') AND relation >= 16384
-      AND (locktype = 'tuple' OR NOT granted)
+    SELECT l.pid, c.relname
+    FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation
+    WHERE l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND (l.locktype = 'tuple' OR (l.locktype = 'relation' AND NOT l.granted))
 )
 SELECT a.pid,
        CASE WHEN a.state LIKE 'idle in transaction%' THEN 'client'
@@ -23,7 +25,7 @@ SELECT a.pid,
             ELSE 'other' END,
        coalesce(a.wait_event, ''),
        CASE WHEN a.wait_event_type = 'Lock'
-            THEN (SELECT relation::regclass::text FROM row_locks AS l WHERE l.pid = a.pid LIMIT 1) END,
+            THEN (SELECT l.relname FROM row_locks AS l WHERE l.pid = a.pid LIMIT 1) END,
        CASE WHEN a.wait_event_type = 'Lock' THEN (pg_blocking_pids(a.pid))[1] END,
        a.pid = pg_backend_pid()
 FROM pg_stat_activity AS a

@@ -1,0 +1,196 @@
+"""What the server's sessions worked on and waited for: by operation, over time, and as parts of an operation's time.
+
+A session is sampled, so the number of samples in which it waits for something, over all samples, times the length of
+the window, is the time that it waited. What its virtual user executed at that moment is in the records, so each wait
+belongs to an operation without a look at its text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from hdbkit.analysis.run.host import server_is_here
+from hdbkit.analysis.run.records import operations_of, table
+from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.results.columns import Outcome
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_text
+
+SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
+"""Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
+SERVER_CPU, NOT_RUNNING, OUTSIDE = "CPU of the server", "not on a processor", "client and network"
+"""Parts of an operation's time that are no waits: the server's CPU time; the rest of the time in which sessions
+report no wait, as they wait for a processor or for what the server does not report; and all outside the server."""
+CLASSES = (RUNNING, "lock", "log", "disk", "latch", CLIENT, "other")
+_MIN_SAMPLES = 10
+"""The least number of samples in a window."""
+_KIND = ["class", "event", "table"]
+
+
+def waits_result(
+    folder: RunFolder, manifest: Manifest, window: Window, operations: Mapping[str, OperationResult]
+) -> WaitsResult | None:
+    """The waits of a window; None if they were not sampled, or too seldom."""
+    found = _sampled(folder, window)
+    if found is None:
+        return None
+    samples, active = found
+    own = active[active["virtual_user"] >= 0]
+    named = own.assign(operation=_operations(folder, manifest, own))
+    counts = named.groupby(["operation", *_KIND]).size().sort_values(ascending=False, kind="stable")
+    others = active[active["virtual_user"] < 0].groupby(_KIND).size().sort_values(ascending=False, kind="stable")
+    waits = []
+    for key, n in zip(counts.index.to_list(), counts.to_list(), strict=True):
+        done = operations[key[0]].count if key[0] in operations else 0
+        waits.append(_wait(key, n / samples, 1000 * n / samples * window.duration_s / done if done else None))
+    rest = zip(others.index.to_list(), others.to_list(), strict=True)
+    return WaitsResult(samples=samples, waits=waits, others=[_wait(("", *key), n / samples, None) for key, n in rest])
+
+
+def _wait(key: tuple[str, ...], sessions: float, ms: float | None) -> Wait:
+    operation, wait_class, event, of_table = key
+    return Wait(operation=operation, wait_class=wait_class, event=event, table=of_table, sessions=sessions, ms=ms)
+
+
+def _sampled(folder: RunFolder, window: Window) -> tuple[int, pd.DataFrame] | None:
+    """The number of samples in a window, and the sessions that were active in them."""
+    rows = table(folder, "waits")
+    if rows is None:
+        return None
+    inside = rows[rows["t_us"].between(window.start_us, window.end_us, inclusive="left")]
+    samples = int((inside["class"] == SAMPLER).sum())
+    return (samples, inside[inside["class"] != SAMPLER]) if samples >= _MIN_SAMPLES else None
+
+
+def _operations(folder: RunFolder, manifest: Manifest, active: pd.DataFrame) -> NDArray[np.object_]:
+    """What each session executed when it was sampled: the operation that its user began last."""
+    names = np.array([*manifest.operations, ""], dtype=object)
+    with operations_of(folder) as records:
+        asked = active[["virtual_user", "t_us"]].reset_index(drop=True).rename_axis("row").reset_index()  # noqa: F841
+        relation = records.query(
+            "records",
+            "SELECT asked.row, records.operation FROM asked ASOF JOIN records "
+            "ON asked.virtual_user = records.virtual_user AND asked.t_us >= records.t_start_us",
+        )
+        assert relation is not None
+        joined = relation.df()
+    codes = np.full(len(active), len(names) - 1)
+    codes[joined["row"].to_numpy()] = joined["operation"].to_numpy()
+    found: NDArray[np.object_] = names[codes]
+    return found
+
+
+def sessions_over_time(folder: RunFolder, step_s: int) -> pd.DataFrame | None:
+    """Mean number of the load's sessions in each class: a row per step with ``second`` and a column per class.
+
+    None if waits were not sampled.
+    """
+    rows = table(folder, "waits")
+    if rows is None or rows.empty:
+        return None
+    rows = rows[rows["t_us"] >= 0]
+    step = (rows["t_us"] // (1_000_000 * step_s)).astype(int)
+    samples = step[rows["class"] == SAMPLER].value_counts().sort_index()
+    own = rows["virtual_user"] >= 0
+    counts = pd.crosstab(step[own], rows.loc[own, "class"]).reindex(samples.index, fill_value=0)
+    found = counts.div(samples, axis=0)
+    known = [name for name in CLASSES if name in found]
+    return found[known].rename_axis(columns=None).assign(second=samples.index * step_s).reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The time of an operation in milliseconds, all operations together, in stretches of a run.
+
+    ``total_ms`` has the stretches; ``parts_ms`` a row per stretch and a column per part, which add up to the total.
+    In a closed loop without waits of users that is the number of sessions times the length of a stretch over what was
+    completed; else the mean time inside operations.
+    """
+
+    total_ms: NDArray[np.float64]
+    parts_ms: pd.DataFrame
+
+
+def parts_of(folder: RunFolder, manifest: Manifest, stretches: int = 1) -> Parts | None:
+    """The parts of an operation's time in equal stretches of the window; None if waits were not sampled.
+
+    Args:
+        folder: the run.
+        manifest: its manifest.
+        stretches: how many.
+    """
+    window = window_of(manifest)
+    found = _sampled(folder, window)
+    if found is None:
+        return None
+    edges_us = np.linspace(window.start_us, window.end_us, stretches + 1)
+    samples, done, inside_us = _per_stretch(folder, edges_us)
+    if not samples.all() or not done.all():
+        return None
+    length_ms = np.diff(edges_us) / 1000
+    sessions = manifest.plan.load.sessions
+    total_ms = inside_us / 1000 / done if manifest.paced else sessions * length_ms / done
+    active = found[1]
+    own = active[(active["virtual_user"] >= 0) & (active["class"] != CLIENT)]
+    at = np.searchsorted(edges_us, own["t_us"].to_numpy(), "right") - 1
+    counts = pd.crosstab(at, _parts(own)).reindex(range(stretches), fill_value=0)
+    waits_ms = counts.mul(length_ms / samples / done, axis=0)
+    running = waits_ms.pop(RUNNING).tolist() if RUNNING in waits_ms else [0.0] * stretches
+    cpu_ms = _server_cpu_ms(folder, edges_us, done)
+    parts: dict[str, Any] = {RUNNING: running} if cpu_ms is None else _split(np.array(running), cpu_ms)
+    parts_ms = pd.DataFrame({**parts, **waits_ms})
+    return Parts(total_ms, parts_ms.assign(**{OUTSIDE: total_ms - parts_ms.sum(axis=1).to_numpy()}))
+
+
+def _parts(active: pd.DataFrame) -> NDArray[np.object_]:
+    """The part that each wait belongs to; waits for locks of one table are one, whatever each is called."""
+    event = active["event"].where((active["class"] != "lock") | (active["table"] == ""), "")
+    kinds = zip(active["class"], event, active["table"], strict=True)
+    return np.array([wait_text(*one) for one in kinds], dtype=object)
+
+
+def _split(running_ms: NDArray[np.float64], cpu_ms: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Time without a wait as CPU time, which the host counts exactly, and what samples show beyond it."""
+    return {SERVER_CPU: cpu_ms, NOT_RUNNING: np.maximum(running_ms - cpu_ms, 0.0)}
+
+
+def _per_stretch(
+    folder: RunFolder, edges_us: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Of each stretch: samples, operations that were completed in it, and the microseconds inside all that ended."""
+    rows = table(folder, "waits")
+    assert rows is not None
+    times = rows.loc[rows["class"] == SAMPLER, "t_us"].to_numpy()
+    samples = np.histogram(times, edges_us)[0].astype(float)
+    length_us, first_us = edges_us[1] - edges_us[0], edges_us[0]
+    with operations_of(folder, Window(int(edges_us[0]), int(edges_us[-1]))) as records:
+        found = records.aggregate(
+            f"least(floor((t_end_us - {first_us}) / {length_us}), {len(edges_us) - 2})::INTEGER AS stretch, "
+            f"(count(*) FILTER (outcome <> {Outcome.FAILED.value}))::DOUBLE AS done, "
+            "sum(latency_us)::DOUBLE AS inside_us",
+            "stretch",
+        ).df()
+    by = found.set_index("stretch").reindex(range(len(edges_us) - 1), fill_value=0.0)
+    return samples, by["done"].to_numpy(dtype=float), by["inside_us"].to_numpy(dtype=float)
+
+
+def _server_cpu_ms(
+    folder: RunFolder, edges_us: NDArray[np.float64], done: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """The server's CPU time per operation in each stretch; None if it is not known in the whole window."""
+    host = table(folder, "host")
+    if host is None or not server_is_here(host):
+        return None
+    known = host[np.isfinite(host["server_cpu_s"])]
+    at_s = np.interp(edges_us, known["t_us"].to_numpy(dtype=float), known["server_cpu_s"].to_numpy(dtype=float))
+    used_s = np.diff(at_s)
+    missing = known["t_us"].min() > edges_us[0] + 2e6 or known["t_us"].max() < edges_us[-1] - 2e6
+    return None if missing or (used_s < 0).any() or not math.isfinite(used_s.sum()) else 1000 * used_s / done
