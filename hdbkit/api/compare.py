@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
+from hdbkit.analysis.comparison.explanation import Explanation, explain
 from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs
@@ -38,6 +39,7 @@ from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import Work, counts_of, results_of_sides, sides_of, work_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
+from hdbkit.charts.wait_charts import explained
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.target import target_names
@@ -119,18 +121,30 @@ class Comparison(ExperimentResult):
         """Charts of both sides: users (the metric over virtual users), throughput (over time), latency.
 
         Where something is replicated: changes (of the metric and each latency, with their intervals).
+        Where what sessions wait for was sampled: explanation (the parts of the time of an operation).
 
         Where the metric is a mean over operations: ratios (of each operation) and profile (its time on both sides).
         """
-        return {
-            chart.key: chart for chart in compare_charts(self.sides, self.compared, self.by_operation, self.table)
-        }
+        charts = compare_charts(self.sides, self.compared, self.by_operation, self.table)
+        why = [explained(self.explanation, *self.names)] if self.explanation else []
+        return {chart.key: chart for chart in [*why, *charts]}
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""
         mark = hashlib.sha256("\n".join(self._ids).encode()).hexdigest()[:8]
         name = f"{self.new[0].run_id}-against-{self.base[0].run_id}-{mark}.html"
         return compare_report(self.workspace.results / "comparisons" / name, self)
+
+    @cached_property
+    def explanation(self) -> Explanation | None:
+        """Why one side is faster: the parts of the time of an operation, each with an interval, and a sentence.
+
+        None where what sessions wait for was not sampled in all runs. Raises ``DamagedResult``.
+
+        Example:
+            >>> print(hdbkit.compare("before", "after").explanation.sentence)  # doctest: +SKIP
+        """
+        return explain(*self.sides.values())
 
     @property
     def command(self) -> str:

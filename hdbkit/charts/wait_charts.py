@@ -59,10 +59,10 @@ def waits_words(found: WaitsResult, noun: str) -> str:
     return f"Mean number of sessions in {found.samples:,} samples of the window: {'; '.join(named)}."
 
 
-def explained(found: Explanation) -> Chart:
-    """From the time of an operation on the base to that on the new side, part by part."""
+def explained(found: Explanation, base: str = "base", new: str = "new") -> Chart:
+    """The time of an operation from one side to the other, by part; ``base`` and ``new`` name the sides."""
     noun, total = found.noun, found.total
-    names = ["base", *(one.name for one in found.parts), "new"]
+    names = [base, *(one.name for one in found.parts), new]
     fig = figure(f"milliseconds per {noun}", "", height=130 + 34 * len(names), showlegend=True)
     place, reached = len(names) - 1, total.base_ms
     looks = {"time per " + noun: "muted", "less": "series-1", "more": "series-2", "not told from zero": "grid"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
+from hdbkit.analysis.comparison.explanation import Run, explain
 from hdbkit.analysis.run.courses import courses, latencies
 from hdbkit.analysis.run.executions import mean_times_s
 from hdbkit.analysis.statistics.block_model import usable
@@ -19,6 +21,7 @@ from hdbkit.charts.scaling_charts import scaling_laws
 from hdbkit.charts.setting_charts import setting_charts
 from hdbkit.charts.slice_charts import changes_over_time
 from hdbkit.charts.sweep_charts import best_labels, interaction_chart, sweep_charts
+from hdbkit.charts.wait_charts import explained
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.results.manifest import Manifest
 
@@ -31,6 +34,7 @@ def whole_sweep(found: SweepAnalysis) -> list[Chart]:
     settings, smallest_effect = list(found.plan.spec.grid), found.plan.spec.smallest_effect
     measured = usable(runs)
     charts = sweep_charts(runs, verdicts, effects, settings, smallest_effect, metric)
+    charts += _why(measured, verdicts, finished)
     if len(found.interactions):
         charts.append(interaction_chart(found.interactions, smallest_effect, metric))
     named = measured.assign(label=measured["configuration"].map(found.labels))
@@ -51,6 +55,20 @@ def whole_sweep(found: SweepAnalysis) -> list[Chart]:
         if not manifests[0].one_by_one:
             charts += detail_charts(measured, verdicts, course, latencies(manifests), manifests[0])
     return charts
+
+
+def _why(runs: pd.DataFrame, verdicts: pd.DataFrame, finished: Sequence[Run]) -> list[Chart]:
+    """Why the configuration that differs most from the baseline does, at the largest count of users."""
+    clear = verdicts[verdicts["verdict"].isin(["faster", "slower"])]
+    at = clear[clear["virtual_users"] == clear["virtual_users"].max()]
+    if at.empty or sliced(runs):
+        return []
+    most = at.loc[np.log(at["ratio"].astype(float)).abs().idxmax()]
+    baseline = verdicts.loc[verdicts["verdict"] == "baseline", "configuration"].iloc[0]
+    ids = {one: set(runs.loc[runs["configuration"] == one, "run_id"]) for one in (baseline, most["configuration"])}
+    sides = [[run for run in finished if run[1].run_id in ids[one]] for one in ids]
+    why = explain(*sides)
+    return [explained(why, "baseline", str(most["label"]))] if why else []
 
 
 def _by_operation(

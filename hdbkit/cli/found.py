@@ -74,8 +74,9 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
         show.console.print(found.basis, markup=False)
     if gate:
         show.console.print(gate.sentence, markup=False, style="bold")
-    for warning in found.warnings:
-        show.console.print(f"warning: {warning}", markup=False)
+    why = [found.explanation.sentence] if found.explanation else []
+    for line in (*why, *(f"warning: {one}" for one in found.warnings)):
+        show.console.print(line, markup=False)
     figures = found.table.rename(index={"metric_value": found.metric.heading})
     changes = figures["change"].map(percent_of, na_action="ignore").astype(object)
     show.console.print(show.table(figures.assign(change=changes).reset_index()))

@@ -429,6 +429,8 @@ class Factors(TypedDict):
     """values of: open a lost connection again, with growing pauses; otherwise stop the run"""
     counter_interval_s: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: seconds between samples of the server's counters"""
+    waits_hz: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: samples per second of what the server's sessions wait for; 0: none"""
     analyze: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: update the optimizer's statistics of the workload's tables before the run"""
     replica_reads: NotRequired[list[Any] | dict[str, Any] | str]
@@ -529,6 +531,32 @@ class TimedOperation(TypedDict):
     max_us: NotRequired[int | float | None]
     mean_us: NotRequired[float | None]
     count: int
+
+
+class Wait(TypedDict):
+    """What sessions of the load did in the server: how many at a time, and how long per completed operation."""
+
+    operation: str
+    wait_class: str
+    """running, lock, log, disk, latch, client or other"""
+    event: str
+    """the server's name of the wait; empty if there is none"""
+    table: str
+    """the table that it waits for; empty if that is not known"""
+    sessions: float
+    """mean number of sessions"""
+    ms: float | None
+    """milliseconds per completed operation of this name; None: there was none"""
+
+
+class WaitsResult(TypedDict):
+    """What the server's sessions worked on and waited for, from samples of the window."""
+
+    samples: int
+    waits: list[Wait]
+    """of the load's sessions, by operation"""
+    others: list[Wait]
+    """of all other sessions and of the server's own processes; no operation"""
 
 
 class WorkloadSpec(TypedDict):
@@ -752,6 +780,8 @@ class Load(TypedDict):
     """open a lost connection again, with growing pauses; otherwise stop the run"""
     counter_interval_s: NotRequired[float]
     """seconds between samples of the server's counters"""
+    waits_hz: NotRequired[float]
+    """samples per second of what the server's sessions wait for; 0: none"""
     analyze: NotRequired[bool]
     """update the optimizer's statistics of the workload's tables before the run"""
     read_only: NotRequired[bool]
@@ -1011,6 +1041,8 @@ class RunResult(TypedDict):
     server_moves_s: NotRequired[list[float] | None]
     """when another server was first seen to answer, in seconds since the run's start"""
     full_pages: NotRequired[FullPageRates | None]
+    waits: NotRequired[WaitsResult | None]
+    """None: what sessions wait for was not sampled"""
     data: NotRequired[DataSize | None]
     clients_lost: NotRequired[int | None]
     """client processes that ended early"""

@@ -14,6 +14,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database, SqlSession
 from hdbkit.errors import RolledBackByDesign
 from hdbkit.readings import LAG
+from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import NOPM
 from hdbkit.workloads.tproc_c.conformance.rules import Run, runner
 from tests.conformance.conftest import Connect
@@ -88,16 +89,20 @@ def test_a_session_that_waits_for_a_lock_is_counted_while_it_waits(
     engine: Database, db: SqlSession, connect: Connect
 ) -> None:
     holding, waiting = connect(), connect()
+    reports = "session_waits" in statements(engine.dialects, SERVER_STATEMENTS)
+    blocked = [waiting.ask("session_number")[0][0], holding.ask("session_number")[0][0]] if reports else []
     holding.begin()
     holding.call(PAY, Decimal(1), 1)
     waiting.begin()
     with ThreadPoolExecutor() as pool:
         paid = pool.submit(waiting.call, PAY, Decimal(1), 1)
         seen = wait_for(lambda: engine.counters(db)[WAITING] >= 1)
+        waits = [(row[0], row[4], row[1], row[3]) for row in db.ask("session_waits")] if reports else []
         holding.rollback()
         paid.result(timeout=180)
     waiting.rollback()
     assert seen
+    assert not reports or (*blocked, "lock", "warehouse") in waits
 
 
 @pytest.mark.needs(Capability.COUNTS_SCANS, "nobody counts them")

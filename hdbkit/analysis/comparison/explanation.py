@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
 from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.run.server_work import work_of
-from hdbkit.analysis.run.waits import OUTSIDE, Parts, parts_of
+from hdbkit.analysis.run.waits import NOT_RUNNING, OUTSIDE, RUNNING, SERVER_CPU, parts_of
 from hdbkit.analysis.statistics.two_samples import Sample, half_widths
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -36,7 +36,7 @@ _CAUSE = 0.2
 """The least share of the total that a cause accounts for."""
 _SMALL = 0.01
 """A part that is never more than this share of an operation's time is added to the other small ones."""
-_TOTAL, _REST = "total", "other waits"
+TOTAL, _REST = "total", "anything else"
 _NAMED = 3
 """At most this many causes are named in a sentence."""
 _FALSE_DISCOVERIES = 0.05
@@ -109,21 +109,29 @@ class Explanation:
             )
         if not total.is_clear:
             return f"The time per {self.noun} does not differ beyond chance, so there is nothing to explain."
-        faster = total.difference_ms < 0
-        times = max(total.base_ms, total.new_ms) / min(total.base_ms, total.new_ms)
-        head = f"{number(times, 2)} times the time per {self.noun}"
-        head = f"1/{number(times, 2)} of the time per {self.noun}" if faster else head
+        times = number(max(total.base_ms, total.new_ms) / min(total.base_ms, total.new_ms), 3)
+        head = f"{times} times as {'fast' if total.difference_ms < 0 else 'slow'}"
         if not (causes := self.causes):
             return (
-                f"{head} ({_from_to(total)}), and no part of it explains the difference: each one's interval "
-                "includes zero or it is less than a fifth of the difference. More blocks make the intervals narrower."
+                f"{head} ({_from_to(total)} ms per {self.noun}), and no part of the time explains it: the interval "
+                "of each includes zero, or it is less than a fifth of the difference. More blocks make them narrower."
             )
         named = "; ".join(
-            f"{one.name} {'fell' if one.difference_ms < 0 else 'rose'} {_from_to(one)} ms per {self.noun} "
+            f"{_words(one)} {_from_to(one)} ms per {self.noun} "
             f"({share(one.difference_ms / total.difference_ms)} of the difference)"
             for one in causes
         )
-        return f"{head}: {named}."
+        cpu = next((one for one in self.parts if one.name == SERVER_CPU and not one.is_clear), None)
+        unchanged = f"; {_words(cpu)}" if cpu else ""
+        return f"{head}: {named}{unchanged}."
+
+
+def _words(part: Part) -> str:
+    """What happened to a part: ``waits for log (WalSync) fell``."""
+    name = part.name if part.name in (SERVER_CPU, NOT_RUNNING, OUTSIDE, RUNNING) else f"waits for {part.name}"
+    if not part.is_clear:
+        return f"{name} did not change"
+    return f"{name} {'fell' if part.difference_ms < 0 else 'rose'}"
 
 
 def _from_to(part: Part) -> str:
@@ -135,74 +143,87 @@ def _from_to(part: Part) -> str:
 def explain(base: Sequence[Run], new: Sequence[Run]) -> Explanation | None:
     """Why the runs of ``new`` take more or less time than those of ``base``.
 
-    None where waits were not sampled in each run.
+    Of runs at several user counts, those at the largest count that both sides have. None where waits were not sampled
+    in each of them.
 
     Args:
-        base: runs of one side with their manifests; of the same workload and user count as ``new``.
+        base: runs of one side with their manifests, of the same workload as those of ``new``.
         new: those of the other.
 
     Raises:
         DamagedResult: the tables of a run cannot be read.
     """
+    counts = [{manifest.plan.load.virtual_users for _, manifest in runs} for runs in (base, new)]
+    if not (shared := counts[0] & counts[1]):
+        return None
+    base, new = ([one for one in runs if one[1].plan.load.virtual_users == max(shared)] for runs in (base, new))
     sides = {BASE: base, NEW: new}
     stretches = _STRETCHES if len(base) == len(new) == 1 else 1
-    found = {
-        side: [parts_of(folder, manifest, stretches) for folder, manifest in runs] for side, runs in sides.items()
-    }
-    if any(one is None for parts in found.values() for one in parts):
-        return None
-    table = _table({side: [one for one in parts if one] for side, parts in found.items()})
-    noun = base[0][1].noun
+    rows = []
+    for side, of_side in sides.items():
+        for folder, manifest in of_side:
+            parts = parts_of(folder, manifest, stretches)
+            if parts is None:
+                return None
+            of_run = parts.parts_ms.assign(side=side, run_id=manifest.run_id)
+            rows.append(of_run.assign(**{TOTAL: parts.total_ms}))
+    noun, table = base[0][1].noun, pd.concat(rows, ignore_index=True)
     if stretches > 1:
-        how = f"{stretches} stretches of each of the two runs, so the intervals hold for these runs alone"
-        designs = [Replication(Unit.NONE, _samples(table[name]), how) for name in table]
-        return _explained(noun, table, designs, how, ())
-    runs = runs_of({side: [manifest for _, manifest in group] for side, group in sides.items()})
-    by_run = _by_run(table, sides)
-    designs = [replication(runs.assign(score=runs["run_id"].map(by_run[name]))) for name in table]
-    return _explained(noun, table, designs, designs[0].words, _counters(sides))
+        return explained_by_parts(noun, table)
+    runs = runs_of({side: [manifest for _, manifest in of_side] for side, of_side in sides.items()})
+    return explained_by_parts(noun, table, runs.drop(columns="side"), _counters(sides))
 
 
-def _table(parts: Mapping[str, Sequence[Parts]]) -> pd.DataFrame:
-    """A row per run (or stretch of one) with its side in the index; the total and each part in columns."""
-    frames = [
-        one.parts_ms.assign(**{_TOTAL: one.total_ms}).set_axis(pd.Index([side] * len(one.total_ms), name="side"))
-        for side, runs in parts.items()
-        for one in runs
-    ]
-    table = pd.concat(frames).fillna(0.0)
-    means = table.groupby(level="side").mean()
-    large = (means.div(means[_TOTAL], axis=0) >= _SMALL).any() | table.columns.isin([OUTSIDE])
-    kept = table.loc[:, large]
-    small = table.loc[:, ~large].sum(axis=1)
-    return kept.assign(**{_REST: small}) if (small > 0).any() else kept
-
-
-def _by_run(table: pd.DataFrame, sides: Mapping[str, Sequence[Run]]) -> pd.DataFrame:
-    return table.set_axis(pd.Index([manifest.run_id for runs in sides.values() for _, manifest in runs]))
-
-
-def _samples(values: pd.Series[float]) -> tuple[NDArray[np.float64], ...]:
-    new, base = (np.array([[one] for one in values[values.index == side]], dtype=np.float64) for side in (NEW, BASE))
-    return new, base
-
-
-def _explained(
-    noun: str, table: pd.DataFrame, designs: Sequence[Replication], how: str, counters: tuple[Counter, ...]
+def explained_by_parts(
+    noun: str, table: pd.DataFrame, runs: pd.DataFrame | None = None, counters: tuple[Counter, ...] = ()
 ) -> Explanation:
-    of_parts = 1 - (1 - _CONFIDENCE) / (len(designs) - 1)
-    base, new = (table[table.index == side].mean().tolist() for side in (BASE, NEW))
-    parts = {}
-    for name, base_ms, new_ms, design in zip(table.columns, base, new, designs, strict=True):
-        samples = [Sample.of(values) for values in design.samples]
-        confidence = _CONFIDENCE if name == _TOTAL else of_parts
-        half = half_widths(samples, confidence) if samples else np.array([np.nan])
-        half_ms = float(np.nan if not np.isfinite(half).all() else half.mean())
-        away = new_ms - base_ms
-        parts[str(name)] = Part(str(name), base_ms, new_ms, away - half_ms, away + half_ms)
-    total = parts.pop(_TOTAL)
-    ordered = sorted(parts.values(), key=lambda one: -abs(one.difference_ms))
-    return Explanation(noun, total, tuple(ordered), counters, how)
+    """The explanation of parts that are known.
+
+    Args:
+        noun: what an operation is called.
+        table: a row per run, or stretch of one of two runs, with ``side`` (``BASE`` or ``NEW``), ``run_id``,
+            ``TOTAL``, and a column per part, all in milliseconds per operation; NaN where a run has no such part.
+        runs: a row per run in the order of time, as ``replication`` needs them; None: two runs in stretches.
+        counters: of the server, that differ.
+    """
+    sides = table["side"]
+    ms = _without_small(table.drop(columns=["side", "run_id"]).fillna(0.0).astype(float), sides)
+    if runs is None:
+        how = f"{len(table) // 2} stretches of each of the two runs, so the intervals hold for these runs alone"
+        of_side = {side: ms[sides == side] for side in (NEW, BASE)}
+        designs = {
+            name: Replication(Unit.NONE, tuple(_column(one[name]) for one in of_side.values()), how) for name in ms
+        }
+    else:
+        by_run = ms.assign(side=sides).set_axis(pd.Index(table["run_id"]))
+        ordered = runs.assign(side=runs["run_id"].map(by_run["side"]))
+        designs = {name: replication(ordered.assign(score=ordered["run_id"].map(by_run[name]))) for name in ms}
+    found = {str(name): _part(str(name), ms[name], sides, designs[name], len(ms.columns) - 1) for name in ms}
+    total = found.pop(TOTAL)
+    in_order = sorted(found.values(), key=lambda one: -abs(one.difference_ms))
+    return Explanation(noun, total, tuple(in_order), counters, designs[TOTAL].words)
+
+
+def _without_small(ms: pd.DataFrame, sides: pd.Series[str]) -> pd.DataFrame:
+    """The parts with those that are small on both sides added up."""
+    means = ms.groupby(sides).mean()
+    large = (means.div(means[TOTAL], axis=0) >= _SMALL).any() | ms.columns.isin([OUTSIDE])
+    small = ms.loc[:, ~large].sum(axis=1)
+    return ms.loc[:, large].assign(**({_REST: small} if (small > 0).any() else {}))
+
+
+def _part(name: str, ms: pd.Series[float], sides: pd.Series[str], design: Replication, parts: int) -> Part:
+    base_ms, new_ms = (float(ms[sides == side].mean()) for side in (BASE, NEW))
+    samples = [Sample.of(values) for values in design.samples]
+    confidence = _CONFIDENCE if name == TOTAL else 1 - (1 - _CONFIDENCE) / parts
+    half = half_widths(samples, confidence) if samples else np.array([np.nan])
+    half_ms = float(half.mean()) if np.isfinite(half).all() else math.nan
+    away = new_ms - base_ms
+    return Part(name, base_ms, new_ms, away - half_ms, away + half_ms)
+
+
+def _column(values: pd.Series[float]) -> NDArray[np.float64]:
+    return np.array([[one] for one in values], dtype=np.float64)
 
 
 def _counters(sides: Mapping[str, Sequence[Run]]) -> tuple[Counter, ...]:

@@ -26,13 +26,15 @@ from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_t
 
 SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
-SERVER_CPU, NOT_RUNNING, OUTSIDE = "CPU of the server", "not on a processor", "client and network"
+SERVER_CPU, NOT_RUNNING, OUTSIDE = "CPU of the server", "time not on a processor", "client and network"
 """Parts of an operation's time that are no waits: the server's CPU time; the rest of the time in which sessions
 report no wait, as they wait for a processor or for what the server does not report; and all outside the server."""
 CLASSES = (RUNNING, "lock", "log", "disk", "latch", CLIENT, "other")
 _MIN_SAMPLES = 10
 """The least number of samples in a window."""
 _KIND = ["class", "event", "table"]
+_RECORDS = "records"
+"""The name of a run's operations in a query."""
 
 
 def waits_result(
@@ -76,7 +78,7 @@ def _operations(folder: RunFolder, manifest: Manifest, active: pd.DataFrame) -> 
     with operations_of(folder) as records:
         asked = active[["virtual_user", "t_us"]].reset_index(drop=True).rename_axis("row").reset_index()  # noqa: F841
         relation = records.query(
-            "records",
+            _RECORDS,
             "SELECT asked.row, records.operation FROM asked ASOF JOIN records "
             "ON asked.virtual_user = records.virtual_user AND asked.t_us >= records.t_start_us",
         )

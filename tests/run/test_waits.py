@@ -1,0 +1,58 @@
+"""What sessions wait for is sampled beside a run, belongs to its operations, and explains a difference."""
+
+from __future__ import annotations
+
+import pytest
+
+import hdbkit
+from hdbkit.analysis.run.records import table
+from hdbkit.analysis.run.waits import CLASSES, OUTSIDE, SAMPLER, SERVER_CPU, parts_of
+from hdbkit.api import Result
+from hdbkit.config import TprocCLoad
+from hdbkit.servers import PrivateServer
+
+
+@pytest.fixture(scope="module")
+def contended(built: PrivateServer, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Four users who wait for each other's rows of the one warehouse."""
+    own = hdbkit.Workspace(results=tmp_path_factory.mktemp("waits"))
+    return own.run(built.target, load=TprocCLoad(virtual_users=4, rampup_s=0, duration_s=3, waits_hz=50))
+
+
+def test_waits_belong_to_operations_and_tables(contended: Result) -> None:
+    found = contended.summary.waits
+    assert found is not None and 60 <= found.samples <= 160
+    assert {one.operation for one in found.waits} <= {*contended.summary.operations}
+    locks = [one for one in found.waits if one.wait_class == "lock"]
+    assert {one.table for one in locks} & {"warehouse", "district"}
+    assert all(one.ms and one.ms > 0 for one in locks)
+    assert 0 < sum(found.sessions_by_class.values()) <= 4
+    assert "waits" in contended.charts()
+
+
+def test_each_sample_has_the_session_that_asked_and_every_user_is_known(contended: Result) -> None:
+    rows = table(contended.folder, "waits")
+    assert rows is not None
+    assert rows.groupby("t_us")["class"].apply(lambda one: (one == SAMPLER).sum()).eq(1).all()
+    assert set(rows["class"]) <= {SAMPLER, *CLASSES}
+    own = rows[rows["virtual_user"] >= 0]
+    assert set(own["virtual_user"]) == {0, 1, 2, 3} and own["session"].nunique() == 4
+    waiting = own[own["blocked_by"] >= 0]
+    assert len(waiting) and (waiting["blocked_by_user"] >= 0).mean() > 0.9
+
+
+def test_the_parts_are_the_time_of_a_transaction(contended: Result) -> None:
+    parts = parts_of(contended.folder, contended.manifest)
+    assert parts is not None
+    per_transaction_ms = 1000 * 4 * contended.summary.window_s / contended.summary.completed
+    assert parts.total_ms[0] == pytest.approx(per_transaction_ms, rel=0.01)
+    assert parts.parts_ms.sum(axis=1)[0] == pytest.approx(parts.total_ms[0])
+    assert parts.parts_ms[SERVER_CPU][0] > 0
+    assert parts.parts_ms[OUTSIDE][0] > -0.1 * parts.total_ms[0]
+
+
+def test_two_runs_are_compared_with_a_reason(contended: Result, built: PrivateServer) -> None:
+    alone = hdbkit.run(built.target, load=TprocCLoad(virtual_users=1, rampup_s=0, duration_s=1, waits_hz=0))
+    assert alone.summary.waits is None
+    same = hdbkit.compare(str(contended.folder.path), str(contended.folder.path))
+    assert same.explanation is not None and not same.explanation.causes

@@ -1,0 +1,81 @@
+"""Why one side is faster: parts of a transaction's time that differ are named, noise is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hdbkit.analysis.comparison.explanation import TOTAL, Explanation, explained_by_parts
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.analysis.run.waits import OUTSIDE, SERVER_CPU
+from hdbkit.charts.wait_charts import explained
+
+LOG = "log (WalSync)"
+Rows = Callable[..., pd.DataFrame]
+
+
+@pytest.fixture
+def rows() -> Rows:
+    """Runs whose parts vary by 3 %, in milliseconds per transaction."""
+    draw = np.random.default_rng(20261127)
+
+    def of(n: int, log: float, cpu: float = 0.5, **more: float) -> pd.DataFrame:
+        means = {SERVER_CPU: cpu, LOG: log, OUTSIDE: 0.4, **more}
+        parts = pd.DataFrame({name: ms * draw.normal(1, 0.03, n) for name, ms in means.items()})
+        return parts.assign(**{TOTAL: parts.sum(axis=1)})
+
+    return of
+
+
+def table(base: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    both = pd.concat([base.assign(side=BASE), new.assign(side=NEW)], ignore_index=True)
+    return both.assign(run_id=[f"run-{number}" for number in range(len(both))])
+
+
+def found(base: pd.DataFrame, new: pd.DataFrame, *, in_turn: bool = True) -> Explanation:
+    """Runs of one session, in turn or one side first."""
+    parts = table(base, new)
+    pairs = [(f"run-{i}", f"run-{i + len(base)}") for i in range(len(base))]
+    order = [one for pair in pairs for one in pair] if in_turn else parts["run_id"].tolist()
+    runs = pd.DataFrame({"run_id": order, "virtual_users": 4, "session": "one"})
+    return explained_by_parts("transaction", parts, runs)
+
+
+def test_a_wait_that_is_gone_is_named_with_its_interval(rows: Rows) -> None:
+    why = found(rows(6, log=1.9), rows(6, log=0.0))
+    assert [one.name for one in why.causes] == [LOG]
+    assert why.causes[0].low_ms < -1.9 < why.causes[0].high_ms < -1.8
+    assert "times as fast: waits for log (WalSync) fell from 1." in why.sentence
+    assert explained(why).table["part"].tolist()[:2] == [TOTAL, LOG]
+
+
+def test_a_part_that_rose_is_named_too(rows: Rows) -> None:
+    why = found(rows(5, log=0.2), rows(5, log=0.2, cpu=1.5))
+    assert [one.name for one in why.causes] == [SERVER_CPU]
+    assert "times as slow: CPU of the server rose from" in why.sentence
+
+
+def test_alike_sides_have_no_cause(rows: Rows) -> None:
+    named = sum(bool(found(rows(6, log=1.9), rows(6, log=1.9)).causes) for _ in range(60))
+    assert named <= 6  # at 5 %, 7 or more of 60 in 3 % of all seeds
+
+
+def test_two_runs_alone_are_compared_by_stretches_and_the_text_says_so(rows: Rows) -> None:
+    why = explained_by_parts("transaction", table(rows(10, log=1.9), rows(10, log=0.5)))
+    assert [one.name for one in why.causes] == [LOG]
+    assert "10 stretches" in why.how and "these runs alone" in why.how
+
+
+def test_sides_that_do_not_alternate_have_no_interval_and_no_cause(rows: Rows) -> None:
+    why = found(rows(3, log=1.9), rows(3, log=0.1), in_turn=False)
+    assert not why.causes
+    assert "have no intervals" in why.sentence and "do not alternate" in why.sentence
+
+
+def test_waits_that_are_small_on_both_sides_are_one_part(rows: Rows) -> None:
+    many = {f"latch (L{number})": 0.001 for number in range(30)}
+    why = found(rows(4, log=1.9, **many), rows(4, log=1.9))
+    assert sorted(one.name for one in why.parts) == sorted([SERVER_CPU, LOG, OUTSIDE, "anything else"])
