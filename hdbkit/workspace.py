@@ -9,8 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from hdbkit.config import Target
-from hdbkit.config.served import option_of_file, option_problem
-from hdbkit.config.target import target_names
+from hdbkit.config.served import option_problem
 from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder, targets_file
@@ -62,29 +61,6 @@ class BareWorkspace:
                 raise InputError(problem)
         database(target).check_options(target)
         return target
-
-    def known_target(self, found: Target) -> Target:
-        """The target that a file of results names, if the user's own files describe it alike, or it is an address.
-
-        Files of results may come from elsewhere: commands, files and addresses of agents in them are not used.
-
-        Raises:
-            InputError: it is more than an address, and none of the targets here.
-        """
-        own = [*self.private_targets(), *(self.target(name) for name in target_names(self.targets))]
-        if found.server_folder and is_server_folder(found.server_folder):
-            own.append(self.target(str(found.server_folder)))
-        for one in own:
-            if one.url == found.url and one.model_dump(exclude={"name"}) == found.model_dump(exclude={"name"}):
-                return one
-        plain = Target.parse(found.url)
-        if plain != found or option_of_file(found.options):
-            raise InputError(
-                f"files of results describe {found.described} with more than its address, which is not used, as they "
-                "may come from elsewhere; give the target in place of the run, or describe it alike in "
-                f"{self.targets}"
-            )
-        return self.target(plain)
 
     def private(self, kind: str | None = None) -> Target:
         """The private server of a kind, started at the first call; it ends with the process

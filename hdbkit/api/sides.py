@@ -10,12 +10,15 @@ from pathlib import Path
 from hdbkit.api.left_settings import advised
 from hdbkit.api.result import Result
 from hdbkit.config import Load, Target, WorkloadSpec, load_from
+from hdbkit.config.served import option_of_file
+from hdbkit.config.target import target_names
 from hdbkit.errors import InputError
 from hdbkit.experiment.sides import Side, SidesPlan
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
+from hdbkit.servers.kept import is_server_folder
 from hdbkit.workloads import metric_of, specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.present import present_schema
@@ -52,8 +55,32 @@ def work_of(workspace: BareWorkspace, runs: Sequence[Result]) -> Work:
             f"run {newest.run_id} used the load hosts {plan.load.cluster}, which are not taken from its files: "
             "they may come from elsewhere; give the target in place of the run, and --cluster"
         )
-    target = workspace.known_target(plan.target)
+    target = _known_target(workspace, plan.target)
     return Work(target, plan.workload, plan.load, tuple(sorted({one.virtual_users for one in runs})))
+
+
+def _known_target(workspace: BareWorkspace, found: Target) -> Target:
+    """The target that a file of results names, if the user's own files describe it alike, or it is an address.
+
+    Files of results may come from elsewhere: commands, files and addresses of agents in them are not used.
+
+    Raises:
+        InputError: it is more than an address, and none of the targets here.
+    """
+    own = [*workspace.private_targets(), *(workspace.target(name) for name in target_names(workspace.targets))]
+    if found.server_folder and is_server_folder(found.server_folder):
+        own.append(workspace.target(str(found.server_folder)))
+    for one in own:
+        if one.url == found.url and one.model_dump(exclude={"name"}) == found.model_dump(exclude={"name"}):
+            return one
+    plain = Target.parse(found.url)
+    if plain != found or option_of_file(found.options):
+        raise InputError(
+            f"files of results describe {found.described} with more than its address, which is not used, as they "
+            "may come from elsewhere; give the target in place of the run, or describe it alike in "
+            f"{workspace.targets}"
+        )
+    return workspace.target(plain)
 
 
 def require_word(word: str, what: str = "a label") -> None:

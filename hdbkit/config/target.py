@@ -77,11 +77,6 @@ class Target(ConfigModel):
     def __hash__(self) -> int:
         return hash((self.kind, self.host, self.port, self.fallbacks, self.database, self.user))
 
-    @field_validator("kind", mode="before")
-    @classmethod
-    def _usual_name(cls, kind: Any) -> Any:
-        return kind_of(kind) if isinstance(kind, str) else kind
-
     @field_validator("*", mode="before")
     @classmethod
     def _no_null(cls, value: Any) -> Any:
@@ -146,7 +141,7 @@ class Target(ConfigModel):
             raise InputError("the target is not a valid URL (it has a part after #); write %23 for # within a name")
         host = _stated_once("host", _host(parts.netloc), options)
         return cls(
-            kind=kind,
+            kind=kind_of(kind),
             host=host,
             port=_stated_once("port", str(port or ""), options) or None if host else port,
             fallbacks=tuple(fallbacks),
@@ -185,6 +180,8 @@ class Target(ConfigModel):
             raise ConfigErrors(str(path), problems)
         here = {at[1:]: line for at, line in lines.items() if at[:1] == (name,)}
         content = {**entry, "name": name} if isinstance(entry, dict) else entry
+        if isinstance(entry, dict) and isinstance(kind := entry.get("kind"), str):
+            content["kind"] = kind_of(kind)
         return validate(content, cls, source=f"target '{name}' of {path}", lines=here)
 
     @property

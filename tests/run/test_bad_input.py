@@ -274,7 +274,7 @@ def test_wrong_options_of_a_run(
 def test_a_wrong_name_of_a_target_or_a_database(command: HdbkitCommand, named: str) -> None:
     refused(command("run", "labb"), "there is no target 'labb'", "Did you mean 'lab'?", "known: lab")
     refused(
-        command("run", "postgres://a@b/c"), "there is no kind of database 'postgres'", "Did you mean 'postgresql'?"
+        command("run", "postgresq://a@b/c"), "there is no kind of database 'postgresq'", "Did you mean 'postgresql'?"
     )
 
 
