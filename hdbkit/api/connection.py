@@ -131,6 +131,7 @@ class Connection:
         workload: WorkloadSpec | Path | str | None = None,
         *,
         answers: bool = False,
+        answers_seed: int | None = None,
         progress: Started = lambda _: None,
         **fields: Any,
     ) -> pd.DataFrame:
@@ -142,6 +143,7 @@ class Connection:
             workload: which schema: as for :meth:`build`. ``schema_from="hammerdb"`` checks a schema that HammerDB
                 created, for the conditions that HammerDB keeps.
             answers: check also the answers of the operations against a reference, where the workload has one.
+            answers_seed: the seed of the operations' parameters; by default that of the schema.
             progress: called with the name of each check and its statement, as that is sent.
             fields: fields of the specification.
 
@@ -160,7 +162,7 @@ class Connection:
         try:
             found = _checkable(schema, asked)
             engine.lift_timeouts(schema.session)
-            planned = [*found.checks(engine.dialects), *(_answers(found) if answers else ())]
+            planned = [*found.checks(engine.dialects), *(_answers(found, answers_seed) if answers else ())]
             return checks_frame(list(run_checks(planned, engine, schema.session, progress)))
         finally:
             schema.close()
@@ -270,9 +272,9 @@ def _admin(account: Target) -> Target:
     return account.with_(password=SecretStr(secret)) if secret and account.password is None else account
 
 
-def _answers(work: Workload) -> Sequence[PlannedCheck]:
+def _answers(work: Workload, seed: int | None) -> Sequence[PlannedCheck]:
     """The checks of the answers. Raises ``InputError`` if there are none."""
-    planned = work.answers(work.spec.seed)
+    planned = work.answers(work.spec.seed if seed is None else seed)
     if not planned:
         raise InputError(f"{work.title} has no reference of its answers; omit answers")
     return planned

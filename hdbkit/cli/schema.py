@@ -98,6 +98,9 @@ def check(
         bool,
         typer.Option("--answers", help="check the operations' answers too, where there is a reference"),
     ] = False,
+    answers_seed: Annotated[
+        int | None, typer.Option("--seed", help="seed of the parameters of --answers; default: that of the schema")
+    ] = None,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
@@ -105,7 +108,11 @@ def check(
     """Check a schema: row counts, indexes, routines and consistency conditions."""
     with show.notes.status("checking") as line:
         found = connect(target).check(
-            workload, answers=answers, progress=lambda what: line.update(escape(what)), **fields
+            workload,
+            answers=answers,
+            answers_seed=answers_seed,
+            progress=lambda what: line.update(escape(what)),
+            **fields,
         )
     if as_json:
         show.print_json(documents.of_frame(found))

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -78,17 +79,42 @@ def test_an_engine_without_dates_and_decimals_answers_as_the_reference(tmp_path:
     assert wrong.empty, wrong.to_string()
 
 
-def test_a_wrong_answer_fails_its_check(analytic: Target) -> None:
+CHANGES = (
+    ("UPDATE supplier SET s_acctbal = s_acctbal + 1", "UPDATE supplier SET s_acctbal = s_acctbal - 1"),
+    (
+        "UPDATE customer SET c_mktsegment = 'MACHINERY' WHERE c_custkey = 1",
+        "UPDATE customer SET c_mktsegment = 'BUILDING' WHERE c_custkey = 1",
+    ),
+    (
+        "UPDATE orders SET o_orderdate = DATE '1996-01-03' WHERE o_orderkey = 1",
+        "UPDATE orders SET o_orderdate = DATE '1996-01-02' WHERE o_orderkey = 1",
+    ),
+)
+"""Changes, most of which no sum of a schema's check notices, and how they are undone."""
+
+
+def test_a_wrong_answer_and_a_changed_value_fail_their_checks(analytic: Target) -> None:
     work, engine = workload(SPEC), database(analytic)
     with closing(engine.schema(analytic, work)) as schema:
-        session = schema.session
-        change = "UPDATE supplier SET s_acctbal = s_acctbal {} 1"
-        session.execute(change.format("+"))  # type: ignore[attr-defined]
+        session: Any = schema.session
+        for change, _ in CHANGES:
+            session.execute(change)
         try:
-            failed = {one.name for one in run_checks(work.answers(1), engine, session) if one.passed is False}
+            failed = {
+                one.name: one.detail for one in run_checks(work.answers(1), engine, session) if one.passed is False
+            }
         finally:
-            session.execute(change.format("-"))  # type: ignore[attr-defined]
-    assert failed == {"answer of q02"}
+            for _, change in CHANGES:
+                session.execute(change)
+    wrong = {
+        name.removeprefix("content of "): detail for name, detail in failed.items() if name.startswith("content")
+    }
+    assert wrong == {
+        "supplier": "not as generated: s_acctbal",
+        "customer": "not as generated: c_mktsegment",
+        "orders": "not as generated: o_orderdate",
+    }
+    assert "answer of q02" in failed
 
 
 def records(result: hdbkit.Result) -> pd.DataFrame:

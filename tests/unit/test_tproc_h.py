@@ -181,6 +181,29 @@ def test_a_wrong_answer_is_shown_beside_the_right_one(found: Any, problem: str) 
     assert difference(found, [ROW]).startswith(problem)
 
 
+@pytest.mark.parametrize(
+    ("query", "found", "expected", "problem"),
+    [
+        ("q04", [("2", 5), ("1", 7)], [("1", 7), ("2", 5)], "row 1 is (2, 5), not (1, 7): rows in another order"),
+        ("q05", [("b", 3.0), ("a", 3.0), ("c", 1)], [("a", 3.0), ("b", 3.0), ("c", 1)], ""),
+        (
+            "q05",
+            [("a", 3.0), ("b", 3.0), ("d", 1)],
+            [("a", 3.0), ("b", 3.0), ("c", 1)],
+            "row 3 is (d, 1), not (c, 1)",
+        ),
+        ("q08", [(1995, 0.0330)], [(1995, 0.0341)], "row 1 is"),
+        ("q08", [(1995, Decimal("0.034123"))], [(1995, 0.0341231)], ""),
+        ("q11", [(1, Decimal("10.01"))], [(1, 10.0)], "row 1 is"),
+    ],
+)
+def test_answers_are_in_the_querys_order_and_exact_by_kind_of_number(
+    query: str, found: Any, expected: Any, problem: str
+) -> None:
+    said = difference(found, expected, query)
+    assert said.startswith(problem) if problem else not said
+
+
 def test_answers_of_a_large_scale_are_refused() -> None:
     with pytest.raises(InputError, match="verified up to scale factor 1; this schema has 3"):
         workload(TprocHSpec(scale_factor=3)).answers(1)

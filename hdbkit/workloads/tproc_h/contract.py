@@ -17,6 +17,7 @@ _INDEXES: Final = (
     *("nation_by_region", "supplier_by_nation", "customer_by_nation", "partsupp_by_supplier"),
     *("orders_by_customer", "lineitem_by_part", "lineitem_by_shipdate", "partsupp_by_part", "lineitem_by_order"),
 )
+_KEYS: Final = ("first_key", "last_key")
 _ANSWERS: Final[Mapping[str, str]] = {
     "q01": "l_returnflag l_linestatus sum_qty sum_base_price sum_disc_price sum_charge avg_qty avg_price avg_disc "
     "count_order",
@@ -48,6 +49,9 @@ def _operations() -> Iterator[Operation]:
     for table in TABLES:
         yield Operation(f"create_{table}", f"create the table {table}", needs=_SQL)
         yield Operation(f"count_{table}", f"the rows of {table}", columns=("rows",), needs=_SQL)
+        yield Operation(
+            f"read_{table}", f"the rows of a run of keys of {table}", _KEYS, TABLES[table].columns, needs=_SQL
+        )
     for table, columns in SUMMED.items():
         yield Operation(f"sum_{table}", f"the sums of the decimals of {table}", columns=columns, needs=_SQL)
     for table in ("orders", "lineitem"):
@@ -71,10 +75,9 @@ def _operations() -> Iterator[Operation]:
         given = tuple(drawn(name, random.Random(0), 1.0))
         columns = tuple(_ANSWERS[name].split())
         yield Operation(name, f"query {int(name[1:])} (TPC-H 2.4.{int(name[1:])})", given, columns, needs=_SQL)
-    keys = ("first_key", "last_key")
     for table in ("orders", "lines"):
-        yield Operation(f"delete_refreshed_{table}", f"delete the {table} of a run of keys (RF2)", keys, needs=_SQL)
-    yield Operation("count_refreshed_orders", "the orders of a run of keys", keys, columns=("orders",), needs=_SQL)
+        yield Operation(f"delete_refreshed_{table}", f"delete the {table} of a run of keys (RF2)", _KEYS, needs=_SQL)
+    yield Operation("count_refreshed_orders", "the orders of a run of keys", _KEYS, columns=("orders",), needs=_SQL)
     yield Operation("count_new_orders", "the orders that refresh functions inserted", columns=("orders",), needs=_SQL)
     yield Operation(
         "broken_orders",
