@@ -73,6 +73,11 @@ def virtual_users(count: int) -> str:
     return many(count, "virtual user")
 
 
+def with_article(noun: str) -> str:
+    """``a query``, ``an operation``."""
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
 def plural(noun: str) -> str:
     """``transactions``, ``queries``."""
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

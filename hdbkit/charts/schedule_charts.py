@@ -16,7 +16,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import plain
 from hdbkit.charts.style import colour, figure, log_axis, series, shade_rampup
 from hdbkit.results.run_result import Latencies, ScheduleResult, StepResult
-from hdbkit.text import many, number, plural, share
+from hdbkit.text import many, number, plural, share, with_article
 
 _SECONDS = "seconds since the start"
 
@@ -100,8 +100,8 @@ def busy_over_time(busy: pd.DataFrame, window: Window, sessions: int, noun: str)
     if len(inside):
         words = (
             f"In the window {number(inside.mean(), 3)} of {many(sessions, 'session')} were busy on average, and "
-            f"{number(inside.max(), 3)} in the busiest second: they had a {noun} that was due, or begun, and had "
-            "not ended."
+            f"{number(inside.max(), 3)} in the busiest second: they had {with_article(noun)} that was due, or "
+            "begun, and had not ended."
         )
     return Chart("busy", "How many sessions were busy?", fig, words, busy.round(3))
 

@@ -256,7 +256,8 @@ def _latencies(result: Result) -> None:
 def _executions(result: Result) -> None:
     """Every execution of a run's operations, the first ones where they are many."""
     found = result.executions()
-    console.print(table(found.head(_MAX_EXECUTIONS).dropna(axis="columns", how="all")))
+    shown = found.head(_MAX_EXECUTIONS).dropna(axis="columns", how="all")
+    console.print(table(shown, omit=[*reversed(result.manifest.details)]))
     if len(found) > _MAX_EXECUTIONS:
         counted = many(len(found), result.manifest.noun)
         console.print(f"  the first {_MAX_EXECUTIONS} of {counted}; all: hdbkit runs show {result.run_id} --json")

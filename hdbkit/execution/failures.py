@@ -1,13 +1,15 @@
 """Handling of database errors: they are counted by class, and the operation is retried or given up.
 
-After a deadlock or a serialization failure the same operation is retried with the same inputs, at once, at most
-``max_retries`` times; each error is counted and kept with its text, also when a retry succeeds. Nothing is dropped.
+After a deadlock or a serialization failure the same operation is retried with the same inputs, at most
+``max_retries`` times: first at once, then after random pauses that grow, so that users who hinder each other get
+apart. Each error is counted and kept with its text, also when a retry succeeds. Nothing is dropped.
 A virtual user whose operations fail in a row pauses between them: no core is wasted on a server in trouble.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,6 +29,7 @@ _SAVE_EVERY_NS = 1_000_000_000
 _MAX_TEXTS = 200
 _FAILURES_WITHOUT_PAUSE = 4
 _MIN_PAUSE_S, _MAX_PAUSE_S = 0.01, 1.0
+_MIN_BACKOFF_S, _MAX_BACKOFF_S = 0.001, 0.1
 
 CONNECTING = "(connecting)"
 """Stands for the operation of an error that a virtual user met while it reconnected."""
@@ -93,12 +96,15 @@ class Failures:
     def __init__(self, counts: ErrorCounts, load: Load, fields: memoryview) -> None:
         self._counts, self._load, self._fields = counts, load, fields
         self._in_a_row, self._failed_at = 0, -1
+        self._random = random.Random()
         self.last: TransactionError | None = None
 
     def settle(self, prepared: Prepared, error: TransactionError) -> Settled:
         """Retry the operation if that can help; count every error."""
         retries = 0
         while (settled := self.given_up(prepared, error, retries)) is None:
+            if retries:
+                time.sleep(self._random.uniform(0.5, 1.5) * min(_MIN_BACKOFF_S * 2 ** (retries - 1), _MAX_BACKOFF_S))
             retries += 1
             try:
                 raw = prepared.perform(prepared.bound)

@@ -37,7 +37,7 @@ from hdbkit.processes import working_folder
 from hdbkit.readings import Pooling, PoolMode, ServerRole
 from hdbkit.results.manifest import ServerFacts
 from hdbkit.servers import caches, control
-from hdbkit.text import plural
+from hdbkit.text import plural, with_article
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.present import require_permission, schema_in
@@ -375,7 +375,7 @@ def served_in_order(engine: Database, plan: RunPlan) -> str:
         return ""
     names = [name for code, name in enumerate(work.operations) if code in in_one_step]
     listed = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else "".join(names)
-    one = f"a {work.noun} that is" if len(names) == 1 else f"{plural(work.noun)} that are"
+    one = f"{with_article(work.noun)} that is" if len(names) == 1 else f"{plural(work.noun)} that are"
     return f"during {listed}, {one} performed in one step, the other {whose} of a client process wait"
 
 

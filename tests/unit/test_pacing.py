@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -12,8 +13,9 @@ import pytest
 from hdbkit.arrivals import due_us
 from hdbkit.config import Load
 from hdbkit.contracts import Prepared, Waits
+from hdbkit.errors import ErrorClass, TransactionError
 from hdbkit.execution.control import NEVER_NS, Field
-from hdbkit.execution.failures import Failures
+from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.pacing import ActiveUsers, OpenLoop, Pacer
 from hdbkit.execution.user import End, Loop, Recorder
 
@@ -193,6 +195,23 @@ def test_a_user_pauses_while_it_is_not_active(monkeypatch: pytest.MonkeyPatch) -
     scheduled, start, _ = np.array(records.rows).T
     assert start.tolist() == pytest.approx([1000, 1400, 1800, 3000, 3400, 3800])
     assert (scheduled == start).all(), "it is a closed loop: nothing is late"
+
+
+def test_retries_are_made_at_once_then_after_pauses_that_double(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    error = TransactionError(ErrorClass.SERIALIZATION, "40001", "could not serialize access")
+
+    def fails(_: object) -> None:
+        raise error
+
+    page, pauses = memoryview(array("q", [NEVER_NS] * len(Field))), list[float]()
+    monkeypatch.setattr("time.sleep", pauses.append)
+    failures = Failures(ErrorCounts(tmp_path, 0, ["first"]), Load(max_retries=9), page)
+    assert failures.settle(Prepared(0, fails, None, b""), error).retries == 9
+    assert len(pauses) == 8
+    for number, pause_s in enumerate(pauses):
+        assert 0.5 <= pause_s / min(0.001 * 2**number, 0.1) <= 1.5
 
 
 def test_an_active_user_keeps_its_own_schedule() -> None:

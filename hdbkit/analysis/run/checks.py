@@ -28,7 +28,7 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
 from hdbkit.results.run_result import RunResult
-from hdbkit.text import many, percent_of, plural, share
+from hdbkit.text import many, percent_of, plural, share, with_article
 
 MAX_PRESSURE_PCT = 20.0
 MAX_UNCERTAIN_MS = 2.0
@@ -337,6 +337,8 @@ def _mix(run: _Run) -> Line:
     asked, got = 100 * weights / weights.sum(), 100 * counts / total
     worst = int(np.abs(got - asked).argmax())
     detail = f"largest deviation: {names[worst]} {got[worst]:.2f} %, planned {asked[worst]:.2f} %"
+    if f"{got[worst]:.2f}" == f"{asked[worst]:.2f}":
+        detail = "every share is as planned"
     if counts[weights == 0].any():
         return False, f"{plural(run.noun)} that were not planned; {detail}"
     drawn = weights > 0
@@ -366,7 +368,7 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
         )
     is_even = not manifest.plan.load.steps
     if is_even:
-        yield f"no jump in the cost of a {run.noun}", _disturbed(_no_jump)
+        yield f"no jump in the cost of {with_article(run.noun)}", _disturbed(_no_jump)
     if manifest.plan.load.fault:
         yield "faults caused", _caused
         yield "acknowledged commits kept", _kept
