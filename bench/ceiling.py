@@ -35,8 +35,7 @@ from hdbkit.databases.postgresql.session import PsycopgSession
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop
-from hdbkit.results.records import Heads
-from hdbkit.results.spool import SpoolWriter
+from hdbkit.results.spool import Heads, SpoolWriter
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import workload
 

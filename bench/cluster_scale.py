@@ -23,7 +23,7 @@ import psutil
 
 from bench.common import quick_or, show, title
 from hdbkit.cluster import coordinator, hosts
-from hdbkit.cluster.versions import facts
+from hdbkit.cluster.host import facts
 from hdbkit.config import Load, Target
 from hdbkit.config.cluster import Cluster
 from hdbkit.execution.control import ClientState, Control
@@ -31,7 +31,7 @@ from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_generator import Ending
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.records import record_type
+from hdbkit.results.spool import record_type
 from hdbkit.workloads import specification
 
 HOSTS, USERS = quick_or(10, 100), 500

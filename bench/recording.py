@@ -16,7 +16,7 @@ import numpy as np
 
 from bench.common import blocks, program, quick_or, scratch, show, title
 from hdbkit.analysis.run.quantiles import by_second
-from hdbkit.analysis.run.windows import Window
+from hdbkit.analysis.run.records import Window
 from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.contracts import Prepared, User, UserPlan
 from hdbkit.databases import database
@@ -24,8 +24,7 @@ from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.user import Loop
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.host_clock import HostClock
-from hdbkit.results.records import VALID, arrow_types, record_type
-from hdbkit.results.spool import HEADER_BYTES, SpoolWriter, spool_path
+from hdbkit.results.spool import HEADER_BYTES, VALID, SpoolWriter, arrow_types, record_type, spool_path
 from hdbkit.results.writer import write_operations
 from hdbkit.workloads import workload
 

@@ -21,7 +21,7 @@ import hdbkit
 from bench.client import operations_of
 from bench.common import SETTINGS, Ended, blocks, postgres_environment, program, quick_or, scratch, show, title
 from bench.custom import CONTENT, READ, ROWS, SCALE, TRANSFER, UPDATE, Figures, example
-from hdbkit.analysis.run.windows import window_of
+from hdbkit.analysis.run.records import window_of
 from hdbkit.config import Target
 from hdbkit.config.specs.custom import CustomSpec
 from hdbkit.execution.control import Control

@@ -21,8 +21,7 @@ from hdbkit.execution.client import Client, ClientPlan
 from hdbkit.execution.control import ClientState, Control, Field
 from hdbkit.plan import RunPlan
 from hdbkit.results.columns import Outcome
-from hdbkit.results.records import is_committed
-from hdbkit.results.spool import read_spools
+from hdbkit.results.spool import is_committed, read_spools
 from hdbkit.workloads import workload
 
 _READY_S = 60.0

@@ -14,7 +14,7 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder, targets_file
 from hdbkit.servers import PrivateServer, private_server, startable_kinds
-from hdbkit.servers.kept import is_server_folder
+from hdbkit.servers.private import is_server_folder
 
 
 class BareWorkspace:

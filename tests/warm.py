@@ -12,7 +12,7 @@ from hdbkit.config import sweep_spec
 from tests import generated
 
 PROGRAMS = (
-    "hdbkit.execution.supervisor", "hdbkit.loading.loader", "hdbkit.api.experiment_process",
+    "hdbkit.execution.supervisor", "hdbkit.loading.loaders", "hdbkit.api.experiment_process",
     "hdbkit.service.job_process",
     "hdbkit.workloads.tproc_c.user", "pyarrow.pandas_compat", "plotly.graph_objects", "psycopg", "MySQLdb",
     "scipy.special", "uvicorn", "hdbkit.agent.app", "hdbkit.service.app",

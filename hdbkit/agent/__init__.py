@@ -10,6 +10,90 @@ The rules that must not break:
 * It writes one log line per request.
 """
 
-from hdbkit.agent.serve import AgentOptions, Started, serve
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from hdbkit.agent.server import ControlledServer, Snapshots
+from hdbkit.config import Target
+from hdbkit.config.control_spec import AGENT_PORT
+from hdbkit.config.passwords import TOKEN_VARIABLE, read_secret
+from hdbkit.errors import InputError
+from hdbkit.servers import control
+from hdbkit.web.endpoint import EndpointOptions, listening, require_web
+from hdbkit.web.guard import Guard, bearer_token
+from hdbkit.web.tokens import Token, new_token
 
 __all__ = ["AgentOptions", "Started", "serve"]
+
+
+_ADVICE = "a token is needed: Authorization: Bearer TOKEN, as the agent printed it when it started"
+_RESERVED = 64
+"""Connections beyond those without a valid token yet, for valid tokens."""
+
+
+class AgentOptions(EndpointOptions):
+    """Options of an agent."""
+
+    listen: str = Field(default=f"127.0.0.1:{AGENT_PORT}", description="address and port; port 0: any free port")
+    token_file: Path | None = Field(
+        default=None, description="file with the token and nothing else; none: HDBKIT_AGENT_TOKEN, else a new token"
+    )
+    text_setting: tuple[str, ...] = Field(
+        default=(), description="text setting that may be changed; its value may name a program or a file"
+    )
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a client needs: the address, the fingerprint (None without TLS), and a newly generated token.
+
+    ``server_down`` states why the server does not answer; None if it does.
+    """
+
+    url: str
+    fingerprint: str | None
+    token: str | None
+    audit_log: Path
+    server_down: str | None = None
+
+
+def serve(target: Target, options: AgentOptions, say: Callable[[Started], None]) -> None:
+    """Listen until SIGINT or SIGTERM; ``say`` is called once, when the agent listens.
+
+    Raises:
+        InputError: the options are invalid or the address is not available; the agent does not listen.
+    """
+    require_web("the agent", "agent")
+    from hdbkit.agent.app import SETTINGS, make_app
+
+    if target.control.agent:
+        raise InputError(f"{target.given} is itself controlled through an agent; give a target of the server itself")
+    token, made = _token(options.token_file)
+    with listening(options, "agent") as endpoint:
+        snapshots = Snapshots(endpoint.state / "snapshots")
+        server = ControlledServer(target, control(target), snapshots, options.text_setting)
+        guard = Guard(
+            make_app(server),
+            lambda scope: "agent" if token.is_right(bearer_token(scope)) else None,
+            endpoint.audit,
+            endpoint.gate,
+            advice=_ADVICE,
+            logged=(SETTINGS,),
+        )
+        say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, server.connect_error))
+        endpoint.serve(guard, _RESERVED)
+
+
+def _token(file: Path | None) -> tuple[Token, str | None]:
+    """The token, and its text if it was generated here."""
+    given = read_secret(file) if file else os.environ.pop(TOKEN_VARIABLE, None)
+    if given is not None:
+        return Token(given), None
+    made = new_token()
+    return Token(made), made

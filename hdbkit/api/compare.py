@@ -14,14 +14,13 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
+from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles, of_shared_operations
 from hdbkit.analysis.comparison.explanation import Explanation, explain
 from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sessions import runs_of
-from hdbkit.analysis.comparison.shared_operations import of_shared_operations
 from hdbkit.analysis.comparison.sides import (
     DEFAULT_BLOCKS,
     SETTING,
@@ -55,7 +54,7 @@ from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import known_settings
 from hdbkit.results.manifest import Manifest
-from hdbkit.servers.kept import is_server_folder
+from hdbkit.servers.private import is_server_folder
 from hdbkit.workspace import BareWorkspace
 
 Side = str | Sequence[str]

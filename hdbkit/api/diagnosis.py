@@ -38,7 +38,7 @@ from hdbkit.servers import control
 from hdbkit.text import many, size_text
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
-from hdbkit.workloads.commands import analyze_command
+from hdbkit.workloads.built import analyze_command
 from hdbkit.workloads.present import denied_statements, schema_in
 
 ROUND_TRIPS = 20

@@ -21,7 +21,7 @@ from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun, RunVerbs, default_load
 from hdbkit.api.sides import require_word, settled
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.max_rate_chart import max_rate_chart
+from hdbkit.charts.schedule_charts import max_rate_chart
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.load import RateOf
 from hdbkit.errors import InputError

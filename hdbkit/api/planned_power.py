@@ -18,7 +18,7 @@ from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep.planning import Design, Noise, detectable, detection, pooled_noise
 from hdbkit.api.alike import alike, of_run
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.power_chart import power_chart
+from hdbkit.charts.sweep_charts import power_chart
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.errors import DamagedResult
 from hdbkit.experiment.plan import ExperimentPlan

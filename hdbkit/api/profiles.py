@@ -18,7 +18,7 @@ from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import counts_of, require_word, settled
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.history_chart import history_chart
+from hdbkit.charts.compare_charts import history_chart
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric

@@ -13,8 +13,8 @@ import pandas as pd
 
 from hdbkit.analysis.run import quantiles, records
 from hdbkit.analysis.run.executions import executions
+from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.warnings import run_warnings
-from hdbkit.analysis.run.windows import window_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Metric

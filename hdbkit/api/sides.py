@@ -18,7 +18,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
-from hdbkit.servers.kept import is_server_folder
+from hdbkit.servers.private import is_server_folder
 from hdbkit.workloads import metric_of, specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.present import present_schema

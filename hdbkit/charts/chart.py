@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.charts.script import CONFIG, layer_css, layer_script, plotly_script
-from hdbkit.charts.style import COLOURS, NAMES, inverted_css
+from hdbkit.charts.style import COLOURS, CONFIG, NAMES, inverted_css, layer_css, layer_script, plotly_script
 from hdbkit.errors import InputError
 
 if TYPE_CHECKING:

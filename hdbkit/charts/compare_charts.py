@@ -1,4 +1,4 @@
-"""Charts of several groups of runs side by side; a group is a name and its runs.
+"""Charts of several groups of runs side by side, and of a profile's history; a group is a name and its runs.
 
 Frames are those of :mod:`hdbkit.analysis.comparison.groups`, or own ones with the same columns. At most ``MAX_LINES``
 groups are drawn, those that come first; the tables hold all.
@@ -21,18 +21,19 @@ from hdbkit.analysis.comparison.groups import (
     overlaid,
     values_by_size,
 )
+from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.analysis.comparison.sides import Compared, changes
 from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
-from hdbkit.charts.marks import MAX_LINES, bars, left_out, name_rows, plain
+from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, bars, ids_of, left_out, name_rows, of_runs, plain
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users
-from hdbkit.charts.style import axis_title, colour, figure, hover, log_axis, series, shade_rampup
+from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.config.metric import Better, Metric
 from hdbkit.results.manifest import Manifest
-from hdbkit.text import number
+from hdbkit.text import number, virtual_users
 
 
 def compare_charts(
@@ -213,3 +214,46 @@ def _growth(name: str, means: pd.DataFrame, metric: Metric, scale: str) -> str:
 
 def _times(ratio: float) -> str:
     return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
+
+
+_MAX_SENTENCES = 5
+
+
+def history_chart(runs: pd.DataFrame, segments: pd.DataFrame, metric: Metric) -> Chart:
+    """The metric of each run in the order of time, a colour per count of users, and the mean of each segment.
+
+    Args:
+        runs: a row per run: run_id, started, virtual_users, metric_value.
+        segments: as ``analysis.comparison.history.segments`` gives them.
+    """
+    ordered = runs.sort_values(["started", "run_id"]).reset_index(drop=True)
+    counts = sorted(segments["virtual_users"].unique())
+    fig = figure("runs of the profile, in the order of time", axis_title(metric), height=HEIGHT + 40)
+    for index, users in enumerate(counts[:MAX_LINES]):
+        look, of_it = series(index), ordered[ordered["virtual_users"] == users]
+        name, shown = virtual_users(int(users)), of_it.tail(MAX_DOTS // len(counts))
+        fig.add_scatter(
+            x=(shown.index + 1).tolist(), y=plain(shown["metric_value"]), mode="markers", name=name, legendgroup=name,
+            marker={"color": look["color"], "symbol": look["symbol"], "size": 7},
+            text=[str(at)[:16].replace("T", " ") for at in shown["started"]],
+            hovertemplate=f"%{{text}}<br>{hover(metric, shown['metric_value'])}", **of_runs(ids_of(shown)),
+        )  # fmt: skip
+        for position, row in enumerate(segments[segments["virtual_users"] == users].to_dict("records")):
+            first = of_it.index[of_it["run_id"] == row["run_id"]][0]
+            last = of_it.index[of_it.index >= first][row["runs"] - 1]
+            fig.add_scatter(
+                x=[int(first) + 1, int(last) + 1], y=plain([row["metric_value"]] * 2), mode="lines", showlegend=False,
+                legendgroup=name, line={"color": look["color"], "width": 2}, hoverinfo="skip",
+            )  # fmt: skip
+            if position:
+                dash = "dot" if row["cause"] == "environment" else "dash"
+                fig.add_vline(int(first) + 0.5, line_color=colour("muted"), line_width=1, line_dash=dash)
+    fig.update_yaxes(rangemode="tozero")
+    changes = [f"{one}." for one in change_sentences(segments, metric)]
+    words = [
+        *(changes[:_MAX_SENTENCES] or ["Nothing changed."]),
+        "Horizontal lines are the means of segments; a dashed line is a change point, a dotted one a change of the "
+        "environment.",
+        left_out(min(len(counts), MAX_LINES), len(counts)),
+    ]
+    return Chart("history", f"When did {metric.name} change?", fig, " ".join(filter(None, words)), segments)

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.run.records import operations_of
-from hdbkit.analysis.run.windows import Window
+from hdbkit.analysis.run.records import Window, operations_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import left_out, plain
 from hdbkit.charts.style import (

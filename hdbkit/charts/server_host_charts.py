@@ -9,6 +9,7 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
+from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.server_host import (
     CPU_WORDS,
     busy_pct,
@@ -17,7 +18,6 @@ from hdbkit.analysis.run.server_host import (
     network_course,
     server_host_use,
 )
-from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, SERIES, colour, figure, series, shade_rampup
 from hdbkit.results.run_result import ServerHostUse

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.timeline import PURGES, marks_s
-from hdbkit.analysis.run.windows import window_of
 from hdbkit.analysis.sweep.response import (
     numeric,
     pairs_by_block,

@@ -30,7 +30,7 @@ from hdbkit.charts.marks import (
     over_users,
     plain,
 )
-from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover
+from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover, series
 from hdbkit.config.metric import Better, Metric
 from hdbkit.text import many, virtual_users
 
@@ -223,3 +223,36 @@ def interaction_chart(found: pd.DataFrame, smallest_effect: float, metric: Metri
     columns = ["setting", "value", "other", "other_value", "sets", "ratio", "low", "high", "verdict"]
     question = "Does the effect of one setting depend on another?"
     return Chart("interactions", question, fig, " ".join(filter(None, words)), table[columns].round(4))
+
+
+def power_chart(curves: pd.DataFrame, sentence: str, power: float) -> Chart:
+    """A line per ``name``, a band where it has one.
+
+    Args:
+        curves: a row each with ``name`` (of a line), ``effect`` (a fraction), ``probability``, ``low`` and ``high``
+            (those of the probability at both ends of the noise's range; NaN without).
+        sentence: what the sweep finds, in words.
+        power: the probability that is marked.
+    """
+    fig = figure("true change of a configuration against the baseline", "probability that it is found", hovermode="x")
+    names = list(dict.fromkeys(curves["name"]))
+    for index, name in enumerate(names):
+        of_it, look = curves[curves["name"] == name], series(index)
+        x = (100 * of_it["effect"]).tolist()
+        if of_it["low"].notna().all():
+            ends: Sequence[float] = [*(100 * of_it["high"]), *(100 * of_it["low"].iloc[::-1])]
+            fig.add_scatter(
+                x=[*x, *reversed(x)], y=list(ends), mode="lines", hoverinfo="skip", fill="toself",
+                line={"width": 0, "color": look["color"]}, fillcolor=look["color"], opacity=0.2, showlegend=False,
+            )  # fmt: skip
+        fig.add_scatter(
+            x=x, y=(100 * of_it["probability"]).tolist(), mode="lines", name=str(name),
+            line={"color": look["color"], "dash": look["dash"], "width": 2},
+            hovertemplate="%{y:.0f} %<extra>%{fullData.name}</extra>",
+        )  # fmt: skip
+    fig.add_hline(100 * power, line_color=colour("muted"), line_dash="dash", line_width=1)
+    fig.update_xaxes(ticksuffix=" %", rangemode="tozero")
+    fig.update_yaxes(ticksuffix=" %", range=[0, 101])
+    banded = " The band is the range of the noise." if curves["low"].notna().any() else ""
+    words = f"{sentence}. The dashed line marks {100 * power:g} %.{banded}"
+    return Chart("power", "Which effect does the sweep find?", fig, words, curves.round(4))

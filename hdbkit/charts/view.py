@@ -15,9 +15,8 @@ import anywidget
 import traitlets
 
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.script import CONFIG, layer_css, layer_script, plotly_script
-from hdbkit.charts.style import NAMES, palette_css
-from hdbkit.in_notebook.background import alone
+from hdbkit.charts.style import CONFIG, NAMES, layer_css, layer_script, palette_css, plotly_script
+from hdbkit.in_notebook.slot import alone
 
 _BROWSER = Path(__file__).parent / "browser"
 

@@ -8,8 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis.comparison.explanation import Explanation, Part
+from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.waits import CLASSES
-from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import bars, name_rows, plain
 from hdbkit.charts.style import PATTERNS, SERIES, colour, figure, shade_rampup

@@ -14,9 +14,8 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.table import Table
 
-from hdbkit.analysis.comparison.plans import PlanPair
+from hdbkit.analysis.comparison.plans import PlanPair, changed_note
 from hdbkit.analysis.run.faults import effect_text
-from hdbkit.analysis.sweep.plans import changed_note
 from hdbkit.analysis.wording import about
 from hdbkit.api import PlannedHosts, PlannedPower, Result, SweepResult, documents
 from hdbkit.cli.exits import Exit

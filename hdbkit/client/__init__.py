@@ -7,7 +7,6 @@
 It needs nothing beyond Python's standard library, and no database, driver or workspace.
 """
 
-from hdbkit.client.client import Client
-from hdbkit.client.connection import RequestFailed
+from hdbkit.client.client import Client, RequestFailed
 
 __all__ = ["Client", "RequestFailed"]

@@ -11,24 +11,29 @@ import hashlib
 import json
 import math
 import os
+import platform
 import shutil
 import time
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 
-from hdbkit.cluster.versions import facts
+from hdbkit.config import Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.control_groups import limits
+from hdbkit.databases import database
+from hdbkit.errors import HdbkitError
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.failures import PATTERN as ERRORS
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import ENDINGS, HOST_SAMPLES, ends
-from hdbkit.paths import state_folder
+from hdbkit.paths import data_folder, state_folder
 from hdbkit.plan import RunPlan
-from hdbkit.processes import ONE_THREAD, birth_of
+from hdbkit.processes import ONE_THREAD, birth_of, boot_id
 from hdbkit.programs import DEVNULL, Process, start_program
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import SpoolTails, trim
@@ -56,7 +61,7 @@ class LoadHost:
         self._cpu_s: dict[int, float] = {}
 
     def facts(self, target: str) -> dict[str, Any]:
-        """See :func:`hdbkit.cluster.versions.facts`."""
+        """See :func:`hdbkit.cluster.host.facts`."""
         return facts(target)
 
     async def clock(self) -> tuple[int, int]:
@@ -221,3 +226,45 @@ _started: list[Process] = []
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def facts(target: str) -> dict[str, Any]:
+    """What hosts must have in common, and what describes this one; ``target`` is a target as JSON."""
+    return {
+        "name": platform.node(),
+        "cores": limits().cores,
+        "machine": _machine(),
+        "versions": {
+            "Python": platform.python_version(),
+            "hdbkit": version("hdbkit"),
+            "code of hdbkit": _code(),
+            "driver": database(Target.model_validate_json(target)).driver_version(),
+            "distributed": version("distributed"),
+        },
+    }
+
+
+def require_same(here: dict[str, Any], there: dict[str, Any], worker: str) -> None:
+    """Compare the facts of a worker with those of this host. Raises ``HdbkitError`` for the first difference."""
+    for what, ours in here["versions"].items():
+        if (theirs := there["versions"].get(what)) != ours:
+            raise HdbkitError(
+                f"the load host {there['name']} ({worker}) has {what} {theirs}, but this host has {ours}; "
+                "install the same on all hosts"
+            )
+
+
+def _machine() -> str:
+    try:
+        return boot_id()
+    except OSError:
+        return platform.node()
+
+
+def _code() -> str:
+    """A digest of hdbkit's own files: a checkout may differ without another version."""
+    digest = hashlib.sha256()
+    for root in (Path(__file__).parents[1], data_folder("schemas")):
+        for path in sorted(one for one in root.rglob("*") if one.suffix in (".py", ".sql", ".yaml", ".lua")):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]

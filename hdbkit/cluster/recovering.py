@@ -10,10 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from hdbkit.cluster.clocks import noted, read_clocks
-from hdbkit.cluster.collecting import Collector
 from hdbkit.cluster.connection import Connection, Unreachable, connected
-from hdbkit.cluster.hosts import actors_of
+from hdbkit.cluster.hosts import Collector, actors_of, noted, read_clocks
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.load_hosts import missing, noted_hosts, write_hosts
 from hdbkit.files import results_umask

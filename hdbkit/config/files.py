@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -135,3 +137,23 @@ def _problem(error: yaml.YAMLError) -> str:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
+
+
+At = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file and its lines. All origins compare equal, so that equality depends only on the value."""
+
+    source: str = field(default="", compare=False)
+    lines: Lines = field(default_factory=dict, compare=False)
+
+    def line(self, at: At) -> int | None:
+        """The line of a value, or of the innermost enclosing one that has a line."""
+        return next((self.lines[at[:n]] for n in range(len(at), -1, -1) if at[:n] in self.lines), None)
+
+    def errors(self, otherwise: str, found: Sequence[tuple[At, str]]) -> ConfigErrors:
+        """``found`` (location and message) as one error; ``otherwise`` is the source if there is no file."""
+        problems = [Problem(location(at), what, self.line(at)) for at, what in found]
+        return ConfigErrors(self.source or otherwise, problems)

@@ -23,10 +23,9 @@ from pydantic import (
 )
 
 from hdbkit.config.expressions import Value, value_of
-from hdbkit.config.files import read_yaml, validate
+from hdbkit.config.files import At, Origin, read_yaml, validate
 from hdbkit.config.load import CACHE_STATES, MAX_USERS, Cache, Load
 from hdbkit.config.model import ConfigModel
-from hdbkit.config.origin import At, Origin
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.config.sweep_fields import Constraint, Factors, Facts, Text, Values, ValueText

@@ -33,9 +33,6 @@ from hdbkit.contracts.database import Database as Database
 from hdbkit.contracts.operations import OPERATIONS as OPERATIONS
 from hdbkit.contracts.operations import Operation as Operation
 from hdbkit.contracts.operations import declared as declared
-from hdbkit.contracts.rules import Bench as Bench
-from hdbkit.contracts.rules import Rule as Rule
-from hdbkit.contracts.rules import Violation as Violation
 from hdbkit.contracts.schemas import BuildLog as BuildLog
 from hdbkit.contracts.schemas import Part as Part
 from hdbkit.contracts.schemas import PartLoad as PartLoad
@@ -59,14 +56,17 @@ from hdbkit.contracts.sessions import SqlSession as SqlSession
 from hdbkit.contracts.sessions import Table as Table
 from hdbkit.contracts.workloads import AHEAD as AHEAD
 from hdbkit.contracts.workloads import NO_ROUTES as NO_ROUTES
+from hdbkit.contracts.workloads import Bench as Bench
 from hdbkit.contracts.workloads import Check as Check
 from hdbkit.contracts.workloads import CheckSession as CheckSession
 from hdbkit.contracts.workloads import PlannedCheck as PlannedCheck
 from hdbkit.contracts.workloads import PlannedPhase as PlannedPhase
 from hdbkit.contracts.workloads import Prepared as Prepared
 from hdbkit.contracts.workloads import Route as Route
+from hdbkit.contracts.workloads import Rule as Rule
 from hdbkit.contracts.workloads import Serial as Serial
 from hdbkit.contracts.workloads import User as User
 from hdbkit.contracts.workloads import UserPlan as UserPlan
+from hdbkit.contracts.workloads import Violation as Violation
 from hdbkit.contracts.workloads import Waits as Waits
 from hdbkit.contracts.workloads import Workload as Workload

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.contracts.schemas import Part, PartLoad, Schema
-from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, Table
+from hdbkit.contracts.sessions import Access, Capability, Row, Scope, Session, SessionOptions, SqlSession, Table
 from hdbkit.sql import Statement
 
 T = TypeVar("T")
@@ -306,3 +306,34 @@ class Workload(Protocol):
         Empty if the workload has no reference. Raises ``InputError`` where it cannot be made at this scale.
         """
         ...
+
+
+class Violation(AssertionError):
+    """An engine does something else than a rule demands."""
+
+
+class Bench(Protocol):
+    """Where rules are tried: the tables of a workload with indexes and routines, in a schema of their own."""
+
+    capabilities: frozenset[Capability]
+    """Those of the engine."""
+
+    def emptied(self) -> SqlSession:
+        """A session on the tables, with nothing in them; closed after the rule."""
+        ...
+
+    def connect(self, options: SessionOptions | None = None) -> SqlSession:
+        """Another session; closed after the rule."""
+        ...
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule for engines with the capabilities ``needs``: ``hold`` raises ``Violation`` where it is broken.
+
+    Any other error that it raises breaks the rule, too.
+    """
+
+    name: str
+    hold: Callable[[Bench], None]
+    needs: frozenset[Capability] = frozenset()

@@ -24,10 +24,9 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.control import HEAD_START_S, NEVER_NS, ClientState, Control, Field
 from hdbkit.execution.failures import ErrorCounts
-from hdbkit.execution.overlap import Waiting, overlap
+from hdbkit.execution.overlap import Waiting, overlap, take_turns
 from hdbkit.execution.pacing import sleep_until
 from hdbkit.execution.switching import switches_path
-from hdbkit.execution.turns import take_turns
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser

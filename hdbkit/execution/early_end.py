@@ -19,8 +19,7 @@ from hdbkit.plan import Limits, RunPlan
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.records import Records, is_committed
-from hdbkit.results.spool import SpoolTails
+from hdbkit.results.spool import Records, SpoolTails, is_committed
 from hdbkit.text import share
 
 _P95 = 0.05

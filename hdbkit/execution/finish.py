@@ -19,7 +19,7 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.execution import failures, load_hosts, server_host, switching, usage, wait_rows, waits
+from hdbkit.execution import failures, load_hosts, sampler, switching, usage, wait_rows, waits
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.load_hosts import ClientFiles
 from hdbkit.results import columns
@@ -112,7 +112,7 @@ def _write_hosts(folder: RunFolder, manifest: Manifest, start_ns: int) -> None:
         rows = [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in of_hosts]
         write_rows(folder.table("load_hosts"), columns.LOAD_HOSTS, rows)
     write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
-    if found := server_host.rows(read_lines(folder.spools / server_host.FILE), start_ns):
+    if found := sampler.rows(read_lines(folder.spools / sampler.FILE), start_ns):
         write_rows(folder.table("server_host"), columns.SERVER_HOST, found)
 
 

@@ -18,7 +18,7 @@ from hdbkit.files import private, replace_file
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, make_folder
 from hdbkit.results.manifest import Manifest, Phase, Status
-from hdbkit.results.records import arrow_types
+from hdbkit.results.spool import arrow_types
 from hdbkit.workloads import metric_of, workload
 
 FAULTS = "faults.ndjson"

@@ -31,14 +31,14 @@ from hdbkit.programs import DEVNULL, Process, start_program
 from hdbkit.results.folder import RunFolder, only_one
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import require_readable
-from hdbkit.servers import caches, control
+from hdbkit.servers import control, power
 from hdbkit.servers.place import in_use
 
 OnPoll = Callable[["RunHandle"], None]
 
 _supervisors: list[Process] = []
 """The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
-_SUPERVISOR, _CLUSTER_SUPERVISOR = "hdbkit.execution.supervisor", "hdbkit.cluster.supervisor"
+_SUPERVISOR, _CLUSTER_SUPERVISOR = "hdbkit.execution.supervisor", "hdbkit.cluster.coordinator"
 """Modules whose ``main`` is a supervisor. The second is of a higher package, which only runs on load hosts."""
 _CLUSTER_COLLECTOR = "hdbkit.cluster.recovering"
 _POLL_S = 0.1
@@ -242,7 +242,7 @@ def start(
     ready = precheck(target, wanted, planned, root)
     ready = replace(ready, warnings=(*warnings, *ready.warnings))
     if ready.plan.load.cache is not Cache.WARM:
-        caches.empty(ready.plan.load.cache, control(target))
+        power.empty(ready.plan.load.cache, control(target))
     with _alone(ready, root) as kept, signals_held():
         folder = make_run_folder(ready, root)
         process = _supervisor(folder, ready.plan, target, kept)

@@ -6,7 +6,8 @@ import json
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,15 +20,67 @@ from hdbkit.config.metric import Metric
 from hdbkit.execution import failures
 from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
-from hdbkit.execution.list_progress import InLists, ListProgress
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.execution.live_sums import QUANTILES, LiveTail
 from hdbkit.execution.load_hosts import HOST_SAMPLES
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.records import Records, is_committed
-from hdbkit.results.spool import SpoolTails
+from hdbkit.results.spool import Records, SpoolTails, is_committed
+from hdbkit.text import plural
+
+_SHOWN = 4
+"""So many of the operations that are running are named."""
+
+
+@dataclass(frozen=True)
+class InLists:
+    """What is finished of all lists, and what is running: operation and seconds so far, the longest first."""
+
+    finished: int
+    failed: int
+    planned: int
+    running: tuple[tuple[str, float], ...]
+
+    def text(self, noun: str) -> str:
+        """For example ``9 of 22 queries finished, 1 of them failed; running: q21 (3.1 s)``."""
+        named = ", ".join(f"{name} ({seconds:.1f} s)" for name, seconds in self.running[:_SHOWN])
+        others = len(self.running) - _SHOWN
+        more = f" and {others} more" if others > 0 else ""
+        failed = f", {self.failed} of them failed" if self.failed else ""
+        running = f"; running: {named}{more}" if named else ""
+        return f"{self.finished} of {self.planned} {plural(noun)} finished{failed}{running}"
+
+
+class ListProgress:
+    """Counts the records of each virtual user of a run, from its first record on."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        most = manifest.plan.load.iterations
+        self._lists = manifest.lists
+        self._planned = [min(len(names) * times, most or len(names) * times) for names, times in manifest.lists]
+        self._finished: Counter[int] = Counter()
+        self._failed = 0
+        self._ended_ns: dict[int, int] = {}
+
+    def add(self, pieces: Iterable[Records]) -> None:
+        """Count new records; those of a user are in order."""
+        for records in pieces:
+            users = records["virtual_user"].tolist()
+            self._finished.update(users)
+            self._failed += int((records["outcome"] == Outcome.FAILED).sum())
+            self._ended_ns |= zip(users, records["end_ns"].tolist(), strict=True)
+
+    def at(self, start_ns: int, now_ns: int) -> InLists:
+        """The state at ``now_ns`` of a run that began at ``start_ns``."""
+        running = [
+            (names[self._finished[user] % len(names)], max(0, now_ns - self._ended_ns.get(user, start_ns)) / 1e9)
+            for user, (names, _) in enumerate(self._lists)
+            if self._finished[user] < self._planned[user]
+        ]
+        longest_first = tuple(sorted(running, key=lambda one: -one[1]))
+        return InLists(self._finished.total(), self._failed, sum(self._planned), longest_first)
+
 
 _FIRST_LOOK_NS = 2_000_000_000
 _SAMPLES_BYTES = 4096

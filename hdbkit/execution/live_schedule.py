@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hdbkit.arrivals import Times, due_us
 from hdbkit.config import Load
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.records import Records
+from hdbkit.results.spool import Records
 
 _AHEAD_S: Final = 30.0
 _AHEAD: Final = 1_000_000

@@ -19,7 +19,7 @@ import numpy as np
 from hdbkit.files import JsonLines
 from hdbkit.results.columns import Outcome
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.records import Records
+from hdbkit.results.spool import Records
 
 QUANTILES = (0.5, 0.95, 0.99)
 _PER_E = 50

@@ -36,7 +36,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
 from hdbkit.readings import Pooling, PoolMode, ServerRole
 from hdbkit.results.manifest import ServerFacts
-from hdbkit.servers import caches, control
+from hdbkit.servers import control, power
 from hdbkit.text import plural, with_article
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
@@ -159,7 +159,7 @@ def _check_cluster(load: Load) -> None:
 def _check_cache(target: Target, load: Load) -> None:
     if load.cache is Cache.WARM:
         return
-    if reason := caches.obstacle(load.cache, target, control(target)):
+    if reason := power.obstacle(load.cache, target, control(target)):
         raise InputError(f"cache is {load.cache.value}, but {reason}")
 
 

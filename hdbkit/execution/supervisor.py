@@ -34,10 +34,8 @@ from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool, disk_full
 from hdbkit.execution.query_plans import plans_of
-from hdbkit.execution.restoring import note_changes, undo_changes
-from hdbkit.execution.run_faults import RunFaults
-from hdbkit.execution.sampler import Sampler
-from hdbkit.execution.server_host import ServerHost
+from hdbkit.execution.restoring import RunFaults, note_changes, undo_changes
+from hdbkit.execution.sampler import Sampler, ServerHost
 from hdbkit.execution.waits import WaitSampler
 from hdbkit.files import JsonLines, results_umask
 from hdbkit.plan import RunPlan

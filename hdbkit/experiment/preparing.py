@@ -15,14 +15,14 @@ from hdbkit.experiment.cooling import cool_down
 from hdbkit.experiment.data import bring_data, unrestorable
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.readings import PoolMode
-from hdbkit.servers import caches
+from hdbkit.servers import power
 from hdbkit.servers.values import number_in
 
 
 def unprepared(plan: ExperimentPlan, target: Target, control: ServerControl) -> list[Problem]:
     """The requested preparations that the server of one of its targets does not support."""
     found = [*unrestorable(plan, target, control), *_other_servers(plan, target), *_forgotten(plan, control)]
-    if reason := caches.obstacle(plan.preparation.cache, target, control):
+    if reason := power.obstacle(plan.preparation.cache, target, control):
         found.append(Problem("cache", reason))
     return found
 
@@ -98,7 +98,7 @@ def prepare_run(plan: ExperimentPlan, planned: PlannedRun, control: ServerContro
     change = control.apply(settings) if settings else Change(ApplyBy.SESSION, 0.0)
     restored_s, rebuilt_s = bring_data(plan, planned, control)
     maintained_s = control.maintain()
-    restarted_s = caches.empty(wanted.cache, control)
+    restarted_s = power.empty(wanted.cache, control)
     rest = cool_down(wanted.cooldown, wanted.cooldown_s or 0.0, control)
     return {
         "applied_by": change.applied_by.value,

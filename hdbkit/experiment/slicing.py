@@ -24,7 +24,7 @@ from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
-from hdbkit.servers.in_session import in_session_values, lacking, settable
+from hdbkit.servers.trial import in_session_values, lacking, settable
 from hdbkit.slices import SERVER, SliceOrder, Slices
 from hdbkit.workloads import workload
 

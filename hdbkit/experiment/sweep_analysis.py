@@ -9,6 +9,7 @@ from functools import cached_property
 
 import pandas as pd
 
+from hdbkit.analysis.comparison.plans import ChangedPlan, changed_plans
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
@@ -18,7 +19,6 @@ from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.interactions import changed_effects, interactions
 from hdbkit.analysis.sweep.looks import decided_note
 from hdbkit.analysis.sweep.observations import observations
-from hdbkit.analysis.sweep.plans import ChangedPlan, changed_plans
 from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.starts import start_warnings

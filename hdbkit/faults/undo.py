@@ -35,8 +35,7 @@ from hdbkit.errors import (
     ServerFailed,
 )
 from hdbkit.faults.file_system import thaw
-from hdbkit.files import draft_of
-from hdbkit.locks import held
+from hdbkit.files import draft_of, held
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.seal import drop_sealed, read_sealed, write_sealed

@@ -7,22 +7,29 @@ fills the slot: in a notebook that is opened without its kernel, rendered elsewh
 A new still reaches the notebook as an update of its display. A page that was loaded again no longer knows that
 display, because a notebook keeps no display ids; there ``slot.js`` writes the still to the notebook, and asks
 for the newest one when it starts.
+
+Messages to the browser that answer no request leave a thread, or a callback, with no parent (:func:`alone`):
+ipykernel (7.4) hands what a page sends to a widget to the subshell of the request that the widget's newest message
+answered, and a thread of ours is taken to answer the last request of all. A subshell ends with its page or its comm;
+then whatever a page sends to the widget is lost, and a panel that is opened again stays empty or cannot be stopped.
 """
 
 from __future__ import annotations
 
 import base64
 import html
+import threading
 import uuid
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
 import ipywidgets
 import traitlets
+from IPython.core.getipython import get_ipython
 from IPython.display import display
-
-from hdbkit.in_notebook.background import alone
 
 _STATIC = Path(__file__).parent
 
@@ -75,3 +82,20 @@ class Slot(anywidget.AnyWidget):
         kept = f"{self._still}{picture}"
         still = f'<div class="hdbkit-still">{kept}</div>' if kept else ""
         return {**bundle, "text/html": f'<div class="{f"{self.slot} {self._look}".rstrip()}"></div>{still}'}
+
+
+def alone(work: Callable[[], object]) -> None:
+    """Do ``work`` now; what it sends answers no request."""
+    copy_context().run(_answer_none, work)
+
+
+def background(work: Callable[[], object], name: str) -> None:
+    """Do ``work`` alone, in a thread of this name that does not keep the process."""
+    threading.Thread(target=alone, args=(work,), name=name, daemon=True).start()
+
+
+def _answer_none(work: Callable[[], object]) -> None:
+    parent = getattr(getattr(get_ipython(), "kernel", None), "_shell_parent", None)
+    if isinstance(parent, ContextVar):  # where the kernel keeps one for each thread
+        parent.set({})
+    work()

@@ -19,8 +19,7 @@ from markupsafe import Markup, escape
 
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import RUN
-from hdbkit.charts.script import CONFIG, layer_css, layer_script, plotly_script
-from hdbkit.charts.style import COLOURS, NAMES
+from hdbkit.charts.style import COLOURS, CONFIG, NAMES, layer_css, layer_script, plotly_script
 from hdbkit.files import replace_file
 from hdbkit.report.tables import Table, frame_table
 from hdbkit.results.manifest import CheckLine

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from hdbkit.charts.script import BUNDLE
+from hdbkit.charts.style import BUNDLE
 from hdbkit.files import replace_file
 from hdbkit.report.page import Content, script, styles, templates
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from hdbkit.analysis.comparison.plans import changed_note
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.looks import verdict_words
-from hdbkit.analysis.sweep.plans import changed_note
 from hdbkit.analysis.sweep.together import latency_metric
 from hdbkit.analysis.sweep.verdicts import needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents

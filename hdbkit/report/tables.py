@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.plans import PlanPair
-from hdbkit.analysis.sweep.plans import ChangedPlan
+from hdbkit.analysis.comparison.plans import ChangedPlan, PlanPair
 from hdbkit.results.experiment_folder import ENDED_EARLY
 from hdbkit.results.query_plans import QueryPlan
 from hdbkit.text import number

@@ -20,8 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import replace_file
-from hdbkit.locks import held
+from hdbkit.files import held, replace_file
 from hdbkit.results.folder import make_folder
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")

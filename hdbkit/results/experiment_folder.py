@@ -22,8 +22,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import irregular_entry, private, replace_file, sync_folder
-from hdbkit.locks import held
+from hdbkit.files import held, irregular_entry, private, replace_file, sync_folder
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import END_GRACE_S, RunFolder, is_run, make_folder, only_match, only_one
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step

@@ -13,8 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import replace_file, results_umask
-from hdbkit.locks import held
+from hdbkit.files import held, replace_file, results_umask
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
 

@@ -21,8 +21,7 @@ from hdbkit.results import columns
 from hdbkit.results.columns import LATENCY_BUCKETS_US, Outcome
 from hdbkit.results.folder import make_folder
 from hdbkit.results.host_clock import HostClock
-from hdbkit.results.records import UNKNOWN, Records
-from hdbkit.results.spool import read_spools
+from hdbkit.results.spool import UNKNOWN, Records, read_spools
 
 _ROWS_AT_ONCE = 1_000_000
 

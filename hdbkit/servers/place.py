@@ -26,8 +26,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from hdbkit.errors import InputError, ServerFailed
-from hdbkit.files import replace_file
-from hdbkit.locks import held
+from hdbkit.files import held, replace_file
 from hdbkit.servers._guard import NOTE, USERS, read_note
 from hdbkit.trust import trusted
 

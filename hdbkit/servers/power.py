@@ -15,8 +15,10 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from hdbkit.config import Commands, ControlSpec
+from hdbkit.config import Cache, Commands, ControlSpec, Target
+from hdbkit.config.hosts import is_local
 from hdbkit.config.problems import SECRET, without_secrets
+from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import collected_file, error_file
 from hdbkit.servers.log import NO_MESSAGE, CollectedLog, last_lines, read_since
@@ -150,3 +152,29 @@ def run_command(command: Sequence[str], timeout_s: float = _PATIENCE_S) -> tuple
             raise ServerFailed(f"the command {command[0]} did not finish within {timeout_s:g} s") from error
         output.seek(0)
         return done.returncode, last_lines(output.read().decode(errors="replace"), without_secrets)
+
+
+PAGE_CACHE = Path("/proc/sys/vm/drop_caches")
+_PAGES = "1"
+
+
+def obstacle(cache: Cache, target: Target, server: ServerControl) -> str:
+    """Why the caches cannot be brought to this state; empty if they can."""
+    if cache is not Cache.WARM and not server.can_restart:
+        advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
+        return f"hdbkit cannot restart {server.identity}; {advice}"
+    here = is_local(target.host) and not target.control.agent
+    if cache is Cache.COLD and not (here and os.access(PAGE_CACHE, os.W_OK)):
+        return f"only root on the host of {target.described} can empty its page cache; use 'restart'"
+    return ""
+
+
+def empty(cache: Cache, server: ServerControl) -> float:
+    """Bring the caches to this state; return the duration in seconds. Raises ``ServerFailed``."""
+    began = time.monotonic()
+    if cache is not Cache.WARM:
+        server.restart()
+    if cache is Cache.COLD:
+        os.sync()
+        PAGE_CACHE.write_text(_PAGES, encoding="ascii")
+    return time.monotonic() - began

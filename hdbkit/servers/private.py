@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,13 +26,16 @@ from hdbkit.contracts import ServerControl
 from hdbkit.control_groups import move_to_cgroup
 from hdbkit.databases import database
 from hdbkit.errors import InputError, ServerFailed
-from hdbkit.locks import held
+from hdbkit.files import held
 from hdbkit.servers import _guard
+from hdbkit.servers._guard import NOTE
 from hdbkit.servers.log import last_lines, read_since
 from hdbkit.servers.place import (
+    NEW_FOLDERS,
     SERVER_UID,
     Binaries,
     Place,
+    folders_parent,
     free_port,
     new_folder,
     new_password,
@@ -426,3 +429,48 @@ def _forget_all() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_all)
+
+
+def kept_servers() -> list[PrivateServer]:
+    """The kept servers of this account in folders that hdbkit chose, running or not.
+
+    A server whose owner runs, and removes it at its end, has a guard process. Such a server is not kept, and nothing
+    here touches it.
+    """
+    found = []
+    for path in sorted(folders_parent().glob(f"{NEW_FOLDERS}*")):
+        with suppress(InputError, OSError):
+            found.append(kept_server(path))
+    return found
+
+
+def kept_server(folder: Path | str) -> PrivateServer:
+    """The kept server of a folder.
+
+    Raises:
+        InputError: the folder is not that of a private server of this account, or the server belongs to a running
+            process.
+    """
+    path = Path(folder).expanduser().resolve()
+    server = PrivateServer.attach(path)
+    if server.folder.resolve() != path or path.stat().st_uid != os.geteuid():
+        raise InputError(f"{path} is not the folder of a private server of this account")
+    if _has_guard(server.folder):
+        raise InputError(f"the server in {path} was not kept: the process that started it removes it when it ends")
+    return server
+
+
+def is_server_folder(path: Path) -> bool:
+    """Whether a private server was created in this folder."""
+    with suppress(OSError):  # another account's
+        return (path.expanduser() / NOTE).is_file()
+    return False
+
+
+def _has_guard(folder: Path) -> bool:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # the process has ended
+            *_, program, last = ["", *path.read_text(errors="replace").rstrip("\0").split("\0")]
+            if last == str(folder) and program.endswith("/_guard.py"):
+                return True
+    return False

@@ -22,8 +22,7 @@ from typing import BinaryIO, Final
 
 from hdbkit.control_groups import limits
 from hdbkit.errors import InputError, ServerFailed
-from hdbkit.files import replace_file
-from hdbkit.locks import held
+from hdbkit.files import held, replace_file
 from hdbkit.paths import cache_folder
 from hdbkit.servers import place
 from hdbkit.servers.log import NO_MESSAGE, last_lines

@@ -2,17 +2,25 @@
 
 No server is started. A trial needs programs of the server's version on this host, and covers only settings that need
 a restart; texts are omitted, because they may name files or libraries of another host.
+
+A session of the target's own account is asked, too: what it can set for itself.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import zip_longest
+from typing import Any
 
-from hdbkit.contracts import ApplyBy, Setting
-from hdbkit.errors import ServerFailed
+from hdbkit.config import Target
+from hdbkit.contracts import ApplyBy, Session, Setting
+from hdbkit.databases import database
+from hdbkit.errors import ServerFailed, TransactionError
+from hdbkit.readings import PoolMode
 from hdbkit.servers.place import Binaries
-from hdbkit.servers.values import plain_value, problem_in, same_value
+from hdbkit.servers.values import may_read_back_otherwise, plain_value, problem_in, same_value
 
 _TRIED = ("bool", "enum", "integer", "real", "size")
 MAX_TRIED = 200
@@ -69,3 +77,48 @@ def _programs(kind: str, version: str) -> Binaries | None:
 
 def _listed(values: Mapping[str, str]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items())
+
+
+def settable(target: Target, known: Mapping[str, Setting], values: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """The settings of which a session can set all these values, by trying each in a session that is then closed.
+
+    Empty if a pooler gives the transactions of a session different connections.
+    """
+    engine = database(target)
+    with closing(engine.connect(target)) as session:
+        if engine.pooling(session, target).mode is PoolMode.TRANSACTION:
+            return frozenset()
+        found = {name for name in values if name in known and name not in engine.protected_settings}
+        for row in zip_longest(*(values[name] for name in values)):
+            wanted = {name: value for name, value in zip(values, row, strict=True) if value is not None}
+            found -= {
+                name for name, value in wanted.items() if name in found and not _set(session, known[name], value)
+            }
+            found -= set(lacking(session, known, {name: wanted[name] for name in found & wanted.keys()}))
+    return frozenset(found)
+
+
+def in_session_values(known: Mapping[str, Setting], settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings with their values in the form that the server's commands accept."""
+    return {name: plain_value(known[name], value) for name, value in settings.items()}
+
+
+def lacking(session: Session, known: Mapping[str, Setting], wanted: Mapping[str, str]) -> list[str]:
+    """The settings that have another value than ``wanted`` in this session."""
+    shown: dict[str, Any] = {row[0]: row[1] for row in session.ask("control_settings")} if wanted else {}
+    return [
+        name
+        for name, value in wanted.items()
+        if not may_read_back_otherwise(known[name], value)
+        and not same_value(known[name], value, str(shown.get(name, "")))
+    ]
+
+
+def _set(session: Session, setting: Setting, value: str) -> bool:
+    if problem_in(setting, value):
+        return False
+    try:
+        session.ask("set_in_session", name=setting.name, value=plain_value(setting, value))
+    except TransactionError:
+        return False
+    return True

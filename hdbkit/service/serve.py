@@ -16,10 +16,9 @@ from hdbkit.errors import InputError
 from hdbkit.service.roles import Role
 from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
 from hdbkit.service.tokens import Tokens
-from hdbkit.web.audit import AuditLog
 from hdbkit.web.endpoint import EndpointOptions, listening, require_web
 from hdbkit.web.gate import Gate
-from hdbkit.web.guard import ANYONE, Guard, Scope, bearer_token
+from hdbkit.web.guard import ANYONE, AuditLog, Guard, Scope, bearer_token
 from hdbkit.web.tokens import WrongTokens
 
 SERVICE = "service"

@@ -13,8 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from hdbkit.errors import InputError
-from hdbkit.files import replace_file
-from hdbkit.locks import held
+from hdbkit.files import held, replace_file
 from hdbkit.service.roles import Role
 from hdbkit.web.tokens import hash_of, new_token
 

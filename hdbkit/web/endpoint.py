@@ -15,7 +15,6 @@ from pydantic import Field
 from hdbkit.config.hosts import is_loopback
 from hdbkit.config.model import ConfigModel
 from hdbkit.errors import InputError, MissingDriver
-from hdbkit.web.audit import AuditLog
 from hdbkit.web.certificate import (
     Certificate,
     check_authorities,
@@ -24,7 +23,7 @@ from hdbkit.web.certificate import (
     own_certificate,
 )
 from hdbkit.web.gate import MAX_UNVERIFIED, Gate
-from hdbkit.web.guard import Guard
+from hdbkit.web.guard import AuditLog, Guard
 
 if TYPE_CHECKING:
     import uvicorn

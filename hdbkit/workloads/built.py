@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 from pydantic import ValidationError
 
-from hdbkit.config import Load, WorkloadSpec, spec_from
+from hdbkit.config import Load, Target, WorkloadSpec, spec_from
+from hdbkit.config.specs import DEFAULT_KIND
 from hdbkit.contracts import Access, Schema, Workload
 from hdbkit.errors import ConfigErrors, HalfBuilt, NoAccess, SchemaProblem, TransactionError
 from hdbkit.workloads import workload
-from hdbkit.workloads.commands import build_command, drop_command
 
 
 def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec | None:
@@ -107,3 +108,25 @@ def builder(record: str) -> str:
     """The workload that a build's record belongs to: its kind, and its name if its users define it."""
     kept = json.loads(record)
     return " ".join(kept[key] for key in ("kind", "name") if key in kept)
+
+
+def build_command(target: Target, spec: WorkloadSpec) -> str:
+    """The command that builds a schema.
+
+    Example:
+        >>> from hdbkit.config import spec_from
+        >>> build_command(Target.parse("postgresql://bench@db1/lab"), spec_from({"partitions": 4})).split()[-2:]
+        ['--partitions', '4']
+    """
+    return shlex.join(["hdbkit", "build", target.given, *spec.build_words])
+
+
+def analyze_command(target: Target, spec: WorkloadSpec) -> str:
+    """The command that updates the optimizer's statistics of a schema and runs its workload."""
+    return shlex.join(["hdbkit", "run", target.given, *spec.words, "--analyze"])
+
+
+def drop_command(target: Target, named: str) -> str:
+    """The command that drops the schema of a workload (its name or its folder), whatever its scale is."""
+    words = [] if named == DEFAULT_KIND else ["--workload", named]
+    return shlex.join(["hdbkit", "drop", target.given, *words])

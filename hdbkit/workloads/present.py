@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, cast
 
 from hdbkit.config import Load, Target, WorkloadSpec, spec_from
-from hdbkit.contracts import Access, Capability, Schema, SessionOptions, SqlSession, Verb, Workload
+from hdbkit.contracts import Access, Capability, Schema, Session, SessionOptions, SqlSession, Verb, Workload
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, NoAccess, Problem, SchemaProblem, TransactionError
 from hdbkit.readings import ServerRole
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find, read_statements
 from hdbkit.workloads import workload
-from hdbkit.workloads.built import differences, grown, require_access
-from hdbkit.workloads.commands import build_command, drop_command
+from hdbkit.workloads.built import build_command, differences, drop_command, grown, require_access
 
 _EXPLAIN: Final = "explain_text"
 _VALUES: Final = ("NULL", "1")
@@ -241,3 +240,30 @@ def _schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
             f"omit {name}, or {asked.advice_to_build(rebuild)}",
         )
     return found
+
+
+LOG_TABLES: Final = frozenset({"build_spec", "build_part"})
+"""The record of a build of hdbkit's own."""
+ELSEWHERE: Final = "create them with HammerDB, or use another database"
+
+
+def has_tables(session: Session, tables: Collection[str]) -> bool:
+    """Whether HammerDB's tables are there, by the statement ``list_tables``; False if none of them is.
+
+    Raises:
+        SchemaProblem: some are missing, or hdbkit built them.
+    """
+    there = {row[0] for row in session.ask("list_tables")}
+    if there.isdisjoint(tables):
+        return False
+    if there & LOG_TABLES:
+        raise SchemaProblem("hdbkit itself built this schema, not HammerDB; omit schema_from")
+    refuse_missing("tables", (table for table in tables if table not in there))
+    return True
+
+
+def refuse_missing(what: str, names: Iterable[str]) -> None:
+    """Raise ``SchemaProblem`` if there are names of what is missing."""
+    missing = ", ".join(names)
+    if missing:
+        raise SchemaProblem(f"HammerDB's schema lacks the {what} {missing}; {ELSEWHERE}")

@@ -46,7 +46,7 @@ def modules(*folders: str) -> list[Path]:
 def in_a_package_of_engines(path: Path) -> bool:
     """A file of an engine or of a driver in ``databases/``, but none of what all engines build on."""
     _, package, name, *_ = (*path.relative_to(ROOT).parts, "")
-    return package == "databases" and name not in ("__init__.py", "_external.py", "_base")
+    return package == "databases" and name not in ("__init__.py", "_base")
 
 
 def within(path: Path) -> str:

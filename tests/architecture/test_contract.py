@@ -12,8 +12,7 @@ import pytest
 from hdbkit.contracts import OPERATIONS, Capability, Operation, declared
 from hdbkit.contracts.operations import SUBJECTS
 from hdbkit.databases import built_in, database
-from hdbkit.engines import lacking
-from hdbkit.engines.asking import asked
+from hdbkit.engines import asked, lacking
 from hdbkit.sql import folders, parsed, statements, variants
 from tests.architecture.source_tree import ROOT, in_a_package_of_engines, modules, strings, within
 from tests.architecture.source_tree import parsed as tree_of
@@ -89,7 +88,7 @@ def test_what_asks_is_seen() -> None:
         "database",
         "sql_schema",
         "sql_control",
-        "private_control",
+        "folder_control",
         "running_settings",
         "client",
         "consistency",

@@ -16,7 +16,7 @@ from hdbkit.databases import database, sql_session
 from hdbkit.databases.postgresql.session import PsycopgSession
 from hdbkit.servers import PrivateServer
 from hdbkit.sql import statements
-from hdbkit.workloads.origin import LOG_TABLES
+from hdbkit.workloads.present import LOG_TABLES
 from hdbkit.workloads.tproc_h.tables import TABLES
 
 GROUP: Final = "tproc_c.hammerdb"

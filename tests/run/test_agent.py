@@ -21,8 +21,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 
 from hdbkit.agent.app import _failed, make_app
-from hdbkit.agent.server import ControlledServer
-from hdbkit.agent.snapshots import Snapshots
+from hdbkit.agent.server import ControlledServer, Snapshots
 from hdbkit.config import Commands, ControlSpec
 from hdbkit.config.fault import Fault
 from hdbkit.contracts import ServerControl

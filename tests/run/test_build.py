@@ -85,7 +85,7 @@ class Killer(Watcher):
 def loaders() -> list[psutil.Process]:
     """The loaders of this process: children of its program that loads."""
     family = [one for one in psutil.Process().children(recursive=True) if one.status() != psutil.STATUS_ZOMBIE]
-    programs = {one.pid for one in family if "from hdbkit.loading.loader import main" in " ".join(one.cmdline())}
+    programs = {one.pid for one in family if "from hdbkit.loading.loaders import main" in " ".join(one.cmdline())}
     return [one for one in family if one.ppid() in programs]
 
 

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.cluster.loading import ClusterLoaders
-from hdbkit.cluster.part_loader import Order
+from hdbkit.cluster.loading import ClusterLoaders, Order
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.cluster import Cluster
 from hdbkit.contracts import Schema
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError
-from hdbkit.loading.loader import LoadPart, Sent
+from hdbkit.loading.loaders import LoadPart, Sent
 from hdbkit.servers import PrivateServer
 from hdbkit.workloads import specification, workload
 from tests.conftest import HdbkitCommand

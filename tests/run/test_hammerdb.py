@@ -22,7 +22,7 @@ from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import Session, UserPlan
 from hdbkit.errors import ErrorClass, InputError, NoAccess, RolledBackByDesign, SchemaProblem, TransactionError
 from hdbkit.loading import build
-from hdbkit.results.records import head_type
+from hdbkit.results.spool import head_type
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.workloads import workload
 from tests.conftest import HdbkitCommand, login_options

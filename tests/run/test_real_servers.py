@@ -17,7 +17,7 @@ from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.databases import database, product_named, sql_session
 from hdbkit.errors import CannotConnect, InputError, NoAccess
 from hdbkit.loading import build, drop
-from hdbkit.loading.progress import Silent
+from hdbkit.loading.build import Silent
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.workloads import specification
 from tests.conftest import login_options

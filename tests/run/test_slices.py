@@ -20,7 +20,7 @@ from hdbkit.errors import ConfigErrors, ExperimentFailed
 from hdbkit.experiment import slicing
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control
-from hdbkit.servers.in_session import lacking, settable
+from hdbkit.servers.trial import lacking, settable
 from hdbkit.slices import SERVER, SliceOrder, Slices
 from tests.run.conftest import NullTarget
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from hdbkit.config import TprocCSpec
+from hdbkit.files import held
 from hdbkit.loading import build
-from hdbkit.locks import held
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 
 _KIND = "postgresql"

@@ -24,11 +24,10 @@ from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.api import PlannedPower
 from hdbkit.arrivals import due_us
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.compare_charts import compare_charts
-from hdbkit.charts.history_chart import history_chart
-from hdbkit.charts.max_rate_chart import max_rate_chart
+from hdbkit.charts.compare_charts import compare_charts, history_chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
+from hdbkit.charts.schedule_charts import max_rate_chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import Load
 from hdbkit.results import columns

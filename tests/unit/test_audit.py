@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from hdbkit.web import audit as module
-from hdbkit.web.audit import AuditLog
+from hdbkit.web import guard as module
 from hdbkit.web.gate import Gate
-from hdbkit.web.guard import Guard, Message
+from hdbkit.web.guard import AuditLog, Guard, Message
 
 LINES = 30
 

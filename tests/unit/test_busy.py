@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.run.busy import busy_sessions
+from hdbkit.analysis.run.records import window_of
+from hdbkit.analysis.run.schedule import busy_sessions
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.windows import window_of
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.results.columns import OPERATIONS
 from tests.unit.synthetic import DETAILS, Synthetic, write_run

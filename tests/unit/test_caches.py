@@ -8,7 +8,7 @@ import pytest
 
 from hdbkit.config import Cache, Target
 from hdbkit.contracts import ServerControl
-from hdbkit.servers import caches
+from hdbkit.servers import power
 
 HERE = Target(kind="postgresql", host="127.0.0.1", database="lab")
 
@@ -35,7 +35,7 @@ def pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The kernel's file that empties the page cache."""
     path = tmp_path / "drop_caches"
     path.touch()
-    monkeypatch.setattr(caches, "PAGE_CACHE", path)
+    monkeypatch.setattr(power, "PAGE_CACHE", path)
     return path
 
 
@@ -44,15 +44,15 @@ def test_a_state_of_the_cache_needs_a_restart_and_the_page_cache(
     pages: Path, cache: str, restarts: int, written: str
 ) -> None:
     own = Server()
-    caches.empty(Cache(cache), own)  # type: ignore[arg-type]
+    power.empty(Cache(cache), own)  # type: ignore[arg-type]
     assert (own.restarts, pages.read_text()) == (restarts, written)
 
 
 def test_caches_that_cannot_be_emptied_are_refused_with_the_reason(pages: Path) -> None:
     elsewhere = HERE.with_(host="db1")
-    assert caches.obstacle(Cache.WARM, elsewhere, server(False)) == ""
-    assert caches.obstacle(Cache.COLD, HERE, server()) == ""
-    assert "cannot restart db1:5432" in caches.obstacle(Cache.RESTART, HERE, server(False))
-    assert "only root on the host of" in caches.obstacle(Cache.COLD, elsewhere, server())
+    assert power.obstacle(Cache.WARM, elsewhere, server(False)) == ""
+    assert power.obstacle(Cache.COLD, HERE, server()) == ""
+    assert "cannot restart db1:5432" in power.obstacle(Cache.RESTART, HERE, server(False))
+    assert "only root on the host of" in power.obstacle(Cache.COLD, elsewhere, server())
     pages.unlink()
-    assert "only root on the host of" in caches.obstacle(Cache.COLD, HERE, server())
+    assert "only root on the host of" in power.obstacle(Cache.COLD, HERE, server())

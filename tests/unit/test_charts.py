@@ -11,12 +11,12 @@ import pandas as pd
 import plotly.io as pio
 import pytest
 
+from hdbkit.analysis.run.records import Window, window_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.timeline import _purges_s, marks_s, throughput
-from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
-from hdbkit.charts import run_charts, script, style, sweep_charts
+from hdbkit.charts import run_charts, style, sweep_charts
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import by_worth
 from hdbkit.results import columns
@@ -101,7 +101,7 @@ def test_lines_and_text_stand_out_where_a_drawing_is_inverted(name: str) -> None
 
 def test_no_button_of_a_chart_leads_to_another_host(of_run: list[Chart]) -> None:
     drawing, _ = of_run[0].in_notebook()
-    assert drawing["application/vnd.plotly.v1+json"]["config"] == script.CONFIG
+    assert drawing["application/vnd.plotly.v1+json"]["config"] == style.CONFIG
     assert all(chart.figure.layout.modebar.remove == ("sendChartToCloud",) for chart in of_run)
 
 
@@ -117,8 +117,8 @@ def test_a_figure_that_a_notebook_shows_by_itself_has_no_link_to_another_host(
         drawn = chart.figure._repr_mimebundle_()["application/vnd.plotly.v1+json"]
         assert drawn["config"]["displaylogo"] is False
         assert '"displaylogo": false' in chart.figure.to_html(include_plotlyjs=False)
-    assert script.CONFIG["plotlyServerURL"] == ""
-    assert shown == [script.CONFIG] * 2 * len(of_run)
+    assert style.CONFIG["plotlyServerURL"] == ""
+    assert shown == [style.CONFIG] * 2 * len(of_run)
 
 
 def test_throughput_counts_the_committed_orders_of_each_second(run: Synthetic) -> None:

@@ -16,8 +16,7 @@ import psutil
 import pytest
 
 from hdbkit.cluster import host as host_module
-from hdbkit.cluster.connection import Connection, connected
-from hdbkit.cluster.deploying import ssh_cluster
+from hdbkit.cluster.connection import Connection, connected, ssh_cluster
 from hdbkit.cluster.host import LoadHost
 from hdbkit.cluster.hosts import shares
 from hdbkit.config import Load
@@ -25,7 +24,7 @@ from hdbkit.config.cluster import Cluster, read_hosts, security_of
 from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import NotedHost
-from hdbkit.results.records import record_type
+from hdbkit.results.spool import record_type
 from tests.unit.synthetic import write_run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hdbkit.config import Commands, Target
-from hdbkit.config.command_secrets import secret_in
+from hdbkit.config.control_spec import secret_in
 from hdbkit.errors import ConfigErrors
 
 PASSWORD = "hunter2"

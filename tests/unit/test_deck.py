@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hdbkit.config.specs.tproc_c import TprocCLoad
-from hdbkit.workloads.tproc_c.deck import Deck, Draws, cards
+from hdbkit.workloads.tproc_c.user import Deck, Draws, cards
 
 SPEC = TprocCLoad().weights
 

@@ -16,7 +16,7 @@ from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.execution.early_end import LEVEL, LOOKS, PARTS, EarlyEnd, Floats, looks, upper_bound
 from hdbkit.plan import Limits, RunPlan
 from hdbkit.results.experiment_folder import ENDED_EARLY
-from hdbkit.results.records import record_type
+from hdbkit.results.spool import record_type
 from tests.unit.sweeps import RATE, synthetic_runs
 from tests.unit.synthetic import write_run
 

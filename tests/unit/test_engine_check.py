@@ -13,8 +13,7 @@ from hdbkit import api
 from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import Bench, Capability, Rule
 from hdbkit.databases import database
-from hdbkit.engines import Tried, ask_server, try_rules
-from hdbkit.engines.asking import wrong_rows
+from hdbkit.engines import Tried, ask_server, try_rules, wrong_rows
 from hdbkit.engines.trying import _RECORD
 from hdbkit.errors import ErrorClass, InputError, SchemaProblem
 from hdbkit.workloads import rules, workload

@@ -11,7 +11,7 @@ import pytest
 from hdbkit import api, sql
 from hdbkit.api.discovery import drivers
 from hdbkit.config import Target
-from hdbkit.databases import _external, built_in, database, kinds, unusable
+from hdbkit.databases import GROUP, built_in, database, external, kinds, unusable
 from hdbkit.engines import write_skeleton
 from hdbkit.errors import InputError
 from tests.conftest import HdbkitCommand
@@ -29,13 +29,13 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         info = folder / f"{package.replace('-', '_')}-1.0.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("\n".join([f"[{_external.GROUP}]", *entries]) + "\n")
+        (info / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *entries]) + "\n")
         monkeypatch.syspath_prepend(str(folder))
-        _external.external.cache_clear()
+        external.cache_clear()
 
     yield done
     monkeypatch.undo()
-    _external.external.cache_clear()
+    external.cache_clear()
     sql.statements.cache_clear()
     sql.fragments.cache_clear()
     for name in {*sys.modules} - before:

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t as student
 
 from hdbkit.analysis.comparison.groups import Groups, distributions, metric_values, overlaid, values_by_users
-from hdbkit.analysis.run.failures import RETRIED, failures, samples
+from hdbkit.analysis.run.outages import RETRIED, failures, samples
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.charts import marks
 from hdbkit.charts.compare_charts import compare_charts

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hdbkit.analysis.run.host import grown
-from hdbkit.analysis.run.windows import Window
+from hdbkit.analysis.run.records import Window
 from hdbkit.execution import host
 
 WORKERS = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hdbkit.results.host_clock import Estimate, Exchange, HostClock, estimate, reliable
-from hdbkit.results.records import record_type
+from hdbkit.results.spool import record_type
 
 SECOND = 1_000_000_000
 

@@ -11,9 +11,8 @@ import pytest
 
 from hdbkit.config.specs.tproc_c import InputRules, TprocCLoad, TprocCSpec
 from hdbkit.contracts import UserPlan
-from hdbkit.workloads.tproc_c.hammerdb.user import HammerDBInputs
-from hdbkit.workloads.tproc_c.inputs import Inputs
-from hdbkit.workloads.tproc_c.nurand import LAST_NAMES
+from hdbkit.workloads.tproc_c.hammerdb import HammerDBInputs
+from hdbkit.workloads.tproc_c.inputs import LAST_NAMES, Inputs
 
 COUNT = 20_000
 HOME = 3

@@ -14,7 +14,7 @@ from hdbkit.config import Target, TprocCLoad, TprocCSpec
 from hdbkit.config.specs.tproc_c import TRANSACTIONS
 from hdbkit.contracts import Arguments, Prepared, Session, User, UserPlan
 from hdbkit.databases import database
-from hdbkit.results.records import head_type
+from hdbkit.results.spool import head_type
 from hdbkit.workloads import workload
 
 WORK = workload(TprocCSpec(warehouses=4))

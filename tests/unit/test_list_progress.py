@@ -8,11 +8,10 @@ import pytest
 from hdbkit.cli import progress
 from hdbkit.config import Load
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.execution.list_progress import InLists, ListProgress
-from hdbkit.execution.live import Tick
+from hdbkit.execution.live import InLists, ListProgress, Tick
 from hdbkit.results.columns import Outcome
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.records import Records, record_type
+from hdbkit.results.spool import Records, record_type
 from tests.unit.synthetic import plan_of
 
 METRIC = Metric(name="mean", title="mean of times", unit="s", measure=Measure.GEOMETRIC_MEAN, operations=("a", "b"))

@@ -10,7 +10,7 @@ import pytest
 from hdbkit.config import Load, TprocCSpec
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.records import Records, record_type
+from hdbkit.results.spool import Records, record_type
 from hdbkit.workloads import workload
 from tests.unit.synthetic import plan_of
 

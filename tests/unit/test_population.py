@@ -15,7 +15,7 @@ from pyarrow import csv
 from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.nurand import LAST_NAMES, Constants
+from hdbkit.workloads.tproc_c.inputs import LAST_NAMES, Constants
 from hdbkit.workloads.tproc_c.tables import TABLES, WAREHOUSE_TABLES
 
 SPEC = TprocCSpec(warehouses=3, seed=7)

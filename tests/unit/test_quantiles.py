@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.run import quantiles, records
-from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.run.records import Window, window_of
 from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
 from tests.unit.synthetic import Synthetic, write_run

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.analysis.comparison.plans import plan_pairs, plans_note
-from hdbkit.analysis.sweep.plans import changed_note, changed_plans
+from hdbkit.analysis.comparison.plans import changed_note, changed_plans, plan_pairs, plans_note
 from hdbkit.config import Target
 from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases import database

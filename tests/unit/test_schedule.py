@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.steps import knee, steps_result
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.schedule_charts import schedule_charts
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.report.run_report import tables

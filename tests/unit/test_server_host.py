@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.server_host import cpu_course, disks_course, network_course, server_host_use
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings
-from hdbkit.analysis.run.windows import Window
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.report.run_report import run_report

@@ -34,9 +34,8 @@ from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS
 from hdbkit.web import endpoint, guard
-from hdbkit.web.audit import AuditLog
 from hdbkit.web.gate import Gate
-from hdbkit.web.guard import Guard
+from hdbkit.web.guard import AuditLog, Guard
 from tests.unit.services import Service, running_service, written_job
 from tests.unit.synthetic import write_sweep
 

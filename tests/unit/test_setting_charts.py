@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.comparison.sides import Ratio, changes
-from hdbkit.analysis.run.latency_bands import latency_bands
-from hdbkit.analysis.run.windows import Window
+from hdbkit.analysis.run.quantiles import latency_bands
+from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.sweep.response import efficient, numeric, pairs_by_block, response_to, work_course
 from hdbkit.charts.compare_charts import forest
 from hdbkit.charts.setting_charts import counters_of_two, paired, response_curve

@@ -9,8 +9,18 @@ import numpy as np
 import pytest
 
 from hdbkit.errors import DamagedResult
-from hdbkit.results.records import Heads, arrow_types, record_struct, record_type
-from hdbkit.results.spool import HEADER_BYTES, SpoolReader, SpoolTails, SpoolWriter, read_spools, require_readable
+from hdbkit.results.spool import (
+    HEADER_BYTES,
+    Heads,
+    SpoolReader,
+    SpoolTails,
+    SpoolWriter,
+    arrow_types,
+    read_spools,
+    record_struct,
+    record_type,
+    require_readable,
+)
 
 DETAILS = {"key": "u8", "shard": "u1", "delta": "i2"}
 

@@ -15,7 +15,7 @@ from hdbkit.config import ControlSpec, Target
 from hdbkit.contracts import Session
 from hdbkit.errors import ErrorClass, ServerFailed, TransactionError
 from hdbkit.servers import launcher
-from hdbkit.servers.local_control import LocalControl
+from hdbkit.servers.file_control import LocalControl
 from hdbkit.servers.settings_file import SettingsFile, with_earlier
 from hdbkit.servers.sql_control import SqlControl
 

@@ -12,8 +12,8 @@ import pytest
 
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.quantiles import QUANTILES
+from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.windows import window_of
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.results import columns

@@ -21,15 +21,15 @@ from hdbkit.errors import ConfigErrors, ErrorClass, InputError, TransactionError
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
-from hdbkit.results.records import UNKNOWN
+from hdbkit.results.spool import UNKNOWN
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.tproc_h import population
 from hdbkit.workloads.tproc_h.answers import difference
-from hdbkit.workloads.tproc_h.checks import checks
+from hdbkit.workloads.tproc_h.answers import planned_checks as checks
 from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
 from hdbkit.workloads.tproc_h.tables import TABLES, lines_at
-from hdbkit.workloads.tproc_h.work import Work
+from hdbkit.workloads.tproc_h.user import Work
 from tests import generated
 
 SMALL = TprocHSpec(scale_factor=0.01)

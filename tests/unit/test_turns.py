@@ -19,7 +19,7 @@ from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
 from hdbkit.execution.control import Field
 from hdbkit.execution.failures import ErrorCounts
-from hdbkit.execution.turns import take_turns
+from hdbkit.execution.overlap import take_turns
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser

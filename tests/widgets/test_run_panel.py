@@ -16,11 +16,10 @@ from hdbkit import api
 from hdbkit.config import Load, Target, TprocCLoad, TprocCSpec, TprocHSpec, WorkloadSpec, load_from
 from hdbkit.config.specs.tproc_c import TRANSACTIONS
 from hdbkit.errors import ConfigErrors, InputError, RunFailed
-from hdbkit.execution.list_progress import InLists
+from hdbkit.execution.live import InLists
 from hdbkit.execution.live_schedule import ScheduleTick
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.records import Heads
-from hdbkit.results.spool import SpoolReader, SpoolWriter
+from hdbkit.results.spool import Heads, SpoolReader, SpoolWriter
 from hdbkit.widgets import RunPanel, SchemaPanel, Shared, SweepPanel
 from hdbkit.widgets.parts.live import MAX_POINTS, LiveChart
 from hdbkit.widgets.parts.load_form import LoadForm

@@ -15,7 +15,7 @@ import scipy
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.courses import courses
 from hdbkit.analysis.run.executions import mean_times_s
-from hdbkit.analysis.run.windows import window_of
+from hdbkit.analysis.run.records import window_of
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.results.columns import Outcome

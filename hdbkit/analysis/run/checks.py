@@ -6,6 +6,7 @@ the checks of a schema belong to its workload.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,15 +16,14 @@ import numpy.typing as npt
 import pandas as pd
 import scipy
 
-from hdbkit.analysis.run import steady
 from hdbkit.analysis.run.bracket import brackets
 from hdbkit.analysis.run.costs import MIN_S, against_earlier, within
 from hdbkit.analysis.run.faults import lost_text
 from hdbkit.analysis.run.host import pressure_pct, server_is_here
-from hdbkit.analysis.run.records import operations_of, table
+from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
@@ -295,15 +295,15 @@ def _clocks(run: _Run) -> Line:
 
 
 def _steady(run: _Run) -> Line:
-    found = steady.drift(completed_by_second(run.folder, run.window))
+    found = drift(completed_by_second(run.folder, run.window))
     if found is None:
-        return None, f"the window of {run.window.duration_s:.1f} s is too short: {steady.MIN_SECONDS} s are needed"
+        return None, f"the window of {run.window.duration_s:.1f} s is too short: {MIN_SECONDS} s are needed"
     word = "more" if found.change >= 0 else "less"
     detail = (
         f"the second half of the window completed {100 * abs(found.change):.1f} % {word} than the first "
         f"(95 % interval {percent_of(found.low)} to {percent_of(found.high)})"
     )
-    limit = share(steady.MAX_DRIFT)
+    limit = share(MAX_DRIFT)
     if found.steady is None:
         return (
             None,
@@ -378,3 +378,63 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
         yield "Little's law", _disturbed(_littles_law)
         yield "steady state", _disturbed(_steady)
     yield "CPU pressure", _pressure
+
+
+MIN_SECONDS = 10
+MAX_DRIFT = 0.05
+_STANDARD_ERRORS = 0.5
+"""Standard errors added to the estimated correlation."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The second half over the first, less 1, with its 95 % interval.
+
+    Seconds of one run are correlated (caches, checkpoints), so the drift between the halves of the window is judged
+    as that of a first-order autoregressive series: its variance follows from the correlation of neighbouring seconds
+    (Zwiers and von Storch 1995, J. Climate 8, 336-351; ``autocorrelation``). The interval is that of the difference
+    of both halves over their mean, stated as the second half over the first. The verdict shows whether the window can
+    be averaged; it does not predict the result of another run.
+    """
+
+    change: float
+    low: float
+    high: float
+
+    @property
+    def steady(self) -> bool | None:
+        """Whether the drift is at most ``MAX_DRIFT``; None if the interval holds both smaller and larger ones."""
+        if self.low >= -MAX_DRIFT and self.high <= MAX_DRIFT:
+            return True
+        return False if self.low > MAX_DRIFT or self.high < -MAX_DRIFT else None
+
+
+def drift(per_second: npt.NDArray[np.float64], confidence: float = 0.95) -> Drift | None:
+    """The drift between the halves of a series of whole seconds; None where it is too short or all zero."""
+    n = len(per_second)
+    if n < MIN_SECONDS or not per_second.any():
+        return None
+    half = n // 2
+    halves = per_second[:half], per_second[-half:]
+    level = float(np.mean(halves))
+    change = float(halves[1].mean() - halves[0].mean()) / level
+    squares = sum(float(part @ part) for part in residuals_of(*halves)) / level**2
+    between = correlation(*halves, _STANDARD_ERRORS)
+    of_half, of_both = (_mean_variance(between, count) for count in (half, 2 * half))
+    variance = squares / ((2 * half - 1) * (1 - of_half))
+    error = np.sqrt(variance * 4 * (of_half - of_both))
+    df = max(n * (1 - between) / (1 + between) - 2, 1.0)
+    width = float(scipy.special.stdtrit(df, (1 + confidence) / 2)) * float(error)
+    return Drift(*map(_of_the_first, (change, change - width, change + width)))
+
+
+def _of_the_first(difference: float) -> float:
+    """The change from the first half to the second, of their difference as a multiple of their mean."""
+    return max(2 * difference / (2 - difference), -1.0) if difference < 2 else math.inf
+
+
+def _mean_variance(between: float, count: int) -> float:
+    """The variance of the mean of ``count`` seconds, as a multiple of that of one."""
+    lags = np.arange(1, count)
+    terms: npt.NDArray[np.float64] = (1 - lags / count) * np.power(between, lags)
+    return (1 + 2 * float(terms.sum())) / count

@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.run.counters import is_set_back
-from hdbkit.analysis.run.records import table
+from hdbkit.analysis.run.records import Window, table
 from hdbkit.analysis.run.server_work import PAGES, SCANNED, WORK, work_of
-from hdbkit.analysis.run.windows import Window
 from hdbkit.config import Load
 from hdbkit.config.model import has_mark
 from hdbkit.errors import DamagedResult

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from hdbkit.analysis.run.quantiles import QUANTILES
+from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.timeline import committed_by_second
-from hdbkit.analysis.run.windows import window_of
 from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.run.records import operations_of
-from hdbkit.analysis.run.windows import window_of
+from hdbkit.analysis.run.records import operations_of, window_of
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.run.bracket import brackets
-from hdbkit.analysis.run.failures import CLASS_NAMES, RETRIED, failures
-from hdbkit.analysis.run.records import metric_codes, operations_of
+from hdbkit.analysis.run.outages import CLASS_NAMES, RETRIED, failures
+from hdbkit.analysis.run.records import Window, metric_codes, operations_of, window_of
 from hdbkit.analysis.run.timeline import throughput
-from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.config.metric import Metric
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.windows import Window
+from hdbkit.analysis.run.records import Window
 from hdbkit.results.run_result import ClientUse
 
 CPU_PARTS = ("user", "system", "iowait", "steal", "idle")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.run.host import CPU_PARTS, grown, host_cpu_pct
-from hdbkit.analysis.run.windows import Window
+from hdbkit.analysis.run.records import Window
 from hdbkit.results.run_result import ServerHostUse
 
 MAX_READINGS = 400

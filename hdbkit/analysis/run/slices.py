@@ -23,8 +23,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.run.quantiles import QUANTILES, TIMES, quantiles_of, rank
-from hdbkit.analysis.run.records import metric_codes, operations_of, table
-from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.run.records import Window, metric_codes, operations_of, table, window_of
 from hdbkit.config.metric import Measure
 from hdbkit.results.columns import SLICES, Outcome
 from hdbkit.results.folder import RunFolder

@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 
 from hdbkit.analysis.run.quantiles import TIMES, counts, quantiles_of
-from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.run.records import Window, window_of
 from hdbkit.analysis.statistics.limit_search import Estimate, interval
 from hdbkit.config.steps import Step, Steps
 from hdbkit.results.columns import Outcome

@@ -31,11 +31,10 @@ from hdbkit.analysis.run.host import (
 )
 from hdbkit.analysis.run.outages import outages
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
-from hdbkit.analysis.run.records import operations_of, table
+from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.analysis.run.server_host import server_host_use
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.waits import waits_result
-from hdbkit.analysis.run.windows import Window, window_of
 from hdbkit.config.hosts import is_local
 from hdbkit.config.metric import Measure
 from hdbkit.readings import ENDS, REQUESTS

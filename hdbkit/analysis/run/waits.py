@@ -17,8 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hdbkit.analysis.run.host import server_is_here
-from hdbkit.analysis.run.records import operations_of, table
-from hdbkit.analysis.run.windows import Window, window_of
+from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

@@ -229,3 +229,17 @@ class BaseDatabase:
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Creates nothing."""
         return []
+
+
+def options_of(engine: Database, storage: Mapping[str, object]) -> SchemaOptions:
+    """Validate ``WorkloadSpec.storage`` for an engine.
+
+    Raises:
+        InputError: the engine does not have an option; the message lists its options.
+        ConfigErrors: an option has an invalid value.
+    """
+    known = list(engine.schema_options.model_fields)
+    for name in storage:
+        if name not in known:
+            raise InputError(f"{engine.title} has no schema option '{name}' (it has: {', '.join(known) or 'none'})")
+    return engine.schema_options(**storage)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, cast
 
 from hdbkit.config import Target
 from hdbkit.contracts import (
@@ -31,7 +31,7 @@ from hdbkit.contracts import (
 from hdbkit.databases._base.access import first_usable
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece, compiled, piece, plain
-from hdbkit.databases._base.sql_schema import SqlSchema
+from hdbkit.databases._base.sql_schema import SqlDatabase, SqlSchema
 from hdbkit.errors import CannotConnect, ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, in_scope
 
@@ -385,6 +385,7 @@ class DbapiDatabase(BaseDatabase):
     driver: str
     """The name of the driver."""
     session_type: type[DbapiSession] = DbapiSession
+    schema_type: type[SqlSchema] = SqlSchema
     no_answer: frozenset[str] = frozenset()
     """The codes of errors after which a question of the server has no answer: this account may not ask it."""
 
@@ -430,7 +431,7 @@ class DbapiDatabase(BaseDatabase):
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema."""
-        return SqlSchema(self, target, workload)
+        return self.schema_type(cast(SqlDatabase, self.at(target)), target, workload)
 
 
 def _in_groups(chunks: Iterable[bytes], size: int) -> Iterator[list[bytes]]:

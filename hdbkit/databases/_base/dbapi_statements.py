@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from hdbkit.contracts import Row
 from hdbkit.sql import Statement
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|[^'\";/-]+|.", re.DOTALL)
@@ -160,3 +161,24 @@ def piece(statement: Statement, paramstyle: str) -> Piece:
 def _placeholder(name: str) -> str:
     """The name of a value for the driver: that of no keyword, such as ``:size`` or ``:number`` would be."""
     return f"{name}_"
+
+
+class ProcedureAnswer(NamedTuple):
+    """The results of a procedure, each with whether it has lines, its number of columns, and its rows."""
+
+    results: tuple[tuple[bool, int, Any], ...]
+
+    def row(self) -> Row:
+        """The one row of the answer: values, then for each column of lines a tuple."""
+        values: list[Any] = []
+        for has_lines, width, rows in self.results:
+            if has_lines:
+                values += [tuple(column) for column in zip(*rows, strict=True)][1:] or [()] * (width - 1)
+            else:
+                values += rows[0]
+        return tuple(values)
+
+
+def plain_rows(raw: Iterable[Any]) -> list[Row]:
+    """Rows and answers of procedures as tuples of plain values."""
+    return [row.row() if isinstance(row, ProcedureAnswer) else tuple(row) for row in raw]

@@ -1,4 +1,6 @@
-"""Locks on files of this host. The file of a lock is removed with it if it is empty.
+"""Locks on files of this host, and the schemas that they reserve.
+
+The file of a lock is removed with it if it is empty.
 
 A non-empty file is never removed, and a symbolic link is not followed.
 """
@@ -12,6 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+
+from hdbkit.config import Target
+from hdbkit.contracts import Workload
+from hdbkit.databases._base.sql_schema import SqlDatabase, SqlSchema
 
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOT_WRITABLE = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS}
@@ -158,3 +164,24 @@ class FileClaim:
         if self._descriptor is not None:
             unlock(self._path, self._descriptor)
             self._descriptor = None
+
+
+class FileSchema(SqlSchema):
+    """A schema in a file, reserved by a lock on a file next to it."""
+
+    def __init__(self, engine: SqlDatabase, target: Target, workload: Workload) -> None:
+        self._reserved = FileClaim(self.claim_file(target))
+        super().__init__(engine, target, workload)
+
+    def claim_file(self, target: Target) -> Path:
+        """The file of the lock."""
+        return Path(f"{target.database}-build")
+
+    def claim(self) -> bool:
+        """By a lock that ends with the process."""
+        return self._reserved.take()
+
+    def close(self) -> None:
+        """Close the connection and end the reservation; never raises."""
+        super().close()
+        self._reserved.end()

@@ -20,7 +20,7 @@ from MySQLdb import Error
 from MySQLdb.constants import CLIENT
 
 from hdbkit.contracts import PENDING, Row
-from hdbkit.databases._mysqlclient.values import CONVERTERS
+from hdbkit.databases._mysqlclient.connect import CONVERTERS
 
 _WAKE_AT = socket.SOL_SOCKET, socket.SO_RCVLOWAT
 _ANYTHING, _BEYOND_AN_END = 1, 12

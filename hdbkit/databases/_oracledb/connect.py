@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from types import MappingProxyType
 from typing import Any, Final
 
 from hdbkit.config import Target
-from hdbkit.contracts import SessionOptions
+from hdbkit.contracts import Session, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s
+from hdbkit.databases._base.dbapi import DbapiDatabase
 from hdbkit.errors import (
     CannotConnect,
     ErrorClass,
@@ -249,3 +251,24 @@ def refused(target: Target, error: Exception) -> CannotConnect:
         return NothingListens(target.url, reason, _NETWORK)
     kind, advice = _REFUSED.get(code, (CannotConnect, _NETWORK))
     return kind(target.url, reason, advice)
+
+
+class OracledbDatabase(DbapiDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`."""
+
+    driver = "oracledb"
+    paramstyle = "named"
+    no_answer = NO_PRIVILEGE
+
+    def slow_load(self, session: Session) -> str | None:
+        """Arrays are sent; a direct path is a choice, since it locks tables."""
+        return None
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account if it is missing, with what a build needs; the database must exist."""
+        role = target.user or ""
+        with closing(self.connect(admin)) as session:
+            if session.query("account", role=role)[0][0]:
+                return []
+            session.query("create_role", role=role, password=target.new_password())
+        return [f"account {role}"]

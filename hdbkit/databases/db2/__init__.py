@@ -24,17 +24,14 @@ from hdbkit.contracts import (
     Capability,
     Database,
     Row,
-    Schema,
     SchemaOptions,
     Scope,
     Session,
     SessionOptions,
     Table,
-    Workload,
 )
 from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession
-from hdbkit.databases._base.dbapi_statements import Piece
-from hdbkit.databases._base.procedure_answer import ProcedureAnswer, plain_rows
+from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer, plain_rows
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases.db2.cli import KIND, CliError, driver
 from hdbkit.databases.db2.connect import (
@@ -277,6 +274,7 @@ class Db2(DbapiDatabase):
     driver = "ibm_db"
     gauges = frozenset({"waiting_locks", *_PERCENTAGES})
     schema_options: type[SchemaOptions] = Db2SchemaOptions
+    schema_type = Db2Schema
     connection_settings: Mapping[str, int] = MappingProxyType({"maxappls": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
     default_port: int | None = PORT
@@ -390,10 +388,6 @@ class Db2(DbapiDatabase):
     def password_source(self, target: Target) -> str | None:
         """The target's password file."""
         return str(target.password_file) if password(target) and target.password_file else None
-
-    def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's tables, in the current schema."""
-        return Db2Schema(_at(target), target, workload)
 
 
 def _seconds(milliseconds: int) -> int:

@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from hdbkit.config import Target
-from hdbkit.contracts import SERVER, Capability, Schema, Scope, SessionOptions, Table, Workload
+from hdbkit.contracts import SERVER, Capability, Scope, SessionOptions, Table
+from hdbkit.contracts import Schema as Schema
+from hdbkit.contracts import Workload as Workload
 from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
 from hdbkit.databases._base.dbapi_statements import Compiled
-from hdbkit.databases._base.file_lock import ProcessLock
-from hdbkit.databases._base.file_schema import FileSchema
+from hdbkit.databases._base.file_lock import FileSchema, ProcessLock
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, TransactionError
 from hdbkit.sql import ANSI, in_scope
 
@@ -264,6 +265,7 @@ class DuckDB(DbapiDatabase):
     answers = frozenset({"claim_schema"})
     options = ("threads", "memory_limit", "temp_directory")
     preload: tuple[str, ...] = ("duckdb", "hdbkit.databases.duckdb")
+    schema_type = FileSchema
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -337,10 +339,6 @@ class DuckDB(DbapiDatabase):
         name, text = type(error).__name__, str(error)
         known = ErrorClass.RESOURCES if _NO_SPACE in text else _CLASSES.get(name, ErrorClass.OTHER)
         return known, name, text
-
-    def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's tables, in the file."""
-        return FileSchema(self, target, workload)
 
 
 def _lock_file(path: Path) -> Path:

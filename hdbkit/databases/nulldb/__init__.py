@@ -2,7 +2,7 @@
 
 It serves to test load generator, recorder, sweeps, statistics, charts and interfaces without a server, and to measure
 hdbkit's own overhead. It has no SQL and no tables, so nothing can be checked. Workloads describe themselves to it in
-texts next to the SQL of other engines; see :mod:`hdbkit.databases.nulldb.texts`.
+texts next to the SQL of other engines; see :mod:`hdbkit.databases.nulldb.state`.
 
 Options of a target: ``latency_us`` (median of a call, 0 for none), ``spread`` (standard deviation of its logarithm),
 ``seed``, ``error_rate`` and ``error_class`` (failures), ``connections`` (maximum number of clients),
@@ -38,12 +38,8 @@ from hdbkit.contracts import (
     TableLoad,
     Workload,
 )
-from hdbkit.databases._base.database import BaseDatabase
-from hdbkit.databases._base.schema_options import options_of
-from hdbkit.databases.nulldb.settings import NullSettings
-from hdbkit.databases.nulldb.state import ROLLBACKS, State, Totals
-from hdbkit.databases.nulldb.texts import by_design, count_of, is_count
-from hdbkit.databases.nulldb.timer import Timer
+from hdbkit.databases._base.database import BaseDatabase, options_of
+from hdbkit.databases.nulldb.state import ROLLBACKS, NullSettings, State, Timer, Totals, by_design, count_of, is_count
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, RolledBackByDesign, TransactionError
 from hdbkit.sql import ANSI
 

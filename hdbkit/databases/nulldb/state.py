@@ -1,28 +1,50 @@
-"""The state of a null database, in a folder that all its sessions share.
+"""The state of a null database: its schema, its settings, a timer, and the texts that describe its workload.
 
 It contains the build record, the settings, and one file of running totals per session, written only by that session.
+
+A **count** is a sum of products. A factor is a whole number, a field of the specification of the built schema, or
+``commits(operation)``: the number of commits of that operation in this database.
+
+    -- name: count_sales
+    100 * shops + commits(sell)
+
+An **operation** needs a text only if it can be rolled back by design. The text lists its parameters in order and the
+condition: a value, or any element of an array, is greater than a number.
+
+    -- name: sell
+    (:shop, :things) ROLLBACK IF :things > 5000
+
+The null engine ignores all other texts, such as SQL for all engines.
+
+``speed`` divides every latency (reload), ``commit`` off shortens calls by a fifth (session), ``buffers`` has no
+effect and requires a restart, which a null database does not support.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
+import math
 import mmap
 import os
+import re
 import shutil
 import stat
 import struct
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
 from hdbkit.config import Target
-from hdbkit.errors import InputError
+from hdbkit.contracts import Arguments, Row
+from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.files import draft_of
+from hdbkit.sql import Statement
 
 _NUMBER = struct.Struct("<q")
 ROLLBACKS = "rollbacks"
@@ -115,3 +137,148 @@ class Totals:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+_FACTOR = r"(?:\d+|\w+|commits\(\w+\))"
+_TERM = rf"{_FACTOR}(?:\s*\*\s*{_FACTOR})*"
+_COUNT = re.compile(rf"{_TERM}(?:\s*\+\s*{_TERM})*")
+_COMMITS = re.compile(r"commits\((\w+)\)")
+_ROLLBACK = re.compile(r"\bROLLBACK IF :(\w+) > (\d+)$")
+
+
+def is_count(statement: Statement | None) -> bool:
+    """Whether a text is a count."""
+    return statement is not None and _COUNT.fullmatch(statement.text) is not None
+
+
+def count_of(text: str, spec: Mapping[str, object], totals: Mapping[str, int]) -> int:
+    """The value of a count."""
+
+    def factor(word: str) -> int:
+        operation = _COMMITS.fullmatch(word)
+        if operation:
+            return totals.get(operation[1], 0)
+        return int(word) if word.isdigit() else int(str(spec[word]))
+
+    return sum(math.prod(factor(word.strip()) for word in term.split("*")) for term in text.split("+"))
+
+
+def by_design(statement: Statement | None) -> Callable[[Arguments], bool]:
+    """A predicate: whether a call with given arguments is rolled back by design."""
+    rule = _ROLLBACK.search(statement.text) if statement is not None else None
+    if statement is None or rule is None:
+        return lambda _: False
+    position, bound = statement.parameters.index(rule[1]), int(rule[2])
+
+    def is_above(arguments: Arguments) -> bool:
+        value = arguments[position]
+        return bool((max(value) if isinstance(value, tuple) else value) > bound)
+
+    return is_above
+
+
+_KNOWN: dict[str, tuple[Any, ...]] = {  # unit, default, apply by, minimum, maximum, choices, kind, description
+    "speed": (None, "1", "reload", 0.01, 100, None, "real", "divides every latency"),
+    "commit": (None, "on", "session", None, None, None, "bool", "off shortens calls by a fifth"),
+    "buffers": ("8kB", "1024", "restart", 16, 1 << 30, None, "integer", "has no effect"),
+}
+
+
+class NullSettings:
+    """A file with the settings that were changed, and the time of the last reload."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._in_session: dict[str, str] = {}
+
+    def value(self, name: str) -> str:
+        """The current value in this session."""
+        return self._in_session.get(name) or str(self._entries().get(name, _KNOWN[name][1]))
+
+    def set_in_session(self, name: str, value: str) -> None:
+        """Set a value for this session. Raises ``TransactionError`` if the setting has one value for all."""
+        if _KNOWN[name][2] != "session":
+            raise TransactionError(ErrorClass.OTHER, "null", f"{name} cannot be set in a session")
+        self._in_session[name] = value
+
+    def answer(self, operation: str, arguments: Mapping[str, Any]) -> list[Row] | None:
+        """The result of an operation on settings; None for other operations."""
+        match operation:
+            case "control_settings":
+                return [self._row(name) for name in _KNOWN]
+            case "file_entries":
+                return list(self._entries().items())
+            case "settings_loaded_at":
+                return [(self._read().get("loaded_ns", 0), 0)]
+            case "set_setting":
+                self._write({**self._entries(), str(arguments["name"]): str(arguments["value"])})
+            case "reset_setting":
+                self._write({name: old for name, old in self._entries().items() if name != arguments["name"]})
+            case "reload_settings":
+                self._write(self._entries())
+            case _:
+                return None
+        return []
+
+    def all(self) -> dict[str, dict[str, Any]]:
+        """Every setting, and whether it was changed."""
+        chosen = self._entries()
+        return {
+            name: {"value": self.value(name), "unit": unit, "default": default, "changed": name in chosen}
+            for name, (unit, default, *_) in _KNOWN.items()
+        }
+
+    def _row(self, name: str) -> Row:
+        unit, default, apply_by, low, high, choices, kind, text = _KNOWN[name]
+        value = self.value(name)
+        return (name, value, unit, default, apply_by, low, high, choices, kind, text, value, None, False)
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            content: dict[str, Any] = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        return content
+
+    def _entries(self) -> dict[str, str]:
+        return dict(self._read().get("entries", {}))
+
+    def _write(self, entries: Mapping[str, str]) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with draft_of(self._path) as draft:
+            draft.write_text(json.dumps({"entries": entries, "loaded_ns": time.monotonic_ns()}))
+
+
+_SPEC = struct.Struct("@qqqq")
+"""``struct itimerspec``: interval and first expiration, each in seconds and nanoseconds."""
+_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Timer:
+    """A timer that runs once after each start."""
+
+    def __init__(self) -> None:
+        self._fd = _libc.timerfd_create(time.CLOCK_MONOTONIC, _FLAGS)
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return int(self._fd)
+
+    def start(self, seconds: float) -> None:
+        """Run for so long; 0 is over at once."""
+        whole_s, left_ns = divmod(max(1, round(seconds * 1e9)), 10**9)
+        _libc.timerfd_settime(self._fd, 0, _SPEC.pack(0, 0, whole_s, left_ns), None)
+
+    def is_over(self) -> bool:
+        """Whether it has run out since its start; said once."""
+        try:
+            return bool(os.read(self._fd, 8))
+        except BlockingIOError:
+            return False
+
+    def close(self) -> None:
+        """Close it."""
+        os.close(self._fd)

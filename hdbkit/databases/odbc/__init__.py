@@ -10,28 +10,38 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import islice
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import SERVER, Capability, Database, Row, Schema, Scope, Session, SessionOptions, Workload
+from hdbkit.contracts import (
+    SERVER,
+    Capability,
+    Database,
+    Row,
+    Scope,
+    Session,
+    SessionOptions,
+)
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, check_options, connect_timeout_s
 from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, class_of
-from hdbkit.databases._base.file_lock import FileClaim
-from hdbkit.databases._base.sql_schema import SqlSchema
+from hdbkit.databases._base.dbapi_statements import numbered
+from hdbkit.databases._base.file_lock import FileSchema
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module, quoted
-from hdbkit.databases.odbc.prepared import NOT_PREPARED, Prepared
 from hdbkit.databases.odbc.source import BASE, ERRORS, KIND, Source, explored, indexes, tables
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, Rejected
 from hdbkit.paths import state_folder
-from hdbkit.sql import SERVER_STATEMENTS, statements
+from hdbkit.sql import SERVER_STATEMENTS, Statement, find, statements
 
 if TYPE_CHECKING:
     import pyodbc
+
 
 _ISOLATION_ATTRIBUTE: Final = 108
 """SQL_ATTR_TXN_ISOLATION."""
@@ -157,23 +167,17 @@ class OdbcSession(DbapiSession):
         self._open = False
 
 
-class OdbcSchema(SqlSchema):
-    """A schema in a data source, reserved among the processes of this account on this host."""
+class OdbcSchema(FileSchema):
+    """A schema in a data source, reserved among the processes of this account on this host; not among others."""
 
-    def __init__(self, engine: Odbc, target: Target, workload: Workload) -> None:
-        name = hashlib.sha256(target.url.encode()).hexdigest()[:16]
-        self._reserved = FileClaim(state_folder() / f"odbc-{name}-build")
-        super().__init__(engine, target, workload)
+    def claim_file(self, target: Target) -> Path:
+        """A file of this account."""
+        return state_folder() / f"odbc-{hashlib.sha256(target.url.encode()).hexdigest()[:16]}-build"
 
     def claim(self) -> bool:
-        """By a lock on a file; processes on other hosts are not noticed."""
+        """By a lock on the file, whose folder is created if it is missing."""
         state_folder().mkdir(parents=True, exist_ok=True)
-        return self._reserved.take()
-
-    def close(self) -> None:
-        """Close the connection and end the reservation; never raises."""
-        super().close()
-        self._reserved.end()
+        return super().claim()
 
 
 class Odbc(DbapiDatabase):
@@ -186,6 +190,7 @@ class Odbc(DbapiDatabase):
     answers = frozenset({*_OF_CATALOG, "claim_schema"})
     preload: tuple[str, ...] = ("pyodbc", "hdbkit.databases.odbc")
     session_type = OdbcSession
+    schema_type = OdbcSchema
 
     def __init__(self, target: Target | None = None) -> None:
         self._target = target
@@ -303,10 +308,6 @@ class Odbc(DbapiDatabase):
             for name, value in {**found, "dialects": chosen}.items()
         }
 
-    def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's tables, in the schema of the connection."""
-        return OdbcSchema(_at(target), target, workload)
-
 
 _ADVICE: Final = {
     "": "check the data source, the options of the target, and that the server runs",
@@ -346,3 +347,57 @@ def _option(target: Target, name: str) -> str | None:
 
 
 DATABASE = Odbc()
+
+
+NOT_PREPARED: Final = "26000"
+"""The SQLSTATE of a name that the server does not know: a pooler gave the session another server session."""
+_PREPARABLE: Final = re.compile(r"(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
+"""What servers prepare; to try others would leave errors in their log."""
+
+
+class Prepared:
+    """The statements that a server has prepared for a connection, by their texts with question marks.
+
+    Drivers prepare what is sent alone, and send a batch as text, which the server then parses and plans each time. A
+    name follows from the text: behind a pooler, a server session that another client prepared has the same statement
+    by it.
+    """
+
+    def __init__(self, connection: pyodbc.Connection, dialects: tuple[str, ...]) -> None:
+        self._connection = connection
+        self._prepare, self._execute = (
+            find(dialects, SERVER_STATEMENTS, name) for name in ("prepare_statement", "execute_statement")
+        )
+        self._commands: dict[str, str] = {}
+        self._usable = True
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._commands
+
+    def try_each(self, texts: list[str]) -> None:
+        """Prepare what the server can prepare, outside a transaction, which an error would end."""
+        import pyodbc
+
+        for text in texts:
+            with suppress(pyodbc.Error):
+                self.add(text)
+
+    def add(self, text: str) -> None:
+        """Prepare a statement. Raises the driver's error."""
+        if text in self._commands or not self._usable or not _PREPARABLE.match(text):
+            return
+        with_numbers, count = numbered(text)
+        words = {"name": f"hdbkit_{hashlib.sha256(text.encode()).hexdigest()[:24]}"}
+        inner = Statement("", with_numbers, self._prepare.origin, "")
+        self._connection.execute(self._prepare.partly_filled(words).around(inner).text)
+        values = f" ({', '.join('?' * count)})" if count else ""
+        self._commands[text] = f"{self._execute.filled(words).text}{values}"
+
+    def command(self, text: str) -> str:
+        """What executes a statement: its text, unless it is prepared."""
+        return self._commands.get(text, text)
+
+    def forget(self) -> None:
+        """From now on, send texts."""
+        self._commands.clear()
+        self._usable = False

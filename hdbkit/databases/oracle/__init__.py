@@ -14,7 +14,8 @@ from typing import Any, cast
 from pydantic import Field
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import Capability, Schema, SchemaOptions, Scope, Session, SessionOptions, Workload
+from hdbkit.contracts import Capability, SchemaOptions, Scope, Session, SessionOptions, Workload
+from hdbkit.contracts import Schema as Schema
 from hdbkit.databases._base.access import LOOPBACK
 from hdbkit.databases._base.dbapi import DbapiSession
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
@@ -29,11 +30,11 @@ from hdbkit.databases._oracledb.connect import (
     THICK,
     THIN,
     VALUES,
+    OracledbDatabase,
     code_and_text,
     connected,
     driver,
 )
-from hdbkit.databases._oracledb.database import OracledbDatabase
 from hdbkit.databases._oracledb.session import PLSQL, OracleSession
 from hdbkit.errors import ErrorClass, InputError
 from hdbkit.readings import Encryption, Timeout
@@ -154,6 +155,7 @@ class Oracle(OracledbDatabase):
     options = OPTIONS
     option_values = VALUES
     session_type = OracleSession
+    schema_type = OracleSchema
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -231,10 +233,6 @@ class Oracle(OracledbDatabase):
         calls_ms = cast(OracleSession, session).connection.call_timeout
         own = [Timeout("statements", calls_ms / 1000, "hdbkit")] if calls_ms else []
         return [*own, *super().timeouts(session)]
-
-    def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's schema."""
-        return OracleSchema(self, target, workload)
 
 
 DATABASE = Oracle()

@@ -16,8 +16,7 @@ from typing import Any
 from redis.crc import key_slot
 
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
-from hdbkit.databases.redis.encoding import encoded
-from hdbkit.databases.redis.load import Loader, Word, is_tagged
+from hdbkit.databases.redis.load import Loader, Word, encoded, is_tagged
 from hdbkit.databases.redis.session import Bound, Raw, RedisSession
 
 

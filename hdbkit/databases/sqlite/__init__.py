@@ -18,9 +18,11 @@ from typing import Any
 from urllib.parse import quote
 
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Schema, SessionOptions, Workload
+from hdbkit.contracts import Capability, SessionOptions
+from hdbkit.contracts import Schema as Schema
+from hdbkit.contracts import Workload as Workload
 from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
-from hdbkit.databases._base.file_schema import FileSchema
+from hdbkit.databases._base.file_lock import FileSchema
 from hdbkit.errors import CannotConnect, ErrorClass
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find
 
@@ -112,6 +114,7 @@ class Sqlite(DbapiDatabase):
     option_values = MappingProxyType({"journal_mode": _JOURNALS, "synchronous": _SYNCHRONOUS})
     preload: tuple[str, ...] = ("sqlite3", "hdbkit.databases.sqlite")
     session_type = SqliteSession
+    schema_type = SqliteSchema
     errors = (sqlite3.Error,)
 
     def driver_version(self) -> str:
@@ -152,10 +155,6 @@ class Sqlite(DbapiDatabase):
         if code is None:
             return ErrorClass.CONNECTION_LOST if "closed" in str(error) else ErrorClass.OTHER, "", str(error)
         return _CLASSES.get(code & _PRIMARY, ErrorClass.OTHER), error.sqlite_errorname, str(error)  # type: ignore[attr-defined]
-
-    def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's tables, in the file."""
-        return SqliteSchema(self, target, workload)
 
 
 DATABASE = Sqlite()

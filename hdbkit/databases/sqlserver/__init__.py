@@ -22,18 +22,15 @@ from hdbkit.contracts import (
     Capability,
     Database,
     Row,
-    Schema,
     SchemaOptions,
     Scope,
     Session,
     SessionOptions,
     Table,
-    Workload,
 )
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s
 from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, class_of, fields_of
-from hdbkit.databases._base.dbapi_statements import Compiled, Piece, piece, with_literals
-from hdbkit.databases._base.procedure_answer import ProcedureAnswer, plain_rows
+from hdbkit.databases._base.dbapi_statements import Compiled, Piece, ProcedureAnswer, piece, plain_rows, with_literals
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module
 from hdbkit.databases.sqlserver.connect import (
     OF_SESSION,
@@ -226,6 +223,7 @@ class SqlServer(DbapiDatabase):
     protected_settings: Mapping[str, str] = _PROTECTED
     preload: tuple[str, ...] = ("pyodbc", "hdbkit.databases.sqlserver")
     session_type = SqlServerSession
+    schema_type = SqlServerSchema
 
     def __init__(self, target: Target | None = None) -> None:
         self._target = target
@@ -369,10 +367,6 @@ class SqlServer(DbapiDatabase):
     def password_source(self, target: Target) -> str | None:
         """The target's password file."""
         return str(target.password_file) if password(target) and target.password_file else None
-
-    def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's tables, in the database of the target."""
-        return SqlServerSchema(_at(target), target, workload)
 
 
 _CAPABILITIES: Final = frozenset(

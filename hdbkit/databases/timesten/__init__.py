@@ -17,18 +17,15 @@ from hdbkit.contracts import (
     Capability,
     PartLoad,
     Row,
-    Schema,
     SchemaOptions,
     Scope,
     Session,
     SessionOptions,
     StatementLoad,
-    Workload,
 )
 from hdbkit.databases._base.dbapi import DbapiSession
 from hdbkit.databases._base.sql_schema import SqlSchema
-from hdbkit.databases._oracledb.connect import THICK, driver
-from hdbkit.databases._oracledb.database import OracledbDatabase
+from hdbkit.databases._oracledb.connect import THICK, OracledbDatabase, driver
 from hdbkit.databases._oracledb.session import BY_DESIGN, PLSQL, OracleSession
 from hdbkit.databases.timesten.connect import CLIENT, CONNECTION, KIND, OPTIONS, VALUES, connected, described
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign
@@ -194,6 +191,7 @@ class TimesTen(OracledbDatabase):
     options = OPTIONS
     option_values = VALUES
     session_type = TimesTenSession
+    schema_type = TimesTenSchema
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -233,10 +231,6 @@ class TimesTen(OracledbDatabase):
         """With the five parts of the release."""
         rows = self.asked(session, "server_version")
         return f"{self.title} {'.'.join(map(str, rows[0][:5]))}" if rows else self.title
-
-    def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's schema."""
-        return TimesTenSchema(self, target, workload)
 
 
 DATABASE = TimesTen()

@@ -23,8 +23,7 @@ import traitlets
 from hdbkit.api import DEFAULT, Workspace
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
-from hdbkit.in_notebook.background import alone, background
-from hdbkit.in_notebook.slot import Slot
+from hdbkit.in_notebook.slot import Slot, alone, background
 from hdbkit.widgets.parts.ticker import Action, Ticker, every
 
 STATIC = Path(__file__).parents[1] / "static"

@@ -18,9 +18,9 @@ import anywidget
 
 from hdbkit.api import Tick
 from hdbkit.charts.style import palette_css
-from hdbkit.execution.list_progress import InLists
+from hdbkit.execution.live import InLists
 from hdbkit.execution.live_schedule import ScheduleTick
-from hdbkit.in_notebook.background import alone
+from hdbkit.in_notebook.slot import alone
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import plural
 from hdbkit.widgets.parts.base import STATIC

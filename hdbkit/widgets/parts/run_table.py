@@ -17,7 +17,7 @@ import pandas as pd
 import traitlets
 
 from hdbkit.files import replace_file
-from hdbkit.in_notebook.background import alone
+from hdbkit.in_notebook.slot import alone
 from hdbkit.widgets.parts.base import STATIC
 
 _SAMPLED = 300

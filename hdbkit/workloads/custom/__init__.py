@@ -30,8 +30,7 @@ from hdbkit.contracts import (
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.sql import Statement, made, statements
 from hdbkit.workloads._base import BaseWorkload, rampup_and_window
-from hdbkit.workloads.built import require_access, require_sight
-from hdbkit.workloads.commands import build_command, drop_command
+from hdbkit.workloads.built import build_command, drop_command, require_access, require_sight
 
 _GROUP = "custom"
 
@@ -194,7 +193,7 @@ class Custom(BaseWorkload[CustomSpec]):
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Check row counts and indexes of the tables, and run the folder's own checks, which count errors."""
-        from hdbkit.workloads.custom.checks import checks
+        from hdbkit.workloads.custom.population import checks
 
         return checks(self.spec, self.scope(dialects).statements)
 

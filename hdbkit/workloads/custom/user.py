@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hdbkit.config.specs.custom import CustomLoad, CustomSpec
 from hdbkit.config.specs.definition import RoundTrips
 from hdbkit.contracts import NO_ROUTES, Arguments, Prepared, Route, Session, SqlSession, UserPlan
-from hdbkit.results.records import Heads
+from hdbkit.results.spool import Heads
 from hdbkit.workloads.custom.variables import Draw, Drawing
 
 Perform = Callable[[Any], Any]

@@ -14,7 +14,7 @@ import numpy as np
 from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Part, TableLoad
 from hdbkit.errors import InputError
-from hdbkit.workloads.tproc_c.nurand import A_LAST, LAST_NAMES, NAMES, load_constant, nurand
+from hdbkit.workloads.tproc_c.inputs import A_LAST, LAST_NAMES, NAMES, load_constant, nurand
 from hdbkit.workloads.tproc_c.tables import (
     CUSTOMERS,
     DISTRICTS,

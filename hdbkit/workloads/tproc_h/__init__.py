@@ -183,10 +183,12 @@ class TprocH(BaseWorkload[TprocHSpec]):
 
     def checks(self, dialects: tuple[str, ...]) -> list[PlannedCheck]:
         """Tables, row counts, indexes, and the totals of the orders."""
-        from hdbkit.workloads.tproc_h import checks
+        from hdbkit.workloads.tproc_h import answers
 
         names = self.scope(dialects).statements
-        return checks.checks(self.spec, tuple(one.removeprefix(_INDEX) for one in names if one.startswith(_INDEX)))
+        return answers.planned_checks(
+            self.spec, tuple(one.removeprefix(_INDEX) for one in names if one.startswith(_INDEX))
+        )
 
     def answers(self, seed: int) -> list[PlannedCheck]:
         """Each query's rows against those of DuckDB."""

@@ -21,7 +21,7 @@ from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.sql import statements
 from hdbkit.workloads.built import require_access
 from hdbkit.workloads.checking import all_there
-from hdbkit.workloads.origin import has_tables
+from hdbkit.workloads.present import has_tables
 from hdbkit.workloads.tproc_h import TprocH
 from hdbkit.workloads.tproc_h.tables import TABLES
 

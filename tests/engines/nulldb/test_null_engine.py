@@ -15,8 +15,7 @@ import pytest
 from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import Capability, Scope, SqlSession, Table, TableLoad
 from hdbkit.databases import database, kinds, schema_option_models, sql_session
-from hdbkit.databases.nulldb.state import State
-from hdbkit.databases.nulldb.texts import by_design, count_of, is_count
+from hdbkit.databases.nulldb.state import State, by_design, count_of, is_count
 from hdbkit.errors import InputError, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement
 from hdbkit.workloads import workload

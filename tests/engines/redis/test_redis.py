@@ -35,7 +35,7 @@ from hdbkit.servers import PrivateServer, control, find_binaries, private_server
 from hdbkit.sql import SERVER_STATEMENTS, find
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
-from hdbkit.workloads.tproc_c.conformance import conditions, overlapping, transactions
+from hdbkit.workloads.tproc_c.conformance import conditions, sessions, transactions
 from hdbkit.workloads.tproc_c.conformance.conditions import broken
 from hdbkit.workloads.tproc_c.conformance.rules import Run, runner
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill, timeless
@@ -50,7 +50,9 @@ pytestmark = pytest.mark.skipif(
 SPEC = TprocCSpec(warehouses=1)
 WORK = workload(SPEC)
 RULES = [
-    rule for rule in (*transactions.RULES, *conditions.RULES, *overlapping.RULES) if Capability.SQL not in rule.needs
+    rule
+    for rule in (*transactions.RULES, *conditions.RULES, *sessions.OVERLAPPING)
+    if Capability.SQL not in rule.needs
 ]
 """The rules that need no SQL."""
 

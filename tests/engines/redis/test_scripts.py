@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
-from hdbkit.databases.redis.encoding import encoded, readers, storer
+from hdbkit.databases.redis.load import encoded, readers, storer
 from hdbkit.sql import parsed
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.databases.redis.steps import Failure, Step, read_reply
+from hdbkit.databases.redis.session import Failure, Step, read_reply
 from hdbkit.sql import made
 
 

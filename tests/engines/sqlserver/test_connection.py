@@ -11,8 +11,7 @@ import pytest
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SERVER, Capability, Table
 from hdbkit.databases import database
-from hdbkit.databases._base.dbapi_statements import Piece
-from hdbkit.databases._base.procedure_answer import ProcedureAnswer
+from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer
 from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _level
 from hdbkit.databases.sqlserver.connect import chosen_driver, connection_string
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, Rejected

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from hdbkit.contracts import Rule
-from hdbkit.workloads.tproc_c.conformance import conditions, overlapping, sessions, transactions
+from hdbkit.workloads.tproc_c.conformance import conditions, sessions, transactions
 
-RULES: Final[tuple[Rule, ...]] = (*transactions.RULES, *conditions.RULES, *sessions.RULES, *overlapping.RULES)
+RULES: Final[tuple[Rule, ...]] = (*transactions.RULES, *conditions.RULES, *sessions.RULES, *sessions.OVERLAPPING)
 """All rules, in the order in which they are tried."""
