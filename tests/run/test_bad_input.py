@@ -254,7 +254,7 @@ def test_every_error_about_the_server_s_settings_is_reported(
     ("words", "sentence"),
     [
         (("-u", "0", "--rampup-s", "-3"), "the load has 2 errors; nothing was started:"),
-        (("--mix", "newOrder=1"), "unknown transaction 'newOrder'. Did you mean 'new_order'?"),
+        (("--mix", "new_odrer=1"), "unknown transaction 'new_odrer'. Did you mean 'new_order'?"),
         (("--mix", "45/43"), "--mix must read like first=45,second=55"),
         (("--isolation", "dirty"), "'dirty' is not one of 'read_committed'"),
         (("--virtual-user", "4"), "No such option: --virtual-user"),
