@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench.verdicts import comparisons, dropping, noise, scaling, series, slices, sweeps
+from bench.verdicts import checks, comparisons, dropping, noise, scaling, series, slices, sweeps
 from bench.verdicts.table import Statement, print_table
 
 PARTS = {
@@ -14,9 +14,15 @@ PARTS = {
     "scaling": scaling.main,
     "series": series.main,
     "comparisons": comparisons.main,
+    "checks": checks.main,
 }
 
-STATEMENTS: tuple[Statement, ...] = (*sweeps.STATEMENTS, *slices.CLAIMS, *comparisons.STATEMENTS)
+STATEMENTS: tuple[Statement, ...] = (
+    *sweeps.STATEMENTS,
+    *slices.CLAIMS,
+    *comparisons.STATEMENTS,
+    *checks.STATEMENTS,
+)
 
 
 def main() -> int:

@@ -199,6 +199,16 @@ def test_users_that_stood_idle_break_littles_law(write: Write) -> None:
     assert line(write(rows=idle), "Little's law").passed is False
 
 
+def test_a_stall_at_the_edge_of_a_short_window_breaks_no_law(write: Write) -> None:
+    """The operations of all users wait for a second, and end after the window: they count in none of it."""
+    rows = operations(4, 7.5)
+    last = rows[rows["t_start_us"] < 6_300_000].groupby("virtual_user")["t_start_us"].idxmax()
+    rows.loc[last, "latency_us"] = 1_200_000
+    stalled = rows[(rows["t_start_us"] < 6_300_000) | (rows["t_start_us"] > 7_500_000)]
+    found = line(write(rows=stalled, duration_s=5), "Little's law")
+    assert found.passed is True, found.detail
+
+
 def test_time_outside_the_calls_is_reported_and_is_not_an_error(write: Write) -> None:
     found = line(write(gap_us=400), "Little's law")
     assert found.passed is True

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.costs import jumps
 from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.plan import RunPlan
 from hdbkit.results import columns
@@ -127,3 +128,12 @@ def test_what_comes_before_all_users_have_started_is_no_earlier_level(tmp_path: 
     starts = Phase(name="starts", measured=False, start_us=0, end_us=11_000_000)
     changed = run.manifest.model_copy(update={"phases": [starts]})
     assert {one.name: one for one in check_run(run.folder, changed)}[CHECK].passed is True
+
+
+def test_a_busy_host_makes_all_operations_slower_which_is_no_jump() -> None:
+    """Five to eight times as slow as before, and stock levels alone sixty times."""
+    before = {"new_order": 4.0, "payment": 3.0, "delivery": 6.0, "stock_level": 5.0}
+    busy = {name: (one, one * times) for (name, one), times in zip(before.items(), (5, 8, 6, 7), strict=True)}
+    assert jumps(busy, "") == []
+    assert [one.what for one in jumps(busy | {"stock_level": (5.0, 300.0)}, "")] == ["stock_level"]
+    assert [one.what for one in jumps({"only": (5.0, 40.0)}, "")] == ["only"]

@@ -2,6 +2,9 @@
 
 A changed plan, a lost index or tables that have grown show as a jump: of one operation's latency, or of the pages and
 rows that the server reads per operation. Costs that fell are no jump.
+
+A busy host makes all operations slower. So a latency has jumped only if it is far above what the other operations
+make of the one before: their median ratio. Within a run the lower end of the interval of the median counts.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ _PARTS = 5
 _MIN_OPERATIONS = 10
 """The minimum number of operations in a part, for a median of their latencies."""
 _LATENCY = "median latency of {} (ms)"
+_SURE_OF_MEDIAN = 3.1
+"""Standard errors from a median to the lower end of its interval: 0.1 % are below it."""
 _EARLIER, _READ = 5, 50
 """At most this many earlier runs are compared, of at most so many that are read."""
 _LEAST = {PAGES: (3.0, 20.0), SCANNED: (3.0, 100.0)}
@@ -72,7 +77,7 @@ def within(folder: RunFolder, manifest: Manifest, window: Window) -> list[Jump] 
     costs = {} if seconds is None else _latencies(seconds, manifest.operations, edges_us / 1e6)
     costs |= {what: _per_operation(counters, WORK[what], edges_us) for what in _LEAST}
     found = ((what, [one for one in series[:-1] if one is not None], series[-1]) for what, series in costs.items())
-    return _jumps(
+    return jumps(
         {what: (min(before), now) for what, before, now in found if before and now is not None},
         "earlier in the run",
     )
@@ -83,20 +88,27 @@ def against_earlier(folder: RunFolder, manifest: Manifest) -> tuple[list[Jump], 
     now, earlier = _costs(manifest), list(islice(_earlier(folder, manifest), _EARLIER))
     before = {what: median(known) for what in now if (known := [costs[what] for costs in earlier if what in costs])}
     since = f"in {many(len(earlier), 'earlier run')}"
-    return _jumps({what: (before[what], now[what]) for what in before}, since), len(earlier)
+    return jumps({what: (before[what], now[what]) for what in before}, since), len(earlier)
 
 
-def _jumps(costs: Mapping[str, tuple[float, float]], since: str) -> list[Jump]:
+def jumps(costs: Mapping[str, tuple[float, float]], since: str) -> list[Jump]:
+    """The costs of which the second value is far above the first."""
     found = []
+    ratios = {what: now / before for what, (before, now) in costs.items() if what not in _LEAST and before}
     for what, (before, now) in costs.items():
         times, more = _LEAST.get(what, _LEAST_MS)
-        if now >= times * before and now - before >= more:
+        others = [ratio for other, ratio in ratios.items() if other != what]
+        busy = max(median(others), 1.0) if others and what not in _LEAST else 1.0
+        if now >= times * busy * before and now - busy * before >= more:
             found.append(Jump(what, before, now, since))
     return found
 
 
 def _latencies(seconds: pd.DataFrame, operations: Sequence[str], edges_s: Any) -> dict[str, list[float | None]]:
-    """The median latency of each operation in each part, in ms, to the precision of the histogram."""
+    """The median latency of each operation in each part, in ms, to the precision of the histogram.
+
+    That of the last part is the lower end of its interval.
+    """
     upper_ms = np.array([*LATENCY_BUCKETS_US, 2 * LATENCY_BUCKETS_US[-1]]) / 1000
     part = np.searchsorted(edges_s, seconds["second"].to_numpy(dtype=float) + 0.5, "right") - 1
     found: dict[str, list[float | None]] = {}
@@ -106,7 +118,8 @@ def _latencies(seconds: pd.DataFrame, operations: Sequence[str], edges_s: Any) -
             rows = seconds["histogram"][(part == index) & (seconds["operation"] == code)]
             counts = np.sum(np.stack(rows.to_list()), axis=0) if len(rows) else np.zeros(1)
             enough = counts.sum() >= _MIN_OPERATIONS
-            middle = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
+            below = counts.sum() / 2 - (_SURE_OF_MEDIAN * counts.sum() ** 0.5 / 2 if index == _PARTS - 1 else 0)
+            middle = int(np.searchsorted(np.cumsum(counts), max(below, 1)))
             medians.append(float(upper_ms[middle]) if enough else None)
         found[_LATENCY.format(name)] = medians
     return found
