@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench.verdicts import checks, comparisons, dropping, noise, scaling, series, slices, sweeps
+from bench.verdicts import checks, comparisons, dropping, highest_rate, noise, scaling, series, slices, sweeps
 from bench.verdicts.table import Statement, print_table
 
 PARTS = {
@@ -15,6 +15,7 @@ PARTS = {
     "series": series.main,
     "comparisons": comparisons.main,
     "checks": checks.main,
+    "highest_rate": highest_rate.main,
 }
 
 STATEMENTS: tuple[Statement, ...] = (
@@ -22,6 +23,7 @@ STATEMENTS: tuple[Statement, ...] = (
     *slices.CLAIMS,
     *comparisons.STATEMENTS,
     *checks.STATEMENTS,
+    *highest_rate.STATEMENTS,
 )
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from bench.common import show, title
 from bench.verdicts.noise import SIMULATED, Floats, Noise, gaussian
 from bench.verdicts.table import Statement
+from hdbkit.analysis.run.checks import drift
 from hdbkit.analysis.run.costs import jumps
-from hdbkit.analysis.run.steady import drift
 
 RUNS = SIMULATED // 10
 TYPICAL_MS = np.array([4.0, 3.0, 4.5, 6.0, 6.0])

@@ -24,6 +24,7 @@ from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.comparison.sides import (
     DEFAULT_BLOCKS,
     SETTING,
+    Again,
     Compared,
     Gate,
     Ratio,
@@ -166,7 +167,8 @@ class Comparison(ExperimentResult):
     def table(self) -> pd.DataFrame:
         """One row per figure: the means of both sides, and the change from base to new (-0.2: 20 % less).
 
-        ``low`` and ``high`` are the interval of the change of a latency; those of all latencies hold together.
+        ``low`` and ``high`` are the interval of the change: of the metric that of its geometric means, of a latency
+        one that holds together with those of all latencies.
         They are NaN where nothing is replicated, and for other figures.
 
         Latencies are service times; where operations have a scheduled start, both times are listed and named.
@@ -190,8 +192,13 @@ class Comparison(ExperimentResult):
         }
         frame = pd.DataFrame(means).rename_axis("figure")
         manifests = {side: [_with_value(one).manifest for one in results] for side, results in sides.items()}
-        intervals = compared_quantiles(runs_of(manifests), values.drop(columns=list(_RATES)), self.compared)
-        return frame.assign(change=frame["new"] / frame["base"] - 1).join(intervals)
+        intervals = compared_quantiles(
+            runs_of(manifests), values.drop(columns=list(_RATES)), self.compared, self.compared.confidence
+        )
+        found = frame.assign(change=frame["new"] / frame["base"] - 1).join(intervals)
+        ends = [float(self.metric.from_score(one)) - 1 for one in (self.ratio.low, self.ratio.high)]
+        found.loc["metric_value", ["low", "high"]] = sorted(ends)
+        return found
 
     @property
     def differences(self) -> pd.DataFrame:
@@ -247,7 +254,7 @@ class Comparison(ExperimentResult):
         ratios = self.compared.by_users
         if not len(ratios):
             ratios = pd.DataFrame([{"virtual_users": 0, **vars(self.ratio)}])
-        return gate(ratios, self.metric, below, self.compared.advice)
+        return gate(ratios, self.metric, below, self.compared.advice, self.compared.confidence)
 
 
 class ComparisonVerbs(RunVerbs):
@@ -301,8 +308,9 @@ class ComparisonVerbs(RunVerbs):
             )  # fmt: skip
             return self._comparison(executed(self, planned, watch, watch_run))
         sides = {BASE: _results(base, self), NEW: _results(new, self)}
-        command = _command((_words(base), _words(new)), sides)
-        return of_sides(sides, _names(base, new), self, smallest_effect, command=command)
+        return of_sides(
+            sides, _names(base, new), self, smallest_effect, again=_again((_words(base), _words(new)), sides)
+        )
 
     def plan_comparison(
         self,
@@ -370,7 +378,12 @@ class ComparisonVerbs(RunVerbs):
         sides = results_of_sides(self, folder, plan)
         if not all(sides.values()):
             raise InputError(f"{folder.experiment_id} has not measured both sides yet; see: hdbkit experiments")
-        return of_sides(sides, plan.names, self, plan.smallest_effect, resume=f"hdbkit resume {plan.experiment_id}")
+        base, new = plan.sides
+        apart = not plan.together and base.target.url != new.target.url
+        together = _again((base.label, new.label), sides).together if apart else ""
+        again = Again(together=together, resume=f"hdbkit resume {plan.experiment_id}", level=plan.spending.after)
+        confidence = plan.spending.level(plan.blocks)
+        return of_sides(sides, plan.names, self, plan.smallest_effect, again=again, confidence=confidence)
 
     def overlay(self, groups: Mapping[str, Side]) -> dict[str, Chart]:
         """Chart any number of groups of runs together; ``groups`` maps a name to runs, given as for ``compare``.
@@ -394,12 +407,10 @@ def of_sides(
     workspace: BareWorkspace,
     smallest_effect: float = 0.02,
     *,
-    command: str = "",
-    resume: str = "",
+    again: Again | None = None,
     confidence: float = 0.95,
 ) -> Comparison:
-    """The comparison of the sides ``base`` and ``new``; ``command`` measures them again, or ``resume`` gives
-    more blocks to the experiment that measured them.
+    """The comparison of the sides ``base`` and ``new``; ``again`` measures them again.
 
     Raises:
         InputError: as :func:`compare`.
@@ -409,7 +420,7 @@ def of_sides(
     metric = common_metric(_finished(shared))
     manifests = {side: [_with_value(one).manifest for one in results] for side, results in shared.items()}
     runs = runs_of(manifests)
-    found = compared(runs, metric, smallest_effect, confidence, command=command, resume=resume)
+    found = compared(runs, metric, smallest_effect, confidence, again)
     each = compared_by_operation(runs, timed, metric, found, confidence)
     return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out)
 
@@ -442,12 +453,14 @@ def _names(base: Side | Target, new: Side | Target) -> tuple[str, str]:
     return (f"{words[0]} (base)", f"{words[1]} (new)") if short else ("base", "new")
 
 
-def _command(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> str:
-    """The command that measures both sides in turn; empty for runs of a sweep, which cannot be repeated alone."""
-    positions = [one.manifest.plan.experiment for side in sides.values() for one in side]
-    if any(one and one.settings for one in positions):
-        return ""
-    return shlex.join(["hdbkit", "compare", *words, "--run"])
+def _again(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> Again:
+    """The commands that measure both sides; none for runs of a sweep, which cannot be repeated alone."""
+    plans = {side: [one.manifest.plan for one in results] for side, results in sides.items()}
+    if any(one.experiment and one.experiment.settings for several in plans.values() for one in several):
+        return Again()
+    command = shlex.join(["hdbkit", "compare", *words, "--run"])
+    base, new = ({(one.target.host, one.target.port) for one in plans[side]} for side in (BASE, NEW))
+    return Again(command, "" if base & new else f"{command} --together")
 
 
 def _results(side: Side | Target, workspace: BareWorkspace) -> list[Result]:

@@ -78,12 +78,12 @@ class MaxRate(ExperimentResult):
 
     @property
     def low(self) -> float | None:
-        """The lower end of the interval, a rate that was measured; None if no rate certainly keeps the limit."""
+        """The lower end of the interval, a rate that was measured; None if no rate is shown to keep the limit."""
         return self.found.low or None
 
     @property
     def high(self) -> float | None:
-        """The upper end of the interval, a rate that was measured; None if no rate certainly exceeds the limit."""
+        """The upper end of the interval, a rate that was measured; None if no rate is shown to exceed it."""
         return self.found.high if math.isfinite(self.found.high) else None
 
     @property

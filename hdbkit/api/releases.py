@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
+from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, Again
 from hdbkit.api.compare import Comparison, of_sides
 from hdbkit.api.executing import executed, resumed
 from hdbkit.api.experiment_result import ExperimentResult
@@ -35,8 +35,6 @@ from hdbkit.servers.source_builds import commit_of, commits_between, described, 
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 
-CONFIDENCE = 0.95
-"""The probability that all intervals of a comparison of commits hold."""
 _SLOWER, _UNDECIDED = "slower", "undecided"
 
 
@@ -57,7 +55,8 @@ class Release:
 class Releases(ExperimentResult):
     """The comparisons of commits of a server with the first of them, ``base``.
 
-    The intervals of all of them hold together with 95 %: each has the confidence that Bonferroni's inequality needs.
+    The intervals of all of them, after each number of blocks, hold together with 95 %: each has the confidence that
+    Bonferroni's inequality needs.
     """
 
     base: Release
@@ -259,11 +258,15 @@ class ReleaseVerbs(RunVerbs):
         first, *rest = results_of_sides(self, folder, plan).values()
         if not first or not all(rest):
             raise InputError(f"{folder.experiment_id} has not measured every commit yet; see: hdbkit experiments")
-        names, confidence = [str(one) for one in plan.commits], 1 - (1 - CONFIDENCE) / len(rest)
+        names, confidence = [str(one) for one in plan.commits], 1 - (1 - plan.spending.level(plan.blocks)) / len(rest)
+        again = Again(
+            resume=f"hdbkit resume {plan.experiment_id}",
+            level=lambda blocks: 1 - (1 - plan.spending.after(blocks)) / len(rest),
+        )
         comparisons = (
             of_sides(
                 {BASE: first, NEW: runs}, (f"{names[0]} (base)", f"{name} (new)"), self, plan.smallest_effect,
-                resume=f"hdbkit resume {plan.experiment_id}", confidence=confidence,
+                again=again, confidence=confidence,
             )
             for name, runs in zip(names[1:], rest, strict=True)
         )  # fmt: skip

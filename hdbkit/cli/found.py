@@ -78,8 +78,9 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
     for line in (*why, *(f"warning: {one}" for one in found.warnings)):
         show.console.print(line, markup=False)
     figures = found.table.rename(index={"metric_value": found.metric.heading})
-    changes = figures["change"].map(percent_of, na_action="ignore").astype(object)
-    show.console.print(show.table(figures.assign(change=changes).reset_index()))
+    shares = ("change", "low", "high")
+    changes = {name: figures[name].map(percent_of, na_action="ignore").astype(object) for name in shares}
+    show.console.print(show.table(figures.assign(**changes).reset_index()))
     show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
     if len(found.by_users):
         measured = ["base", "new", "base_operations_per_s", "new_operations_per_s"]

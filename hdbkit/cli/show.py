@@ -320,9 +320,7 @@ def plan(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | N
     if spec.strategy is not Strategy.GRID:
         console.print(f"this is the first block; the search proposes {spec.asked} configurations per further block")
         if spec.end_early and planned.metric.measure is Measure.RATE:
-            console.print(
-                "a run ends early once its configuration is certain to stay far below the three best so far"
-            )
+            console.print("a run ends early once its 99.9 % interval is far below the three best so far")
     if note := _slices_note(planned):
         console.print(f"[dim]{note}[/]")
     for line in _ends(spec):

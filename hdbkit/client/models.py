@@ -315,6 +315,8 @@ class StepResult(TypedDict):
     users: float | None
     """mean planned number of users; None: a step of an open loop"""
     completed_per_s: float
+    completed_error_per_s: NotRequired[float]
+    """standard error of completed_per_s, from ten equal stretches of the step"""
     failed: int
     service: StepLatencies
     response: NotRequired[StepLatencies | None]
@@ -942,7 +944,7 @@ class SweepSpec(TypedDict):
     asked: NotRequired[int]
     """configurations that a search selects for each block"""
     end_early: NotRequired[bool]
-    """search by a rate: end a run early once it is certain to stay far below the three fastest so far"""
+    """search by a rate: end a run once its 99.9 % interval is far below the three fastest so far"""
     blocks: NotRequired[int]
     """passes over all configurations"""
     looks: NotRequired[list[int]]

@@ -148,7 +148,7 @@ class SweepSpec(Preparation):
     asked: int = Field(default=5, ge=1, le=100, description="configurations that a search selects for each block")
     end_early: bool = Field(
         default=True,
-        description="search by a rate: end a run early once it is certain to stay far below the three fastest so far",
+        description="search by a rate: end a run once its 99.9 % interval is far below the three fastest so far",
     )
     blocks: int = Field(default=8, ge=2, le=1000, description="passes over all configurations")
     looks: tuple[Annotated[int, Field(ge=2)], ...] = Field(

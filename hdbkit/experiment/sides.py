@@ -16,6 +16,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
+from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.config import Preparation, Target
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.specs import AnyLoad, AnyWorkload
@@ -56,6 +57,15 @@ class SidesPlan(ExperimentPlan):
     seed: str = Field(description="what the order of runs depends on, besides the number of the block")
     prepared: Preparation = Preparation()
     together: bool = Field(default=False, description="the sides run at the same time")
+    looks: tuple[int, ...] = Field(
+        default=(), description="the numbers of blocks before each time that some were added"
+    )
+
+    @property
+    def spending(self) -> Spending:
+        """How it spends its error rate: over each number of blocks at which it could end."""
+        looks = (*self.looks, self.blocks)
+        return Spending(looks[0], looks)
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -99,7 +109,8 @@ class SidesPlan(ExperimentPlan):
         more = in_blocks(
             self.sides, self.virtual_users, range(self.blocks + 1, blocks + 1), self.seed, len(self.runs)
         )
-        return self.model_copy(update={"blocks": blocks, "runs": (*self.runs, *more)})
+        looks = (*self.looks, self.blocks) if more else self.looks
+        return self.model_copy(update={"blocks": blocks, "runs": (*self.runs, *more), "looks": looks})
 
 
 class ComparisonPlan(SidesPlan):

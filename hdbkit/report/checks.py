@@ -10,7 +10,7 @@ from hdbkit.results.manifest import CheckLine, Manifest
 def checks_over_runs(manifests: Sequence[Manifest]) -> list[CheckLine]:
     """Each check over all runs: passed when it failed in none; the detail names the runs where it did."""
     lines: dict[str, list[tuple[str, CheckLine]]] = {}
-    for manifest in manifests:
+    for manifest in {one.run_id: one for one in manifests}.values():  # of a run in slices there is one for each cell
         for check in manifest.checks:
             lines.setdefault(check.name, []).append((manifest.run_id, check))
     return [_over_runs(name, found) for name, found in lines.items()]

@@ -136,7 +136,7 @@ def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:
     ]
     note = (
         "Without intervals: a difference here may be noise, of percentiles above all."
-        if figures["low"].isna().all()
+        if figures["low"].drop("metric_value").isna().all()
         else "The intervals hold together over all latencies; a change whose interval contains 0 may be noise."
     )
     return Table("Both sides, means over their runs", head, rows, [False, *[True] * 4], note=note)

@@ -65,8 +65,8 @@ def max_rate_report(path: Path, found: RateFound) -> Path:
         command=found.command,
         figures=[
             Figure(f"{found.counted}/s", rate, "the highest rate within the limit"),
-            Figure("lower end", low, "certainly within the limit"),
-            Figure("upper end", high, "certainly beyond the limit"),
+            Figure("lower end", low, "within the limit, with 97.5 %"),
+            Figure("upper end", high, "beyond the limit, with 97.5 %"),
             Figure("confidence", "95 %", "of the interval, at least"),
         ],
         charts=list(found.charts().values()),

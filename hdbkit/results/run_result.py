@@ -256,6 +256,9 @@ class StepResult(Figures):
     offered_per_s: float | None = Field(description="mean planned rate; None: a step of a closed loop")
     users: float | None = Field(description="mean planned number of users; None: a step of an open loop")
     completed_per_s: float
+    completed_error_per_s: float = Field(
+        default=0.0, description="standard error of completed_per_s, from ten equal stretches of the step"
+    )
     failed: int
     service: StepLatencies
     response: StepLatencies | None = None

@@ -15,10 +15,11 @@ import pytest
 
 from hdbkit.analysis.run import checks
 from hdbkit.analysis.run.bracket import brackets
-from hdbkit.analysis.run.checks import check_run, completed_by_second
-from hdbkit.analysis.run.records import window_of
+from hdbkit.analysis.run.checks import check_run
+from hdbkit.analysis.run.records import completed_by_part, window_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings
+from hdbkit.report.checks import checks_over_runs
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine
@@ -268,7 +269,7 @@ def test_a_window_that_ends_some_milliseconds_early_is_long_enough(write: Write)
     """A window that was to last 10 s lasts 9.99 s; its ten parts hold all that was completed."""
     run = write(duration_s=9.99)
     assert "too short" not in line(run, "steady state").detail
-    parts = completed_by_second(run.folder, window_of(run.manifest))
+    parts = completed_by_part(run.folder, window_of(run.manifest))
     assert (len(parts), parts.sum()) == (10, (run.inside["outcome"] != 2).sum())
     assert line(write_run(run.folder.path.with_name("short"), duration_s=9.4), "steady state").passed is None
 
@@ -321,3 +322,10 @@ def test_the_interval_of_a_drift_lies_around_it() -> None:
         assert found is not None
         assert found.low < found.change < found.high
         assert (found.high + found.low) / 2 == pytest.approx(found.change, abs=0.3 * (found.high - found.low))
+
+
+def test_a_run_in_slices_counts_once_among_the_runs_of_a_sweep(write: Write) -> None:
+    run = write()
+    kept = run.manifest.model_copy(update={"checks": check_run(run.folder, run.manifest)})
+    found = {one.name: one.detail for one in checks_over_runs([kept, kept])}
+    assert found["every transaction accounted for"] == "passed in 1 of 1 runs"

@@ -14,12 +14,15 @@ from bench.verdicts.comparisons import called
 from bench.verdicts.noise import autoregressive
 from hdbkit.analysis.comparison.replication import BASE, NEW, Unit, noise, replication
 from hdbkit.analysis.comparison.sessions import runs_of
-from hdbkit.analysis.comparison.sides import compared
+from hdbkit.analysis.comparison.sides import Again, compared
+from hdbkit.config import Target
+from hdbkit.experiment.sides import ComparisonPlan, Side, in_blocks
 from hdbkit.results.manifest import Event, HostFacts, Manifest, Status
 from tests.unit.synthetic import METRIC, figures, write_run
 
 MORNING = datetime(2026, 1, 1, 9, tzinfo=UTC)
 COMMAND = "hdbkit compare before after --run"
+AGAIN = Again(COMMAND)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +160,7 @@ def test_within_one_session_a_block_is_a_stretch_with_both_sides(order: str, dif
 )
 def test_without_replication_it_is_undecided_and_the_sentence_names_the_command(order: list[str], why: str) -> None:
     values = runs(*order).assign(metric_value=lambda one: 100.0 + one["score"])
-    found = compared(values, METRIC, command=COMMAND)
+    found = compared(values, METRIC, again=AGAIN)
     assert (found.design.unit, found.ratio.verdict) == (Unit.NONE, "undecided")
     assert np.isnan(found.ratio.low)
     assert why in found.ratio.sentence
@@ -168,8 +171,9 @@ def test_sides_that_were_measured_together_are_named_and_so_is_the_command() -> 
     times = pd.to_datetime("2026-01-02", utc=True) + pd.to_timedelta([0, 1, 20, 21, 40, 41], unit="s")
     values = [1000.0, 1004.0, 1003.0, 1010.0, 1006.0, 1000.0]
     both = runs(*["b1", "n1"] * 3).assign(metric_value=values, started=times)
+    two_servers = Again(COMMAND, f"{COMMAND} --together")
     for length_s, together in ((10, True), (0.5, False)):
-        found = compared(both.assign(ended=times + pd.Timedelta(seconds=length_s)), METRIC, command=COMMAND)
+        found = compared(both.assign(ended=times + pd.Timedelta(seconds=length_s)), METRIC, again=two_servers)
         assert found.design.together is together
         assert ("both sides at the same time" in found.design.words) is together
         assert (f"{COMMAND} --together --blocks" in found.advice) is together
@@ -177,17 +181,37 @@ def test_sides_that_were_measured_together_are_named_and_so_is_the_command() -> 
 
 def test_no_number_of_blocks_is_advised_that_would_not_decide() -> None:
     values = [1000.0, 2000.0, 500.0, 1000.0, 1000.0, 1010.0]
-    found = compared(runs("b1", "n1", "n1", "b1", "b1", "n1").assign(metric_value=values), METRIC, command=COMMAND)
+    found = compared(runs("b1", "n1", "n1", "b1", "b1", "n1").assign(metric_value=values), METRIC, again=AGAIN)
     assert found.ratio.verdict == "undecided"
     assert found.ratio.sentence.endswith(
         "more than 1,000 blocks would be needed at this noise; use longer runs or a quieter host"
     )
 
 
+def test_both_sides_at_the_same_time_are_advised_instead_of_very_many_blocks() -> None:
+    values = pd.Series([1000.0, 1080.0, 930.0, 1000.0, 1000.0, 1005.0])
+    noisy = runs("b1", "n1", "n1", "b1", "b1", "n1").assign(metric_value=values)
+    advised = [compared(noisy, METRIC, again=Again(COMMAND, one)).advice for one in ("", f"{COMMAND} --together")]
+    assert re.search(r"in turn in one session, about \d{2,3} blocks", advised[0])
+    assert advised[1].endswith(f"measure both sides at the same time: {COMMAND} --together --blocks 6")
+
+
+def test_more_blocks_spend_what_is_left_of_the_error_rate(one: Manifest) -> None:
+    side = Side(name="a", target=Target(kind="nulldb"), workload=one.plan.workload, load=one.plan.load, label="a")
+    planned = ComparisonPlan(
+        experiment_id="e", configurations=({}, {}), sides=(side, side), virtual_users=(1,), blocks=8, seed="e",
+        runs=in_blocks((side, side), (1,), range(1, 9), "e"), names=("a", "b"), smallest_effect=0.02,
+    )  # fmt: skip
+    longer = planned.extended(16).extended(16)
+    assert [one.spending.level(one.blocks) for one in (planned, longer)] == pytest.approx([0.96, 0.995])
+    assert planned.spending.after(16) == pytest.approx(0.995)
+    assert longer.spending.looks == (8, 16)
+
+
 def test_the_number_of_blocks_is_a_range_that_the_uncertainty_of_the_noise_leaves() -> None:
     order = ["b1", "n1"] * 3
     values = [1000.0, 1004.0, 1003.0, 1010.0, 1006.0, 1000.0]
-    found = compared(runs(*order).assign(metric_value=values), METRIC, smallest_effect=0.01, command=COMMAND)
+    found = compared(runs(*order).assign(metric_value=values), METRIC, smallest_effect=0.01, again=AGAIN)
     assert found.ratio.verdict == "undecided"
     advised = re.search(r"about (\d+) blocks \((\d+) to (\d+)\): .* --blocks (\d+)$", found.ratio.sentence)
     assert advised is not None
@@ -200,7 +224,7 @@ def test_the_number_of_blocks_is_a_range_that_the_uncertainty_of_the_noise_leave
 def test_an_experiment_is_not_advised_to_do_what_it_did_but_to_go_on(order: list[str]) -> None:
     values = [1000.0, 1004.0, 1003.0, 1010.0, 1006.0, 1000.0][: len(order)]
     frame = runs(*order).assign(metric_value=values)
-    found = compared(frame, METRIC, smallest_effect=0.01, resume="hdbkit resume ID")
+    found = compared(frame, METRIC, smallest_effect=0.01, again=Again(resume="hdbkit resume ID"))
     assert found.ratio.verdict == "undecided"
     advised = re.search(r"; more blocks would decide.*: hdbkit resume ID --blocks (\d+)$", found.ratio.sentence)
     assert advised is not None

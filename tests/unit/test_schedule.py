@@ -146,8 +146,8 @@ def test_a_closed_loop_has_no_schedule(tmp_path: Path, load: dict[str, bool]) ->
     assert "schedule kept" not in {one.name for one in check_run(run.folder, run.manifest)}
 
 
-def at_rates(*done: tuple[str, float, float], length_s: float = 60) -> list[StepResult]:
-    """Steps with their text, offered and completed per second."""
+def at_rates(*done: tuple[str, float, float], length_s: float = 60, error_per_s: float = 0) -> list[StepResult]:
+    """Steps with their text, offered and completed per second, and the standard error of the latter."""
     times = StepLatencies(p50_us=None, p95_us=None, p99_us=None)
     return [
         StepResult(
@@ -159,6 +159,7 @@ def at_rates(*done: tuple[str, float, float], length_s: float = 60) -> list[Step
             service=times,
             offered_per_s=offered,
             completed_per_s=completed,
+            completed_error_per_s=error_per_s,
         )
         for text, offered, completed in done
     ]
@@ -175,6 +176,13 @@ def test_the_knee_is_the_throughput_where_the_offered_rate_is_no_longer_followed
     repeated = knee(at_rates(*followed, *beyond, ("at 250/s", 250, 100.0)))
     assert repeated is not None
     assert (repeated.low, repeated.high) == (200, 250), "steps of equal rates count together"
+
+
+def test_a_stall_within_a_step_is_no_knee() -> None:
+    """One of ten stretches has done a third: 93 % of the rate in all, as little as where it was so throughout."""
+    even, stalled = (at_rates(("at 500/s", 500, 465.0), error_per_s=each) for each in (2.0, 33.0))
+    assert knee(even) is not None
+    assert knee(stalled) is None
 
 
 def test_a_step_that_is_too_short_decides_nothing_about_the_knee() -> None:

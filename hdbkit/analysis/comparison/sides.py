@@ -9,7 +9,7 @@ by count, by the noise pooled over all of them and with intervals that hold toge
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -50,6 +50,10 @@ DEFAULT_BLOCKS = 6
 """Blocks of a comparison whose sides are measured in turn, where no other number is known."""
 MIN_BLOCKS = 4
 """The least number of blocks that is advised."""
+_ALONE = 0.95
+"""The confidence of an interval that is the only one."""
+MANY_BLOCKS = 50
+"""Beyond this many blocks in turn, both sides at the same time are advised where there are two servers."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ class Compared:
     """What would decide an undecided comparison."""
     smallest_effect: float
     """The smallest relevant relative difference."""
+    confidence: float
+    """Of its intervals."""
 
     @property
     def basis(self) -> str:
@@ -88,6 +94,11 @@ class Compared:
         found = [] if self.design.unit is Unit.NONE else [self.design.words]
         if self.design.unit is Unit.BLOCKS:
             found.append("how the sides compare in other sessions is not estimated")
+        if self.confidence > _ALONE:
+            level = f"{100 * self.confidence:.3g} %"
+            found.append(
+                f"intervals of {level} each, so that those of all comparisons and numbers of blocks hold with 95 %"
+            )
         return "; ".join([*found, *filter(None, [self.noise.words])])
 
     @property
@@ -96,13 +107,26 @@ class Compared:
         return " ".join(f"{one[0].upper()}{one[1:]}." for one in (self.ratio.sentence, self.basis) if one)
 
 
+@dataclass(frozen=True)
+class Again:
+    """How both sides are measured again."""
+
+    command: str = ""
+    """The command; the advice adds the number of blocks."""
+    together: str = ""
+    """That which measures them at the same time, where they are two servers."""
+    resume: str = ""
+    """That which gives more blocks to the experiment that measured them."""
+    level: Callable[[int], float] | None = None
+    """The confidence of the intervals after a number of blocks; by default that of the comparison."""
+
+
 def compared(
     runs: pd.DataFrame,
     metric: Metric,
     smallest_effect: float = 0.02,
     confidence: float = 0.95,
-    command: str = "",
-    resume: str = "",
+    again: Again | None = None,
 ) -> Compared:
     """Compare the side ``NEW`` with the side ``BASE``.
 
@@ -111,8 +135,8 @@ def compared(
             ``virtual_users``, ``metric_value`` (above 0).
         metric: what ``metric_value`` is.
         smallest_effect: the smallest relevant relative difference.
-        command: the command that measures both sides in turn; the advice adds the number of blocks.
-        resume: the command that gives more blocks to the experiment that measured these runs.
+        confidence: of the intervals.
+        again: for the advice.
     """
     common = common_counts(runs)
     several = bool(common) and runs["virtual_users"].nunique() > 1
@@ -121,19 +145,22 @@ def compared(
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
     ((estimate, half),) = _contrasts(design, over_counts(design), plain.mean(keepdims=True), confidence)
-    advice = _advice(design, over_counts(design), seen, estimate, smallest_effect, confidence, command, resume)
+    advice = _advice(design, over_counts(design), seen, estimate, smallest_effect, confidence, again or Again())
     judge = partial(judged_ratio, metric, advice, smallest_effect, confidence, _why(design))
     subject = f"new (mean over {many(len(common), 'count')} of virtual users)" if several else "new"
     ratio = judge(subject, estimate, half)
     if not several:
-        return Compared(ratio, pd.DataFrame(columns=list(_COLUMNS)), design, seen, advice, smallest_effect)
+        return Compared(
+            ratio, pd.DataFrame(columns=list(_COLUMNS)), design, seen, advice, smallest_effect, confidence
+        )
     rows = []
     for count, (estimate, half) in zip(common, _contrasts(design, design.samples, plain, confidence), strict=True):
         found = judge(f"new at {virtual_users(int(count))}", estimate, half)
         counts = {f"{side}_runs": int(cells["count"][side, count]) for side in (BASE, NEW)}
         means = {side: metric.from_score(math.exp(cells["mean"][side, count])) for side in (BASE, NEW)}
         rows.append({"virtual_users": int(count), **counts, **means, **vars(found)})
-    return Compared(ratio, pd.DataFrame(rows, columns=list(_COLUMNS)), design, seen, advice, smallest_effect)
+    table = pd.DataFrame(rows, columns=list(_COLUMNS))
+    return Compared(ratio, table, design, seen, advice, smallest_effect, confidence)
 
 
 def common_counts(runs: pd.DataFrame) -> list[int]:
@@ -181,10 +208,9 @@ def _advice(
     estimate: float,
     smallest_effect: float,
     confidence: float,
-    command: str,
-    resume: str,
+    again: Again,
 ) -> str:
-    """What would decide: more sessions, or a number of blocks within one session."""
+    """What would decide: more sessions, or a number of blocks within one session, or both at the same time."""
     if design.unit in (Unit.SESSIONS, Unit.SHARED_SESSIONS):
         return (
             f"more sessions of both sides would decide{', best in turn' if design.correlation.variance > 1 else ''}"
@@ -197,17 +223,26 @@ def _advice(
     wanted, about = DEFAULT_BLOCKS, ""
     if df > 0 and run_noise > 0:
         limit = math.log1p(smallest_effect)
-        needed = blocks_needed(estimate, limit, run_noise, df, present, partial(_critical, confidence))
+        level = again.level or (lambda _: confidence)
+        needed = blocks_needed(
+            estimate, limit, run_noise, df, present, lambda blocks: _critical(level(blocks), blocks)
+        )
         if needed.blocks and needed.low:
             wanted = max(needed.blocks, MIN_BLOCKS)
             high = needed.high and max(needed.high, MIN_BLOCKS)
             about = f", about {blocks_text(wanted, max(needed.low, MIN_BLOCKS), high)}"
-        elif design.unit is Unit.BLOCKS:
+        if again.together and not design.together and (not needed.blocks or needed.blocks > MANY_BLOCKS):
+            blocks = f"more than {MAX_BLOCKS:,}" if not needed.blocks else f"about {wanted:,}"
+            how = f"{again.together} --blocks {DEFAULT_BLOCKS}"
+            return (
+                f"in turn {blocks} blocks would be needed at this noise; measure both sides at the same time: {how}"
+            )
+        if not needed.blocks and design.unit is Unit.BLOCKS:
             return f"more than {MAX_BLOCKS:,} blocks would be needed at this noise; use longer runs or a quieter host"
-    if resume:
-        return f"more blocks would decide{about}: {resume} --blocks {max(wanted, present + 1)}"
-    option = " --together" if design.together else ""
-    how = f": {command}{option} --blocks {wanted}" if command else ""
+    if again.resume:
+        return f"more blocks would decide{about}: {again.resume} --blocks {max(wanted, present + 1)}"
+    command = (design.together and again.together) or again.command
+    how = f": {command} --blocks {wanted}" if command else ""
     return f"measure both sides {'at the same time' if design.together else 'in turn'} in one session{about}{how}"
 
 

@@ -20,7 +20,7 @@ from hdbkit.analysis.run.bracket import brackets
 from hdbkit.analysis.run.costs import MIN_S, against_earlier, within
 from hdbkit.analysis.run.faults import lost_text
 from hdbkit.analysis.run.host import pressure_pct, server_is_here
-from hdbkit.analysis.run.records import Window, operations_of, table, window_of
+from hdbkit.analysis.run.records import Window, completed_by_part, operations_of, table, window_of
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
@@ -309,7 +309,7 @@ def _clocks(run: _Run) -> Line:
 
 
 def _steady(run: _Run) -> Line:
-    found = drift(completed_by_second(run.folder, run.window))
+    found = drift(completed_by_part(run.folder, run.window))
     if found is None:
         return None, f"the window of {run.window.duration_s:.1f} s is too short: {MIN_SECONDS} s are needed"
     word = "more" if found.change >= 0 else "less"
@@ -324,21 +324,6 @@ def _steady(run: _Run) -> Line:
             f"{detail}: the interval includes drifts below and above {limit}; a longer window would decide",
         )
     return found.steady, f"{detail}; at most {limit} counts as steady"
-
-
-def completed_by_second(folder: RunFolder, window: Window) -> npt.NDArray[np.float64]:
-    """Operations completed in each part of the window: equal parts, as near to a second as makes a whole number.
-
-    A window that was asked to last 10 s lasts 9.996 s; it has ten parts, not nine seconds and a lost rest.
-    """
-    parts = max(1, round(window.duration_s))
-    part = f"((t_end_us - {window.start_us}) * {parts} // {window.end_us - window.start_us})"
-    with operations_of(folder, window) as rows:
-        done = rows.filter(f"outcome <> {Outcome.FAILED.value}")
-        found = done.aggregate(f"{part}::INTEGER AS part, count(*)::BIGINT AS n", part).fetchnumpy()
-    series = np.zeros(parts)
-    series[found["part"]] = found["n"]
-    return series
 
 
 def _mix(run: _Run) -> Line:

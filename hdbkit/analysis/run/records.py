@@ -19,13 +19,15 @@ from functools import cache
 from pathlib import Path
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hdbkit.control_groups import limits
 from hdbkit.errors import DamagedResult
-from hdbkit.results.columns import OPERATIONS
+from hdbkit.results.columns import OPERATIONS, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -150,3 +152,18 @@ def window_of(manifest: Manifest) -> Window:
             f"before its start at {clock.window_start_us} us"
         )
     return Window(clock.window_start_us, clock.window_end_us)
+
+
+def completed_by_part(folder: RunFolder, window: Window, parts: int = 0) -> npt.NDArray[np.float64]:
+    """Operations completed in each of equal parts of a window, by default of about a second.
+
+    A window that was asked to last 10 s lasts 9.996 s; it has ten parts, not nine seconds and a lost rest.
+    """
+    parts = parts or max(1, round(window.duration_s))
+    part = f"((t_end_us - {window.start_us}) * {parts} // {window.end_us - window.start_us})"
+    with operations_of(folder, window) as rows:
+        done = rows.filter(f"outcome <> {Outcome.FAILED.value}")
+        found = done.aggregate(f"{part}::INTEGER AS part, count(*)::BIGINT AS n", part).fetchnumpy()
+    series = np.zeros(parts)
+    series[found["part"]] = found["n"]
+    return series

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from hdbkit.analysis.run.quantiles import TIMES, counts, quantiles_of
-from hdbkit.analysis.run.records import Window, window_of
+from hdbkit.analysis.run.records import Window, completed_by_part, window_of
 from hdbkit.analysis.statistics.limit_search import Estimate, interval
 from hdbkit.config.steps import Step, Steps
 from hdbkit.results.columns import Outcome
@@ -21,6 +22,8 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import StepLatencies, StepResult
 
+_STRETCHES = 10
+"""The stretches of a step whose counts show how much its throughput varies."""
 FOLLOWED = 0.95
 """Throughput follows an offered rate while at least this share of it is completed."""
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -55,27 +58,34 @@ def knee(steps: Sequence[StepResult]) -> Estimate | None:
     """The rate up to which the throughput follows the offered one (``FOLLOWED``), with its 95 % interval.
 
     From the steps of a constant rate, those of equal rates together. The interval goes from the highest rate that
-    certainly was followed, as were all lower ones (0: none), to the lowest that certainly was not, nor any higher;
-    completed operations count as those of a Poisson process (Garwood 1936, Biometrika 28, 437-442). The estimate is
-    the throughput at the upper end: where offered and completed rate would meet if that were the capacity.
+    was followed, as were all lower ones (0: none), to the lowest that was not, nor any higher, each with 97.5 %.
+    Completed operations vary at least as those of a Poisson process (Garwood 1936, Biometrika 28, 437-442); where the
+    stretches of the steps vary more, as with a stall or an uneven capacity, their standard error counts (Student's
+    t). The estimate is the throughput at the upper end: where offered and completed rate would meet if that were the
+    capacity.
 
     Args:
         steps: the part of a result.
 
     Returns:
-        None if no rate certainly was not followed.
+        None if no rate is shown not to be followed.
     """
-    done: dict[float, list[tuple[float, float]]] = {}
+    done: dict[float, list[tuple[float, float, float, float]]] = {}
     for one in steps:
         planned = one.step
         if one.offered_per_s is not None and planned.first == planned.last and not planned.period_s:
             length_s = one.end_s - one.start_s
-            done.setdefault(one.offered_per_s, []).append((one.completed_per_s * length_s, length_s))
+            variance = (one.completed_error_per_s * length_s) ** 2
+            done.setdefault(one.offered_per_s, []).append(
+                (one.completed_per_s * length_s, length_s, variance, _STRETCHES - 1)
+            )
     rates = sorted(done)
-    numbers, lengths_s = np.array([np.sum(done[rate], axis=0) for rate in rates]).reshape(-1, 2).T
+    numbers, lengths_s, variances, df = np.array([np.sum(done[rate], axis=0) for rate in rates]).reshape(-1, 4).T
     if not rates:
         return None
     ends = scipy.special.gammaincinv([numbers, numbers + 1], [[0.025], [0.975]])
+    half = scipy.special.stdtrit(df, 0.975) * np.sqrt(variances)
+    ends = np.array([np.minimum(ends[0], numbers - half), np.maximum(ends[1], numbers + half)])
     upper, lower = np.log(FOLLOWED * np.array(rates) * lengths_s / np.maximum(ends, 1e-9))
     low, high = interval(rates, lower, upper)
     if math.isinf(high):
@@ -90,6 +100,11 @@ def _planned(step: Step, factor: float) -> dict[str, Any]:
     return (
         {"offered_per_s": level * factor, "users": None} if step.is_rate else {"offered_per_s": None, "users": level}
     )
+
+
+def _error_per_s(counts: npt.NDArray[np.float64], span: Window) -> float:
+    """The standard error of the rate of a step with these counts in its stretches."""
+    return float(counts.std(ddof=1) * math.sqrt(len(counts)) / span.duration_s)
 
 
 def _measured(folder: RunFolder, manifest: Manifest, spans: list[Window]) -> list[dict[str, Any]]:
@@ -107,6 +122,7 @@ def _measured(folder: RunFolder, manifest: Manifest, spans: list[Window]) -> lis
             rows = quantiles_of(merged, ["operation"], QUANTILES).to_dict("records")
             found[at] |= {
                 "completed_per_s": int(done["n"].sum()) / span.duration_s,
+                "completed_error_per_s": _error_per_s(completed_by_part(folder, span, _STRETCHES), span),
                 "failed": int(part["n"].sum() - done["n"].sum()),
                 time: StepLatencies(
                     **{f"{name}_us": int(rows[0][f"{name}_us"]) if rows else None for name in QUANTILES}

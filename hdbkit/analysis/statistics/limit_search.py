@@ -1,10 +1,13 @@
 """The highest level at which a response stays within a limit: a search, then blocks of trials, then an interval.
 
 A trial at a level (a rate, above 0) returns its excess: the logarithm of response over limit, 0 or less where the
-limit holds. The mean excess must not fall with the level; single trials may. The search brackets the limit by
-factors of two and bisects the bracket. Each block then has one trial at each of the same levels around that place,
-in a random order. The trials of the search are not used further: they were chosen by their own
-results.
+limit holds. The mean excess must not fall with the level; single trials may. What is sought is the level at which a
+trial that nothing disturbs is at the limit: a neighbour that disturbs one trial in ten widens the interval, and the
+mean of all trials, with the disturbed ones, may be beyond the limit at its lower end.
+
+The search brackets the limit by factors of two and bisects the bracket. Each block then has one trial at each of the
+same levels around that place, in a random order. The trials of the search are not used
+further: they were chosen by their own results.
 
 The interval ends at levels that were tried. Upwards from the lowest level, each level's mean excess over the blocks
 is tested against 0 (Student's t, one-sided, 2.5 %) until one is not below it; the last that is, is the lower end. The
@@ -121,7 +124,7 @@ def estimate(blocks: Sequence[Block]) -> Estimate:
 
 
 def interval(levels: Sequence[float], lower: Floats, upper: Floats) -> tuple[float, float]:
-    """The last level certainly within the limit, as are all lower ones, and the first beyond it, as are all higher.
+    """The last level shown to be within the limit, as are all lower ones, and the first beyond it, as are all higher.
 
     ``lower`` and ``upper`` bound the mean excess at each level, with 97.5 % confidence each; ``levels`` ascend. 0 or
     infinity: no level is certain.

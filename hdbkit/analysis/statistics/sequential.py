@@ -72,6 +72,10 @@ class Spending:
         """The level of fresh blocks of the fastest, which spend what all looks up to this number of blocks left."""
         return self.confidence + self.spent(blocks)
 
+    def after(self, blocks: int) -> float:
+        """The level that a look after this number of blocks would have, more than those of the last one."""
+        return Spending(self.planned, (*self.looks, blocks), self.confidence).level(blocks)
+
     def note(self, ended_after: int | None, level: float) -> list[str]:
         """What a reader must know about several looks, as one phrase; none with one."""
         if len(self.looks) < 2:

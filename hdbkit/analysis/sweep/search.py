@@ -77,7 +77,7 @@ def early_ends_note(runs: pd.DataFrame) -> list[str]:
         return []
     far = f"more than {share(MARGIN)} short of the three fastest"
     return [
-        f"{count} of {many(len(runs), 'run')} ended early, once it was certain that they would stay {far}; "
+        f"{count} of {many(len(runs), 'run')} ended early, once their 99.9 % interval (one-sided) was {far}; "
         "the search uses what they measured, the verdicts do not"
     ]
 

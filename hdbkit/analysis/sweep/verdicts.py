@@ -308,7 +308,7 @@ def needed_range(verdict: Mapping[Hashable, Any]) -> str:
 def fastest(verdicts: pd.DataFrame, count: int = FASTEST) -> list[int]:
     """The configurations with the highest ratio to the baseline, as the mean over all counts of users; best first.
 
-    One with a run that ended early is not among them: that was certain when it ended.
+    One with a run that ended early is not among them: its interval was below them when it ended.
     """
     early = verdicts.loc[verdicts["verdict"] == ENDED_EARLY, "configuration"]
     compared = verdicts[(verdicts["verdict"] != "baseline") & verdicts["ratio"].notna()]
@@ -354,7 +354,8 @@ def answer(
 def _faster_answer(faster: pd.DataFrame, count: int, metric: Metric) -> str:
     """The answer where some configurations are faster: the fastest, and what is left of its lead after the choice."""
     leader = faster.sort_values("ratio").iloc[-1]
-    among = [f"the best of {len(faster)} that are faster"] if len(faster) > 1 else []
+    several = faster["configuration"].nunique()
+    among = [f"the best of {several} that are faster"] if several > 1 else []
     found, left = (change(float(leader[name]), metric) for name in ("ratio", "shrunken_ratio"))
     if np.isfinite(leader["shrunken_ratio"]) and left != found:
         among.append(f"{left} after allowing for the choice among {count}")
