@@ -92,7 +92,7 @@ def replication(runs: pd.DataFrame) -> Replication:
 def _in_shared(runs: pd.DataFrame, apart: pd.DataFrame) -> Replication:
     """The design of sessions with both sides, whose differences are ``apart``."""
     words = f"{len(apart)} sessions with both sides"
-    placed = runs.assign(place=range(len(runs)))
+    placed = _placed(runs)
     if first := _first_in_each(placed):
         cell = ["session", "virtual_users", "side"]
         centred = placed[["place", "score"]] - placed.groupby(cell)[["place", "score"]].transform("mean")
@@ -105,6 +105,12 @@ def _in_shared(runs: pd.DataFrame, apart: pd.DataFrame) -> Replication:
         apart = apart - (places[NEW] - places[BASE]).unstack("virtual_users").mul(slopes, axis=0)
         words += f", {first} first in each: the slope of each is subtracted"
     return Replication(Unit.SHARED_SESSIONS, (apart.to_numpy(dtype=np.float64),), words)
+
+
+def _placed(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs with their places in the order of time; those that start at the same time share one."""
+    known = "started" in runs and runs["started"].notna().all()
+    return runs.assign(place=runs["started"].rank() if known else np.arange(float(len(runs))))
 
 
 def _first_in_each(placed: pd.DataFrame) -> str:
@@ -128,7 +134,7 @@ def _of_sessions(runs: pd.DataFrame, new: pd.DataFrame, base: pd.DataFrame) -> R
 
 def _within(runs: pd.DataFrame) -> Replication:
     """The design within one session: blocks of neighbouring runs."""
-    placed, together = runs.assign(place=range(len(runs))), _at_the_same_time(runs)
+    placed, together = _placed(runs), _at_the_same_time(runs)
     columns = [_blocks(part) for _, part in placed.groupby("virtual_users", sort=True)]
     blocks = max(map(len, columns))
     if blocks < 2:
