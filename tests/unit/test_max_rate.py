@@ -118,6 +118,16 @@ def test_what_cannot_be_searched_is_one_sentence(made: list[str], limit: str, lo
     assert not made
 
 
+def test_an_option_that_is_taken_for_the_limit_is_pointed_to_it(command: HdbkitCommand) -> None:
+    for limit in ((), ("--limit", "p95=20ms")):
+        said = command("find-max", "nulldb:///x", "--latency-limit-ms", 20, *limit)
+        assert (said.code, said.err) == (
+            2,
+            "hdbkit: find-max measures all operations, so it has no --latency-limit-ms, which skips late ones; give "
+            "the limit to search for as --limit, such as --limit p95=20ms\n",
+        )
+
+
 def judged(results: Path, change: Callable[[dict[str, Any]], Any]) -> float:
     """The excess of a run at half of the limit, changed."""
     figures = of_run(500).model_dump()
