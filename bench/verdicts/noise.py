@@ -1,7 +1,8 @@
 """The noise of simulations: recorded between runs, or drawn.
 
 ``NOISES`` are those under which each statement is simulated: series in time, whose independent part has a standard
-deviation of 1. None of them was looked at while a method was chosen or a constant set.
+deviation of 1. Waves were known when the order of a sweep was chosen; of the others none was looked at while a method
+was chosen or a constant set.
 """
 
 from __future__ import annotations

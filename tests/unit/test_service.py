@@ -53,7 +53,7 @@ WRONG = [
     ("run", '{"target": "lab", "tpcc": {"count_ware": 1}}', "tpcc: unknown key."),
     ("run", '"lab"', "the whole: must be keys and values, not 'lab'"),
     ("run", '{"target": "lab",}', "the body: must be JSON:"),
-    ("profile", '{"names": "n"}', "target: is required; name: is required; names: unknown key. Did you mean 'name'?"),
+    ("profile", '{"names": "n"}', "name: is required; names: unknown key. Did you mean 'name'?"),
     ("compare", '{"base": "a", "new": "b", "third": "c"}', "third: unknown key."),
     ("run", '{"target": "postgresql://bench@db1/lab"}', "target: must match ^[A-Za-z0-9]"),
     ("run", '{"target": 5}', "target: must be text, not 5"),
