@@ -250,7 +250,7 @@ class MysqlclientDatabase(BaseDatabase):
 
     def lift_timeouts(self, session: Session) -> None:
         """In the session."""
-        session.ask("lift_timeouts", milliseconds=_own(session).statement_timeout_ms)
+        session.ask("lift_own_timeouts", milliseconds=_own(session).statement_timeout_ms)
 
     def is_replica(self, session: Session) -> bool:
         """By read_only."""

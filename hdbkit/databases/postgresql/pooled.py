@@ -47,7 +47,7 @@ class PooledSession(PsycopgSession):
 
     def lift_timeouts(self) -> None:
         """In each transaction."""
-        lifted = self.query("lift_timeouts", in_transaction="true")
+        lifted = self.query("lift_own_timeouts", in_transaction="true")
         self._opening += tuple(self._set_local((name, 0)) for name, _ in lifted)
 
     def client_path(self, needs: frozenset[Capability]) -> str:

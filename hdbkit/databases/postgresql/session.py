@@ -101,7 +101,7 @@ class PsycopgSession:
 
     def lift_timeouts(self) -> None:
         """Let no timeout of the account end this session or its work."""
-        self.query("lift_timeouts", in_transaction="false")
+        self.query("lift_own_timeouts", in_transaction="false")
 
     def _rows_for(self, statement: Statement, arguments: dict[str, Any]) -> list[Row]:
         text, values = _filled(statement, arguments)

@@ -20,7 +20,7 @@ DROP SCHEMA {schema} RESTRICT;
 -- name: schema_exists
 SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_path'));
 
--- name: lift_timeouts
+-- name: lift_own_timeouts
 -- Let statements, transactions and pauses take as long as they need, in this session or only in this transaction; what
 -- hdbkit or the target limits stays. Some timeouts exist from version 17 on.
 SELECT name, set_config(name, '0', :in_transaction)
