@@ -185,17 +185,17 @@ class ServerDown(ServerFailed):
 
 
 class AgentLost(HdbkitError):
-    """The agent on a server's host did not answer within the timeout."""
+    """The agent on a server's host did not answer within the timeout; ``experiment_id`` as in ``ServerDown``."""
 
-    def __init__(self, address: str, waited_s: float, reason: str) -> None:
-        super().__init__(address, waited_s, reason)
-        self.address, self.waited_s, self.reason = address, waited_s, reason
+    def __init__(self, address: str, waited_s: float, reason: str, experiment_id: str = "") -> None:
+        super().__init__(address, waited_s, reason, experiment_id)
+        self.address, self.waited_s, self.reason, self.experiment_id = address, waited_s, reason, experiment_id
 
     def __str__(self) -> str:
         return (
             f"the agent {self.address} did not answer for {self.waited_s:,.0f} s ({self.reason}); "
-            "start it again on its host, then continue with: hdbkit resume last"
-        )
+            "start it again on its host"
+        ) + (f", then run: hdbkit resume {self.experiment_id}" if self.experiment_id else "")
 
 
 class DamagedResult(HdbkitError):

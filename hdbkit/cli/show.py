@@ -191,7 +191,7 @@ def run(result: Result) -> None:
         console.print(f"  {escape(event.note)}") if event.note else None
     if manifest.result:
         _summary(result)
-    checks(_without_passed_conditions(result.checks))
+    checks(_without_passed_conditions(result.checks, result.run_id))
     for warning in result.warnings:
         console.print(f"  [yellow]warning[/]: {escape(warning)}")
     console.print(f"  {escape(manifest.notice)}", style="dim")
@@ -285,12 +285,13 @@ def plan_pairs(pairs: Sequence[PlanPair], names: Sequence[str]) -> None:
         console.print(made)
 
 
-def _without_passed_conditions(found: pd.DataFrame) -> pd.DataFrame:
+def _without_passed_conditions(found: pd.DataFrame, run_id: str) -> pd.DataFrame:
     """The checks, with all conditions of the schema that hold as one line."""
     held = found["name"].str.startswith(_CONDITION) & (found["passed"] == True)  # noqa: E712
     if not held.any():
         return found
-    one = {"name": "schema", "passed": True, "detail": f"{held.sum()} conditions hold; see: hdbkit runs show --json"}
+    detail = f"{held.sum()} conditions hold; see: hdbkit runs show {run_id} --json"
+    one = {"name": "schema", "passed": True, "detail": detail}
     return pd.concat([found[~held], pd.DataFrame([one])])
 
 

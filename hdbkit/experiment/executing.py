@@ -220,7 +220,7 @@ class _Execution:
     def execute(self) -> None:
         self.servers.say_to(self.course.waits)
         if self.course.turn():
-            with self.course.noted():
+            with self.course.noted(), resumed_by(self.course.folder.experiment_id):
                 self._execute()
         if not self.course.folder.journal.state.finished:
             self.course.folder.append(Step.FINISHED)

@@ -11,7 +11,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import DamagedResult, HdbkitError, ServerDown, ServerFailed
+from hdbkit.errors import AgentLost, DamagedResult, HdbkitError, ServerDown, ServerFailed
 from hdbkit.execution.handle import RunHandle, is_supervised
 from hdbkit.experiment.outcomes import outcome
 from hdbkit.experiment.saving import settings_now
@@ -36,9 +36,11 @@ _STOP_S = 60.0
 
 @contextmanager
 def resumed_by(experiment_id: str) -> Iterator[None]:
-    """Have ``ServerDown`` name the experiment to resume when the server runs again."""
+    """Have ``ServerDown`` and ``AgentLost`` name the experiment to resume when server or agent runs again."""
     try:
         yield
+    except AgentLost as error:
+        raise AgentLost(error.address, error.waited_s, error.reason, error.experiment_id or experiment_id) from error
     except ServerDown as error:
         if error.experiment_id:
             raise

@@ -199,7 +199,7 @@ def differences_table(differences: pd.DataFrame) -> list[Table]:
     listed, apart = settings_apart(differences)
     rows = [[str(name), base, new] for name, base, new in listed.itertuples()]
     table = text_table("What differed between the first runs of both sides", ["what", "base", "new"], rows)
-    return [replace(table, note=f"{apart}; see: hdbkit compare --all." if apart else "")]
+    return [replace(table, note=f"{apart}; see: hdbkit compare BASE NEW --all." if apart else "")]
 
 
 def _journal(sides: Groups, metric: Metric) -> Table:

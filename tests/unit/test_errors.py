@@ -32,7 +32,7 @@ EXAMPLES = [
     RunFailed("20261120-2104-nulldb-c-w10-u4-abc", "client 3 was killed"),
     errors.ServerDown("the server is down; start it", "20261120-2104-memory-abc"),
     errors.ExperimentFailed("20261120-2104-memory-abc", "its process was killed"),
-    errors.AgentLost("https://db1:8443", 300.0, "Connection refused"),
+    errors.AgentLost("https://db1:8443", 300.0, "Connection refused", "20261120-2104-memory-abc"),
     BuildFailed("warehouse 7", "the disk was full", "make room on it"),
     TransactionError(ErrorClass.DEADLOCK, "40P01", "deadlock detected"),
     *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.HalfBuilt, errors.NoAccess)),
