@@ -28,6 +28,7 @@ a password.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -245,6 +246,13 @@ class TransactionError(HdbkitError):
 def is_caused_by(error: BaseException | None, kind: type[HdbkitError]) -> bool:
     """Whether the error, or one that caused it, is of this kind."""
     while error is not None and not isinstance(error, kind):
+        error = error.__cause__
+    return error is not None
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Whether the error, or one that caused it, is that of a full disk or a used-up quota."""
+    while error is not None and not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
         error = error.__cause__
     return error is not None
 

@@ -9,7 +9,6 @@ garbage collector, so clients keep sharing the supervisor's memory.
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import signal
@@ -21,7 +20,7 @@ from pathlib import Path
 
 from hdbkit.contracts import Capability, UserPlan
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError
+from hdbkit.errors import HdbkitError, is_disk_full
 from hdbkit.execution.control import HEAD_START_S, NEVER_NS, ClientState, Control, Field
 from hdbkit.execution.failures import ErrorCounts
 from hdbkit.execution.overlap import Waiting, overlap, take_turns
@@ -39,7 +38,6 @@ from hdbkit.workloads import workload
 
 _START_POLL_S = HEAD_START_S / 2
 """The interval at which a ready client polls for the start: many fast polls slow down the clients that connect."""
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
@@ -108,8 +106,7 @@ class Client:
         """Report why this client cannot continue."""
         known = isinstance(error, HdbkitError | OSError | MemoryError)
         self._write_reason(str(error) if known else f"{type(error).__name__}: {error}")
-        full = isinstance(error, OSError) and error.errno in _DISK_FULL
-        self._page.set_state(self._number, ClientState.DISK_FULL if full else ClientState.FAILED)
+        self._page.set_state(self._number, ClientState.DISK_FULL if is_disk_full(error) else ClientState.FAILED)
 
     def _write_reason(self, reason: str) -> None:
         with suppress(OSError):  # on a full disk the state reports it

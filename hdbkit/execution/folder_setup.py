@@ -63,7 +63,7 @@ def make_run_folder(ready: Ready, root: Path) -> RunFolder:
         raise InputError(
             f"the folder {folder.path} cannot be filled ({error.strerror}); "
             "free space there, or set HDBKIT_RESULTS to another folder"
-        ) from None
+        ) from error
     return folder
 
 

@@ -8,7 +8,6 @@ reads the control page several times per second, and the spools seven times if t
 from __future__ import annotations
 
 import concurrent.futures
-import errno
 import importlib
 import math
 import os
@@ -26,7 +25,7 @@ from typing import Literal
 
 from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError
+from hdbkit.errors import HdbkitError, is_disk_full
 from hdbkit.execution import host
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.early_end import EarlyEnd
@@ -113,9 +112,8 @@ class Supervisor:
             status, note = Status.FAILED, str(error)
         except Exception as error:
             self._note("internal error", traceback=traceback.format_exc())
-            full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
             itself = f"hdbkit itself failed ({type(error).__name__}: {error})"
-            status, note = Status.FAILED, disk_full(self._folder.path) if full else itself
+            status, note = Status.FAILED, disk_full(self._folder.path) if is_disk_full(error) else itself
         finally:
             self._undo_faults()
             self._manifest = self._manifest.moved_to(Status.FINISHING)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hdbkit.errors import ExperimentFailed, HdbkitError, ServerDown
+from hdbkit.errors import ExperimentFailed, HdbkitError, InputError, ServerDown, is_disk_full
 from hdbkit.experiment.events import KINDS, EventKind, ExperimentEvent, Watcher
 from hdbkit.experiment.outcomes import Outcome
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
@@ -71,6 +71,17 @@ class Course:
         return ExperimentFailed(self.folder.experiment_id, f"{reason}: hdbkit resume {self.folder.experiment_id}")
 
     @contextmanager
+    def resumed_after_full_disk(self) -> Iterator[None]:
+        """Have the error of a full disk name the folder, and the experiment to resume."""
+        try:
+            yield
+        except (OSError, InputError) as error:
+            if not is_disk_full(error):
+                raise
+            full = f"the disk of {self.folder.path} is full; finished runs are kept; free space on it, then run"
+            raise self.failure(full) from error
+
+    @contextmanager
     def noted(self) -> Iterator[None]:
         """Record which process executes the experiment, and why it ended early.
 
@@ -78,7 +89,8 @@ class Course:
         """
         self.folder.note_started(os.getpid())
         try:
-            yield
+            with self.resumed_after_full_disk():
+                yield
         except KeyboardInterrupt as stopped:
             with suppress(OSError):
                 self.folder.append(Step.STOPPED, note=str(stopped))

@@ -52,7 +52,7 @@ def start(
         ServerFailed: settings could not be restored; the next experiment on the server restores them.
         ExperimentFailed: all runs of the first block failed for the same reason, or a run failed of which the others
             depend, and ``resume`` repeats them; or the slices of the first finished run cannot be compared, and
-            ``resume`` executes the other runs.
+            ``resume`` executes the other runs; or the disk of the results is full.
         ServerDown: a server does not answer, and could not be repaired; ``resume`` continues once it runs.
         KeyboardInterrupt: stopped; the settings are restored, ``resume`` continues.
     """
@@ -219,11 +219,12 @@ class _Execution:
 
     def execute(self) -> None:
         self.servers.say_to(self.course.waits)
-        if self.course.turn():
-            with self.course.noted(), resumed_by(self.course.folder.experiment_id):
-                self._execute()
-        if not self.course.folder.journal.state.finished:
-            self.course.folder.append(Step.FINISHED)
+        with self.course.resumed_after_full_disk():
+            if self.course.turn():
+                with self.course.noted(), resumed_by(self.course.folder.experiment_id):
+                    self._execute()
+            if not self.course.folder.journal.state.finished:
+                self.course.folder.append(Step.FINISHED)
 
     def _execute(self) -> None:
         course = self.course

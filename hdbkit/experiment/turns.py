@@ -9,7 +9,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hdbkit.contracts import ApplyBy, ServerControl
-from hdbkit.errors import AgentLost, HdbkitError, InputError, NoneFree, ServerDown, innermost_reason, is_caused_by
+from hdbkit.errors import (
+    AgentLost,
+    HdbkitError,
+    InputError,
+    NoneFree,
+    ServerDown,
+    innermost_reason,
+    is_caused_by,
+    is_disk_full,
+)
 from hdbkit.experiment.course import Course
 from hdbkit.experiment.events import EventKind
 from hdbkit.experiment.outcomes import given_up, outcome
@@ -130,7 +139,8 @@ class Turns:
     def _could_not(self, planned: PlannedRun, begun: dict[int, str], error: HdbkitError) -> None:
         """Record runs that could not be executed; raise the error if it ends the experiment."""
         course, cause = self.course, innermost_reason(error)
-        if not course.plan.keeps_failures or (isinstance(error, InputError) and planned.configuration == 0):
+        unusable = isinstance(error, InputError) and (planned.configuration == 0 or is_disk_full(error))
+        if unusable or not course.plan.keeps_failures:
             course.repeated(begun, cause)
             course.report(EventKind.FAILED, planned, note=cause)
             raise error

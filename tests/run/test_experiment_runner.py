@@ -387,7 +387,7 @@ def test_a_full_disk_does_not_keep_the_settings_from_being_restored(
         )
         raise RunFailed("run", "the disk is full")
 
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(ExperimentFailed, match=r"the disk of .* is full; .*: hdbkit resume sweep-1"):
         start(planned(), results, only(server), full)
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
     monkeypatch.setattr(ExperimentFolder, "append", append)

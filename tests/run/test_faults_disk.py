@@ -16,7 +16,7 @@ import pytest
 import hdbkit
 from hdbkit.api import result as result_of
 from hdbkit.config import Load, SweepSpec
-from hdbkit.errors import HdbkitError, RunFailed
+from hdbkit.errors import ExperimentFailed, RunFailed
 from hdbkit.experiment import EventKind, ExperimentEvent
 from hdbkit.files import JsonLines
 from hdbkit.results.manifest import Status
@@ -141,10 +141,10 @@ def test_a_disk_that_fills_during_a_sweep_leaves_the_server_as_it_was_and_the_sw
             if event.kind is EventKind.STARTED and event.planned and event.planned.number == 3:
                 disk.enter_context(full(small))
 
-        with pytest.raises((OSError, HdbkitError), match=r"No space left|is full"):
+        sentence = "the disk of .* is full; finished runs are kept; free space on it, then run: hdbkit resume .*full"
+        with pytest.raises(ExperimentFailed, match=sentence):
             hdbkit.sweep(target, spec, watch=fill)
         assert control(target).settings()["speed"].value == "1"
     done = hdbkit.resume_experiment("last", watch=heard.append)
-    assert set(done.runs["status"]) <= {"done", "failed"}
-    assert (done.runs["status"] == "done").sum() >= 3
+    assert set(done.runs["status"]) == {"done"}
     assert done.restored
