@@ -289,6 +289,10 @@ class Workload(Protocol):
         """
         ...
 
+    def require_data(self, session: Session, load: Load) -> None:
+        """Check, before a run is made, that the data allow this load. Raises ``InputError`` if not."""
+        ...
+
     def restoring(self, load: Load) -> Callable[[Session], None] | None:
         """What brings the data back to those of a build after a run with this load, however that ended.
 

@@ -94,6 +94,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         role = engine.role(session)
         _check_role(role, engine.read_only_by(session), plan)
         require_permission(schema, workload(plan.workload), plan.load)
+        workload(plan.workload).require_data(session, plan.load)
         check_routes(engine, target, plan.load, workload(plan.workload))
         pooling = engine.pooling(session, target)
         _allow_open_files(engine, target, plan.load)

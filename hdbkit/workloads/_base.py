@@ -66,6 +66,9 @@ class BaseWorkload(Generic[SpecT]):
         """Empty: a run keeps no plans."""
         return {}
 
+    def require_data(self, session: Session, load: Load) -> None:
+        """Nothing: a load takes any data of its schema."""
+
     def restoring(self, load: Load) -> Callable[[Session], None] | None:
         """None: changes stay."""
         return None

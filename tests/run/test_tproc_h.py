@@ -157,9 +157,9 @@ def test_streams_run_at_once_each_in_its_own_order(analytic: Target, results: Pa
 
 
 def undo(target: Target) -> None:
-    """Undo the first update set, whether it was applied or not."""
+    """Undo the first two update sets, whether they were applied or not."""
     work, engine = workload(SPEC), database(target)
-    restore = work.restoring(TprocHLoad(refresh="undone"))
+    restore = work.restoring(TprocHLoad(refresh="undone", query_sets=2))
     assert restore
     with closing(engine.connect(target, work.scope(engine.dialects))) as session:
         restore(session)
@@ -178,13 +178,16 @@ def test_refresh_functions_run_around_the_queries_and_are_undone(analytic: Targe
 
 
 def test_kept_changes_are_found_by_the_check_and_refuse_the_same_update_set(analytic: Target, results: Path) -> None:
-    load = TprocHLoad(refresh="kept", queries="q06")
+    load = TprocHLoad(refresh="kept", queries="q06", update_set=2)
     try:
         checks = hdbkit.run(analytic, SPEC, load).checks.set_index("name")
         assert not checks.loc["schema: orders of the build", "passed"]
         assert "15 orders are of refresh functions" in checks.loc["schema: orders of the build", "detail"]
-        with pytest.raises(RunFailed, match="update set 1 of the refresh functions has been applied"):
-            hdbkit.run(analytic, SPEC, load)
+        made = set(results.iterdir())
+        for again in (load, TprocHLoad(refresh="undone", query_sets=2, queries="q06")):
+            with pytest.raises(InputError, match="update set 2 of the refresh functions has been applied"):
+                hdbkit.run(analytic, SPEC, again)
+        assert set(results.iterdir()) == made, "known before anything is made"
     finally:
         undo(analytic)
     assert hdbkit.connect(analytic).check(SPEC)["passed"].all()

@@ -26,7 +26,7 @@ from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.tproc_h import population
 from hdbkit.workloads.tproc_h.answers import difference
 from hdbkit.workloads.tproc_h.answers import planned_checks as checks
-from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet
+from hdbkit.workloads.tproc_h.refresh import Orders, UpdateSet, first_new_key
 from hdbkit.workloads.tproc_h.streams import drawn, ordered
 from hdbkit.workloads.tproc_h.tables import TABLES, lines_at
 from hdbkit.workloads.tproc_h.user import Work
@@ -291,6 +291,14 @@ def test_an_update_set_inserts_orders_under_free_keys_and_deletes_one_part_in_a_
     lines = [int(row.split(b"\t")[0]) for row in found.new.rows["lineitem"]]
     assert {*lines} == keys
     assert len(found.new) == len(lines) + 15
+
+
+@pytest.mark.parametrize(("scale_factor", "number"), [(0.01, 3), (0.0123, 500), (1, 999)])
+def test_the_first_key_that_an_update_set_inserts_is_known_without_the_generator(
+    scale_factor: float, number: int
+) -> None:
+    spec = TprocHSpec(scale_factor=scale_factor)
+    assert first_new_key(spec, number) == UpdateSet.numbered(spec, number).new.keys[0][0]
 
 
 @pytest.mark.parametrize(

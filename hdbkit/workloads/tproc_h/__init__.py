@@ -172,6 +172,13 @@ class TprocH(BaseWorkload[TprocHSpec]):
         stream = plan.index + 1 if own.virtual_users > 1 else 0
         return first_set(stream, own.selected, plan.seed, self.spec.scale_factor)
 
+    def require_data(self, session: Session, load: Load) -> None:
+        """Raises ``InputError`` if an update set that the refresh functions will apply has been applied."""
+        if numbers := self.load(load).update_sets:
+            from hdbkit.workloads.tproc_h import refresh
+
+            refresh.require_unapplied(cast(SqlSession, session), self.spec, numbers)
+
     def restoring(self, load: Load) -> Callable[[Session], None] | None:
         """Undoes the refresh functions, if the load asks for it."""
         own = self.load(load)

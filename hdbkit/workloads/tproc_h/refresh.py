@@ -72,8 +72,13 @@ class UpdateSet:
     @classmethod
     def numbered(cls, spec: TprocHSpec, number: int) -> UpdateSet:
         """The update set of this number, from 1 to 1000."""
-        opposite = (number + UPDATE_SETS // 2 - 1) % UPDATE_SETS + 1
-        return cls(Orders.of_part(spec, opposite).under_free_keys, Orders.of_part(spec, number))
+        return cls(Orders.of_part(spec, _opposite(number)).under_free_keys, Orders.of_part(spec, number))
+
+
+def first_new_key(spec: TprocHSpec, number: int) -> int:
+    """The key of the first order that an update set inserts, known without its rows."""
+    order = TABLES["orders"].rows_at(spec.scale_factor) // UPDATE_SETS * (_opposite(number) - 1) + 1
+    return order // 8 * 32 + order % 8 + _GAP
 
 
 class Refresh:
@@ -96,14 +101,6 @@ class Refresh:
         self._delete(orders.keys)
         self._session.commit()
         return len(orders)
-
-    def require_unapplied(self, number: int, one: UpdateSet) -> None:
-        """Check that no run has left this update set. Raises ``InputError`` if its new orders are there."""
-        if self._present(one.new):
-            raise InputError(
-                f"update set {number} of the refresh functions has been applied to this schema; recover the run that "
-                "did it (hdbkit recover RUN), give another update_set, or drop and build the schema"
-            )
 
     def is_untouched(self, one: UpdateSet) -> bool:
         """Whether neither of the functions was performed with this update set; each is done as a whole or not."""
@@ -130,6 +127,18 @@ class Refresh:
         self._session.batch([(name, run) for name in _DELETES for run in keys])
 
 
+def require_unapplied(session: SqlSession, spec: TprocHSpec, numbers: Iterable[int]) -> None:
+    """Check that no run has left one of these update sets. Raises ``InputError`` if its new orders are there."""
+    for number in numbers:
+        key = first_new_key(spec, number)
+        ((there,),) = session.query("count_refreshed_orders", first_key=key, last_key=key)
+        if there:
+            raise InputError(
+                f"update set {number} of the refresh functions has been applied to this schema; recover the run that "
+                "did it (hdbkit recover RUN), give another update_set, or drop and build the schema"
+            )
+
+
 def undo(session: SqlSession, spec: TprocHSpec, numbers: Iterable[int]) -> None:
     """Undo those of the update sets that were applied, until the orders are those of the build."""
     refresh = Refresh(session)
@@ -145,6 +154,11 @@ def _is_as_built(session: SqlSession, spec: TprocHSpec) -> bool:
     """Whether no update set is applied. Reads all orders."""
     ((new,),), ((all_orders,),) = session.query("count_new_orders"), session.query("count_orders")
     return not new and int(all_orders) == TABLES["orders"].rows_at(spec.scale_factor)
+
+
+def _opposite(number: int) -> int:
+    """The part half the table away."""
+    return (number + UPDATE_SETS // 2 - 1) % UPDATE_SETS + 1
 
 
 def _moved(row: bytes) -> bytes:

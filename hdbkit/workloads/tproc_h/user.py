@@ -11,7 +11,7 @@ from hdbkit.config.specs.tproc_h import QUERIES, REFRESHES, TprocHLoad, TprocHSp
 from hdbkit.contracts import NO_ROUTES, Prepared, Route, Session, SqlSession, UserPlan
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.results.spool import UNKNOWN, Heads
-from hdbkit.workloads.tproc_h.refresh import Refresh, UpdateSet
+from hdbkit.workloads.tproc_h.refresh import Refresh, UpdateSet, require_unapplied
 from hdbkit.workloads.tproc_h.streams import drawn, operations_of, queries_of
 
 _COUNTS: Final = struct.Struct("<qqq")
@@ -128,7 +128,7 @@ class TprocHUser:
         if self._refresh is not None:
             update = UpdateSet.numbered(self._spec, number)
             if not skipped:
-                self._refresh.require_unapplied(number, update)
+                require_unapplied(self._session, self._spec, [number])
             first = self._prepared("rf1", self._refresh.insert, update.new)
             found = [first, *found, self._prepared("rf2", self._refresh.delete, update.old)]
         return found[skipped:]
