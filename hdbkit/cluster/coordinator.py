@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -121,6 +122,11 @@ class ClusterLoad:
             its = found[host.noted.number]
             require_same(here, its, host.worker)
             host.noted.name, host.noted.cores, host.noted.machine = its["name"], its["cores"], its["machine"]
+            host.noted.has_own_clock = not here["clock"] or its["clock"] != here["clock"]
+        names = Counter(host.noted.name for host in self._hosts)
+        for host in self._hosts:
+            if names[host.noted.name] > 1:
+                host.noted.name += f" #{host.noted.number}"
 
     def _order(self, host: Host) -> tuple[str, SecretStr | None]:
         load = self._plan.load

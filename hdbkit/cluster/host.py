@@ -234,6 +234,7 @@ def facts(target: str) -> dict[str, Any]:
         "name": platform.node(),
         "cores": limits().cores,
         "machine": _machine(),
+        "clock": _clock(),
         "versions": {
             "Python": platform.python_version(),
             "hdbkit": version("hdbkit"),
@@ -259,6 +260,14 @@ def _machine() -> str:
         return boot_id()
     except OSError:
         return platform.node()
+
+
+def _clock() -> str:
+    """Identity of the monotonic clock: processes of one boot and time namespace read the same; empty if unknown."""
+    try:
+        return f"{boot_id()} {os.readlink('/proc/self/ns/time')}"
+    except OSError:
+        return ""
 
 
 def _code() -> str:

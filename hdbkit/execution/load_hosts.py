@@ -41,6 +41,7 @@ class NotedHost(BaseModel):
     name: str
     cores: int
     machine: str = Field(description="identity of the machine: several hosts of a run may share one")
+    has_own_clock: bool = Field(default=True, description="False: its clock is that of the coordinator")
     clients: tuple[int, int] = Field(description="numbers of its clients: the first, and the one after the last")
     users: int
     estimates: list[tuple[int, float, float]] = Field(default_factory=list)
@@ -64,6 +65,8 @@ class NotedHost(BaseModel):
     @property
     def clock(self) -> HostClock:
         """Its clock, as far as it is known."""
+        if not self.has_own_clock:
+            return HostClock()
         return HostClock(reliable([Estimate(*one) for one in self.estimates]))
 
 

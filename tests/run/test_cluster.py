@@ -61,6 +61,9 @@ def test_users_of_several_hosts_are_one_run(
     assert check(result, "every transaction accounted for")[0]
     assert check(result, "clients ended as planned")[0]
     assert check(result, "load hosts reached")[0]
+    assert len({one.name for one in hosts}) == 3, "workers of one host are told apart"
+    assert {(one.offset_ms, one.uncertainty_ms) for one in hosts} == {(0, 0)}, "they read the coordinator's clock"
+    assert check(result, "clocks of the load hosts")[0]
     files = duckdb.sql(f"SELECT DISTINCT virtual_user FROM '{result.folder.operations}/*.parquet'").fetchall()
     assert sorted(files) == [(user,) for user in range(USERS)]
     samples = duckdb.sql(f"SELECT DISTINCT load_host FROM '{result.folder.table('load_hosts')}'").fetchall()
