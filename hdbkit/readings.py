@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 IDLE_BUSY_PCT = 10.0
 """A host counts as idle up to this CPU utilization, in percent of all cores."""
@@ -106,6 +107,10 @@ class PoolMode(StrEnum):
     DIRECT = "direct"  # there is no pooler
     SESSION = "session"
     TRANSACTION = "transaction"
+
+
+POOL_LIMITS: Final = "for PgBouncer default_pool_size or pool_size, max_db_connections, max_user_connections"
+"""What limits the connections of the server that a pooler uses for one database and account."""
 
 
 class ServerRole(StrEnum):

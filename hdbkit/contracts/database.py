@@ -127,6 +127,10 @@ class Database(Protocol):
         """
         ...
 
+    def served(self, target: Target, sessions: int) -> int:
+        """How many of so many further sessions a pooler with session pooling serves at the same time."""
+        ...
+
     def encryption(self, session: Session, target: Target) -> Encryption | None:
         """How ``session`` is encrypted, and how long the server's certificate is valid; None: unknown."""
         ...

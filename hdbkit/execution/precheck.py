@@ -34,7 +34,7 @@ from hdbkit.execution.routes import check_routes, open_routes, policies_of
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
-from hdbkit.readings import Pooling, PoolMode, ServerRole
+from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode, ServerRole
 from hdbkit.results.manifest import ServerFacts
 from hdbkit.servers import control, power
 from hdbkit.text import plural, with_article
@@ -301,6 +301,12 @@ def _check_connections(engine: Database, session: Session, plan: RunPlan, poolin
         raise InputError(
             f"{_users(plan.load)} need {needed} more connections, but {plan.target.described} allows {free}; use "
             f"fewer {_noun(plan.load)} or raise the server's connection limit"
+        )
+    if pooling.mode is PoolMode.SESSION and (served := engine.served(plan.target, needed)) < needed:
+        raise InputError(
+            f"{_users(plan.load)} and the run's own {CONNECTIONS_BESIDE_CLIENTS} sessions need {needed + 1} "
+            f"connections of the pool with session pooling, but the pooler of {plan.target.described} gave "
+            f"{served + 1}; use fewer {_noun(plan.load)}, or raise the pooler's limit: {POOL_LIMITS}"
         )
 
 

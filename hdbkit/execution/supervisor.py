@@ -156,9 +156,11 @@ class Supervisor:
 
     def _pool_advice(self) -> str:
         pooling = self._plan.pooling
-        if pooling is None or pooling.mode is not PoolMode.SESSION:
+        if pooling is None or pooling.mode is PoolMode.DIRECT:
             return ""
-        return "; with session pooling each user needs a connection of its own: use fewer users or a larger pool"
+        each = "user" if pooling.mode is PoolMode.SESSION else "open transaction"
+        needs = f"with {pooling.mode} pooling each {each} needs a connection of its own"
+        return f"; {needs}: use fewer users or a larger pool"
 
     # -- phases -------------------------------------------------------------------------------------------
 
@@ -305,7 +307,8 @@ class Supervisor:
                 raise error
             self._note("counters not read", edge=edge, reason=str(error))
             if time.monotonic() + _COUNTERS_AGAIN_S > deadline:
-                raise Ended(f"the server's counters could not be read ({edge}) for {_COUNTERS_S:g} s: {error}")
+                reason = str(error) if asked.done() else f"{error}{self._pool_advice()}"
+                raise Ended(f"the server's counters could not be read ({edge}) for {_COUNTERS_S:g} s: {reason}")
             time.sleep(_COUNTERS_AGAIN_S)
         return time.monotonic_ns()
 

@@ -14,7 +14,7 @@ import hdbkit
 from hdbkit.config import Isolation, Load, Target
 from hdbkit.contracts import SERVER, SessionOptions, SqlSession
 from hdbkit.databases import database, sql_session
-from hdbkit.errors import InputError, RolledBackByDesign
+from hdbkit.errors import CannotConnect, InputError, RolledBackByDesign
 from hdbkit.execution.precheck import precheck
 from hdbkit.plan import RunPlan
 from hdbkit.readings import Pooling, PoolMode
@@ -81,7 +81,7 @@ def test_a_run_through_a_pooler(pooled: Target, mode: str) -> None:
 
 
 def test_many_sessions_of_a_process_share_the_connections_of_a_pooler(built: PrivateServer) -> None:
-    with pgbouncer(built, "transaction", default_pool_size=3) as target:
+    with pgbouncer(built, "transaction", default_pool_size=2) as target:
         result = hdbkit.run(target, load=Load(sessions_per_user=12, rampup_s=0.2, duration_s=1, raise_error=True))
     assert result.summary.failed == 0
     assert result.table("clients")["users"].tolist() == [12]
@@ -116,22 +116,23 @@ def test_settings_of_a_session_apply_through_a_pooler(pooled: Target) -> None:
             assert found["transaction_isolation"] == "serializable"
 
 
-def test_timeouts_of_an_account_are_lifted_behind_a_pooler(pooled: Target, built: PrivateServer) -> None:
+def test_timeouts_of_an_account_are_lifted_behind_a_pooler(mode: str, built: PrivateServer) -> None:
     def limits(session: SqlSession) -> tuple[str, str]:
         found = {name: value for name, value, *_ in session.query("read_settings")}
         return found["statement_timeout"], found["idle_session_timeout"]
 
     for name in ("statement_timeout", "idle_session_timeout"):
-        direct(built, f"ALTER ROLE {pooled.user} SET {name} = '77s'")
+        direct(built, f"ALTER ROLE {built.target.user} SET {name} = '77s'")
     try:
-        for options, expected in ((SessionOptions(), "0"), (SessionOptions(statement_timeout_ms=777), "777")):
-            with closing(sql_session(pooled, SERVER, options)) as session:
-                ENGINE.lift_timeouts(session)
-                assert limits(session) == (expected, "0")
-            with closing(sql_session(pooled)) as session:
-                assert limits(session) == ("77000", "77000")
+        with pgbouncer(built, mode) as pooled:  # without connections of the server from before
+            for options, expected in ((SessionOptions(), "0"), (SessionOptions(statement_timeout_ms=777), "777")):
+                with closing(sql_session(pooled, SERVER, options)) as session:
+                    ENGINE.lift_timeouts(session)
+                    assert limits(session) == (expected, "0")
+                with closing(sql_session(pooled)) as session:
+                    assert limits(session) == ("77000", "77000")
     finally:
-        direct(built, f"ALTER ROLE {pooled.user} RESET ALL")
+        direct(built, f"ALTER ROLE {built.target.user} RESET ALL")
 
 
 def test_a_schema_is_built_checked_and_dropped_through_a_pooler(pooled: Target, built: PrivateServer) -> None:
@@ -177,6 +178,28 @@ def test_many_users_share_a_few_connections(built: PrivateServer) -> None:
             Path(),
         )
     assert ready.plan.pooling == FOUND["transaction"]
+
+
+SMALL_POOLS = {
+    "session": "4 virtual users and the run's own 2 sessions need 6 connections of the pool .* gave 2; .*pool_size",
+    "statement": "pool_mode = statement.*set pool_mode of this database to transaction or session",
+}
+
+
+@pytest.mark.parametrize("pool_mode", sorted(SMALL_POOLS))
+def test_a_pool_that_cannot_serve_the_run_is_named_before_the_start(
+    built: PrivateServer, pool_mode: str, results: Path
+) -> None:
+    named = pytest.raises(InputError, match=SMALL_POOLS[pool_mode])
+    with pgbouncer(built, pool_mode, default_pool_size=2) as target, named:
+        hdbkit.run(target, load=Load(virtual_users=4, rampup_s=0, duration_s=1))
+    assert not list(results.glob("2*"))
+
+
+def test_a_limit_of_clients_is_named(built: PrivateServer) -> None:
+    named = pytest.raises(CannotConnect, match=r"no more connections \(max_client_conn\); use fewer")
+    with pgbouncer(built, "transaction", max_client_conn=1) as target, closing(ENGINE.connect(target)), named:
+        ENGINE.connect(target)
 
 
 def test_a_rollback_by_design_is_no_error_in_the_log_of_the_server(built: PrivateServer, pooled: Target) -> None:

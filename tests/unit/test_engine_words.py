@@ -14,7 +14,7 @@ from hdbkit.config import Target
 from hdbkit.config.fault import Faults
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient import connect as mysqlclient
-from hdbkit.databases.postgresql.connect import _connect_error
+from hdbkit.databases.postgresql.connect import connect_error
 from hdbkit.errors import HalfBuilt, InputError, Rejected
 from hdbkit.faults.actions import check
 from hdbkit.workloads.present import advised
@@ -58,14 +58,14 @@ REFUSED = 'FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "bench", datab
 @pytest.mark.parametrize("addition", ["no encryption", "SSL off"])
 def test_a_server_that_requires_tls_is_no_matter_of_pg_hba_conf_for_a_target_that_disables_it(addition: str) -> None:
     target = Target.parse("postgresql://bench@db1/x?sslmode=disable")
-    error = _connect_error(target, f"{REFUSED}, {addition}")
+    error = connect_error(target, f"{REFUSED}, {addition}")
     assert error.reason == "the server does not allow this connection without TLS"
     assert error.advice == "set the option sslmode of the target to prefer or require"
-    assert "pg_hba.conf" in _connect_error(target.with_(options={}), f"{REFUSED}, {addition}").advice
+    assert "pg_hba.conf" in connect_error(target.with_(options={}), f"{REFUSED}, {addition}").advice
 
 
 def test_a_pooler_that_rejects_a_password_is_no_matter_of_pg_hba_conf() -> None:
-    error = _connect_error(Target.parse("postgresql://bench@db1:6432/x"), "FATAL:  SASL authentication failed")
+    error = connect_error(Target.parse("postgresql://bench@db1:6432/x"), "FATAL:  SASL authentication failed")
     assert (type(error), error.reason) == (Rejected, "wrong user 'bench' or password")
 
 
@@ -78,7 +78,7 @@ def test_only_what_a_running_server_says_is_a_rejection() -> None:
         'FATAL: role "x" is missing',
     )
     for text in (*rejections, 'FATAL: database "x" does not exist', "session is read-only"):
-        assert type(_connect_error(target, text)) is Rejected
+        assert type(connect_error(target, text)) is Rejected
     down = (
         "server closed the connection unexpectedly",
         "timeout expired",
@@ -86,7 +86,7 @@ def test_only_what_a_running_server_says_is_a_rejection() -> None:
         "query_wait_timeout",
     )
     for text in (*down, "FATAL: pgbouncer cannot connect to server", "FATAL: server login has been failing"):
-        assert not isinstance(_connect_error(target, text), Rejected)
+        assert not isinstance(connect_error(target, text), Rejected)
     target = Target.parse("mysql://bench@db1/x")
     for code in (1045, 1049, 3118):
         assert type(mysqlclient._connect_error(target, code, "")) is Rejected

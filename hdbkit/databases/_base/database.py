@@ -128,6 +128,10 @@ class BaseDatabase:
         """No pooler is known."""
         return Pooling(PoolMode.DIRECT)
 
+    def served(self, target: Target, sessions: int) -> int:
+        """All of them, as far as is known."""
+        return sessions
+
     def encryption(self, session: Session, target: Target) -> Encryption | None:
         """Unknown."""
         return None

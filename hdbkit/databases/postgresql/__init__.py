@@ -175,6 +175,13 @@ class PostgreSQL(BaseDatabase):
         asking = SessionOptions(pooling=Pooling(PoolMode.TRANSACTION))
         return found_pooling(target, lambda: self.connect(target, SERVER, asking))
 
+    def served(self, target: Target, sessions: int) -> int:
+        """By opening them; a pooler reveals its limits to its administrators only."""
+        from hdbkit.databases.postgresql.pooled import served
+
+        asking = SessionOptions(pooling=Pooling(PoolMode.TRANSACTION))
+        return served(lambda: self.connect(target, SERVER, asking), sessions)
+
     def encryption(self, session: Session, target: Target) -> Encryption:
         """By the server; the certificate's end by a handshake of its own.
 

@@ -122,6 +122,16 @@ _ERRORS = (
     ("server is in hot standby mode", "the server is a standby, but target_session_attrs requires another", _ROLE),
     ("server is not in hot standby mode", "the server is no standby, but target_session_attrs requires one", _ROLE),
     ("query_wait_timeout", "the pooler had no free connection of the server in time", _FEWER_OR_LARGER_POOL),
+    (
+        "max_client_conn",
+        "the pooler accepts no more connections (max_client_conn)",
+        "use fewer virtual users or raise that limit of the pooler",
+    ),
+    (
+        "statement pooling mode",
+        "the pooler assigns connections to statements (pool_mode = statement), so that transactions are impossible",
+        "set pool_mode of this database to transaction or session",
+    ),
     (_POOLER_ALONE, "the pooler cannot connect to its server", "check that the server runs"),
     ("no such database", "the pooler has no database '{database}'", "add it to the pooler's configuration"),
     ('database "', "there is no database '{database}'", _ANOTHER),
@@ -255,7 +265,7 @@ def _connected(target: Target, settings: Mapping[str, Any], options: SessionOpti
     if connection.status != pq.ConnStatus.OK:
         text = connection.error_message.decode("utf-8", "replace").strip() if in_time else "timeout expired"
         connection.finish()
-        error = _connect_error(target, text)
+        error = connect_error(target, text)
         if ignored := ", ".join(of_environment(target)[1]):
             advice = f"{error.advice} ({ignored} of the environment: ignored, since the target alone counts)"
             raise type(error)(error.target, error.reason, advice)
@@ -327,7 +337,8 @@ def _certificate_problem(target: Target, text: str) -> str:
     return handshake_problem(target, target.port or 5432, SSL_REQUEST, b"S", authorities)
 
 
-def _connect_error(target: Target, text: str) -> CannotConnect:
+def connect_error(target: Target, text: str) -> CannotConnect:
+    """What a text of libpq, the server or a pooler means, with advice."""
     host = target.host or "the local socket"
     words = {
         "user": target.user or "(none given)",

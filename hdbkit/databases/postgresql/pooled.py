@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from select import POLLIN, poll
 from typing import Any
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Row, SessionOptions
-from hdbkit.databases.postgresql.connect import session_settings
+from hdbkit.databases.postgresql.connect import connect_error, session_settings
 from hdbkit.databases.postgresql.session import Bound, PsycopgSession
 from hdbkit.errors import CannotConnect, RolledBackByDesign, TransactionError
-from hdbkit.readings import Pooling, PoolMode
+from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find
 
 _TRIES = 3
@@ -93,12 +93,21 @@ def fitting_session(
             return session
         settings = session_settings(session.scope.schema, options)
         if pooling.mode is PoolMode.TRANSACTION or not pooling.prepared:
+            if options.pooling is None:
+                _check_transactions(session)
             return PooledSession(session, settings, options.isolation, pooling.prepared and options.reuses_plans)
         _use_settings(session, settings, options.isolation)
     except TransactionError as error:
         session.close()
-        raise CannotConnect(target.url, error.text, "check the pooler's log and its limits") from None
+        raise connect_error(target, error.text) from None
     return session
+
+
+def _check_transactions(session: PsycopgSession) -> None:
+    """Raise ``TransactionError`` if the pooler allows none."""
+    session.begin()
+    session.ask("backend")
+    session.rollback()
 
 
 def _use_settings(session: PsycopgSession, settings: Mapping[str, Any], isolation: Isolation | None) -> None:
@@ -126,9 +135,11 @@ def found_pooling(target: Target, connect: Callable[[], PsycopgSession]) -> Pool
     name = f"hdbkit_{secrets.token_hex(8)}".encode()
     with closing(connect()) as one, closing(connect()) as two:
         text = find(one.dialects, SERVER_STATEMENTS, "backend").text.encode()
-        if not all(_answers(session, session.connection.send_query_params, text) for session in (one, two)):
-            reason = f"the pooler gave a session no connection of the server within {_ANSWER_S:g} s"
-            raise CannotConnect(target.url, reason, "use a larger pool")
+        if not _answers(one, one.connection.send_query_params, text):
+            reason = f"the pooler gave a second session no connection of the server within {_ANSWER_S:g} s"
+            raise CannotConnect(target.url, reason, f"raise the pooler's limit: {POOL_LIMITS}")
+        if not _answers(two, two.connection.send_query_params, text):  # the first keeps its own
+            return Pooling(PoolMode.SESSION)
         seen = {one.ask("backend")[0][0] for _ in range(_TRIES)}
         one.connection.prepare(name, text)
         two.begin()
@@ -142,6 +153,18 @@ def found_pooling(target: Target, connect: Callable[[], PsycopgSession]) -> Pool
                 two.query("forget_prepared", name=name.decode())
             two.rollback()
         return Pooling(PoolMode.TRANSACTION, known)
+
+
+def served(connect: Callable[[], PsycopgSession], wanted: int) -> int:
+    """How many of so many sessions the pooler gives connections of the server at the same time."""
+    with ExitStack() as opened:
+        for number in range(wanted):
+            session = connect()
+            opened.callback(session.close)
+            text = find(session.dialects, SERVER_STATEMENTS, "backend").text.encode()
+            if not _answers(session, session.connection.send_query_params, text):
+                return number
+    return wanted
 
 
 def _answers(session: PsycopgSession, send: Callable[..., None], text: bytes) -> bool:

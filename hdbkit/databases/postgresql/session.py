@@ -47,6 +47,8 @@ _CLASSES = {
 _READ_ONLY = "25006"
 _CONSUMING = "consuming input failed: "
 """What psycopg writes before the words of the server or of libpq."""
+_FATAL = "FATAL:  "
+"""What libpq writes before those of a server or pooler that then closes the connection."""
 
 Bound = tuple[Any, ...]
 """The arguments of libpq's call: statement, values as text, formats of values (None: text), format of results; in a
@@ -422,6 +424,8 @@ class PsycopgSession:
         code = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
         text = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
         words = text.decode("utf-8", "replace").strip()
+        if self.connection.status != pq.ConnStatus.OK and not code:  # what was said before the connection was closed
+            words = self.connection.error_message.decode("utf-8", "replace").partition("\n")[0].removeprefix(_FATAL)
         if not code or self.connection.status != pq.ConnStatus.OK or (self.needs_primary and code == _READ_ONLY):
             self._lost(words, code)
         self.rollback()
