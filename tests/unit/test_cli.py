@@ -117,7 +117,6 @@ NO_COMMAND = {
     "Result.seconds": "the run folder's Parquet files",
     "SweepResult.report": "report takes sweeps too",
     **dict.fromkeys(
-        ("Workspace.known_target", "Workspace.target"), "a command line has the workspace of its environment"
     ),
 }
 """Verbs of the API without a command of their own, and where the command line has them."""
