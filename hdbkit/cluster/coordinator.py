@@ -287,11 +287,12 @@ class ClusterLoad:
         return all(host.has_ended for host in self._hosts)
 
     def reasons(self) -> str:
-        """Why clients failed or were killed."""
+        """Why clients failed or were killed, else which hosts are cut off."""
         found = list(dict.fromkeys(text for text in self._each("reasons").values() if text))
         if not found and set(self.endings().values()) == {Ending.KILLED}:
             return "all clients were killed; finished work is kept"
-        return " ".join(found)
+        lost = [f"the load host {one.noted.name} ({one.worker}) is cut off" for one in self._hosts if one.is_cut_off]
+        return " ".join(found) or "; ".join(lost)
 
     def readings(self) -> list[ClientReading]:
         """A present reading of each client that can be reached."""

@@ -265,7 +265,7 @@ def _machine() -> str:
 def _clock() -> str:
     """Identity of the monotonic clock: processes of one boot and time namespace read the same; empty if unknown."""
     try:
-        return f"{boot_id()} {os.readlink('/proc/self/ns/time')}"
+        return f"{boot_id()} {Path('/proc/self/ns/time').readlink()}"
     except OSError:
         return ""
 

@@ -69,7 +69,7 @@ class LoadGenerator(Protocol):
         ...
 
     def reasons(self) -> str:
-        """Why clients failed or were killed, as sentences; empty if unknown."""
+        """Why clients failed, were killed or cannot be reached, as sentences; empty if unknown."""
         ...
 
     def readings(self) -> list[ClientReading]:

@@ -141,7 +141,8 @@ class Supervisor:
             if self._generator.endings():
                 raise Ended("a client ended before the start")
             if time.monotonic() > deadline:
-                raise Ended(f"only {ready} of {clients} clients were ready in {ready_s:g} s{self._pool_advice()}")
+                why = f": {said}" if (said := self._generator.reasons()) else self._pool_advice()
+                raise Ended(f"only {ready} of {clients} clients were ready in {ready_s:g} s{why}")
             if self._page.fields[Field.STOP_REQUEST]:
                 raise Ended("it was stopped before the start")
             self._generator.wait(_READY_POLL_S)

@@ -173,6 +173,27 @@ def test_a_host_that_is_cut_off_and_returns_loses_nothing(
 
 
 @pytest.mark.long
+@pytest.mark.new_interpreters
+def test_a_host_that_is_cut_off_before_the_start_is_the_reason_that_is_given(
+    cluster: Any, null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last user logs in four seconds after the first, and its host is cut off before that."""
+    (tmp_path / "sitecustomize.py").write_text("from hdbkit.execution import supervisor\nsupervisor._READY_S = 2.0\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    load = Load(virtual_users=3, rampup_s=0, duration_s=1, connect_rate=0.5, cluster=address_of(cluster))
+    running = Workspace(results=tmp_path).start(null_target(), load=load)
+    while len(noted_hosts(tmp_path / running.run_id / "spools")) < 3:
+        time.sleep(0.05)
+    pid = worker_of(tmp_path / running.run_id, cluster, 2)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(RunFailed, match=r"only 2 of 3 clients were ready in 8 s: the load host .+ #2 .+ cut off"):
+            running.wait()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.long
 def test_a_dead_host_degrades_the_run_and_is_collected_once_it_is_back(
     cluster: Any, state: Path, null_target: NullTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
