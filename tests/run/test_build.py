@@ -266,7 +266,7 @@ def test_what_the_engine_cannot_do_is_refused_before_anything_begins(target: Tar
         build(target, ONE, loaders=5000)
     with pytest.raises(InputError, match="tablespace 'nowhere' cannot be used: "):
         build(target, TprocCSpec(tablespace="nowhere"))
-    with pytest.raises(InputError, match=r"lacks privileges to build the schema in .*: GRANT CREATE ON DATABASE postgres"):
+    with pytest.raises(InputError, match=r"lacks privileges to build the schema in .*: GRANT CREATE ON DATABASE"):
         build(target.with_(database="postgres"), ONE)
     with pytest.raises(InputError, match=r"has no schema option 'partitions' \(it has: none\)"):
         build(Target(kind="nulldb", database="refuses"), TprocCSpec(partitions=2))

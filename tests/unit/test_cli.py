@@ -116,8 +116,7 @@ NO_COMMAND = {
     "Result.table": "the run folder's Parquet files",
     "Result.seconds": "the run folder's Parquet files",
     "SweepResult.report": "report takes sweeps too",
-    **dict.fromkeys(
-    ),
+    "Workspace.target": "a command line has the workspace of its environment",
 }
 """Verbs of the API without a command of their own, and where the command line has them."""
 
