@@ -122,10 +122,8 @@ def test_an_account_without_privilege(
 ) -> None:
     monkeypatch.setenv("HDBKIT_PASSWORD", OTHER_PASSWORD)
     said = command(*verb, target.with_(user=other_account).url)
-    if verb[0] == "drop":
-        refused(said, "schema tproc_c", "use the account that built it")
-    else:
-        refused(said, "lacks privileges on the schema", "run as an administrator in", "GRANT USAGE ON SCHEMA")
+    granted = {"run": "GRANT USAGE ON SCHEMA", "check": "TO visitor"}.get(verb[0], f"GRANT {target.user} TO visitor")
+    refused(said, "lacks privileges", "the schema", "run as an administrator in", granted)
 
 
 def test_an_administrator_who_may_not_create(

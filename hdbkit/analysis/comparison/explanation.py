@@ -144,7 +144,7 @@ def explain(base: Sequence[Run], new: Sequence[Run]) -> Explanation | None:
     """Why the runs of ``new`` take more or less time than those of ``base``.
 
     Of runs at several user counts, those at the largest count that both sides have. None where waits were not sampled
-    in each of them.
+    in each of them, as in runs of other tools.
 
     Args:
         base: runs of one side with their manifests, of the same workload as those of ``new``.
@@ -154,7 +154,7 @@ def explain(base: Sequence[Run], new: Sequence[Run]) -> Explanation | None:
         DamagedResult: the tables of a run cannot be read.
     """
     counts = [{manifest.plan.load.virtual_users for _, manifest in runs} for runs in (base, new)]
-    if not (shared := counts[0] & counts[1]):
+    if not (shared := counts[0] & counts[1]) or any(manifest.measured_by for _, manifest in (*base, *new)):
         return None
     base, new = ([one for one in runs if one[1].plan.load.virtual_users == max(shared)] for runs in (base, new))
     sides = {BASE: base, NEW: new}

@@ -54,7 +54,7 @@ VALUES: Mapping[str, Collection[str]] = {
 
 _ANOTHER = "create it, name another, or build with an administrator's account"
 _CONNECT = 'run as an administrator: GRANT CONNECT ON DATABASE "{database}" TO "{user}"'
-_LOGIN = 'use another account, or run as an administrator: ALTER ROLE "{user}" LOGIN'
+_LOGIN = 'use another account, or have an administrator give the account "{user}" the attribute LOGIN'
 _FEWER = "use fewer virtual users or raise the server's limit"
 _FEWER_OR_LARGER_POOL = "use fewer virtual users or a larger pool"
 _RUNS = "check host and port, and that the server runs"

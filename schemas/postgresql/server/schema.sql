@@ -22,12 +22,12 @@ SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_
 
 -- name: lift_own_timeouts
 -- Let statements, transactions and pauses take as long as they need, in this session or only in this transaction; what
--- hdbkit or the target limits stays. Some timeouts exist from version 17 on.
+-- hdbkit or the target limits stays, but for pauses. Some timeouts exist from version 17 on.
 SELECT name, set_config(name, '0', :in_transaction)
 FROM pg_settings
 WHERE name IN ('statement_timeout', 'transaction_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout',
                'idle_session_timeout')
-  AND setting <> '0' AND source NOT IN ('client', 'session');
+  AND setting <> '0' AND (source NOT IN ('client', 'session') OR name LIKE 'idle%');
 
 -- name: claim_schema
 -- Whether this transaction is the only one that builds or drops the schema, until it ends.
