@@ -135,6 +135,7 @@ def launch(folder: ExperimentFolder, targets: Sequence[Target], blocks: int | No
     try:
         folder.note_started(process.pid)
         process.stdin.write(json.dumps(secrets).encode())
+        process.stdin.flush()
     except BrokenPipeError:
         process.wait()
         said = (folder.path / _ERRORS).read_text(errors="replace").strip().rpartition("\n")[2]
