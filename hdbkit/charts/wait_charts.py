@@ -65,12 +65,12 @@ def explained(found: Explanation, base: str = "base", new: str = "new") -> Chart
     names = [base, *(one.name for one in found.parts), new]
     fig = figure(f"milliseconds per {noun}", "", height=130 + 34 * len(names), showlegend=True)
     place, reached = len(names) - 1, total.base_ms
-    looks = {"time per " + noun: "muted", "less": "series-1", "more": "series-2", "not told from zero": "grid"}
+    looks = {"time per " + noun: "muted", "less": "series-1", "more": "series-2", "interval includes zero": "grid"}
     rows: dict[str, list[tuple[int, float, float, Part | None]]] = {name: [] for name in looks}
     rows["time per " + noun] += [(place, 0.0, total.base_ms, None), (0, 0.0, total.new_ms, None)]
     for one in found.parts:
         place -= 1
-        look = "not told from zero" if not one.is_clear else "less" if one.difference_ms < 0 else "more"
+        look = "interval includes zero" if not one.is_clear else "less" if one.difference_ms < 0 else "more"
         rows[look].append((place, reached, reached + one.difference_ms, one))
         reached += one.difference_ms
     for name, ink in looks.items():
