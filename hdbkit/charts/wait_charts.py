@@ -31,6 +31,7 @@ def waits_over_time(course: pd.DataFrame, cores: int, window: Window, found: Wai
         found: the waits of the window.
         noun: what an operation is called.
     """
+    course = course[course["second"] < int(window.end_us / 1e6)]  # the last second has samples without a load
     fig = figure("seconds since the start", "sessions (mean)")
     shade_rampup(fig, window.start_us / 1e6, name_at="top left", over=True)
     for index, name in enumerate(one for one in CLASSES if one in course):
