@@ -154,7 +154,8 @@ def explain(base: Sequence[Run], new: Sequence[Run]) -> Explanation | None:
         DamagedResult: the tables of a run cannot be read.
     """
     counts = [{manifest.plan.load.virtual_users for _, manifest in runs} for runs in (base, new)]
-    if not (shared := counts[0] & counts[1]) or any(manifest.measured_by for _, manifest in (*base, *new)):
+    sampled = all(folder.table("waits").is_file() for folder, _ in (*base, *new))
+    if not sampled or not (shared := counts[0] & counts[1]):
         return None
     base, new = ([one for one in runs if one[1].plan.load.virtual_users == max(shared)] for runs in (base, new))
     sides = {BASE: base, NEW: new}
