@@ -52,7 +52,8 @@ class Workbench(Panel):
             panel.header.layout.display = "none"
             panel.slot = self.slot  # what a panel keeps for the notebook is kept where it is shown
         self.others = ipywidgets.HTML().add_class("hdbkit-note")
-        self.choose = ipywidgets.Dropdown(layout=ipywidgets.Layout(width="auto", max_width="420px"))
+        shape = ipywidgets.Layout(width="auto", max_width="420px")
+        self.choose = ipywidgets.Dropdown(description="Watch", layout=shape, style={"description_width": "initial"})
         self.attach = button("Attach", self.guarded(self._attach), hint="watch it in its panel")
         self.in_progress = row(self.others, self.choose, self.attach).add_class("hdbkit-in-progress")
         self.tabs = ipywidgets.Tab([panel.root for panel in self.panels], titles=[one.title for one in self.panels])
