@@ -150,7 +150,7 @@ def _within(runs: pd.DataFrame) -> Replication:
         return Replication(Unit.BLOCKS, (apart,), words)
     slopes = _table([_slopes(one) for one in columns])
     if blocks == 2:
-        return Replication(Unit.NONE, (), f"with one side first more often in {words}, a trend cannot be told apart")
+        return Replication(Unit.NONE, (), f"with one side first more often in {words}, a trend may be the difference")
     return Replication(Unit.BLOCKS, (apart, slopes), f"{words}, one side first more often: the slope is subtracted")
 
 
