@@ -84,20 +84,43 @@ def test_the_reason_of_a_failed_handshake(server: PrivateServer, certificates: P
             connected(server, certificates)
 
 
-def test_the_name_of_the_server_is_verified_through_the_proxy_of_network_faults(
+def test_the_name_that_the_user_gave_is_verified_also_through_the_proxy_of_network_faults(
     server: PrivateServer, certificates: Path
 ) -> None:
-    if server.target.kind != "postgresql":
-        pytest.skip("its driver verifies the name of the proxy")
     use(certificates, "named")
     server.restart()
-    options = {**OPTIONS["postgresql"][0], "sslrootcert": str(certificates / "ca.pem")}
-    password = SecretStr(password_of(server.target))
-    named = server.target.with_(host="localhost", port=1, options=options, password=password)
-    through = database("postgresql").behind_proxy(named, server.place.port)
-    database("postgresql").connect(through).close()
+    options, authority = OPTIONS[server.target.kind]
+    engine, port = database(server.target), server.place.port
+    options = {**options, authority: str(certificates / "ca.pem")}
+    named = server.target.with_(
+        host="localhost", port=port, options=options, password=SecretStr(password_of(server.target))
+    )
+    for reached in (named, engine.behind_proxy(named.with_(port=1), port)):
+        engine.connect(reached).close()
+        with pytest.raises(CannotConnect, match=r"is not for '127\.0\.0\.1'"):
+            engine.connect(reached.with_(host="127.0.0.1"))
+
+
+def test_the_advice_for_a_name_that_cannot_be_verified_through_the_proxy_works(
+    server: PrivateServer, certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if server.target.kind == "postgresql":
+        pytest.skip("its driver verifies the server's own name")
+    options = {"ssl_mode": "verify_ca"}
+    elsewhere = server.target.with_(
+        host="db1", port=1, options=options, password=SecretStr(password_of(server.target))
+    )
+    engine = database(elsewhere)
+    with pytest.raises(
+        CannotConnect, match="is not trusted here; name the file of its authority in the option ssl_ca"
+    ):
+        engine.connect(engine.behind_proxy(elsewhere, server.place.port))
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "ca.pem"))  # that the system trusts it is enough
+    engine.connect(engine.behind_proxy(elsewhere, server.place.port)).close()
     with pytest.raises(CannotConnect, match=r"is not for '127\.0\.0\.1'"):
-        database("postgresql").connect(through.with_(host="127.0.0.1"))
+        engine.connect(
+            elsewhere.with_(host="127.0.0.1", port=server.place.port, options={"ssl_mode": "VERIFY_IDENTITY"})
+        )
 
 
 @pytest.mark.parametrize("given", ["abc", "0", "-1", "1.5", ""])

@@ -167,7 +167,7 @@ def certificate_end(target: Target, port: int, request: bytes, accepted: bytes) 
 
 def _handshake(target: Target, port: int, request: bytes, accepted: bytes, context: ssl.SSLContext) -> bytes | None:
     """The server's certificate (DER); None if it does not accept TLS."""
-    with socket.create_connection((target.host or "localhost", port), 5) as plain:
+    with socket.create_connection((target.options.get("hostaddr") or target.host or "localhost", port), 5) as plain:
         plain.sendall(request)
         if plain.recv(len(accepted)) != accepted:
             return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import ssl
 import stat
 import time
 from collections import defaultdict
@@ -30,7 +31,8 @@ from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens
 from hdbkit.files import is_utf8
 
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
-_SSL_MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
+_VERIFYING = ("VERIFY_CA", "VERIFY_IDENTITY")
+_SSL_MODES = ("DISABLED", "PREFERRED", "REQUIRED", *_VERIFYING)
 _PASSED_ON = ("auth_plugin", "server_public_key_path", "init_command")
 _SAFE = ("mysql_native_password", "client_ed25519", "parsec", "auth_gssapi_client")
 """Methods of login that do not tell the password to whoever listens at the address."""
@@ -177,16 +179,39 @@ def _arguments(target: Target, options: SessionOptions, sends_files: bool = Fals
         "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS,
         "local_infile": int(sends_files),
         **{name: given[name] for name in _PASSED_ON if name in given},
-        **_ssl_mode(target),
+        **_encrypted(target),
         **{name: 1 if is_on(target, name) else off for name, off in _SWITCHES.items() if name in given},
     }
     if accepted := _accepted_methods(target):
         arguments["read_default_file"] = _option_file(accepted)
         arguments.setdefault("auth_plugin", accepted[0])  # not the server's own: a switch to another is refused
-    certificates = {name: given[option] for option, name in _TLS.items() if option in given}
-    if certificates:
-        arguments["ssl"] = certificates
     return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _encrypted(target: Target) -> dict[str, Any]:
+    """The driver's arguments for TLS.
+
+    Without a file of authorities, MariaDB's client library compares no name; with one, it verifies the authority in
+    each mode, and from VERIFY_CA on also the name.
+    """
+    given, mode = target.options, _ssl_mode(target)
+    certificates = {name: given[option] for option, name in _TLS.items() if option in given}
+    if mode in _VERIFYING and not certificates.keys() & {"ca", "capath"}:
+        paths = ssl.get_default_verify_paths()
+        found = {"ca": paths.cafile, "capath": paths.capath}
+        certificates |= {name: path for name, path in found.items() if path is not None}
+    if mode == "VERIFY_CA" and certificates.keys() & {"ca", "capath"} and _is_of_mariadb():
+        mode = "REQUIRED"
+    return {"ssl_mode": mode, "ssl": certificates or None}
+
+
+@cache
+def _is_of_mariadb() -> bool:
+    """Whether the driver uses MariaDB's client library, not Oracle's."""
+    from MySQLdb import _mysql
+
+    library = _mysql.get_client_info()
+    return library.startswith(("2.", "3.", "4.")) or "MariaDB" in library
 
 
 def _accepted_methods(target: Target) -> tuple[str, ...]:
@@ -196,11 +221,8 @@ def _accepted_methods(target: Target) -> tuple[str, ...]:
     the others, and the option ``auth_plugin`` the one that it names. Without TLS, Oracle's client library refuses
     them itself.
     """
-    from MySQLdb import _mysql
-
-    is_mariadb = _mysql.get_client_info().startswith(("2.", "3.", "4.")) or "MariaDB" in _mysql.get_client_info()
-    encrypted = _ssl_mode(target).get("ssl_mode", "") in ("REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
-    if encrypted or target.server_folder or not is_mariadb or _is_reserved(_address(target).get("unix_socket")):
+    encrypted = _ssl_mode(target) in ("REQUIRED", *_VERIFYING)
+    if encrypted or target.server_folder or not _is_of_mariadb() or _is_reserved(_address(target).get("unix_socket")):
         return ()
     named = (target.options["auth_plugin"],) if "auth_plugin" in target.options else ()
     return (*named, *_SAFE, *(_BY_KEY if "server_public_key_path" in target.options else ()))
@@ -237,10 +259,15 @@ def of_environment(target: Target) -> list[str]:
     return [one for one in _OF_ENVIRONMENT if one in os.environ and (is_local or one != _OF_ENVIRONMENT[0])]
 
 
-def _ssl_mode(target: Target) -> dict[str, str]:
-    """The option ``ssl_mode``, if given, in either case."""
+def _ssl_mode(target: Target) -> str | None:
+    """The option ``ssl_mode``, which may be in either case."""
     given = target.options.get("ssl_mode")
-    return {} if given is None else {"ssl_mode": given.upper()}
+    return None if given is None else given.upper()
+
+
+def verifies_name(target: Target) -> bool:
+    """Whether the server's certificate must have the target's host as a name."""
+    return _ssl_mode(target) == "VERIFY_IDENTITY"
 
 
 def is_on(target: Target, option: str, default: bool = False) -> bool:
@@ -267,7 +294,9 @@ def _address(target: Target) -> dict[str, Any]:
         socket = str(found[0] if found else path)
     if socket:
         return {"unix_socket": socket}
-    host = "127.0.0.1" if target.host == "localhost" and target.port else target.host
+    host = target.host
+    if host == "localhost" and target.port:  # which means the socket to the driver, in small letters alone
+        host = host.upper() if verifies_name(target) else "127.0.0.1"
     return {"host": host or "localhost", "port": target.port or _PORT}  # not those of the environment
 
 

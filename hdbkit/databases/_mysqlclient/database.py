@@ -45,6 +45,7 @@ from hdbkit.databases._mysqlclient.connect import (
     of_environment,
     password_in_file,
     refused_from,
+    verifies_name,
 )
 from hdbkit.databases._mysqlclient.grants import advised_grants, denied_access, granted, grants_for, level_of
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, Rejected, TransactionError
@@ -161,13 +162,13 @@ class MysqlclientDatabase(BaseDatabase):
         """The address replaces the host: the driver verifies no other name than that which it connects to."""
         if "socket" in target.options:
             raise InputError("connections would bypass the proxy; remove the option socket of the target")
-        verifies = target.options.get("ssl_mode", "").upper() == "VERIFY_IDENTITY"
+        verifies = verifies_name(target)
         if verifies and target.host not in (LOOPBACK, "localhost"):
             raise InputError(
                 f"the driver verifies the name of the proxy instead of {target.host}; set the option ssl_mode of the "
                 "target to VERIFY_CA"
             )
-        return target.with_(host=LOOPBACK, port=port)
+        return target.with_(host=target.host if verifies else LOOPBACK, port=port)
 
     def connect(
         self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
