@@ -129,8 +129,12 @@ def _created(path: Path, mode: int) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, other: str | None = None) -> str:
     """The text of a file that a user wrote: UTF-8, or UTF-16 with a byte order mark; lines end with a newline.
+
+    Args:
+        path: the file.
+        other: the encoding of a file that is not UTF-8, such as ``cp1252``; None: it is an error.
 
     Raises:
         ValueError: the file is missing, unreadable, too large, not a regular file, or in another encoding.
@@ -150,17 +154,19 @@ def read_text(path: Path) -> str:
     if len(content) > _MAX_TEXT:
         raise ValueError(f"{path} is larger than {_MAX_TEXT >> 20} MB, the maximum")
     try:
-        return decoded(content)
+        return decoded(content, other)
     except ValueError as error:
         raise ValueError(f"{path} cannot be read as text: {error}") from None
 
 
-def decoded(content: bytes) -> str:
+def decoded(content: bytes, other: str | None = None) -> str:
     """The text of a file as editors of any system write it. Raises ``ValueError`` with what is wrong with it."""
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
+        if other and not is_utf16:
+            return decoded(content.decode(other, errors="replace").encode())
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(f"it is not UTF-8 in line {line}; save it as UTF-8") from None
     if "\0" in text:

@@ -46,9 +46,13 @@ class Imported:
 
 
 def import_hammerdb(
-    file: Path | str, folder: Path | str = _DEFAULT_FOLDER, *, benchmark: str | None = None
+    file: Path | str,
+    folder: Path | str = _DEFAULT_FOLDER,
+    *,
+    benchmark: str | None = None,
+    database: str | None = None,
 ) -> Imported:
-    """Translate the settings of a HammerDB script (.tcl, .py) or XML configuration into files of hdbkit.
+    """Translate the settings of a HammerDB script (.tcl, .py, .sh) or XML configuration into files of hdbkit.
 
     Nothing of the script is executed, and no password is written.
 
@@ -56,6 +60,7 @@ def import_hammerdb(
         file: the script or the configuration.
         folder: where ``targets.yaml`` and ``run.yaml`` are written; created if needed.
         benchmark: TPC-C or TPC-H; by default the one that the file chooses, else TPC-C.
+        database: HammerDB's name of the database, such as ``pg``; by default the one that the file chooses.
 
     Raises:
         InputError: the file cannot be read, or one of the files to write exists.
@@ -66,7 +71,7 @@ def import_hammerdb(
     """
     if is_job_file(Path(file)):
         raise InputError(f"{file} is a database of jobs, which has results; import them with import_hammerdb_jobs")
-    made = translate(read_settings(Path(file)), str(file), benchmark)
+    made = translate(read_settings(Path(file)), str(file), benchmark, database)
     written = Path(folder)
     contents = _contents(made)
     for name in contents:
@@ -76,8 +81,8 @@ def import_hammerdb(
     for name, content in contents.items():
         replace_file(written / name, yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode())
     loaders = ["--loaders", str(made.loaders)] if made.loaders else []
-    build = ["hdbkit", "build", _NAME, *made.workload.build_words, *loaders]
-    words = [*made.workload.words, "--params", str(written / "run.yaml")]
+    build = ["hdbkit", "build", _NAME, *made.build_words, *loaders]
+    words = [*made.workload_words, "--params", str(written / "run.yaml")]
     run = ["hdbkit", "run", _NAME, *words]
     if made.user_counts:
         run = ["hdbkit", "profile", "imported", _NAME, *words, "-u", ",".join(map(str, made.user_counts))]

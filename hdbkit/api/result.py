@@ -104,7 +104,7 @@ class Result:
 
     @staticmethod
     def _by_operation(lines: Mapping[str, Mapping[str, Any]], counts: Sequence[str]) -> pd.DataFrame:
-        columns = [*counts, *Latencies.model_fields] if lines else []
+        columns = [*counts, *Latencies.model_fields]
         return pd.DataFrame([*lines.values()], index=pd.Index([*lines], name="operation"), columns=columns)
 
     def executions(self) -> pd.DataFrame:

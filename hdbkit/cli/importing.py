@@ -24,12 +24,15 @@ def _import(
     file: Annotated[
         Path,
         typer.Argument(
-            help="a script (.tcl, .py), a database's configuration (.xml) or the jobs (hammer.DB) of HammerDB"
+            help="a script (.tcl, .py, .sh), a database's configuration (.xml) or the jobs (hammer.DB) of HammerDB"
         ),
     ],
     folder: Annotated[Path, typer.Option(help="where targets.yaml and run.yaml are written")] = Path("imported"),
     benchmark: Annotated[
         str | None, typer.Option(help="TPC-C or TPC-H [default: what the file chooses, else TPC-C]")
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option(help="HammerDB's name of the database, such as pg [default: what the file chooses]")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -40,7 +43,7 @@ def _import(
     if is_job_file(file):
         _import_jobs(file, as_json)
         return
-    done = api.import_hammerdb(file, folder, benchmark=benchmark)
+    done = api.import_hammerdb(file, folder, benchmark=benchmark, database=database)
     if as_json:
         commands = {"build": done.build_command, "run": done.run_command}
         left_out = documents.of_frame(done.left_out)

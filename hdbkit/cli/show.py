@@ -249,7 +249,8 @@ def _latencies(result: Result) -> None:
     response, service = result.response_times.reset_index(), result.latencies.reset_index()
     if len(response):
         console.print(table(response, "response time (from the scheduled start)", columns=_LATENCIES))
-    console.print(table(service, "service time" if len(response) else None, columns=_LATENCIES))
+    if len(service):
+        console.print(table(service, "service time" if len(response) else None, columns=_LATENCIES))
 
 
 def _executions(result: Result) -> None:

@@ -1,11 +1,14 @@
-"""The settings in a file of HammerDB: a Tcl script, a Python script or an XML configuration. Nothing is executed."""
+"""The settings in a file of HammerDB: a script in Tcl, Python or a shell, or an XML file. Nothing is executed.
+
+A variable that a script sets to a constant is followed. Of a shell script its here-documents are read.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.parsers import expat
@@ -16,6 +19,12 @@ from hdbkit.hammerdb.tcl import Unclosed, commands
 
 _SETTING_DEPTH = 3
 _BRACED = re.compile(r"\s*\{([^{}]*)\}\s*")
+_HERE_DOCUMENT = re.compile(r"<<-?\s*(?P<quote>['\"\\]?)(?P<end>\w+)")
+_SHELL_LOOP = re.compile(r"\s*for\s+(?P<name>\w+)\s+in\s+(?P<counts>\d+(?:\s+\d+)*)\s*(?:;|$)")
+_SHELL_VALUE = re.compile(
+    r"\s*(?:export\s+)?(?P<name>\w+)=(?:(?P<plain>[\w./:@-]*)|'(?P<single>[^']*)'|\"(?P<double>[^\"$`\\]*)\")\s*(?:[;#]|$)"
+)
+_PYTHON_CALL = re.compile(r"^\s*dbset\s*\(", re.MULTILINE)
 NOTHING = "nothing was translated"
 """What follows from errors of a file."""
 
@@ -42,9 +51,9 @@ def read_settings(path: Path) -> list[Given]:
     """
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise InputError(f"{path} must be a script (.tcl, .py) or a configuration (.xml) of HammerDB")
+        raise InputError(f"{path} must be a script (.tcl, .py, .sh) or a configuration (.xml) of HammerDB")
     try:
-        text = read_text(path)
+        text = read_text(path, "cp1252")
     except ValueError as error:
         raise InputError(str(error)) from None
     try:
@@ -61,14 +70,73 @@ def read_settings(path: Path) -> list[Given]:
 
 
 def _of_tcl(text: str) -> list[Given]:
-    return [Given(one.line, one.words[0] or "a computed command", one.words[1:]) for one in commands(text)]
+    return [
+        Given(one.line, one.words[0] or "a computed command", one.words[1:])
+        for one in commands(text)
+        if one.words[0] != "set" or None in one.words
+    ]
+
+
+def _of_shell(text: str) -> list[Given]:
+    """The commands of the here-documents, in Tcl or Python; the value of a shell's variable is put in place."""
+    known: dict[str, str] = {}
+    loops: dict[str, str] = {}
+    lines: list[str] = []
+    end, is_plain = "", False
+    for line in text.split("\n"):
+        if end:
+            closes = line.strip() == end
+            end = "" if closes else end
+            lines.append("" if closes else line if is_plain else _of_here_document(line, known, loops))
+            continue
+        lines.append("")
+        if found := _HERE_DOCUMENT.search(line):
+            end, is_plain = found["end"], bool(found["quote"])
+        elif found := _SHELL_LOOP.match(line):
+            known.pop(found["name"], None)
+            loops[found["name"]] = found["counts"]
+        elif found := _SHELL_VALUE.match(line):
+            value = next(filter(None, found.group("plain", "single", "double")), "")
+            known[found["name"]] = value
+    inner = "\n".join(lines)
+    return _of_python(inner) if _PYTHON_CALL.search(inner) else _of_tcl(inner)
+
+
+def _of_here_document(line: str, known: Mapping[str, str], loops: Mapping[str, str]) -> str:
+    """A line as the shell passes it on; one that sets the users of a loop becomes that loop."""
+    for name, counts in loops.items():
+        if re.search(rf"\bvuset\s+vu\s+\$\{{?{name}\b", line):
+            return f"foreach {name} {{{counts}}} {{{line}}}"
+    line = re.sub(r"(?<!\\)\$(?:(\w+)|\{(\w+)\})", lambda one: known.get(one[1] or one[2], one[0]), line)
+    return re.sub(r"\\([$`\\])", r"\1", line)
 
 
 def _of_python(text: str) -> list[Given]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(text)
-    return [_python_statement(one) for one in tree.body]
+    known: dict[str, ast.expr] = {}
+    found = []
+    for one in tree.body:
+        match one:
+            case ast.Assign(targets=[ast.Name(name)], value=ast.Constant() | ast.List() | ast.Tuple() as value):
+                known[name] = value
+            case _:
+                found.append(_python_statement(_with_values(one, known)))
+                for inner in ast.walk(one):
+                    if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                        known.pop(inner.id, None)
+    return found
+
+
+def _with_values(node: ast.stmt, known: Mapping[str, ast.expr]) -> ast.stmt:
+    """A call or a loop with the values of the variables in its arguments, or in what it loops over."""
+    match node:
+        case ast.Expr(ast.Call() as call):
+            call.args = [known.get(one.id, one) if isinstance(one, ast.Name) else one for one in call.args]
+        case ast.For(iter=ast.Name(name)):
+            node.iter = known.get(name, node.iter)
+    return node
 
 
 def _python_statement(node: ast.stmt) -> Given:
@@ -142,4 +210,9 @@ class _XmlReader:
         raise InputError("an XML file with a document type (DOCTYPE) is not accepted; remove it")
 
 
-_READERS: dict[str, Callable[[str], list[Given]]] = {".tcl": _of_tcl, ".py": _of_python, ".xml": _of_xml}
+_READERS: dict[str, Callable[[str], list[Given]]] = {
+    ".tcl": _of_tcl,
+    ".py": _of_python,
+    ".sh": _of_shell,
+    ".xml": _of_xml,
+}

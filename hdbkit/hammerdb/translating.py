@@ -20,6 +20,7 @@ from hdbkit.contracts import Database
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, Problem
 from hdbkit.hammerdb.reading import NOTHING, Given
+from hdbkit.text import option_words
 
 _PARTS = ("target", "workload", "build", "load")
 _COMPUTED = "the value is computed when the script runs; give it yourself"
@@ -50,6 +51,23 @@ class Translation:
     left_out: tuple[tuple[int, str, str], ...]
     """What has no counterpart: its line, its name, the reason."""
 
+    @property
+    def workload_words(self) -> list[str]:
+        """The options of the command line for the workload, with its scale only if the file has one."""
+        return _without_default_scale(self.workload, self.workload.words)
+
+    @property
+    def build_words(self) -> list[str]:
+        """The options of a build, with the scale only if the file has one."""
+        return _without_default_scale(self.workload, self.workload.build_words)
+
+
+def _without_default_scale(spec: WorkloadSpec, words: list[str]) -> list[str]:
+    if not spec.scale_field or spec.scale_field in spec.model_fields_set:
+        return words
+    at = words.index(option_words(spec.scale_field, spec.size)[0])
+    return words[:at] + words[at + 2 :]
+
 
 @cache
 def table() -> Mapping[str, Any]:
@@ -58,19 +76,22 @@ def table() -> Mapping[str, Any]:
     return content
 
 
-def translate(given: Sequence[Given], source: str, benchmark: str | None = None) -> Translation:
+def translate(
+    given: Sequence[Given], source: str, benchmark: str | None = None, database: str | None = None
+) -> Translation:
     """Translate the settings of a file.
 
     Args:
         given: what :func:`~hdbkit.hammerdb.reading.read_settings` returned.
         source: the file, for errors.
         benchmark: which benchmark's settings to take; None: what the file chooses, else the first.
+        database: HammerDB's name of the database (``pg``); None: what the file chooses.
 
     Raises:
         ConfigErrors: with all errors of the file.
     """
     work = _Translator()
-    work.choose(given, benchmark)
+    work.choose(given, benchmark, database)
     for one in given:
         work.take(one)
     work.take_dependent()
@@ -101,7 +122,7 @@ class _Translator:
     def wrong(self, one: Given, where: str, what: str) -> None:
         self.problems.append(Problem(where, what, one.line))
 
-    def choose(self, given: Sequence[Given], benchmark: str | None) -> None:
+    def choose(self, given: Sequence[Given], benchmark: str | None, database: str | None) -> None:
         """Find the database and the benchmark, which decide about the meaning of all other settings."""
         benchmarks = table()["benchmarks"]
         self.benchmark = next(iter(benchmarks))
@@ -109,11 +130,16 @@ class _Translator:
             if one.command == "root":
                 self._choose_root(one)
             elif one.command == "dbset" and one.arguments and len(one.arguments) == 2:
-                self._choose_by_dbset(one, *one.arguments)
+                given_here = {"db": database, "bm": benchmark}.get(str(one.arguments[0]))
+                if given_here is None:
+                    self._choose_by_dbset(one, *one.arguments)
         if benchmark is not None:
             self._choose_benchmark(Given(0, "benchmark", ()), benchmark)
+        if database is not None:
+            self._choose_by_dbset(Given(0, "database", ()), "db", database)
         if not self.database and not self.problems:
-            self.problems.append(Problem("dbset", "the script chooses no database; add: dbset db NAME"))
+            known = ", ".join(table()["databases"])
+            self.problems.append(Problem("dbset", f"the script chooses no database; give one as database: {known}"))
 
     def _choose_root(self, one: Given) -> None:
         roots = {entry["root"]: name for name, entry in table()["databases"].items()}
@@ -323,5 +349,5 @@ _AS: Mapping[str, Callable[[str], Any]] = {
     "integer": _integer,
     "number": _number,
     "flag": _flag,
-    "minutes": lambda value: 60 * _integer(value),
+    "minutes": lambda value: round(60 * _number(value), 3),
 }

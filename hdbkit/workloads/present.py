@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final, cast
 
 from hdbkit.config import Load, Target, WorkloadSpec, spec_from
+from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import Access, Capability, Schema, Session, SessionOptions, SqlSession, Verb, Workload
 from hdbkit.databases import database
-from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, NoAccess, Problem, SchemaProblem, TransactionError
+from hdbkit.errors import (
+    ConfigErrors,
+    HalfBuilt,
+    HdbkitError,
+    InputError,
+    NoAccess,
+    Problem,
+    SchemaProblem,
+    TransactionError,
+)
 from hdbkit.readings import ServerRole
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find, read_statements
 from hdbkit.workloads import workload
@@ -228,9 +239,10 @@ def _schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
     spec, found = asked.spec, asked.found(schema)
     build = build_command(target, spec)
     if found is None:
-        raise SchemaProblem(
-            f"there is no schema of {asked.title} in {target.described}", asked.advice_to_build(build)
-        )
+        problem = f"there is no schema of {asked.title} in {target.described}"
+        if words := _words_for_hammerdb(target, spec):
+            raise SchemaProblem(f"{problem}, but HammerDB created one there", f"to run it, give {words}")
+        raise SchemaProblem(problem, asked.advice_to_build(build))
     different = differences(found, spec)
     if different:
         name, value, other = different[0]
@@ -240,6 +252,19 @@ def _schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
             f"omit {name}, or {asked.advice_to_build(rebuild)}",
         )
     return found
+
+
+def _words_for_hammerdb(target: Target, spec: WorkloadSpec) -> str:
+    """The options for a schema that HammerDB created in the target's database; empty if there is none."""
+    if spec.model_dump(include={"schema_from"}) != {"schema_from": SchemaFrom.HDBKIT}:
+        return ""
+    other = workload(spec.identity.model_copy(update={"schema_from": SchemaFrom.HAMMERDB}))
+    try:
+        with closing(database(target).schema(target, other)) as schema:
+            found = other.found(schema)
+    except HdbkitError:  # another engine than HammerDB's, or tables that it did not make
+        return ""
+    return shlex.join([*other.spec.workload_words, "--schema-from", "hammerdb"]) if found else ""
 
 
 LOG_TABLES: Final = frozenset({"build_spec", "build_part"})

@@ -263,6 +263,11 @@ def test_another_scale_and_other_ways_are_refused(procedures: Target) -> None:
             hdbkit.run(procedures, HAMMERDB, load)
 
 
+def test_a_schema_of_hammerdb_s_is_recognized_where_one_of_ours_is_asked_for(target: Target) -> None:
+    with pytest.raises(SchemaProblem, match="--schema-from hammerdb"):
+        hdbkit.run(target, TprocCSpec(), Load(rampup_s=0, duration_s=1))
+
+
 def test_nothing_is_built_or_dropped(target: Target) -> None:
     before = definitions(target)
     connection = hdbkit.connect(target)

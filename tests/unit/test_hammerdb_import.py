@@ -235,10 +235,71 @@ def test_a_loop_with_other_settings_says_that_these_are_not_read(tmp_path: Path)
     assert done.run_command.endswith(" -u 1,2")
 
 
+def imported(tmp_path: Path, name: str, content: str | bytes, **given: str) -> tuple[api.Imported, Any]:
+    """What an import made of a file, and its load."""
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = api.import_hammerdb(tmp_path / name, tmp_path / f"{name}.d", **given)
+    return done, read_load(tmp_path / f"{name}.d" / "run.yaml")
+
+
+def test_a_variable_with_a_constant_value_is_followed_and_one_that_a_block_may_change_is_not(tmp_path: Path) -> None:
+    tcl = (
+        f"set users 8\nset wh 40\nset vus {{1 2 4}}\ndbset db {DATABASE}\ndiset tpcc pg_count_ware $wh\n"
+        "diset connection pg_host db${users}.lab\nvuset vu $users\nif {$big} {set users 16}\nvuset delay $users\n"
+        "foreach z $vus {vuset vu $z; vurun}\n"
+    )
+    done, load = imported(tmp_path, "a.tcl", tcl)
+    assert (load.virtual_users, load.start_delay_ms) == (8, None)
+    assert "--warehouses 40 " in done.run_command
+    assert done.run_command.endswith("-u 1,2,4")
+    assert "host: db8.lab" in done.files[0].read_text()
+    assert done.left_out["setting"].tolist() == ["if", "vuset delay", "foreach"]
+    python = (
+        f"users = 8\nvus = [1, 2, 4]\ndbset('db', '{DATABASE}')\nvuset('vu', users)\nwhile users:\n  users = 1\n"
+        "vuset('delay', users)\nfor z in vus:\n  vuset('vu', z)\n"
+    )
+    done, load = imported(tmp_path, "b.py", python)
+    assert (load.virtual_users, load.start_delay_ms) == (8, None)
+    assert done.run_command.endswith("-u 1,2,4")
+    assert done.left_out["setting"].tolist() == ["while", "vuset delay", "for"]
+
+
+def test_a_scale_that_no_file_has_is_not_printed(tmp_path: Path) -> None:
+    done, _ = imported(tmp_path, "a.tcl", f"dbset db {DATABASE}\n")
+    assert "--warehouses" not in done.build_command + done.run_command
+
+
+def test_here_documents_of_a_shell_script_are_read_with_the_values_of_its_variables(tmp_path: Path) -> None:
+    script = (
+        "#!/bin/bash\nUSERS=8\nexport HOST='db1'\nNOW=$(date)\nfor vu in 1 2 8; do\n./hammerdbcli <<EOF\n"
+        f"dbset db {DATABASE}\ndiset connection pg_host $HOST\ndiset tpcc pg_num_vu ${{USERS}}\n"
+        "diset tpcc pg_user $NOW\nvuset vu $vu\nputs \\$done\nEOF\ndone\necho diset tpcc pg_rampup 7\n"
+    )
+    done, load = imported(tmp_path, "a.sh", script)
+    assert "host: db1" in done.files[0].read_text()
+    assert done.build_command.endswith("--loaders 8")
+    assert done.run_command.endswith("-u 1,2,8")
+    assert load.rampup_s == Load().rampup_s
+    assert list(zip(done.left_out["line"], done.left_out["setting"], strict=True)) == [
+        *((10, "tpcc pg_user"), (11, "foreach"), (12, "puts")),
+    ]
+    _, load = imported(tmp_path, "b.sh", f"hammerdbcli py <<'X'\ndbset('db','{DATABASE}')\nvuset('vu',5)\nX\n")
+    assert load.virtual_users == 5
+
+
+def test_files_of_windows_fractional_minutes_and_a_script_without_database_are_read(tmp_path: Path) -> None:
+    script = f"# M\xfcller\r\ndbset db {DATABASE}\r\ndiset tpcc pg_rampup 0.5\r\n".encode("cp1252")
+    _, load = imported(tmp_path, "a.tcl", script)
+    assert load.rampup_s == 30
+    _, load = imported(tmp_path, "b.tcl", b"\xef\xbb\xbfdiset tpcc pg_rampup 3\r\n", database=DATABASE)
+    assert load.rampup_s == 180
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("a.tcl", b"\xff\xfe\x00", "cannot be read as text"),
+        ("a.sh", b"diset tpcc pg_rampup 1", "chooses no database"),
         ("a.tcl", b"dbset db\0", "character with the code 0"),
         ("hammer.db", b"SQLite format 3\0", "import_hammerdb_jobs"),
         ("a.txt", b"", "must be a script"),

@@ -131,6 +131,19 @@ def test_the_command_imports_jobs_and_shows_them(tmp_path: Path, monkeypatch: py
     assert (shown.exit_code, "9,000" in shown.output) == (0, True), shown.output
 
 
+def test_a_job_without_a_time_profile_is_shown_without_latencies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path / "results"))
+    path = job_file(tmp_path, A1=result_line(9000))
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DELETE FROM jobtiming")
+        database.commit()
+    Workspace(results=tmp_path / "results").import_hammerdb_jobs(path)
+    shown = CliRunner().invoke(app, ["runs", "show", "last"])
+    assert (shown.exit_code, "9,000" in shown.output, "p50" in shown.output) == (0, True, False), shown.output
+
+
 @pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0 and no more"])
 def test_another_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "hammer.DB"
