@@ -27,13 +27,23 @@ def results_folder() -> Path:
     return Path.cwd() / "results"
 
 
+def home_folder() -> Path:
+    """The account's home folder; ``/``, as in most containers, for an account without an entry and ``HOME``."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
+
+
 def cache_folder() -> Path:
     """The cache folder: ``hdbkit`` in the user's cache folder (``~/.cache`` on Linux). It may not exist."""
+    os.environ.setdefault("HOME", str(home_folder()))  # without one it would be an error
     return platformdirs.user_cache_path("hdbkit", appauthor=False)
 
 
 def state_folder() -> Path:
     """The state folder: ``hdbkit`` in the user's state folder (``~/.local/state`` on Linux). It may not exist."""
+    os.environ.setdefault("HOME", str(home_folder()))
     return platformdirs.user_state_path("hdbkit", appauthor=False)
 
 

@@ -37,6 +37,12 @@ class Database(Protocol):
 
     Empty: not known, and the statements of users are not explained before a run.
     """
+    privileges: Mapping[str, Mapping[str, tuple[str, ...]]]
+    """What an account needs, by verb, and by what it is on: ``DB`` is the target's database, ``S`` the schema,
+    ``S.*`` its tables.
+
+    Only verbs that need a privilege by that name, on engines whose privileges are checked.
+    """
     schema_options: type[SchemaOptions]
     """The storage options of this engine."""
     files_per_session: int

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdbkit.errors import ServerFailed
+from hdbkit.paths import home_folder
 
 FREEZABLE = ("ext3", "ext4", "f2fs", "jfs", "nilfs2", "xfs")
 """The kinds that can be frozen; btrfs is none of them, since its subvolumes freeze together."""
@@ -131,7 +132,7 @@ def thaw(folder: Path) -> None:
 def _needed(results: Path) -> Iterable[Path]:
     """The places that the host or hdbkit writes to or runs from."""
     own = (results.absolute(), Path(sys.prefix), Path(sys.base_prefix), Path(__file__), Path(tempfile.gettempdir()))
-    return (*map(Path, _OF_THE_HOST), Path.home(), *own)
+    return (*map(Path, _OF_THE_HOST), home_folder(), *own)
 
 
 def _frozen_alone(data: Mount, here: Sequence[Mount], needed: Iterable[Path]) -> Path:

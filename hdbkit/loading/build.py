@@ -27,6 +27,7 @@ from hdbkit.errors import (
 )
 from hdbkit.loading.data_files import DataFiles
 from hdbkit.loading.loaders import KEEP_ALIVE_S, STOPPED, Hosts, Loaders, LoadPart, PartLoaders, Sent, Step
+from hdbkit.readings import POOL_LIMITS, PoolMode
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import build_command, builder, differences, drop_command, grown
 from hdbkit.workloads.checking import run_checks_at_once
@@ -38,6 +39,8 @@ _FIRST = {
 }
 """What to do before a build is resumed, by the error that ended it."""
 
+_OWN_SESSIONS = 2
+"""What a build has beside its loaders: the session of the schema and that of its claim."""
 ROWS_A_SECOND = 140_000
 """Speed of one loader on a small server, including checks and indexes; for estimates."""
 
@@ -235,6 +238,20 @@ class _Build:
             raise InputError(
                 f"{self._target.described} allows {free} more connections, but {loaders} loaders need one each; "
                 f"use {max(1, free)} loaders or raise the server's limit"
+            )
+        self._check_pool(loaders)
+
+    def _check_pool(self, loaders: int) -> None:
+        mode = self._engine.pooling(self._schema.session, self._target).mode
+        if mode is PoolMode.DIRECT:
+            return
+        held = _OWN_SESSIONS if mode is PoolMode.SESSION else 1  # the claim is a transaction
+        needed = loaders + _OWN_SESSIONS
+        if (given := held + self._engine.served(self._target, needed - held)) < needed:
+            raise InputError(
+                f"{loaders} loaders and the build's own {_OWN_SESSIONS} sessions need {needed} connections of the "
+                f"pool, but the pooler of {self._target.described} gave {given}; use "
+                f"{max(1, given - _OWN_SESSIONS)} loaders or raise the pooler's limit: {POOL_LIMITS}"
             )
 
     def _load(self, pool: PartLoaders, log: BuildLog) -> None:

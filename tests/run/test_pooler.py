@@ -196,6 +196,23 @@ def test_a_pool_that_cannot_serve_the_run_is_named_before_the_start(
     assert not list(results.glob("2*"))
 
 
+@pytest.mark.parametrize("pool_mode", ["session", "transaction"])
+def test_a_pool_that_cannot_serve_the_loaders_is_named_with_the_number_that_it_can(
+    built: PrivateServer, pool_mode: str
+) -> None:
+    refused = (
+        "4 loaders and the build's own 2 sessions need 6 connections .* gave 4; use 2 loaders or raise .*pool_size"
+    )
+    with pgbouncer(built, pool_mode, default_pool_size=4) as target:
+        connection = hdbkit.connect(target)
+        with pytest.raises(InputError, match=refused):
+            connection.build(SMALL, loaders=4)
+        try:
+            assert connection.build(SMALL, loaders=2).passed
+        finally:
+            connection.drop(SMALL)
+
+
 def test_a_limit_of_clients_is_named(built: PrivateServer) -> None:
     named = pytest.raises(CannotConnect, match=r"no more connections \(max_client_conn\); use fewer")
     with pgbouncer(built, "transaction", max_client_conn=1) as target, closing(ENGINE.connect(target)), named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pydantic import SecretStr
 
 import hdbkit
 from hdbkit.config import Load, Target, TprocCSpec
+from hdbkit.contracts import SERVER
 from hdbkit.databases import database, product_named, sql_session
 from hdbkit.errors import CannotConnect, InputError, NoAccess
 from hdbkit.loading import build, drop
@@ -123,8 +125,12 @@ class Slow(Silent):
 
 
 @pytest.mark.parametrize("limited", KINDS, indirect=True)
-def test_timeouts_of_an_account_end_no_work_of_hdbkit(limited: Target) -> None:
-    assert build(limited, SMALL, progress=Slow()).passed
+def test_timeouts_of_an_account_end_no_work_of_hdbkit_and_no_session_that_waits(limited: Target) -> None:
+    scopes = (SERVER, replace(SERVER, sql_mode="server"))  # that of SQL by users is one
+    with ExitStack() as opened:
+        waiting = [opened.enter_context(closing(sql_session(limited, scope))) for scope in scopes]
+        assert build(limited, SMALL, progress=Slow()).passed
+        assert all(session.ask("server_version") for session in waiting)
     assert limited.kind == "mysql" or "warning" in set(found(limited, "timeouts").state)
     assert "table entries" in drop(limited, SMALL)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 
 import pytest
 from pydantic import SecretStr
 
 import hdbkit
-from hdbkit.config import Load, Target, TprocCSpec
+from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.contracts import Capability, SqlSession
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, SchemaProblem
@@ -26,43 +25,11 @@ KINDS = sorted({one.kind for one in find_binaries() if Capability.SQL in databas
 Verb = Callable[[Target], object]
 
 
-@dataclass(frozen=True)
-class Grants:
-    """The grants of each verb, ``{on}`` what they are on and ``{to}`` the account."""
-
-    account: tuple[str, ...]
-    build: tuple[str, ...]
-    check: tuple[str, ...]
-    run: tuple[str, ...]
-    read_only: tuple[str, ...]
-    analyze: tuple[str, ...]
-    drop: tuple[str, ...]
-
-
-_TABLES = "GRANT {} ON ALL TABLES IN SCHEMA tproc_c TO {{to}}"
-_USAGE, _EXECUTE = "GRANT USAGE ON SCHEMA tproc_c TO {to}", "GRANT EXECUTE ON ALL ROUTINES IN SCHEMA tproc_c TO {to}"
-_READ = (_USAGE, _TABLES.format("SELECT"))
-_POSTGRESQL = Grants(
-    account=("CREATE ROLE {to} LOGIN PASSWORD '{password}'",),
-    build=("GRANT CREATE ON DATABASE {on} TO {to}",),
-    check=_READ,
-    run=(*_READ, _TABLES.format("INSERT"), _TABLES.format("UPDATE"), _TABLES.format("DELETE")),
-    read_only=_READ,
-    analyze=(),  # only the owner may
-    drop=(),
-)
-_MYSQL = Grants(
-    account=("CREATE USER {to} IDENTIFIED BY '{password}'",),
-    build=tuple(
-        f"GRANT {name} ON {{on}}.* TO {{to}}"
-        for name in ("CREATE", "INDEX", "INSERT", "SELECT", "UPDATE", "DELETE", "CREATE ROUTINE")
-    ),
-    check=("GRANT SELECT ON {on}.* TO {to}", "GRANT EXECUTE ON {on}.* TO {to}"),
-    run=("GRANT SELECT ON {on}.* TO {to}", "GRANT EXECUTE ON {on}.* TO {to}"),  # routines run as who built them
-    read_only=("GRANT SELECT ON {on}.* TO {to}", "GRANT EXECUTE ON {on}.* TO {to}"),
-    analyze=tuple(f"GRANT {name} ON {{on}}.* TO {{to}}" for name in ("SELECT", "EXECUTE", "INSERT")),
-    drop=tuple(f"GRANT {name} ON {{on}}.* TO {{to}}" for name in ("ALTER ROUTINE", "SELECT", "DROP")),
-)
+PLACES = {
+    "postgresql": {"DB": "DATABASE {on}", "S": "SCHEMA tproc_c", "S.*": "ALL TABLES IN SCHEMA tproc_c"},
+    "mariadb": {"DB": "{on}.*"},
+    "mysql": {"DB": "{on}.*"},
+}
 
 
 class Administrator:
@@ -70,8 +37,12 @@ class Administrator:
 
     def __init__(self, server: PrivateServer) -> None:
         self.server, self.kind = server, server.target.kind
-        self.grants = _POSTGRESQL if self.kind == "postgresql" else _MYSQL
         self.number = 0
+
+    def needs(self, verb: str) -> tuple[str, ...]:
+        """The grants of a verb, as the engine states them."""
+        needed = database(self.kind).privileges[verb].items()
+        return tuple(f"GRANT {name} ON {PLACES[self.kind][on]} TO {{to}}" for on, names in needed for name in names)
 
     def do(self, *commands: str, to: str) -> None:
         session: SqlSession = database(self.kind).connect(self.server.admin)  # type: ignore[assignment]
@@ -83,8 +54,14 @@ class Administrator:
         """A new account with these grants."""
         self.number += 1
         name = f"account_{self.number}"
-        to = name if self.kind == "postgresql" else f"'{name}'@'localhost'"
-        self.do(*self.grants.account, *grants, to=to)
+        is_role = self.kind == "postgresql"
+        to = name if is_role else f"'{name}'@'localhost'"
+        create = (
+            "CREATE ROLE {to} LOGIN PASSWORD '{password}'"
+            if is_role
+            else "CREATE USER {to} IDENTIFIED BY '{password}'"
+        )
+        self.do(create, *grants, to=to)
         return self.server.target.with_(
             user=name,
             password=SecretStr(PASSWORD),
@@ -114,6 +91,16 @@ def run(target: Target, **options: object) -> None:
         raise HdbkitError(result.table("errors").to_string())
 
 
+def sweep_and_compare(target: Target) -> None:
+    load = QUICK.model_copy(update={"duration_s": 0.5})
+    swept = hdbkit.sweep(
+        target, SweepSpec(factors={"isolation": ["read_committed", "serializable"]}, blocks=2, load=load)
+    )
+    compared = hdbkit.compare(*swept.runs["run_id"][:2], run=True, blocks=2)
+    if {*swept.runs["status"]} != {"done"} or len(compared.base) != len(compared.new):
+        raise HdbkitError(swept.runs.to_string())
+
+
 def check(target: Target) -> None:
     found = hdbkit.connect(target).check()
     if not found["passed"].eq(True).all():
@@ -127,7 +114,7 @@ def administrator(request: pytest.FixtureRequest) -> Iterator[Administrator]:
 
 
 def test_each_verb_needs_its_grants_and_no_more(administrator: Administrator) -> None:
-    grants, owner = administrator.grants, administrator.server.admin
+    needs, owner = administrator.needs, administrator.server.admin
 
     def build_and_run(target: Target) -> None:
         """On MariaDB and MySQL routines run with the privileges of who built them."""
@@ -145,13 +132,15 @@ def test_each_verb_needs_its_grants_and_no_more(administrator: Administrator) ->
             if schema.session.ask("list_routines"):
                 raise HdbkitError("routines are left")
 
-    builder = administrator.minimal(build_and_run, grants.build)
-    administrator.minimal(check, grants.check)
-    administrator.minimal(run, grants.run)
-    administrator.minimal(lambda target: run(target, read_only=True), grants.read_only)
+    if administrator.kind == "postgresql":
+        assert "role" in {*hdbkit.doctor(administrator.account(*needs("doctor")))["subject"]}
+    builder = administrator.minimal(build_and_run, needs("build"))
+    administrator.minimal(check, needs("check"))
+    sweep_and_compare(administrator.minimal(run, needs("run")))
+    administrator.minimal(lambda target: run(target, read_only=True), needs("run --read-only"))
     if administrator.kind == "postgresql":
         run(builder, analyze=True)
         drop(builder, ONE)
     else:
-        administrator.minimal(lambda target: run(target, read_only=True, analyze=True), grants.analyze)
-        administrator.minimal(drop_all, grants.drop)
+        administrator.minimal(lambda target: run(target, read_only=True, analyze=True), needs("run --analyze"))
+        administrator.minimal(drop_all, needs("drop"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -127,3 +128,18 @@ def test_a_server_behind_the_proxy_of_network_faults_keeps_the_name_that_is_veri
 def test_what_would_bypass_the_proxy_of_network_faults_is_refused(url: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"'cut network at 1 s for 1 s'.*{reason}"):
         check(Target.parse(url), Faults.parse("cut network at 1 s for 1 s").each, 1, NULL_SESSION, tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "column"), [("postgresql", 2), ("mariadb", 3), ("mysql", 3)])
+def test_the_documented_privileges_of_each_verb_are_those_of_the_engine(kind: str, column: int) -> None:
+    lines = Path("docs/servers.md").read_text("utf-8").partition("**Minimum privileges**")[2].splitlines()
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines if line.startswith("| `")]
+    stated = {
+        row[1].strip("`"): row[column]
+        for row in rows
+        if re.fullmatch("(?:(?:`[A-Z ]+`, )*`[A-Z ]+` on `[^`]+`(?:, |$))+", row[column])
+    }
+    assert stated == {
+        verb: ", ".join(f"{', '.join(f'`{name}`' for name in names)} on `{on}`" for on, names in needed.items())
+        for verb, needed in database(kind).privileges.items()
+    }

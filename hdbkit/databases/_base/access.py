@@ -37,6 +37,7 @@ _REASONS = (
     ("unable to get local issuer", _UNKNOWN),
     ("unable to get issuer", _UNKNOWN),
     ("does not match host name", _OTHER_NAME),
+    ("certificate is not valid for", _OTHER_NAME),
     ("Validation of SSL server certificate failed", _OTHER_NAME),
     ("root certificate file", f"there is no file with trusted authorities; {_AUTHORITY}"),
     ("alert unknown ca", "the server does not trust the client's certificate; use one of the server's authority"),

@@ -49,8 +49,8 @@ class BaseDatabase:
 
     kind: str
     title: str
-    also_named: tuple[str, ...] = ()
-    """Other names of the kind in URLs."""
+    also_named: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    """Other names of the kind in URLs, each with the options of the target that it stands for."""
     recognized_by: tuple[bytes, bytes] = (b"", b"")
     """A request, empty for a server that speaks first, and a pattern of the answer by which its servers are known."""
     dialects: tuple[str, ...] = (ANSI,)
@@ -59,6 +59,7 @@ class BaseDatabase:
     answers: frozenset[str] = frozenset()
     gauges: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
+    privileges: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     schema_options: type[SchemaOptions] = SchemaOptions
     files_per_session = 1
     connection_settings: Mapping[str, int] = MappingProxyType({})

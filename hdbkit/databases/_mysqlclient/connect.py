@@ -29,6 +29,7 @@ from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, tl
 from hdbkit.databases._base.password_files import in_option_file
 from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.files import is_utf8
+from hdbkit.paths import home_folder
 
 _TLS = {"ssl_ca": "ca", "ssl_capath": "capath", "ssl_cert": "cert", "ssl_key": "key", "ssl_cipher": "cipher"}
 _VERIFYING = ("VERIFY_CA", "VERIFY_IDENTITY")
@@ -280,7 +281,7 @@ def password_in_file(target: Target) -> tuple[Path, str] | None:
 
     That of the group ``[client_USER]`` precedes that of ``[client]``.
     """
-    path = target.password_file or Path.home() / ".my.cnf"
+    path = target.password_file or home_folder() / ".my.cnf"
     found = in_option_file(path, (f"client_{target.user}", "client"))
     return (path, found) if found else None
 

@@ -47,7 +47,14 @@ from hdbkit.databases._mysqlclient.connect import (
     refused_from,
     verifies_name,
 )
-from hdbkit.databases._mysqlclient.grants import advised_grants, denied_access, granted, grants_for, level_of
+from hdbkit.databases._mysqlclient.grants import (
+    PRIVILEGES,
+    advised_grants,
+    denied_access,
+    granted,
+    grants_for,
+    level_of,
+)
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, Rejected, TransactionError
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
@@ -144,6 +151,7 @@ class MysqlclientDatabase(BaseDatabase):
     reload_signal: Signals | None = None
     default_port: int | None = 3306
     denied = frozenset({"1142", "1143", "1370"})
+    privileges: Mapping[str, Mapping[str, tuple[str, ...]]] = PRIVILEGES
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient.session")
 
     def driver_version(self) -> str:
@@ -203,8 +211,9 @@ class MysqlclientDatabase(BaseDatabase):
         session.needs_primary = wants_primary(target)
         if wanted.isolation:
             session.query("set_isolation", level=wanted.isolation.replace("_", "-").upper())
-        if wanted.lock_timeout_ms:
-            session.query("set_lock_timeout", seconds=-(-wanted.lock_timeout_ms // 1000))
+        session.lock_timeout_s = -(-wanted.lock_timeout_ms // 1000)
+        if session.lock_timeout_s:
+            session.query("set_lock_timeout", seconds=session.lock_timeout_s)
         session.statement_timeout_ms = wanted.statement_timeout_ms
         if wanted.statement_timeout_ms:
             session.query("set_statement_timeout", milliseconds=wanted.statement_timeout_ms)
@@ -251,7 +260,10 @@ class MysqlclientDatabase(BaseDatabase):
 
     def lift_timeouts(self, session: Session) -> None:
         """In the session."""
-        session.ask("lift_own_timeouts", milliseconds=_own(session).statement_timeout_ms)
+        own = _own(session)
+        own.ask("lift_own_timeouts", milliseconds=own.statement_timeout_ms)
+        if own.lock_timeout_s:
+            own.ask("set_lock_timeout", seconds=own.lock_timeout_s)
 
     def is_replica(self, session: Session) -> bool:
         """By read_only."""

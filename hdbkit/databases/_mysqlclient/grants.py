@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from hdbkit.contracts import Access, Session, Verb
 from hdbkit.errors import TransactionError
@@ -31,6 +32,17 @@ _AS = {"TRUNCATE": "DROP"}
 """What a privilege is called here."""
 _NOT_CHECKED = frozenset({"LOCK"})
 """The engines differ in what it requires."""
+_RUN = MappingProxyType({"DB": ("SELECT", "EXECUTE")})
+PRIVILEGES = MappingProxyType(
+    {
+        "build": {"DB": ("CREATE", "INDEX", "INSERT", "SELECT", "UPDATE", "DELETE", "CREATE ROUTINE")},
+        **dict.fromkeys(("check", "run", "run --read-only"), _RUN),
+        "run --analyze": {"DB": ("SELECT", "EXECUTE", "INSERT")},
+        "drop": {"DB": ("SELECT", "DROP", "ALTER ROUTINE")},
+    }
+)
+"""As in ``contracts.Database``; routines run with the privileges of who built them."""
+_WITHOUT = "hdbkit cannot build, run and drop a schema in this database"
 _OF_SERVER = frozenset({"information_schema", "performance_schema", "sys"})
 """Databases whose tables have rules of their own."""
 
@@ -203,20 +215,19 @@ def advised_grants(session: Session, verb: Verb | None = None, *, routines: bool
     """
     account, current = session.ask("granted_to", routines="")[0][:2]
     grants = granted(session, (current,))
-    lacking: dict[tuple[bool, str], list[str]] = {}
-    for privilege, in_database, without, verbs in session.ask("advised_privileges"):
-        if (in_database and not current) or (verb and verb not in verbs.split()):
-            continue
-        if not routines and _OF_ROUTINES.search(privilege):
-            continue
-        there = grants.on_database(privilege, current) if in_database else grants.everywhere(privilege)
-        there = there or (privilege == _EXECUTE and verb is not None and grants.on_a_routine(current))
-        if not there:
-            lacking.setdefault((bool(in_database), without), []).append(privilege)
-    return [
-        MissingGrant(f"GRANT {', '.join(names)} ON {grants.level(current) if own else '*.*'} TO {account}", without)
-        for (own, without), names in lacking.items()
+    wanted = sorted({name for one in ([verb] if verb else Verb) for name in PRIVILEGES[one]["DB"]}) if current else ()
+    names = [
+        name
+        for name in wanted
+        if not grants.on_database(name, current)
+        and (routines or not _OF_ROUTINES.search(name))
+        and not (name == _EXECUTE and verb and grants.on_a_routine(current))
     ]
+    missing = [(", ".join(names), grants.level(current), _WITHOUT)] if names else []
+    if not verb:
+        advised = session.ask("advised_privileges")
+        missing += [(name, "*.*", without) for name, without in advised if not grants.everywhere(name)]
+    return [MissingGrant(f"GRANT {name} ON {on} TO {account}", without) for name, on, without in missing]
 
 
 def _key(name: str, current: str | None) -> tuple[str, str]:

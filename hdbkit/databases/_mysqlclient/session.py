@@ -85,6 +85,8 @@ class MysqlclientSession:
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
         self.statement_timeout_ms = 0
         """The timeout of statements that hdbkit set; 0: none."""
+        self.lock_timeout_s = 0
+        """The timeout of waits for a lock that hdbkit set; 0: none."""
         self.sends_files = False
         """Whether the connection may send files, as LOAD DATA LOCAL does."""
 

@@ -45,6 +45,7 @@ from hdbkit.databases.postgresql.connect import (
     stated_pooling,
 )
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
+from hdbkit.paths import home_folder
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
     LAG,
@@ -80,6 +81,18 @@ _PROTECTED = MappingProxyType(
 )
 
 
+_READ = MappingProxyType({"S": ("USAGE",), "S.*": ("SELECT",)})
+_PRIVILEGES = MappingProxyType(
+    {
+        "doctor": {"DB": ("CONNECT",)},
+        "build": {"DB": ("CREATE",)},
+        "check": _READ,
+        "run": {"S": ("USAGE",), "S.*": ("SELECT", "INSERT", "UPDATE", "DELETE")},
+        "run --read-only": _READ,
+    }
+)
+
+
 class PostgreSQLSchemaOptions(SqlSchemaOptions):
     """The storage options of PostgreSQL."""
 
@@ -96,12 +109,13 @@ class PostgreSQL(BaseDatabase):
 
     kind = _KIND
     title = "PostgreSQL"
-    also_named = ("postgres",)
+    also_named: Mapping[str, Mapping[str, str]] = MappingProxyType({"postgres": {}})
     recognized_by = (SSL_REQUEST, b"[SN]$")
     capabilities = frozenset(Capability) - {Capability.OPTIMISTIC}
     extra = "postgresql"
     dialects: tuple[str, ...] = (ANSI, _KIND)
     denied = frozenset({"42501"})
+    privileges: Mapping[str, Mapping[str, tuple[str, ...]]] = _PRIVILEGES
     gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
     connection_settings: Mapping[str, int] = _CONNECTIONS
@@ -256,8 +270,11 @@ class PostgreSQL(BaseDatabase):
         if "PGPASSWORD" in os.environ:
             return "PGPASSWORD"
         named = target.password_file or target.options.get("passfile") or os.environ.get("PGPASSFILE")
-        path = Path(named) if named else Path.home() / ".pgpass"
-        user = target.user or getpass.getuser()
+        path = Path(named) if named else home_folder() / ".pgpass"
+        try:
+            user = target.user or getpass.getuser()
+        except (KeyError, OSError):  # in a container: an account without an entry, to which the driver gives no name
+            return None
         host = target.host or "localhost"
         if in_colon_file(path, host, target.port or 5432, target.database or user, user):
             return str(named or "~/.pgpass")

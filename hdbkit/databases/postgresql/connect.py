@@ -9,7 +9,6 @@ import time
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdbkit.config import Target
@@ -23,6 +22,7 @@ from hdbkit.databases._base.access import (
     tls_failure,
 )
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
+from hdbkit.paths import home_folder
 from hdbkit.readings import Pooling, PoolMode
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ _OF_SESSIONS = ("PGTZ", "PGDATESTYLE", "PGGEQO")
 _NAMES_NOTHING = ("PGPASSWORD", "PGPASSFILE", "PGAPPNAME", "PGCLIENTENCODING", "PGCONNECT_TIMEOUT")
 """Variables that hdbkit replaces, and passwords, whose source is reported."""
 _UNTRUSTED = "certificate verify failed"
+UNLIMITED = {"idle_session_timeout": 0}
+"""Settings of a session that waits for as long as it takes: for the start of a run, or for its next operation."""
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 OWN_OPTIONS = ("pooling", "prepared")
 """Options of a target that libpq does not have: what a pooler does, if it is not to be found out."""
@@ -185,7 +187,7 @@ def reached(target: Target, schema: str, options: SessionOptions) -> tuple[PGcon
     pooling = stated_pooling(target) or options.pooling
     if pooling is None or pooling.mode is PoolMode.DIRECT:
         level = {"default_transaction_isolation": options.isolation.replace("_", r"\ ")} if options.isolation else {}
-        settings = {**session_settings(schema, options), "datestyle": "ISO", **level}
+        settings = {**session_settings(schema, options), "datestyle": "ISO", **UNLIMITED, **level}
         try:
             return _connected(target, settings, options), pooling
         except _TakesNoSettings:
@@ -332,7 +334,7 @@ def _certificate_problem(target: Target, text: str) -> str:
     """What libpq said; of a certificate that it does not trust, the reason, which it keeps to itself."""
     if _UNTRUSTED not in text or not target.host or target.host.startswith("/"):
         return text
-    named = target.options.get("sslrootcert") or str(Path.home() / ".postgresql" / "root.crt")
+    named = target.options.get("sslrootcert") or str(home_folder() / ".postgresql" / "root.crt")
     authorities = None if named == "system" else named
     return handshake_problem(target, target.port or 5432, SSL_REQUEST, b"S", authorities)
 

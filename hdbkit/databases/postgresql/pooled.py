@@ -16,7 +16,7 @@ from typing import Any
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Row, SessionOptions
-from hdbkit.databases.postgresql.connect import connect_error, session_settings
+from hdbkit.databases.postgresql.connect import UNLIMITED, connect_error, session_settings
 from hdbkit.databases.postgresql.session import Bound, PsycopgSession
 from hdbkit.errors import CannotConnect, RolledBackByDesign, TransactionError
 from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode
@@ -113,7 +113,7 @@ def _check_transactions(session: PsycopgSession) -> None:
 def _use_settings(session: PsycopgSession, settings: Mapping[str, Any], isolation: Isolation | None) -> None:
     """Make settings those of a session that keeps its connection of the server."""
     level = {"default_transaction_isolation": isolation.replace("_", " ")} if isolation else {}
-    for name, value in {**settings, **level}.items():
+    for name, value in {**settings, **UNLIMITED, **level}.items():
         session.query("set_session", name=name, value=value)
 
 
@@ -156,13 +156,12 @@ def found_pooling(target: Target, connect: Callable[[], PsycopgSession]) -> Pool
 
 
 def served(connect: Callable[[], PsycopgSession], wanted: int) -> int:
-    """How many of so many sessions the pooler gives connections of the server at the same time."""
+    """How many of so many sessions the pooler gives connections of the server at the same time, for a transaction."""
     with ExitStack() as opened:
         for number in range(wanted):
             session = connect()
             opened.callback(session.close)
-            text = find(session.dialects, SERVER_STATEMENTS, "backend").text.encode()
-            if not _answers(session, session.connection.send_query_params, text):
+            if not _answers(session, session.connection.send_query_params, b"BEGIN"):
                 return number
     return wanted
 

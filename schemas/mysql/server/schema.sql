@@ -5,8 +5,8 @@
 SET SESSION default_storage_engine = :storage_engine;
 
 -- name: lift_own_timeouts
--- Let this session work and be idle for as long as it takes; its statements at most for these milliseconds, 0: no limit.
-SET SESSION wait_timeout = 31536000, net_read_timeout = GREATEST(@@net_read_timeout, CAST(3600 AS UNSIGNED)),
+-- Let this session work for as long as it takes; its statements at most for these milliseconds, 0: no limit.
+SET SESSION net_read_timeout = GREATEST(@@net_read_timeout, CAST(3600 AS UNSIGNED)),
     net_write_timeout = GREATEST(@@net_write_timeout, CAST(3600 AS UNSIGNED)), lock_wait_timeout = 31536000,
     innodb_lock_wait_timeout = GREATEST(@@innodb_lock_wait_timeout, CAST(50 AS UNSIGNED)), max_execution_time = :milliseconds;
 

@@ -3,19 +3,21 @@
 -- name: open_session
 -- The first packet of every session with SQL of hdbkit: sets strict mode, so that invalid values are errors, and what
 -- the server may have as another default: no limits of results, joins and changes without keys, transactions that
--- write and end, and tables with transactions. Returns the maximum packet size in bytes, whether LOAD DATA LOCAL is
--- allowed, the version, whether the server is MariaDB, which alone executes the last comment, and the mode.
+-- write and end, tables with transactions, and sessions that wait for as long as it takes. Returns the maximum packet
+-- size in bytes, whether LOAD DATA LOCAL is allowed, the version, whether the server is MariaDB, which alone executes
+-- the last comment, and the mode.
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY,PIPES_AS_CONCAT',
-    autocommit = 1, sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, completion_type = 'NO_CHAIN',
-    group_concat_max_len = 1048576,
+    autocommit = 1, wait_timeout = 31536000, completion_type = 'NO_CHAIN',
+    sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, group_concat_max_len = 1048576,
     default_storage_engine = IF(@@SESSION.default_storage_engine IN ('MyISAM', 'Aria', 'MEMORY', 'CSV', 'ARCHIVE'),
                                 'InnoDB', @@SESSION.default_storage_engine);
 SET SESSION TRANSACTION READ WRITE;
 SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */, @@SESSION.sql_mode;
 
 -- name: open_session_of_users
--- The first packet of a session with SQL of users: sets their mode, if it is not that of the server.
-SET SESSION sql_mode = IF(:sql_mode = 'server', @@SESSION.sql_mode, :sql_mode), autocommit = 1;
+-- The first packet of a session with SQL of users: sets their mode, if it is not that of the server. Such a session, too,
+-- may wait for as long as it takes.
+SET SESSION sql_mode = IF(:sql_mode = 'server', @@SESSION.sql_mode, :sql_mode), autocommit = 1, wait_timeout = 31536000;
 SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */, @@SESSION.sql_mode;
 
 -- name: set_isolation
@@ -130,17 +132,10 @@ SELECT COUNT(*) FROM performance_schema.global_variables
 WHERE VARIABLE_NAME = 'partial_revokes' AND VARIABLE_VALUE = 'ON';
 
 -- name: advised_privileges
--- The privileges that hdbkit uses: name, whether on the database or on everything, what is missing without it, and the
--- verbs that need it.
-SELECT name, 1, 'hdbkit cannot build, run and drop a schema in this database', verbs
-FROM (SELECT 'ALTER ROUTINE' AS name, 'drop' AS verbs UNION ALL SELECT 'CREATE', 'build'
-      UNION ALL SELECT 'CREATE ROUTINE', 'build' UNION ALL SELECT 'DELETE', 'build' UNION ALL SELECT 'DROP', 'drop'
-      UNION ALL SELECT 'EXECUTE', 'check' UNION ALL SELECT 'INDEX', 'build' UNION ALL SELECT 'INSERT', 'build'
-      UNION ALL SELECT 'SELECT', 'build check drop' UNION ALL SELECT 'UPDATE', 'build') AS n
+-- The privileges on everything that hdbkit uses: name, and what is missing without it.
+SELECT 'PROCESS', 'deadlocks, history list length and the statistics of tables are not visible'
 UNION ALL
-SELECT 'PROCESS', 0, 'deadlocks, history list length and the statistics of tables are not visible', ''
-UNION ALL
-SELECT IF(VERSION() LIKE '%MariaDB%', 'SLAVE MONITOR', 'REPLICATION CLIENT'), 0, 'replication lag is not visible', ''
+SELECT IF(VERSION() LIKE '%MariaDB%', 'SLAVE MONITOR', 'REPLICATION CLIENT'), 'replication lag is not visible'
 FROM DUAL WHERE @@GLOBAL.read_only;
 
 -- name: disturbing_settings
