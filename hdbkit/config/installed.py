@@ -34,9 +34,12 @@ def storage_fields() -> Mapping[str, Any]:
 
 
 @cache
-def kind_of(name: str) -> str:
-    """The kind of database that goes by this name, as in ``postgres://``; else the name itself."""
-    return cast("str", importlib.import_module("hdbkit.databases").kind_of(name))
+def kind_of(name: str) -> tuple[str, Mapping[str, str]]:
+    """The kind of database that goes by this name, as in ``rediss://``, and the options that the name stands for.
+
+    Another name is taken for a kind.
+    """
+    return cast("tuple[str, Mapping[str, str]]", importlib.import_module("hdbkit.databases").kind_of(name))
 
 
 def checked_storage(name: str, value: Any) -> Any:

@@ -140,8 +140,9 @@ class Target(ConfigModel):
         if parts.fragment:
             raise InputError("the target is not a valid URL (it has a part after #); write %23 for # within a name")
         host = _stated_once("host", _host(parts.netloc), options)
+        kind, implied = kind_of(kind)
         return cls(
-            kind=kind_of(kind),
+            kind=kind,
             host=host,
             port=_stated_once("port", str(port or ""), options) or None if host else port,
             fallbacks=tuple(fallbacks),
@@ -149,7 +150,7 @@ class Target(ConfigModel):
             nodes=_listed(options.pop("nodes", "")),
             database=unquote(parts.path.removeprefix("/")) or None,
             user=unquote(parts.username) if parts.username else None,
-            options=options,
+            options={**options, **implied},
         )
 
     @classmethod
@@ -181,7 +182,9 @@ class Target(ConfigModel):
         here = {at[1:]: line for at, line in lines.items() if at[:1] == (name,)}
         content = {**entry, "name": name} if isinstance(entry, dict) else entry
         if isinstance(entry, dict) and isinstance(kind := entry.get("kind"), str):
-            content["kind"] = kind_of(kind)
+            content["kind"], implied = kind_of(kind)
+            if implied and isinstance(options := entry.get("options", {}), dict):
+                content["options"] = {**options, **implied}
         return validate(content, cls, source=f"target '{name}' of {path}", lines=here)
 
     @property

@@ -53,11 +53,13 @@ def kinds() -> list[str]:
     return sorted({*built_in(), *(kind for kind, one in external().items() if one.engine is not None)})
 
 
-def kind_of(name: str) -> str:
-    """The kind of database of hdbkit itself that goes by this name; else the name itself."""
-    if name in built_in():
-        return name
-    return next((kind for kind in built_in() if name in cast(BaseDatabase, database(kind)).also_named), name)
+def kind_of(name: str) -> tuple[str, Mapping[str, str]]:
+    """The kind of database of hdbkit itself that goes by this name, or the name, and the options that it implies."""
+    if name not in built_in():
+        for kind in built_in():
+            if (implied := cast(BaseDatabase, database(kind)).also_named.get(name)) is not None:
+                return kind, implied
+    return name, {}
 
 
 def unusable() -> dict[str, str]:

@@ -14,7 +14,8 @@ from pydantic import SecretStr
 from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, InputError
-from hdbkit.servers import PrivateServer, private_server
+from hdbkit.servers import PrivateServer, find_binaries, private_server
+from hdbkit.servers.place import free_port
 from tests.run.certificates import write_certificates
 from tests.run.conftest import password_of
 
@@ -121,6 +122,33 @@ def test_the_advice_for_a_name_that_cannot_be_verified_through_the_proxy_works(
         engine.connect(
             elsewhere.with_(host="127.0.0.1", port=server.place.port, options={"ssl_mode": "VERIFY_IDENTITY"})
         )
+
+
+REFUSED = {
+    "rediss://127.0.0.1": "authority that signed the server's certificate is not trusted here; name .* tls_ca_file",
+    "rediss://localhost?tls_ca_file={}/ca.pem": "is not for 'localhost'",
+    "rediss://127.0.0.1?tls_ca_file={}/none.pem": "no such file of authorities; correct the option tls_ca_file",
+    "redis://127.0.0.1": r"whether the server requires TLS \(rediss://\)",
+}
+
+
+def test_a_server_of_redis_over_tls(certificates: Path) -> None:
+    pytest.importorskip("redis")
+    if not any(one.kind == "redis" for one in find_binaries()):
+        pytest.skip("no server of Redis here")
+    port, files = free_port(), {"cert": "server.pem", "key": "server.key", "ca-cert": "ca.pem"}
+    settings = {f"tls-{name}-file": str(certificates / file) for name, file in files.items()}
+    with private_server("redis", settings={**settings, "tls-port": str(port), "tls-auth-clients": "no"}) as server:
+        account = {"port": port, "user": server.target.user, "password": SecretStr(password_of(server.target))}
+        target = Target.parse(f"rediss://127.0.0.1?tls_ca_file={certificates}/ca.pem").with_(**account)
+        engine = database(target)
+        for reached in (target, engine.behind_proxy(target.with_(port=1), port)):
+            engine.connect(reached).close()
+        for url, reason in REFUSED.items():
+            with pytest.raises(CannotConnect, match=reason):
+                engine.connect(Target.parse(url.format(certificates)).with_(**account))
+        with pytest.raises(InputError, match="verifies the name of the proxy instead of db1"):
+            engine.behind_proxy(target.with_(host="db1"), port)
 
 
 @pytest.mark.parametrize("given", ["abc", "0", "-1", "1.5", ""])

@@ -232,6 +232,11 @@ def test_a_url_of_another_tool_is_read_as_it_means() -> None:
         == Target.parse("postgresql://b@db1/t")
         == Target.parse("postgresql://b@/t?host=db1")
     )
+    for name in ("rediss", "valkeys"):
+        assert Target.parse(f"{name}://db1/0?connect_timeout=3&tls=off").options == {
+            "connect_timeout": "3",
+            "tls": "on",
+        }
     assert Target.parse("postgresql://b@db1/t?port=6").url == "postgresql://b@db1:6/t"
     assert Target.parse("postgresql://b@/t?host=/run&port=6") == Target(
         kind="postgresql", host="/run", port=6, user="b", database="t"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hdbkit.config import Target
 from hdbkit.config.hosts import is_local
 from hdbkit.contracts import SERVER, Capability, Database, Schema, Scope, Session, SessionOptions, Workload
-from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, first_usable
+from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, connect_timeout_s, first_usable, tls_failure
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.password_files import in_account_file
 from hdbkit.databases.redis.settings import ANSWERS, PROTECTED, values
@@ -48,6 +48,12 @@ _REFUSALS: tuple[tuple[str, type[CannotConnect], str, str], ...] = (
     ("max number of clients", NoneFree, "no more connections are allowed", "use fewer virtual users"),
     ("index is out of range", Rejected, "it has no database of this number", "name a database such as 0"),
     ("loading the dataset", NotReady, "the server is loading its data", "try again in a moment"),
+    (
+        "no such file",
+        CannotConnect,
+        "there is no such file of authorities",
+        "correct the option tls_ca_file of the target",
+    ),
     ("refused", NothingListens, "nothing listens there", "check host and port, and that the server runs"),
 )
 _A_CLUSTER = ("the server belongs to a cluster", "set the target's option cluster to on")
@@ -62,7 +68,9 @@ class Redis(BaseDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = "redis"
-    also_named = ("valkey",)
+    also_named: Mapping[str, Mapping[str, str]] = MappingProxyType(
+        {"valkey": {}, "rediss": {"tls": "on"}, "valkeys": {"tls": "on"}}
+    )
     recognized_by = (b"PING\r\n", rb"\+PONG|-NOAUTH|-DENIED|-ERR")
     title = "Redis"
     is_cluster: ClassVar[bool] = False
@@ -94,6 +102,15 @@ class Redis(BaseDatabase):
     def at(self, target: Target) -> Database:
         """The engine of a cluster, if the target's option says that the server belongs to one."""
         return _CLUSTER if target.options.get("cluster") == "on" else self
+
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """The address replaces the host, unless TLS verifies it."""
+        if _is_encrypted(target) and target.host not in (LOOPBACK, "localhost"):
+            raise InputError(
+                f"the driver verifies the name of the proxy instead of {target.host}; faults of the network need "
+                "a server on this host, or one without TLS"
+            )
+        return target.with_(host=target.host if _is_encrypted(target) else LOOPBACK, port=port)
 
     def driver_version(self) -> str:
         """The version of redis-py."""
@@ -267,10 +284,13 @@ def _password(target: Target) -> str | None:
 
 
 def _refusal(target: Target, text: str) -> CannotConnect:
+    if failure := tls_failure(target, text, "tls_ca_file"):
+        return failure
     for sign, kind, reason, advice in _REFUSALS:
         if sign.lower() in text.lower():
             return kind(target.url, reason, advice)
-    return CannotConnect(target.url, text, "check host, port and firewall")
+    encrypts = "" if _is_encrypted(target) else ", and whether the server requires TLS (rediss://)"
+    return CannotConnect(target.url, text, f"check host, port and firewall{encrypts}")
 
 
 DATABASE = Redis()

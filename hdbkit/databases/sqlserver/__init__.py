@@ -212,7 +212,7 @@ class SqlServer(DbapiDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is SQL Server in general."""
 
     kind = KIND
-    also_named = ("mssql",)
+    also_named: Mapping[str, Mapping[str, str]] = MappingProxyType({"mssql": {}})
     title = "SQL Server"
     extra = KIND
     driver = "pyodbc"
