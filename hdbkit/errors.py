@@ -29,6 +29,7 @@ a password.
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -255,6 +256,16 @@ def is_disk_full(error: BaseException | None) -> bool:
     while error is not None and not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
         error = error.__cause__
     return error is not None
+
+
+def disk_full(folder: object) -> str:
+    """What is stated of a full disk, which ``states_disk_full`` finds."""
+    return f"the disk of {folder} is full"
+
+
+def states_disk_full(note: str) -> bool:
+    """Whether the note of a run that failed is that of a full disk of a load host."""
+    return re.search(r"\bthe disk of .+ is full\b", note) is not None
 
 
 def innermost_reason(error: BaseException) -> str:

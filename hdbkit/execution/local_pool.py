@@ -13,12 +13,11 @@ import signal
 import time
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from hdbkit.contracts import UserPlan
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError
+from hdbkit.errors import HdbkitError, disk_full
 from hdbkit.execution.client import ClientPlan, client_main, reason_path
 from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Field
 from hdbkit.execution.host import process_cpu_s
@@ -30,11 +29,6 @@ from hdbkit.workloads import workload
 _KILLED_S: Final = 5.0
 _FAILED: Final = (ClientState.FAILED, ClientState.RAISED, ClientState.DISK_FULL)
 _REPORTED: Final = {ClientState.DONE: Ending.DONE, **dict.fromkeys(_FAILED, Ending.FAILED)}
-
-
-def disk_full(folder: Path) -> str:
-    """The message for a full disk under a run's folder."""
-    return f"the disk of {folder} is full; what was finished until then is kept"
 
 
 class LocalPool:
@@ -122,7 +116,7 @@ class LocalPool:
     def reasons(self) -> str:
         """The reports of failed clients without duplicates, or that all clients were killed."""
         if any(self._page.state(i) is ClientState.DISK_FULL for i in self._clients):
-            return disk_full(self._folder.path)
+            return f"{disk_full(self._folder.path)}; what was finished until then is kept"
         if self.all_ended() and set(self.endings().values()) == {Ending.KILLED}:
             return "all clients were killed; finished work is kept"
         paths = [reason_path(self._folder.spools, i) for i in self._pids]

@@ -25,13 +25,13 @@ from typing import Literal
 
 from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError, is_disk_full
+from hdbkit.errors import HdbkitError, disk_full, is_disk_full
 from hdbkit.execution import host
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
-from hdbkit.execution.local_pool import LocalPool, disk_full
+from hdbkit.execution.local_pool import LocalPool
 from hdbkit.execution.query_plans import plans_of
 from hdbkit.execution.restoring import RunFaults, note_changes, undo_changes
 from hdbkit.execution.sampler import Sampler, ServerHost
@@ -113,7 +113,7 @@ class Supervisor:
         except Exception as error:
             self._note("internal error", traceback=traceback.format_exc())
             itself = f"hdbkit itself failed ({type(error).__name__}: {error})"
-            status, note = Status.FAILED, disk_full(self._folder.path) if is_disk_full(error) else itself
+            status, note = Status.FAILED, self._full if is_disk_full(error) else itself
         finally:
             self._undo_faults()
             self._manifest = self._manifest.moved_to(Status.FINISHING)
@@ -122,6 +122,10 @@ class Supervisor:
             self._end_clients()
             self._warn(self._faults.close())
         return self._complete(status, note)
+
+    @property
+    def _full(self) -> str:
+        return f"{disk_full(self._folder.path)}; what was finished until then is kept"
 
     # -- beginning ----------------------------------------------------------------------------------------
 
@@ -425,6 +429,7 @@ class Supervisor:
         """Report that the tables could not be written, in space that was reserved for this message."""
         reserve_path(self._folder).unlink(missing_ok=True)
         self._note("internal error", traceback="".join(traceback.format_exception(error)))
+        note = note or (self._full if is_disk_full(error) else "")
         why = f"{note}; " if note else ""
         recover = f"its tables could not be written ({error}); run: hdbkit recover {self._plan.run_id}"
         with suppress(OSError):  # it is then reported as a run whose supervisor died

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hdbkit.errors import ExperimentFailed, HdbkitError, InputError, ServerDown, is_disk_full
+from hdbkit.errors import ExperimentFailed, HdbkitError, InputError, ServerDown, disk_full, is_disk_full
 from hdbkit.experiment.events import KINDS, EventKind, ExperimentEvent, Watcher
 from hdbkit.experiment.outcomes import Outcome
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
@@ -78,8 +78,12 @@ class Course:
         except (OSError, InputError) as error:
             if not is_disk_full(error):
                 raise
-            full = f"the disk of {self.folder.path} is full; finished runs are kept; free space on it, then run"
-            raise self.failure(full) from error
+            raise self.disk_full() from error
+
+    def disk_full(self) -> ExperimentFailed:
+        """The error of a full disk of the results, or of a load host."""
+        full = disk_full(self.folder.path)
+        return self.failure(f"{full}; finished runs are kept; free space on it, then run")
 
     @contextmanager
     def noted(self) -> Iterator[None]:

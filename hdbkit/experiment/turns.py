@@ -18,6 +18,7 @@ from hdbkit.errors import (
     innermost_reason,
     is_caused_by,
     is_disk_full,
+    states_disk_full,
 )
 from hdbkit.experiment.course import Course
 from hdbkit.experiment.events import EventKind
@@ -167,6 +168,9 @@ class Turns:
         if manifest.status is Status.STOPPED:
             self.course.repeated(begun, why)
             raise KeyboardInterrupt(f"{manifest.run_id} was stopped, which also stops the experiment")
+        if states_disk_full(why):
+            self.course.repeated(begun, why)
+            raise self.course.disk_full()
         if self.course.plan.keeps_failures:
             self.course.failed(planned, manifest.run_id, why, manifest)
             return

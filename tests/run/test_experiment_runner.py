@@ -23,6 +23,7 @@ from hdbkit.errors import (
     ServerDown,
     ServerFailed,
     TransactionError,
+    disk_full,
 )
 from hdbkit.experiment import EventKind, ExperimentEvent, experiment_progress, resume, settling, start
 from hdbkit.experiment.slicing import planned_slices
@@ -392,6 +393,19 @@ def test_a_full_disk_does_not_keep_the_settings_from_being_restored(
     assert (server.now(), server.data()) == (DEFAULTS, DATA)
     monkeypatch.setattr(ExperimentFolder, "append", append)
     resume(folder, only(server), runner(server, results))
+    assert list(runs_frame(folder)["status"]) == ["done"] * 8
+
+
+def test_a_run_that_a_full_disk_ended_is_repeated(server: FileServer, results: Path) -> None:
+    one, numbers = runner(server, results), iter(range(1, 9))
+
+    def full(plan: RunPlan) -> Manifest:
+        manifest = one(plan)
+        return manifest.moved_to(Status.FAILED, disk_full(results)) if next(numbers) == 3 else manifest
+
+    with pytest.raises(ExperimentFailed, match=r"the disk of .* is full; .*: hdbkit resume sweep-1"):
+        start(planned(), results, only(server), full)
+    folder = resume(experiment_folder(results, "sweep-1"), only(server), one)
     assert list(runs_frame(folder)["status"]) == ["done"] * 8
 
 
