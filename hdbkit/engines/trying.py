@@ -32,7 +32,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.databases import database
 from hdbkit.errors import InputError
-from hdbkit.workloads.present import require_claim
+from hdbkit.workloads.present import require_claim, require_primary
 
 SCHEMA: Final = "hdbkit_check"
 """The schema of the tables, on engines that have schemas."""
@@ -58,7 +58,7 @@ def try_rules(
 
     Raises:
         CannotConnect: the server rejects the connection.
-        InputError: there is something in the database that hdbkit did not create for a check.
+        InputError: there is something in the database that hdbkit did not create for a check, or it is read-only.
         BuildFailed: a table cannot be created.
     """
     elsewhere, engine = cast(Workload, _Elsewhere(work)), database(target)
@@ -66,6 +66,7 @@ def try_rules(
         yield from (_not_applicable(rule, engine) for rule in rules)
         return
     with closing(engine.schema(target, elsewhere)) as schema:
+        require_primary(schema)
         require_claim(schema, f"the tables of an engine check in {target.described}")
         _remove_old(schema, target)
         try:
@@ -105,6 +106,7 @@ class _Bench:
     def connect(self, options: SessionOptions | None = None) -> SqlSession:
         scope = self._work.scope(self._engine.dialects)
         self._sessions.append(self._engine.connect(self._target, scope, options))
+        self._engine.lift_timeouts(self._sessions[-1])
         speaks_sql = Capability.SQL in self._engine.capabilities
         used = self._sessions[-1] if speaks_sql else _Plain(self._sessions[-1], self._schema)
         return cast(SqlSession, _Noting(used, self.sent))
