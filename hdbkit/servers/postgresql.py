@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pwd
 import re
 import shutil
 import time
@@ -74,6 +75,7 @@ class PostgresServer:
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Run initdb (the password is passed in a file of mode 0600) and append our settings to its configuration."""
+        _require_entry(place)
         place.data.mkdir(mode=0o700)
         place.give(place.data)
         secret = place.folder / "initdb-password"
@@ -151,6 +153,18 @@ class PostgresServer:
     def control(self, target: Target) -> ServerControl:
         """The control that changes settings with ALTER SYSTEM and keeps the data as a copied database."""
         return PrivateControl(target)
+
+
+def _require_entry(place: Place) -> None:
+    """Raise ``ServerFailed`` if the server's account has no name, as in some containers: initdb would fail."""
+    account = os.geteuid() if place.uid is None else place.uid
+    try:
+        pwd.getpwuid(account)
+    except KeyError:
+        raise ServerFailed(
+            f"PostgreSQL starts for no account without a name, and account {account} has none; add one to "
+            f"/etc/passwd, such as bench:x:{account}:{account}::/:/bin/sh"
+        ) from None
 
 
 def _wait_for_killed_server(pid_file: Path) -> None:

@@ -46,6 +46,8 @@ _CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for co
 _NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error) 28\b", re.IGNORECASE)
 """How errors of files name a full disk or an exhausted quota; their codes stand for every failure of a file."""
 _TOO_LARGE = 1153
+_ADVICE = {1173: "; some tables have none by their specification: set innodb_force_primary_key to OFF for the build"}
+"""What the server's text does not tell, by the number of the error."""
 _CANNOT_BE_PREPARED = "1295"
 
 
@@ -360,7 +362,7 @@ class MysqlclientSession:
         self._undo()
         if code == BY_DESIGN:
             raise RolledBackByDesign(words) from None
-        raise TransactionError(_class_of(code, words), str(code), words) from None
+        raise TransactionError(_class_of(code, words), str(code), words + _ADVICE.get(code, "")) from None
 
     def _raise_too_large(self, size_bytes: int) -> NoReturn:
         self.rollback()

@@ -2,13 +2,14 @@
 
 -- name: open_session
 -- The first packet of every session with SQL of hdbkit: sets strict mode, so that invalid values are errors, and what
--- the server may have as another default: no limits of results, joins and changes without keys, transactions that
--- write and end, tables with transactions, and sessions that wait for as long as it takes. Returns the maximum packet
+-- the server may have as another default: no limits of results, joins, sorts and changes without keys, the digits of
+-- a quotient, transactions that write and end, tables with transactions, and sessions that wait for as long as it takes. Returns the maximum packet
 -- size in bytes, whether LOAD DATA LOCAL is allowed, the version, whether the server is MariaDB, which alone executes
 -- the last comment, and the mode.
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY,PIPES_AS_CONCAT',
     autocommit = 1, wait_timeout = 31536000, completion_type = 'NO_CHAIN',
-    sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, group_concat_max_len = 1048576,
+    sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0,
+    max_sort_length = 1024, div_precision_increment = 4, group_concat_max_len = 1048576,
     default_storage_engine = IF(@@SESSION.default_storage_engine IN ('MyISAM', 'Aria', 'MEMORY', 'CSV', 'ARCHIVE'),
                                 'InnoDB', @@SESSION.default_storage_engine);
 SET SESSION TRANSACTION READ WRITE;
