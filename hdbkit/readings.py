@@ -20,6 +20,9 @@ REQUESTS = "batch_requests"
 UPTIME = "uptime_s"
 """The counter of the seconds since the server was started."""
 
+STATEMENT_TOTALS: Final = ("calls", "time_ms", "rows", "rows_read", "pages", "pages_from_files", "log_bytes")
+"""What a server counts by statement."""
+
 
 @dataclass(frozen=True)
 class Footprint:

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Final
 
 from hdbkit.contracts.sessions import Capability
+from hdbkit.readings import STATEMENT_TOTALS
 
 _ANY = re.compile(r"<\w+>")
 
@@ -179,6 +180,22 @@ _WAITS: Final = (
         "the same without what an account seldom may read; asked where the server denies session_waits",
         columns=("number", "class", "event", "table", "blocked by", "own"),
         without="an account that may not read all of session_waits samples nothing",
+    ),
+)
+
+_STATEMENTS: Final = (
+    Operation(
+        "counts_statements",
+        "whether the server keeps statement_totals; asked before they are",
+        columns=("number",),
+        without="results do not state what each statement did",
+    ),
+    Operation(
+        "statement_totals",
+        "running totals by statement: executions, time in ms, rows returned or changed, rows and pages read, pages "
+        "read from files, bytes of log; null is unknown",
+        columns=("statement", "text", *STATEMENT_TOTALS),
+        without="results do not state what each statement did",
     ),
 )
 
@@ -410,6 +427,7 @@ SUBJECTS: Final = {
     "server": _ABOUT_THE_SERVER,
     "snapshots on request": _SNAPSHOTS,
     "waits of sessions": _WAITS,
+    "statements": _STATEMENTS,
     "plans of queries": _PLANS,
     "work of queries": _WORK,
     "schema": _SCHEMA,

@@ -283,9 +283,10 @@ class Workload(Protocol):
         ...
 
     def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
-        """The operations whose plans a run keeps, with the arguments of the first execution by the user ``plan``.
+        """The statements whose plans a run keeps, with arguments by name, such as those of the user ``plan``.
 
-        Arguments are by name; empty if the workload keeps none.
+        A key is the name of an operation that is one statement, or an operation and a statement of it with a space
+        between; empty if the workload keeps none.
         """
         ...
 

@@ -7,8 +7,9 @@ Parquet completely stays where it was.
 from __future__ import annotations
 
 import json
+import math
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hdbkit.analysis.run.summary import summarize
 from hdbkit.execution import failures, load_hosts, sampler, switching, usage, wait_rows, waits
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.load_hosts import ClientFiles
+from hdbkit.readings import STATEMENT_TOTALS
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Clock, FaultLine, Manifest
@@ -65,6 +67,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     write_rows(folder.table("errors"), columns.ERRORS, _errors(files, start_ns))
     if (folder.spools / waits.FILE).is_file():
         write_rows(folder.table("waits"), columns.WAITS, list(wait_rows.rows(files, folder.spools, start_ns)))
+    if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
+        write_rows(folder.table("statements"), columns.STATEMENTS, _statements(totals))
     if manifest.plan.slices:
         write_rows(folder.table("switches"), columns.SWITCHES, _switches(files, start_ns))
     manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
@@ -229,6 +233,22 @@ def _with_all_operations(clock: Clock, folder: RunFolder) -> Clock:
 def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
     sent, returned = _us(row["sent_ns"], start_ns), _us(row["returned_ns"], start_ns)
     return {"t_sent_us": sent, "t_returned_us": returned} | {name: row[name] for name in ("edge", "name", "value")}
+
+
+def _statements(totals: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What grew from the first to the last reading, by statement; none where the server was read once."""
+    edges = {one["edge"]: {row[0]: row for row in one["rows"]} for one in totals}
+    if set(edges) != set(sampler.WINDOW_EDGES):
+        return []
+    found = []
+    for key, row in edges["end"].items():
+        before = edges["start"].get(key, [key, "", *[0.0] * len(STATEMENT_TOTALS)])
+        grew = [
+            math.nan if end is None else end - (start or 0.0) for start, end in zip(before[2:], row[2:], strict=True)
+        ]
+        if grew[0] > 0:
+            found.append(dict(zip(columns.STATEMENTS, [*row[:2], *grew], strict=True)))
+    return found
 
 
 def _switches(files: Sequence[ClientFiles], start_ns: int) -> list[dict[str, Any]]:

@@ -43,17 +43,21 @@ def explained(
     options: SessionOptions,
     calls: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, QueryPlan]:
-    """The plans of statements of ``scope``, each with its arguments; the last column of a row is a line."""
+    """The plans of statements of ``scope``, each with its arguments; the last column of a row is a line.
+
+    A key may have the statement's operation before its name. A statement that the engine lacks has no plan.
+    """
     known = statements(engine.dialects, SERVER_STATEMENTS)
     forms = [form for form in (_AS_TEXT, _FOR_PROGRAMS) if form in known]
+    calls = {name: arguments for name, arguments in calls.items() if name.split()[-1] in scope.statements}
     own = {
-        f"{form}_{name}": replace(known[form].around(scope.statements[name]), name=f"{form}_{name}")
+        f"{form}_{name}": replace(known[form].around(scope.statements[name.split()[-1]]), name=f"{form}_{name}")
         for form in forms
         for name in calls
     }
     extended = replace(scope, statements={**scope.statements, **own})
     with closing(engine.connect(target, extended, options)) as session:
-        session.prepare(calls)
+        session.prepare({name.split()[-1] for name in calls})
         return {
             name: QueryPlan(
                 arguments={key: str(value) for key, value in arguments.items()},

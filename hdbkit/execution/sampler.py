@@ -23,12 +23,15 @@ from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import ENDS, LAG
 from hdbkit.results.columns import COUNTED
+from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import metric_of, workload
 
 if TYPE_CHECKING:
     from hdbkit.servers.agent_client import AgentClient
 
 
+STATEMENTS_FILE = "statements.ndjson"
+WINDOW_EDGES = ("start", "end")
 RUN_EDGES = ("run_start", "run_end")
 """Before the first and after the last operation; the size of the data is read there, outside the window."""
 _FEW_PAGES = 0.2
@@ -132,6 +135,7 @@ class Sampler(threading.Thread):
         self._server: host.ServerCpu | None = None
         self._full_pages = FullPages()
         self._replicas = Replicas(plan)
+        self._statements = JsonLines(folder / STATEMENTS_FILE)
 
     def ask(self, edge: str) -> Future[float]:
         """Sample now, as an edge of the window; the result is the middle of the query in ns of the monotonic clock.
@@ -186,9 +190,27 @@ class Sampler(threading.Thread):
         else:
             self._sample_host()
             future.set_result(middle_ns)
+            if edge in WINDOW_EDGES:
+                self._sample_statements(edge)
 
     def _sample_host(self) -> None:
         self._host.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(self._server)})
+
+    def _sample_statements(self, edge: str) -> None:
+        """Running totals by statement, where the server keeps them and this account may read them."""
+        if not {"counts_statements", "statement_totals"} <= set(
+            statements(self._database.dialects, SERVER_STATEMENTS)
+        ):
+            return
+        try:
+            if (session := self._connected()).ask("counts_statements")[0][0]:
+                rows = [
+                    [one if isinstance(one, str) else _number(one) for one in row]
+                    for row in session.ask("statement_totals")
+                ]
+                self._statements.try_to_add({"edge": edge, "rows": rows})
+        except Exception:
+            self._forget_session()  # they are missing; the edges report a server that is away
 
     def _quietly(self, edge: str) -> None:
         try:
@@ -238,6 +260,10 @@ class Sampler(threading.Thread):
             if self._server is None and (pid := self._database.server_process(self._session)) is not None:
                 self._server = host.ServerCpu(pid)  # one for the run: totals of two processes do not compare
         return self._session
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _count(session: Session, counter: str) -> float:

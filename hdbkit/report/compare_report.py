@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pandas as pd
 
+from hdbkit.analysis.comparison.explanation import Explanation
 from hdbkit.analysis.comparison.groups import Groups
 from hdbkit.analysis.comparison.plans import PlanPair, plans_note
 from hdbkit.analysis.comparison.sides import Compared, settings_apart
@@ -19,7 +20,10 @@ from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.tables import MARKS, Table, cell, heading, milliseconds, plan_pair_tables, text_table
 from hdbkit.results.kept_settings import known_settings
-from hdbkit.text import percent_of
+from hdbkit.text import number, percent_of
+
+_COUNTED = 30
+"""The number of counters in a table."""
 
 
 class Sides(Protocol):
@@ -60,6 +64,10 @@ class Sides(Protocol):
     @property
     def warnings(self) -> list[str]:
         """What the ratio reflects beside the servers, each without its full stop."""
+
+    @property
+    def explanation(self) -> Explanation | None:
+        """Why one side is faster; None where that was not sampled."""
 
     @property
     def plans(self) -> list[PlanPair]:
@@ -119,7 +127,19 @@ def _key_figures(found: Sides, base: int, new: int) -> list[Figure]:
 def tables(found: Sides) -> list[Table]:
     """The verdicts by virtual users and by operation, both sides' figures, and what differed."""
     by = [*users_table(found.by_users, found.metric), *operations_table(found.by_operation, found.metric)]
-    return [*by, figures_table(found.table, found.metric), *differences_table(found.differences)]
+    figures = figures_table(found.table, found.metric)
+    return [*by, figures, *_counted(found.explanation), *differences_table(found.differences)]
+
+
+def _counted(why: Explanation | None) -> list[Table]:
+    """What the server counted and differs, in all and by statement; none where nothing does."""
+    listed = [*why.counters, *why.statements][:_COUNTED] if why else []
+    if not why or not listed:
+        return []
+    rows = [[one.name, number(one.base), number(one.new), number(one.p, 2)] for one in listed]
+    note = "Counters of the server that differ, with a false discovery rate of 5 %; not every one is a cause."
+    title = f"What the server did differently, per {why.noun}"
+    return [Table(title, ["what", "base", "new", "p"], rows, [False, True, True, True], note=note)]
 
 
 def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:

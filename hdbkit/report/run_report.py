@@ -14,7 +14,7 @@ from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.server_work import server_host_work, server_work
+from hdbkit.report.server_work import server_host_work, server_work, statements_work
 from hdbkit.report.tables import Table, cell, frame_table, milliseconds, plan_tables, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import known_settings
@@ -55,7 +55,8 @@ def run_report(folder: RunFolder) -> Path:
 def _from_records(folder: RunFolder, manifest: Manifest) -> tuple[tuple[list[Chart], list[Table]], list[str]]:
     """What needs the records: charts, and the table of executions; and why there are none."""
     try:
-        return (run_charts(folder, manifest), _executions(folder, manifest)), []
+        each = [*_executions(folder, manifest), *(statements_work(folder, manifest) if manifest.result else [])]
+        return (run_charts(folder, manifest), each), []
     except DamagedResult as error:
         return ([], []), [str(error)]
 

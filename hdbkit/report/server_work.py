@@ -7,10 +7,13 @@ from typing import Any
 
 import pandas as pd
 
+from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_host import CPU_WORDS, busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.analysis.sweep.starts import data_by_block
+from hdbkit.readings import STATEMENT_TOTALS
 from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, ServerHostUse
 from hdbkit.text import number, size_text
@@ -29,6 +32,16 @@ _OF_DEVICES = {
     "write_bytes_per_s": "bytes written per second",
     "sent_bytes_per_s": "bytes sent per second",
     "received_bytes_per_s": "bytes received per second",
+}
+_STATEMENTS = 20
+_OF_STATEMENTS = {
+    "calls": "executions",
+    "time_ms": "ms",
+    "rows": "rows",
+    "rows_read": "rows read",
+    "pages": "pages",
+    "pages_from_files": "pages from files",
+    "log_bytes": "bytes of log",
 }
 _COMPARED = (
     *("log written (bytes)", "full-page images in the log", "pages read from files", "writes to files"),
@@ -57,6 +70,17 @@ def server_work(manifest: Manifest) -> list[Table]:
         rows += [["size of the data after it", "", size_text(after)]] if after else []
     head = ["by its own counters", f"per {manifest.noun}", "in the window"]
     return [Table(TITLE, head, rows, [False, True, True])] if rows else []
+
+
+def statements_work(folder: RunFolder, manifest: Manifest) -> list[Table]:
+    """What each statement did in the window, those that took the most time; none where the server keeps no counts."""
+    rows, done = table(folder, "statements"), manifest.measured.completed
+    if rows is None or rows.empty or not done:
+        return []
+    most = rows.nlargest(_STATEMENTS, "time_ms")
+    each = most[[name for name in STATEMENT_TOTALS if most[name].notna().any()]] / done
+    words = {name: f"{_OF_STATEMENTS[str(name)]} per {manifest.noun}" for name in each}
+    return [frame_table(each.rename(columns=words).assign(statement=most["text"]), "Statements")]
 
 
 def server_host_work(result: RunResult) -> list[Table]:

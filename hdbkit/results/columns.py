@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
+from hdbkit.readings import STATEMENT_TOTALS
+
 FORMAT_VERSION: Final = 2
 
 
@@ -94,6 +96,12 @@ WAITS: Final = {
     "blocked_by_user": "int32",  # the virtual user of that session; -1: none, or unknown
 }
 """Columns of ``waits``: the sessions that worked or waited at the moment of a sample."""
+STATEMENTS: Final = {
+    "statement": "string",  # the server's own number of it
+    "text": "string",  # as the server keeps it, shortened
+    **dict.fromkeys(STATEMENT_TOTALS, "float64"),  # growth in the window; NaN if the server does not count it
+}
+"""Columns of ``statements``: what the server counted by statement, where it does."""
 SERVER_HOST: Final = {
     "t_us": "int64",
     "name": "string",  # cpu_user_s, memory_used_bytes, disk_busy_s, ...: running totals and gauges, units in names

@@ -41,6 +41,12 @@ def test_each_sample_has_the_session_that_asked_and_every_user_is_known(contende
     assert len(waiting) and (waiting["blocked_by_user"] >= 0).mean() > 0.9
 
 
+def test_a_run_keeps_the_plans_of_its_statements(contended: Result) -> None:
+    plans = contended.plans
+    assert {name.split()[0] for name in plans} == {*contended.summary.operations}
+    assert "customer_by_name" in plans["payment client_select_named"].text
+
+
 def test_the_parts_are_the_time_of_a_transaction(contended: Result) -> None:
     parts = parts_of(contended.folder, contended.manifest)
     assert parts is not None

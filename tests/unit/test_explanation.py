@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.explanation import TOTAL, Explanation, explained_by_parts
+from hdbkit.analysis.comparison.explanation import TOTAL, Counter, Explanation, explained_by_parts
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.run.waits import OUTSIDE, SERVER_CPU
 from hdbkit.charts.wait_charts import explained
@@ -56,6 +57,18 @@ def test_a_part_that_rose_is_named_too(rows: Rows) -> None:
     why = found(rows(5, log=0.2), rows(5, log=0.2, cpu=1.5))
     assert [one.name for one in why.causes] == [SERVER_CPU]
     assert "times as slow: CPU of the server rose from" in why.sentence
+
+
+def test_what_changed_beside_a_cause_is_named_with_it(rows: Rows) -> None:
+    why = found(rows(5, log=0.2), rows(5, log=0.2, cpu=1.5))
+    counted = (Counter("rows read by full scans", 0.0, 30_000.0, 1e-9), Counter("pages requested", 9.0, 10.0, 1e-4))
+    more = dataclasses.replace(
+        why, counters=counted, where={SERVER_CPU: "payment"}, plans=("payment find now reads",)
+    )
+    assert "most of it in payment, with rows read by full scans 30,000 instead of 0)" in more.sentence
+    assert more.sentence.endswith(" Plans: payment find now reads.")
+    fewer = dataclasses.replace(why, counters=(Counter("pages requested", 9.0, 1.0, 1e-4),))
+    assert "pages requested" not in fewer.sentence
 
 
 def test_alike_sides_have_no_cause(rows: Rows) -> None:

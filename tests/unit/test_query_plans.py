@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.analysis.comparison.plans import changed_note, changed_plans, plan_pairs, plans_note
+from hdbkit.analysis.comparison.plans import changed_note, changed_plans, other_plans, plan_pairs, plans_note
 from hdbkit.config import Target
 from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases import database
@@ -55,6 +55,13 @@ def test_plans_that_differ_in_numbers_are_alike_and_lines_that_differ_are_beside
     assert pairs[1].lines[1:] == ((SCAN.splitlines()[1], INDEX.splitlines()[1]), (SCAN.splitlines()[2], ""))
     assert plans_note(pairs) == "1 of 2 plans of queries differ: q02"
     assert plans_note([]) == ""
+
+
+def test_a_plan_that_only_one_side_has_is_named_with_the_table_that_it_scans() -> None:
+    scan, index = {"q01": plan(SCAN), "q02": plan(SCAN)}, {"q01": plan(INDEX), "q02": plan(SCAN)}
+    assert other_plans([index, index], [scan, scan]) == ["q01 now reads all of things"]
+    assert other_plans([scan], [index]) == ["q01 no longer reads all of things"]
+    assert other_plans([scan, index], [scan]) == []
 
 
 def test_boxes_of_another_width_are_no_difference() -> None:

@@ -7,26 +7,31 @@ together (Bonferroni). Parts are only named where the total differs, so that an 
 runs without replication are compared by ten stretches of each: the intervals then hold for these two runs alone.
 
 A part is named as a cause where its interval excludes zero, it points the same way as the total, and it accounts for
-at least a fifth of the total. That is an association: what the server waited for differs, and so does the time.
+at least a fifth of the total. With it are named what changed beside it: the operation in which most of it is, a count
+of the server's work, the processors' time that other processes took, and plans that all runs of a side have and none
+of the other. That is an association: what the server waited for differs, and so does the time.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from hdbkit.analysis.comparison.plans import other_plans
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
 from hdbkit.analysis.comparison.sessions import runs_of
-from hdbkit.analysis.run.server_work import work_of
-from hdbkit.analysis.run.waits import NOT_RUNNING, OUTSIDE, RUNNING, SERVER_CPU, parts_of
+from hdbkit.analysis.run.records import table
+from hdbkit.analysis.run.server_work import PAGES, READ, SCANNED, SPILLED, work_of
+from hdbkit.analysis.run.waits import CLIENT_CPU, NOT_RUNNING, OUTSIDE, RUNNING, SERVER_CPU, part_of, parts_of
 from hdbkit.analysis.statistics.two_samples import Sample, half_widths
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.query_plans import read_plans
 from hdbkit.text import number, share
 
 _STRETCHES = 10
@@ -37,9 +42,22 @@ _CAUSE = 0.2
 _SMALL = 0.01
 """A part that is never more than this share of an operation's time is added to the other small ones."""
 TOTAL, _REST = "total", "anything else"
+_NO_WAITS = (SERVER_CPU, NOT_RUNNING, CLIENT_CPU, OUTSIDE, RUNNING)
+_MOST = 0.7
+"""The least share of a part's difference that one operation has to be named for it."""
+_DOUBLE = math.log(1.5)
+"""A counter is named where one side has at least this many times as much, on the log scale."""
 _NAMED = 3
 """At most this many causes are named in a sentence."""
 _FALSE_DISCOVERIES = 0.05
+_TIME = "time (ms)"
+_OF_STATEMENTS = {
+    "time_ms": _TIME, "calls": "executions", "rows_read": "rows read", "pages": "pages", "log_bytes": "bytes of log",
+    "pages_from_files": "pages read from files",
+}  # fmt: skip
+"""What is compared of each statement."""
+_STATEMENTS = 100
+"""The number of statements of a run that are compared: those that took the most time."""
 
 Run = tuple[RunFolder, Manifest]
 
@@ -78,6 +96,17 @@ class Counter:
     p: float
 
 
+_OTHERS = "time of the processors that other processes used (%)"
+_BESIDE: Mapping[str, tuple[str, ...]] = {
+    RUNNING: (SCANNED, READ, PAGES, SPILLED, _OTHERS),
+    SERVER_CPU: (SCANNED, READ, PAGES, SPILLED, _OTHERS),
+    NOT_RUNNING: (_OTHERS, READ),
+    CLIENT_CPU: (_OTHERS,),
+    OUTSIDE: (_OTHERS,),
+}
+"""The counters that may be named with a part, the most telling first."""
+
+
 @dataclass(frozen=True)
 class Explanation:
     """The parts of an operation's time on two sides; ``parts`` are in the order of their differences."""
@@ -89,6 +118,12 @@ class Explanation:
     """Counters that differ, with a rate of false discoveries of 5 %; the most different first."""
     how: str
     """What the intervals are made of."""
+    where: Mapping[str, str] = field(default_factory=dict)
+    """The operation in which most of a part's difference is, where that is one."""
+    statements: tuple[Counter, ...] = ()
+    """What the server counted by statement and differs, as ``counters``; the statements that take the time first."""
+    plans: tuple[str, ...] = ()
+    """The statements whose plans differ, each with what it changed to."""
 
     @property
     def causes(self) -> list[Part]:
@@ -117,21 +152,45 @@ class Explanation:
                 "of each includes zero, or it is less than a fifth of the difference. More blocks make them narrower."
             )
         named = "; ".join(
-            f"{_words(one)} {_from_to(one)} ms per {self.noun} "
-            f"({share(one.difference_ms / total.difference_ms)} of the difference)"
-            for one in causes
+            f"{_words(one)} {_from_to(one)} ms per {self.noun} ({', '.join(self._beside(one))})" for one in causes
         )
         cpu = next((one for one in self.parts if one.name == SERVER_CPU and not one.is_clear), None)
         unchanged = f"; {_words(cpu)}" if cpu else ""
-        return f"{head}: {named}{unchanged}."
+        plans = f" Plans: {'; '.join(self.plans)}." if self.plans else ""
+        return f"{head}: {named}{unchanged}.{self._of_statements}{plans}"
+
+    @property
+    def _of_statements(self) -> str:
+        """The statement that takes most of the difference, as a sentence; empty if that is not known."""
+        least, rose = _CAUSE * abs(self.total.difference_ms), self.total.difference_ms > 0
+        for one in self.statements[:1]:
+            if _TIME in one.name and abs(one.new - one.base) >= least and (one.new > one.base) == rose:
+                change = f"{'rose' if rose else 'fell'} from {number(one.base, 3)} to {number(one.new, 3)}"
+                return f" The {one.name} {change} per {self.noun}."
+        return ""
+
+    def _beside(self, cause: Part) -> list[str]:
+        """The share of a cause, and what changed with it: the operation, and a counter."""
+        found = [f"{share(cause.difference_ms / self.total.difference_ms)} of the difference"]
+        found += [f"most of it in {self.where[cause.name]}"] if cause.name in self.where else []
+        rose = cause.difference_ms > 0
+        known = {one.name: one for one in self.counters if (one.new > one.base) == rose and _apart(one) > _DOUBLE}
+        counter = next((known[name] for name in _beside(cause.name) if name in known), None)
+        if counter:
+            found.append(f"with {counter.name} {number(counter.new, 3)} instead of {number(counter.base, 3)}")
+        return found
 
 
 def _words(part: Part) -> str:
     """What happened to a part: ``waits for log (WalSync) fell``."""
-    name = part.name if part.name in (SERVER_CPU, NOT_RUNNING, OUTSIDE, RUNNING) else f"waits for {part.name}"
+    name = part.name if part.name in _NO_WAITS else f"waits for {part.name}"
     if not part.is_clear:
         return f"{name} did not change"
     return f"{name} {'fell' if part.difference_ms < 0 else 'rose'}"
+
+
+def _beside(part: str) -> tuple[str, ...]:
+    return _BESIDE.get(part, (READ,) if part.startswith("disk") else ())
 
 
 def _from_to(part: Part) -> str:
@@ -172,7 +231,11 @@ def explain(base: Sequence[Run], new: Sequence[Run]) -> Explanation | None:
     if stretches > 1:
         return explained_by_parts(noun, table)
     runs = runs_of({side: [manifest for _, manifest in of_side] for side, of_side in sides.items()})
-    return explained_by_parts(noun, table, runs.drop(columns="side"), _counters(sides))
+    found = explained_by_parts(noun, table, runs.drop(columns="side"), _counters(sides))
+    kept = {side: [read_plans(folder.plans) for folder, _ in of_side] for side, of_side in sides.items()}
+    return replace(
+        found, where=_where(sides), statements=_statements(sides), plans=tuple(other_plans(kept[BASE], kept[NEW]))
+    )
 
 
 def explained_by_parts(
@@ -228,18 +291,37 @@ def _column(values: pd.Series[float]) -> NDArray[np.float64]:
 
 
 def _counters(sides: Mapping[str, Sequence[Run]]) -> tuple[Counter, ...]:
-    """What the server counted per operation and differs, by Welch's test and Benjamini and Hochberg (1995)."""
+    """What the server counted per operation and differs; the most different first."""
+    found = _differing({side: [_counted(manifest) for _, manifest in runs] for side, runs in sides.items()})
+    return tuple(sorted(found, key=_apart, reverse=True))
+
+
+def _statements(sides: Mapping[str, Sequence[Run]]) -> tuple[Counter, ...]:
+    """What the server counted by statement, per operation, and differs; the most time first."""
+    counted = {side: [_by_statement(*run) for run in runs] for side, runs in sides.items()}
+    return tuple(sorted(_differing(counted), key=lambda one: -abs(one.new - one.base) * (_TIME in one.name)))
+
+
+def _by_statement(folder: RunFolder, manifest: Manifest) -> dict[str, float | None]:
+    rows, completed = table(folder, "statements"), manifest.measured.completed
+    if rows is None or not completed:
+        return {}
+    by_text = rows.groupby("text")[list(_OF_STATEMENTS)].sum(min_count=1) / completed
+    return {
+        f"{words} of {text}": float(by_text.loc[text, name])
+        for text in by_text.nlargest(_STATEMENTS, "time_ms").index
+        for name, words in _OF_STATEMENTS.items()
+    }
+
+
+def _differing(counted: Mapping[str, Sequence[Mapping[str, float | None]]]) -> list[Counter]:
+    """The counters that differ, by Welch's test and Benjamini and Hochberg (1995); none of fewer than three runs."""
     from scipy.stats import false_discovery_control, ttest_ind
 
-    each = {
-        side: pd.DataFrame(
-            [{one.what: one.each for one in work_of(manifest.measured)} for _, manifest in runs]
-        ).dropna(axis=1)
-        for side, runs in sides.items()
-    }
+    each = {side: pd.DataFrame(rows).astype(float).dropna(axis=1) for side, rows in counted.items()}
     names = [str(name) for name in each[BASE] if name in each[NEW]]
     if min(len(one) for one in each.values()) < 3 or not names:
-        return ()
+        return []
     found = []
     for name in names:
         base, new = each[BASE][name], each[NEW][name]
@@ -247,8 +329,38 @@ def _counters(sides: Mapping[str, Sequence[Run]]) -> tuple[Counter, ...]:
             p = float(ttest_ind(base, new, equal_var=False).pvalue)
             found.append(Counter(name, float(base.mean()), float(new.mean()), p))
     adjusted = [*false_discovery_control([one.p for one in found])] if found else []
-    kept = [one for one, p in zip(found, adjusted, strict=True) if p <= _FALSE_DISCOVERIES]
-    return tuple(sorted(kept, key=_apart, reverse=True))
+    return [one for one, p in zip(found, adjusted, strict=True) if p <= _FALSE_DISCOVERIES]
+
+
+def _counted(manifest: Manifest) -> dict[str, float | None]:
+    """What was counted of a run: the server's work per operation, and what other processes used."""
+    result = manifest.measured
+    return {_OTHERS: result.others_cpu_pct, **{f"{one.what}": one.each for one in work_of(result)}}
+
+
+def _where(sides: Mapping[str, Sequence[Run]]) -> dict[str, str]:
+    """The operation that has most of the difference of each part; without those parts that are in several."""
+    means = {}
+    for side, runs in sides.items():
+        tables = []
+        for _, manifest in runs:
+            result = manifest.measured
+            waits = result.waits.waits if result.waits else []
+            ms = 1000 * result.window_s / (result.completed or 1)
+            rows = [
+                (part_of(one.wait_class, one.event, one.table), one.operation, ms * one.sessions) for one in waits
+            ]
+            tables.append(pd.DataFrame(rows, columns=["part", "operation", "ms"]))
+        means[side] = pd.concat(tables).groupby(["part", "operation"])["ms"].sum() / len(runs)
+    apart = means[NEW].sub(means[BASE], fill_value=0.0)
+    found = {}
+    for part, values in apart.groupby("part"):
+        by = values.droplevel("part")
+        same_way = by[by * by.sum() > 0].abs()
+        if len(by) > 1 and same_way.max() >= _MOST * same_way.sum():
+            found[str(part)] = str(same_way.idxmax())
+    running = found.get(RUNNING)
+    return {**found, **({SERVER_CPU: running, NOT_RUNNING: running} if running else {})}
 
 
 def _apart(counter: Counter) -> float:

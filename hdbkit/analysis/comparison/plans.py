@@ -72,6 +72,31 @@ def plans_note(pairs: Sequence[PlanPair]) -> str:
 
 
 Plans = Mapping[str, QueryPlan]
+_FULL_SCANS = re.compile(
+    r"Seq Scan on (\w+)|TABLE ACCESS (?:STORAGE )?FULL\W+(\w+)|\bSCAN (\w+)(?! USING)"
+    r'|"table_name": "(\w+)",\s*"access_type": "ALL"'
+)
+"""How engines write a full scan of a table."""
+
+
+def other_plans(base: Sequence[Plans], new: Sequence[Plans]) -> list[str]:
+    """The statements of which no run of one side has a plan of the other, each with what it changed to."""
+    found = []
+    for name in dict.fromkeys(name for one in base for name in one):
+        sides = [{shape(one[name].text): one[name].text for one in side if name in one} for side in (base, new)]
+        if not all(sides) or sides[0].keys() & sides[1].keys():
+            continue
+        scans = [
+            {next(filter(None, one.groups())) for text in side.values() for one in _FULL_SCANS.finditer(text)}
+            for side in sides
+        ]
+        more, fewer = sorted(scans[1] - scans[0]), sorted(scans[0] - scans[1])
+        words = [f"now reads all of {', '.join(more)}"] if more else []
+        words += [f"no longer reads all of {', '.join(fewer)}"] if fewer else []
+        found.append(f"{name} {' and '.join(words) or 'has another plan'}")
+    return found
+
+
 _BASELINE = 0
 
 

@@ -20,21 +20,22 @@ _RATES_FROM = 0.25
 """The share of the window, at its beginning and at its end, that a rate is taken over."""
 _READ = (("blks_read",), ("pages_read",))
 _REQUESTED = (("blks_hit", "blks_read"), ("page_requests",))
-PAGES, SCANNED = "pages requested", "rows read by full scans"
+PAGES, SCANNED, READ = "pages requested", "rows read by full scans", "pages read from files"
+SPILLED = "temporary files (bytes)"
 WORK: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "log written (bytes)": (("wal_bytes",), ("log_bytes",)),
     "log records": (("wal_records",),),
     "full-page images in the log": (("wal_fpi",),),
     PAGES: _REQUESTED,
     SCANNED: (("scanned_rows",),),
-    "pages read from files": _READ,
+    READ: _READ,
     "pages evicted from the cache": (("evictions",),),
     "writes to files": (("file_writes",), ("pages_flushed",)),
     "of these by the sessions themselves": (("client_writes",),),
     "waits for row locks": (("row_lock_waits",),),
     "time waited for row locks (ms)": (("row_lock_time_ms",),),
     "deadlocks": (("deadlocks",),),
-    "temporary files (bytes)": (("temp_bytes",),),
+    SPILLED: (("temp_bytes",),),
     "checkpoints": (("checkpoints",),),
     "automatic vacuums": (("autovacuums",),),
 }

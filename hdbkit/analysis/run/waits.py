@@ -25,9 +25,11 @@ from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_t
 
 SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
-SERVER_CPU, NOT_RUNNING, OUTSIDE = "CPU of the server", "time not on a processor", "client and network"
+SERVER_CPU, NOT_RUNNING = "CPU of the server", "time not on a processor"
+CLIENT_CPU, OUTSIDE = "CPU of the clients", "client and network"
 """Parts of an operation's time that are no waits: the server's CPU time; the rest of the time in which sessions
-report no wait, as they wait for a processor or for what the server does not report; and all outside the server."""
+report no wait, as they wait for a processor or for what the server does not report; the clients' CPU time, which is
+known for whole runs of a closed loop; and all else outside the server."""
 CLASSES = (RUNNING, "lock", "log", "disk", "latch", CLIENT, "other")
 _MIN_SAMPLES = 10
 """The least number of samples in a window."""
@@ -147,15 +149,22 @@ def parts_of(folder: RunFolder, manifest: Manifest, stretches: int = 1) -> Parts
     running = waits_ms.pop(RUNNING).tolist() if RUNNING in waits_ms else [0.0] * stretches
     cpu_ms = _server_cpu_ms(folder, edges_us, done)
     parts: dict[str, Any] = {RUNNING: running} if cpu_ms is None else _split(np.array(running), cpu_ms)
+    client_us = manifest.measured.client_cpu_us_per_operation
+    if stretches == 1 and client_us is not None and not manifest.paced:
+        parts[CLIENT_CPU] = [client_us / 1000]
     parts_ms = pd.DataFrame({**parts, **waits_ms})
     return Parts(total_ms, parts_ms.assign(**{OUTSIDE: total_ms - parts_ms.sum(axis=1).to_numpy()}))
 
 
 def _parts(active: pd.DataFrame) -> NDArray[np.object_]:
-    """The part that each wait belongs to; waits for locks of one table are one, whatever each is called."""
-    event = active["event"].where((active["class"] != "lock") | (active["table"] == ""), "")
-    kinds = zip(active["class"], event, active["table"], strict=True)
-    return np.array([wait_text(*one) for one in kinds], dtype=object)
+    """The part that each wait belongs to."""
+    kinds = zip(active["class"], active["event"], active["table"], strict=True)
+    return np.array([part_of(*one) for one in kinds], dtype=object)
+
+
+def part_of(wait_class: str, event: str, of_table: str) -> str:
+    """The part that a wait belongs to; waits for locks of one table are one, whatever each is called."""
+    return wait_text(wait_class, "" if wait_class == "lock" and of_table else event, of_table)
 
 
 def _split(running_ms: NDArray[np.float64], cpu_ms: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:

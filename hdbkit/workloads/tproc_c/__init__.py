@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
@@ -55,6 +56,21 @@ TERMINALS = 10
 """Users of a warehouse with keying and thinking times (TPC-C 4.2.1)."""
 DETAILS = MappingProxyType({"w_id": "u4", "d_id": "u1", "o_id": "u4"})
 """The warehouse and district of a transaction, and the order that a new order made (0 unless asked for)."""
+
+_DISTRICT = {"w_id": 1, "d_id": 1}
+EXAMPLES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "new_order client_select_order_number": {**_DISTRICT, "c_id": 1},
+        "new_order client_select_item": {"d_id": 1, "i_id": 1, "supply_w_id": 1},
+        "payment client_select_named": {**_DISTRICT, "c_last": "BARBARBAR"},
+        "payment client_select_payer": {**_DISTRICT, "c_id": 1},
+        "order_status client_select_last_order": {**_DISTRICT, "c_id": 1},
+        "order_status client_select_lines": {**_DISTRICT, "o_id": 1},
+        "delivery client_select_oldest": _DISTRICT,
+        "stock_level client_count_low_stock": {**_DISTRICT, "threshold": 15},
+    }
+)
+"""The statements that a run explains: operation, statement and arguments."""
 
 
 class TprocC(BaseWorkload[TprocCSpec]):
@@ -173,6 +189,10 @@ class TprocC(BaseWorkload[TprocCSpec]):
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
         """Ramp-up and window."""
         return rampup_and_window(load)
+
+    def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
+        """Every statement with a choice of access paths, as a client sends it; routines find their rows alike."""
+        return EXAMPLES
 
     def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
         """The items, then one part per warehouse."""
