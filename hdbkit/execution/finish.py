@@ -68,7 +68,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     if (folder.spools / waits.FILE).is_file():
         write_rows(folder.table("waits"), columns.WAITS, list(wait_rows.rows(files, folder.spools, start_ns)))
     if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
-        write_rows(folder.table("statements"), columns.STATEMENTS, _statements(totals))
+        write_rows(folder.table("statements"), columns.STATEMENTS, statement_growth(totals))
     if manifest.plan.slices:
         write_rows(folder.table("switches"), columns.SWITCHES, _switches(files, start_ns))
     manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
@@ -235,7 +235,7 @@ def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
     return {"t_sent_us": sent, "t_returned_us": returned} | {name: row[name] for name in ("edge", "name", "value")}
 
 
-def _statements(totals: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def statement_growth(totals: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """What grew from the first to the last reading, by statement; none where the server was read once."""
     edges = {one["edge"]: {row[0]: row for row in one["rows"]} for one in totals}
     if set(edges) != set(sampler.WINDOW_EDGES):

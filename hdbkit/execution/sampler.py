@@ -11,11 +11,12 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import Session, SessionOptions
+from hdbkit.contracts import SERVER, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
@@ -202,15 +203,16 @@ class Sampler(threading.Thread):
             statements(self._database.dialects, SERVER_STATEMENTS)
         ):
             return
-        try:
-            if (session := self._connected()).ask("counts_statements")[0][0]:
-                rows = [
-                    [one if isinstance(one, str) else _number(one) for one in row]
-                    for row in session.ask("statement_totals")
-                ]
-                self._statements.try_to_add({"edge": edge, "rows": rows})
-        except Exception:
-            self._forget_session()  # they are missing; the edges report a server that is away
+        options = SessionOptions(
+            statement_timeout_ms=30_000, application="hdbkit sampler", pooling=self._plan.pooling
+        )
+        with (
+            suppress(HdbkitError, OSError),
+            closing(self._database.connect(self._plan.target, SERVER, options)) as session,
+        ):
+            if session.ask("counts_statements")[0][0]:
+                rows = [[_plain(one) for one in row] for row in session.ask("statement_totals")]
+                self._statements.add({"edge": edge, "rows": rows})
 
     def _quietly(self, edge: str) -> None:
         try:
@@ -262,8 +264,8 @@ class Sampler(threading.Thread):
         return self._session
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _plain(value: Any) -> str | float | None:
+    return value if value is None or isinstance(value, str) else float(value)
 
 
 def _count(session: Session, counter: str) -> float:

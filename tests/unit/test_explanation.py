@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.explanation import TOTAL, Counter, Explanation, explained_by_parts
+from hdbkit.analysis.comparison.explanation import TOTAL, Counter, Explanation, Part, explained_by_parts
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.run.waits import OUTSIDE, SERVER_CPU
 from hdbkit.charts.wait_charts import explained
+from hdbkit.execution.finish import statement_growth
 
 LOG = "log (WalSync)"
 Rows = Callable[..., pd.DataFrame]
@@ -69,6 +70,39 @@ def test_what_changed_beside_a_cause_is_named_with_it(rows: Rows) -> None:
     assert more.sentence.endswith(" Plans: payment find now reads.")
     fewer = dataclasses.replace(why, counters=(Counter("pages requested", 9.0, 1.0, 1e-4),))
     assert "pages requested" not in fewer.sentence
+
+
+def test_the_statement_that_takes_most_of_the_difference_is_named() -> None:
+    why = found_with_statements(rose_ms=1.0)
+    assert why.sentence.endswith(" The time (ms) of SELECT a rose from 0.1 to 1.1 per transaction.")
+    assert "SELECT a" not in found_with_statements(rose_ms=0.1).sentence
+
+
+def found_with_statements(rose_ms: float) -> Explanation:
+    parts = (Part(SERVER_CPU, 0.5, 1.5, 0.9, 1.1),)
+    counted = (
+        Counter("time (ms) of SELECT a", 0.1, 0.1 + rose_ms, 1e-9),
+        Counter("executions of SELECT a", 1, 2, 1e-9),
+    )
+    return Explanation("transaction", Part(TOTAL, 1.0, 2.0, 0.9, 1.1), parts, (), "blocks", statements=counted)
+
+
+def test_what_grew_is_counted_by_statement() -> None:
+    before = {
+        "edge": "start",
+        "rows": [["1", "SELECT a", 2, 1.0, 2, None, 9, 0, 0], ["2", "SELECT b", 1, 1, 1, 1, 1, 0, 0]],
+    }
+    after = {
+        "edge": "end",
+        "rows": [["1", "SELECT a", 5, 4.0, 5, None, 12, 0, 0], *before["rows"][1:], ["3", "c", 1] + 6 * [0]],
+    }
+    grew = statement_growth([before, after])
+    assert [(one["text"], one["calls"], one["time_ms"], one["pages"]) for one in grew] == [
+        ("SELECT a", 3, 3, 3),
+        ("c", 1, 0, 0),
+    ]
+    assert np.isnan(grew[0]["rows_read"])
+    assert statement_growth([after]) == []
 
 
 def test_alike_sides_have_no_cause(rows: Rows) -> None:

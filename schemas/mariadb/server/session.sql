@@ -102,5 +102,8 @@ CREATE USER :role@:host IDENTIFIED BY PASSWORD :verifier;
 EXPLAIN FORMAT=JSON {statement};
 
 -- commands: grant_sight
--- Lets an account read counters of the whole server; gives no access to data.
-SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@', QUOTE(:host));
+-- Lets an account read counters of the whole server and of statements; gives no access to data.
+SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@', QUOTE(:host))
+UNION ALL
+SELECT CONCAT('GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ', QUOTE(:role), '@',
+              QUOTE(:host));

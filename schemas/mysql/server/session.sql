@@ -251,11 +251,13 @@ SELECT CONCAT('CREATE DATABASE `', REPLACE(:database, '`', '``'), '`');
 SELECT CONCAT('GRANT ALL ON ', :level, ' TO ', QUOTE(:role), '@', QUOTE(:host));
 
 -- commands: grant_sight
--- Lets an account read counters of the whole server, and who waits for a lock; gives no access to data.
+-- Lets an account read counters of the whole server and of statements, and who waits for a lock; gives no access to
+-- data.
 SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@', QUOTE(:host))
 UNION ALL
 SELECT CONCAT('GRANT SELECT ON performance_schema.', t.name, ' TO ', QUOTE(:role), '@', QUOTE(:host))
-FROM (SELECT 'data_locks' AS name UNION ALL SELECT 'data_lock_waits') AS t;
+FROM (SELECT 'data_locks' AS name UNION ALL SELECT 'data_lock_waits'
+      UNION ALL SELECT 'events_statements_summary_by_digest') AS t;
 
 -- commands: set_in_session
 -- Sets a setting until this session ends. Numbers are not quoted.

@@ -11,4 +11,5 @@ SELECT queryid::text, min(left(regexp_replace(query, '\s+', ' ', 'g'), 300)), su
        sum(shared_blks_hit + shared_blks_read)::float8, sum(shared_blks_read)::float8, sum(wal_bytes)::float8
 FROM pg_stat_statements
 WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND queryid IS NOT NULL
+  AND query NOT LIKE '%pg_stat_statements%'
 GROUP BY queryid;
