@@ -14,7 +14,7 @@ import pytest
 
 from hdbkit.config import Target
 from hdbkit.databases import database
-from hdbkit.errors import CannotConnect, HdbkitError
+from hdbkit.errors import CannotConnect, HdbkitError, NoneFree, NotReady
 
 SECRET = "topsecret"
 SALT = b"abcdefghijklmnopqrst"
@@ -93,6 +93,19 @@ def asks_postgresql(peer: Peer) -> None:
     peer.read(1 + 4 + len(SECRET))
 
 
+def refuses_in_german(state: bytes) -> Talk:
+    def talk(peer: Peer) -> None:
+        (size,) = struct.unpack("!i", peer.read(4))
+        if peer.read(size - 4)[:4] == struct.pack("!i", 80877103):
+            peer.write(b"N")
+            (size,) = struct.unpack("!i", peer.read(4))
+            peer.read(size - 4)
+        fields = b"SFATAL\0VFATAL\0C%b\0MDas Datenbanksystem ist nicht bereit\0\0" % state
+        peer.write(b"E" + struct.pack("!i", 4 + len(fields)) + fields)
+
+    return talk
+
+
 def _greeting(method: bytes) -> bytes:
     capabilities = struct.pack("<I", 0x81BFF7FF & ~0x800)  # no TLS
     head = b"\x0a8.0.36\0" + struct.pack("<I", 7) + SALT[:8] + b"\0" + capabilities[:2] + b"\x21\x02\0"
@@ -129,7 +142,16 @@ def test_postgresql_gives_no_password_in_clear_text_unless_that_is_permitted(mon
         permitted = target("postgresql", port, require_auth="password")
         with pytest.raises(CannotConnect):
             database(permitted).connect(permitted)
-    assert SECRET.encode() in peers[-1].sent
+    assert any(SECRET.encode() in one.sent for one in peers)
+
+
+@pytest.mark.parametrize(("state", "error"), [(b"57P03", NotReady), (b"53300", NoneFree), (b"28000", CannotConnect)])
+def test_a_refusal_of_postgresql_in_another_language_is_known_by_its_code(
+    state: bytes, error: type[CannotConnect]
+) -> None:
+    with fake(refuses_in_german(state)) as (port, _), pytest.raises(CannotConnect) as caught:
+        database("postgresql").connect(target("postgresql", port))
+    assert type(caught.value) is error
 
 
 @pytest.mark.parametrize("kind", ["mysql", "mariadb"])

@@ -202,7 +202,7 @@ class MysqlclientDatabase(BaseDatabase):
         except TransactionError as error:
             raise CannotConnect(target.url, error.text, "check the server and the account") from None
         self._require_product(session, target)
-        self._require_escapes(session, target)
+        self._require_sound(session, target)
         self._require_role(session, target)
         if not is_on(target, "local_infile", default=True):
             session.local_infile = False
@@ -229,12 +229,19 @@ class MysqlclientDatabase(BaseDatabase):
             raise Rejected(target.url, f"the server is {title} {version}, not {self.title}", f"name it {right}")
 
     @staticmethod
-    def _require_escapes(session: MysqlclientSession, target: Target) -> None:
-        """Close a session whose server takes a backslash in a text as it is. Raises ``CannotConnect``."""
+    def _require_sound(session: MysqlclientSession, target: Target) -> None:
+        """Close a session whose server takes a backslash in a text as it is, or reports no conditions.
+
+        Raises ``CannotConnect``.
+        """
         if "NO_BACKSLASH_ESCAPES" in session.sql_mode.split(","):
             session.close()
             why = "the sql_mode of the workload contains NO_BACKSLASH_ESCAPES, with which texts arrive changed"
             raise CannotConnect(target.url, why, "set sql_mode in workload.yaml to the other modes")
+        if not session.max_conditions:
+            session.close()
+            why = "max_error_count is 0, with which routines cannot report that they rolled back"
+            raise CannotConnect(target.url, why, "run as an administrator: SET GLOBAL max_error_count = 64")
 
     def _require_role(self, session: MysqlclientSession, target: Target) -> None:
         """Close the session of a server that the target does not want. Raises ``CannotConnect``."""

@@ -83,7 +83,7 @@ class MysqlclientSession:
             opened = self.query("open_session")
         else:
             opened = self.query("open_session_of_users", sql_mode=scope.sql_mode)
-        packet_bytes, infile, self.version, self.is_mariadb, self.sql_mode = opened[0]
+        packet_bytes, infile, self.version, self.is_mariadb, self.sql_mode, self.max_conditions = opened[0]
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
         self.statement_timeout_ms = 0
         """The timeout of statements that hdbkit set; 0: none."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import select
+import socket
 import struct
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -160,6 +162,14 @@ _REJECTIONS = (
     'role "',
 )
 """What only a running server says."""
+
+
+_STATES: Mapping[bytes, tuple[type[CannotConnect], str, str]] = {
+    b"57P03": (NotReady, "the server is starting up or shutting down", "try again in a moment"),
+    b"53300": (NoneFree, "no more connections are allowed", _FEWER),
+}
+"""What the codes mean that a server states before a login."""
+_START_S, _PROTOCOL = 2.0, 3 << 16
 
 
 class _TakesNoSettings(CannotConnect):
@@ -339,6 +349,22 @@ def _certificate_problem(target: Target, text: str) -> str:
     return handshake_problem(target, target.port or 5432, SSL_REQUEST, b"S", authorities)
 
 
+def _state_at_start(target: Target) -> bytes:
+    """The code with which the server refuses every connection at present, before any login; else empty.
+
+    Its text may be in any language (``lc_messages``), and libpq keeps the code to itself.
+    """
+    if not target.host or target.host.startswith("/"):
+        return b""
+    words = b"user\0%b\0\0" % (target.user or "hdbkit").encode()
+    with suppress(OSError), socket.create_connection((target.host, target.port or 5432), _START_S) as plain:
+        plain.sendall(struct.pack("!ii", 8 + len(words), _PROTOCOL) + words)
+        answer = plain.recv(1024)
+        fields = answer[5:].split(b"\0") if answer.startswith(b"E") else ()
+        return next((field[1:] for field in fields if field.startswith(b"C")), b"")
+    return b""
+
+
 def connect_error(target: Target, text: str) -> CannotConnect:
     """What a text of libpq, the server or a pooler means, with advice."""
     host = target.host or "the local socket"
@@ -356,5 +382,8 @@ def connect_error(target: Target, text: str) -> CannotConnect:
     for sign, reason, advice in _ERRORS:
         if sign in text:
             return _KINDS.get(sign, CannotConnect)(target.url, reason.format(**words), advice.format(**words))
+    if found := _STATES.get(_state_at_start(target)):
+        kind, reason, advice = found
+        return kind(target.url, reason, advice)
     last = text.splitlines()[-1] if text else "no reason given"
     return CannotConnect(target.url, last.removeprefix("FATAL:").strip(), "check the target")

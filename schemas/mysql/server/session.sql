@@ -2,10 +2,12 @@
 
 -- name: open_session
 -- The first packet of every session with SQL of hdbkit: sets strict mode, so that invalid values are errors, and what
--- the server may have as another default: no limits of results, joins, sorts and changes without keys, the digits of
--- a quotient, transactions that write and end, tables with transactions, and sessions that wait for as long as it takes. Returns the maximum packet
--- size in bytes, whether LOAD DATA LOCAL is allowed, the version, whether the server is MariaDB, which alone executes
--- the last comment, and the mode.
+-- the server may have as another default: character sets, which init_connect may have set, no limits of results,
+-- joins, sorts and changes without keys, the digits of a quotient, transactions that write and end, tables
+-- with transactions, and sessions that wait for as long as it takes. Returns the maximum packet size in bytes, whether
+-- LOAD DATA LOCAL is allowed, the version, whether the server is MariaDB, which alone executes the comment, the mode,
+-- and how many conditions a statement may report, which MySQL lets no ordinary account change.
+SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY,PIPES_AS_CONCAT',
     autocommit = 1, wait_timeout = 31536000, completion_type = 'NO_CHAIN',
     sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0,
@@ -13,13 +15,14 @@ SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR
     default_storage_engine = IF(@@SESSION.default_storage_engine IN ('MyISAM', 'Aria', 'MEMORY', 'CSV', 'ARCHIVE'),
                                 'InnoDB', @@SESSION.default_storage_engine);
 SET SESSION TRANSACTION READ WRITE;
-SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */, @@SESSION.sql_mode;
+SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */, @@SESSION.sql_mode, @@SESSION.max_error_count;
 
 -- name: open_session_of_users
 -- The first packet of a session with SQL of users: sets their mode, if it is not that of the server. Such a session, too,
--- may wait for as long as it takes.
-SET SESSION sql_mode = IF(:sql_mode = 'server', @@SESSION.sql_mode, :sql_mode), autocommit = 1, wait_timeout = 31536000;
-SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */, @@SESSION.sql_mode;
+-- may wait for as long as it takes, and has the driver's character set, which init_connect may have replaced.
+SET SESSION sql_mode = IF(:sql_mode = 'server', @@SESSION.sql_mode, :sql_mode), autocommit = 1, wait_timeout = 31536000,
+    character_set_client = 'utf8mb4', character_set_results = 'utf8mb4';
+SELECT @@max_allowed_packet, @@local_infile, VERSION(), 0 /*M!100000 + 1 */, @@SESSION.sql_mode, @@SESSION.max_error_count;
 
 -- name: set_isolation
 SET SESSION transaction_isolation = :level;
