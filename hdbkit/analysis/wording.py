@@ -19,6 +19,15 @@ _MANY = 1.5
 """From this ratio on, "times as fast" is easier to read than per cent."""
 _MAX_LOG = 700.0
 """Beyond this, a ratio is no finite number."""
+_MAX_WIDTH = 100.0
+"""From this ratio of its ends on, an interval that includes 1 says nothing."""
+TOO_FEW = "too few runs"
+"""What is written in place of such an interval."""
+
+
+def says_nothing(low: float, high: float) -> bool:
+    """Whether an interval of a ratio reaches from far below 1 to far above; an unknown one does not."""
+    return high > _MAX_WIDTH * low and low < 1 < high
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,9 @@ def percent(ratio: float, metric: Metric) -> str:
 
 
 def percents(low: float, high: float, metric: Metric) -> str:
-    """The interval of the metric's change, the lower end first: ``-1.2 % to +3.4 %``."""
+    """The interval of the metric's change, the lower end first: ``-1.2 % to +3.4 %``; or that runs are too few."""
+    if says_nothing(low, high):
+        return TOO_FEW
     ends = (low, high) if metric.better is Better.HIGHER else (high, low)
     return " to ".join(percent(end, metric) for end in ends)
 
@@ -158,7 +169,8 @@ def sentence(
     ratio, low, high = interval.ratio, interval.low, interval.high
     if verdict == "undecided":
         more = f"; {advice}" if advice else ""
-        return f"{subject}: undecided: between {change(low, metric)} and {change(high, metric)}{more}"
+        between = f"between {change(low, metric)} and {change(high, metric)}"
+        return f"{subject}: undecided: {TOO_FEW if says_nothing(low, high) else between}{more}"
     if verdict == "equivalent":
         ends = interval.inner or (low, high)
         at = 2 * confidence - 1 if interval.inner else confidence

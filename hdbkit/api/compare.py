@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import shlex
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,6 +33,7 @@ from hdbkit.analysis.comparison.sides import (
     compared,
     comparison_warnings,
     gate,
+    plain_names,
 )
 from hdbkit.api.executing import executed
 from hdbkit.api.experiment_result import ExperimentResult
@@ -126,8 +129,8 @@ class Comparison(ExperimentResult):
         Where the metric is a mean over operations: ratios (of each operation) and profile (its time on both sides).
         """
         charts = compare_charts(self.sides, self.compared, self.by_operation, self.table)
-        why = [explained(self.explanation, *self.names)] if self.explanation else []
-        return {chart.key: chart for chart in [*why, *charts]}
+        why = [explained(self.explanation, *plain_names(self.names))] if self.explanation else []
+        return {chart.key: chart for chart in [*charts[:1], *why, *charts[1:]]}
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""
@@ -158,18 +161,18 @@ class Comparison(ExperimentResult):
     @property
     def sides(self) -> dict[str, list[tuple[RunFolder, Manifest]]]:
         """Base and new, each by its name and its runs."""
-        return _finished(dict(zip(self.names, (self.base, self.new), strict=True)))
+        return _finished(dict(zip(plain_names(self.names), (self.base, self.new), strict=True)))
 
     def _repr_html_(self) -> str:
         return compare_card(self)
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per figure: the means of both sides, and the change from base to new (-0.2: 20 % less).
+        """One row per figure: the geometric means of both sides, and the change from base to new (-0.2: 20 % less).
 
-        ``low`` and ``high`` are the interval of the change: of the metric that of its geometric means, of a latency
-        one that holds together with those of all latencies.
-        They are NaN where nothing is replicated, and for other figures.
+        The change of the metric is that of ``ratio``. ``low`` and ``high`` are the interval of the change; that of a
+        latency holds together with those of all latencies. They are NaN where nothing is replicated, and for other
+        figures.
 
         Latencies are service times; where operations have a scheduled start, both times are listed and named.
         """
@@ -187,17 +190,18 @@ class Comparison(ExperimentResult):
             for figures in [one.summary.model_dump()]
         }
         values = pd.DataFrame.from_dict(rows, orient="index")
-        means = {
-            side: values.loc[[one.run_id for one in results]].mean(skipna=False) for side, results in sides.items()
-        }
-        frame = pd.DataFrame(means).rename_axis("figure")
         manifests = {side: [_with_value(one).manifest for one in results] for side, results in sides.items()}
-        intervals = compared_quantiles(
+        latencies = compared_quantiles(
             runs_of(manifests), values.drop(columns=list(_RATES)), self.compared, self.compared.confidence
         )
-        found = frame.assign(change=frame["new"] / frame["base"] - 1).join(intervals)
+        found: pd.DataFrame = latencies.reindex(list(keys)).rename_axis("figure")
+        found.loc["operations_per_s", [BASE, NEW]] = [
+            _geometric_mean([one.operations_per_s for one in results]) for results in sides.values()
+        ]
+        found.loc["metric_value", [BASE, NEW]] = self.compared.levels
         ends = [float(self.metric.from_score(one)) - 1 for one in (self.ratio.low, self.ratio.high)]
         found.loc["metric_value", ["low", "high"]] = sorted(ends)
+        found["change"] = found["change"].fillna(found[NEW] / found[BASE] - 1)
         return found
 
     @property
@@ -213,7 +217,7 @@ class Comparison(ExperimentResult):
             for one, side in ((first, self.base), (alike, self.new))
         ]
         names = [name for name in sides[0].keys() | sides[1].keys() if sides[0].get(name) != sides[1].get(name)]
-        rows = {name: [side.get(name, "") for side in sides] for name in sorted(names)}
+        rows = {name: [side.get(name, "") for side in sides] for name in sorted(names, key=str.lower)}
         return pd.DataFrame.from_dict(rows, orient="index", columns=["base", "new"]).rename_axis("what")
 
     @cached_property
@@ -420,7 +424,7 @@ def of_sides(
     metric = common_metric(_finished(shared))
     manifests = {side: [_with_value(one).manifest for one in results] for side, results in shared.items()}
     runs = runs_of(manifests)
-    found = compared(runs, metric, smallest_effect, confidence, again)
+    found = compared(runs, metric, smallest_effect, confidence, again, plain_names(names))
     each = compared_by_operation(runs, timed, metric, found, confidence)
     return Comparison(shared[BASE], shared[NEW], found, names, workspace, each, left_out)
 
@@ -498,6 +502,12 @@ def _with_value(one: Result) -> Result:
         what = "no value" if one.metric_value is None else "the value 0"
         raise InputError(f"run {one.run_id} has {what} of {one.metric.name} ({reason}), so it cannot be compared")
     return one
+
+
+def _geometric_mean(values: Sequence[float | None]) -> float:
+    """NaN where a value is unknown or 0."""
+    known = [value for value in values if value]
+    return statistics.geometric_mean(known) if known and len(known) == len(values) else math.nan
 
 
 def _figure(figures: Mapping[str, Any], keys: tuple[str, ...]) -> float:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from hdbkit.charts.chart import Chart
+from hdbkit.errors import HdbkitError
 from hdbkit.report import answer_card
 
 
@@ -40,3 +43,21 @@ class ExperimentResult(ABC):
 
     def _repr_html_(self) -> str:
         return answer_card(self.answer, self.notice, self.warnings)
+
+    def _ipython_display_(self) -> None:
+        show(self._repr_html_(), repr(self), self.charts)
+
+
+def show(card: str, words: str, charts: Callable[[], Mapping[str, Chart]]) -> None:
+    """Show a result in a notebook: its card, and its first chart below it; in a terminal its words.
+
+    The chart is left out where its files cannot be read.
+    """
+    from IPython.core.getipython import get_ipython
+    from IPython.display import display
+
+    display({"text/html": card, "text/plain": words}, raw=True)  # type: ignore[no-untyped-call]
+    if hasattr(get_ipython(), "kernel"):
+        with suppress(HdbkitError):
+            for chart in list(charts().values())[:1]:
+                display(chart)  # type: ignore[no-untyped-call]

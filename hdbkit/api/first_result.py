@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
+from hdbkit.api.experiment_result import show
 from hdbkit.api.experiment_verbs import ExperimentVerbs
 from hdbkit.api.first_steps import FirstStepVerbs, require_sound, sweep_of
 from hdbkit.api.result import Result
@@ -85,6 +86,9 @@ class QuickstartResult:
 
     def _repr_html_(self) -> str:
         return f"{self.sweep._repr_html_()}<p>Report: <code>{html.escape(str(self.report))}</code></p>"
+
+    def _ipython_display_(self) -> None:
+        show(self._repr_html_(), str(self), self.sweep.charts)
 
     def __str__(self) -> str:
         return f"{self.run!r}\n{self.sweep.answer}\nReport: {self.report}"

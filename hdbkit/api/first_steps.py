@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.api.connection import Connection, ConnectionVerbs
+from hdbkit.api.experiment_result import show
 from hdbkit.api.running import OnRun
 from hdbkit.api.sweeping import SweepResult, SweepVerbs, plan_checked
 from hdbkit.config import SweepSpec, Target, WorkloadSpec
@@ -38,6 +39,9 @@ class DemoResult:
 
     def _repr_html_(self) -> str:
         return f"{self.sweep._repr_html_()}<p>Report: <code>{html.escape(str(self.report))}</code></p>"
+
+    def _ipython_display_(self) -> None:
+        show(self._repr_html_(), str(self), self.sweep.charts)
 
     def __str__(self) -> str:
         return f"{self.sweep.answer}\nReport: {self.report}"

@@ -29,7 +29,7 @@ from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.report import max_rate_report
+from hdbkit.report import max_rate_card, max_rate_report
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.text import exact_number, many, number, plural
@@ -161,6 +161,9 @@ class MaxRate(ExperimentResult):
     def notice(self) -> str:
         """The notice of its workload."""
         return str(self._newest.notice)
+
+    def _repr_html_(self) -> str:
+        return max_rate_card(self)
 
     @property
     def _newest(self) -> Any:

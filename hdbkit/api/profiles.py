@@ -27,7 +27,7 @@ from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import ProfilePlan, Side, in_blocks
-from hdbkit.report import history_report
+from hdbkit.report import history_card, history_report
 from hdbkit.results.catalog import list_runs, profiles_of
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import known_settings
@@ -108,6 +108,9 @@ class Profile(ExperimentResult):
     def notice(self) -> str:
         """The notice of its workload."""
         return next((manifest.notice for _, manifest in self.finished[-1:]), "")
+
+    def _repr_html_(self) -> str:
+        return history_card(self)
 
     def __repr__(self) -> str:
         return f"<Profile {self.name}: {len(self.runs)} runs>"

@@ -15,6 +15,7 @@ from hdbkit.analysis.run import quantiles, records
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.warnings import run_warnings
+from hdbkit.api.experiment_result import show
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Metric
@@ -231,6 +232,9 @@ class Result:
 
     def _repr_html_(self) -> str:
         return run_card(self.manifest)
+
+    def _ipython_display_(self) -> None:
+        show(self._repr_html_(), repr(self), self.charts)
 
     def __repr__(self) -> str:
         reason = (self.manifest.result and self.manifest.result.metric_unknown) or "no measured window"

@@ -7,6 +7,7 @@ groups are drawn, those that come first; the tables hold all.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from hdbkit.analysis.comparison.sides import Compared, changes
 from hdbkit.analysis.statistics.distribution import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
-from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, bars, ids_of, left_out, name_rows, of_runs, plain
+from hdbkit.charts.intervals import AXIS_WORDS, Limits, add_intervals, mark_one, plain, ratio_axis
+from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, ids_of, left_out, name_rows, of_runs
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users
@@ -55,7 +57,7 @@ def compare_charts(
     first = next(manifest for finished in groups.values() for _, manifest in finished)
     if compared is not None and figures is not None:
         found = changes(figures, compared.ratio, metric)
-        charts += [forest(found, compared.smallest_effect)] if len(found) > 1 else []
+        charts += [forest(found, compared.smallest_effect, list(groups))] if len(found) > 1 else []
     if compared is not None and by_operation is not None and len(by_operation):
         charts.append(_ratios(list(groups), first, compared, by_operation))
     sized, scale = values_by_size(groups)
@@ -127,41 +129,38 @@ def latency_distributions(seen: dict[str, pd.Series[int]], operation: str) -> Ch
 _LOOKS = {"better": ("series-3", "diamond"), "worse": ("series-2", "square"), "not shown": ("muted", "circle")}
 
 
-def forest(changes: pd.DataFrame, smallest_effect: float) -> Chart:
-    """A row for each figure, and where its interval lies.
+def forest(changes: pd.DataFrame, smallest_effect: float, names: Sequence[str]) -> Chart:
+    """A row for each figure: how many times as good it is on the new side, and where its interval lies.
 
     Args:
-        changes: figure, ratio, low, high, lower_is_better (``analysis.comparison.changes``), not empty.
+        changes: figure, ratio, low, high, judged (``analysis.comparison.sides.changes``), not empty.
         smallest_effect: the smallest change that matters, as a share.
+        names: those of base and new.
     """
-    shown = changes.assign(
-        percent=100 * (changes["ratio"] - 1), from_percent=100 * (changes["low"] - 1), to=100 * (changes["high"] - 1)
-    )
-    fig = figure("change from base to new (%)", "", height=130 + 34 * len(shown), showlegend=True)
-    band = 100 * smallest_effect
-    fig.add_vrect(-band, band, fillcolor=colour("shade"), line_width=0, layer="below")
-    fig.add_vline(0, line_color=colour("muted"), line_width=1)
-    places = pd.Series(range(len(shown) - 1, -1, -1), index=shown.index)
-    judged = changes["judged"]
+    title = f"{names[1]} against {names[0]} ({AXIS_WORDS})"
+    fig = figure(title, "", height=130 + 34 * len(changes), showlegend=True)
+    mark_one(fig, smallest_effect)
+    places = pd.Series(range(len(changes) - 1, -1, -1), index=changes.index)
+    limits = Limits.of_ratios(changes["ratio"])
     for name, (ink, symbol) in _LOOKS.items():
-        rows = shown[judged == name]
-        if rows.empty:
-            continue
-        ends = pd.DataFrame({"low": rows["from_percent"], "high": rows["to"]})
-        fig.add_scatter(
-            x=plain(rows["percent"]), y=places[rows.index].tolist(), mode="markers", name=name,
-            text=rows["figure"].tolist(), marker={"color": colour(ink), "symbol": symbol, "size": 10},
-            error_x=bars(rows["percent"], ends, colour(ink)), hovertemplate="%{text}: %{x:+.1f} %<extra></extra>",
-        )  # fmt: skip
+        rows = changes[changes["judged"] == name]
+        if len(rows):
+            add_intervals(
+                fig, places[rows.index].tolist(), rows["ratio"], rows, limits, ink=ink, symbol=symbol, size=10,
+                name=name, text=rows["figure"].tolist(), hovertemplate="%{text}: x%{x:.3r}<extra></extra>",
+            )  # fmt: skip
     name_rows(fig, changes["figure"].tolist())
-    fig.update_xaxes(ticksuffix=" %")
-    counts = judged.value_counts()
-    words = (
-        f"Of {len(shown)} figures {counts.get('better', 0)} became better and {counts.get('worse', 0)} worse; of the "
-        f"others no change is shown. Bars are 95 % intervals; the band is the smallest effect that matters, "
-        f"{band:g} %."
-    )
-    return Chart("changes", "What became better or worse, and by how much?", fig, words, changes.round(4))
+    ends = limits.clip(changes)
+    fig.update_xaxes(**ratio_axis([*changes["ratio"], *ends["low"], *ends["high"]]))
+    counts = changes["judged"].value_counts()
+    words = [
+        f"Of {len(changes)} figures {counts.get('better', 0)} are better with {names[1]} and "
+        f"{counts.get('worse', 0)} worse; of the others no change is shown. A latency of x2 is half as long.",
+        f"Bars are 95 % intervals; the band is the smallest effect that matters, {100 * smallest_effect:g} %.",
+        limits.words(changes),
+    ]
+    question = "What became better or worse, and by how much?"
+    return Chart("changes", question, fig, " ".join(filter(None, words)), changes.round(4))
 
 
 # The metric against the size of the schema, for groups of runs that were measured at several sizes.

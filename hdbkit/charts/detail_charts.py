@@ -15,7 +15,8 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.run.records import Window, operations_of
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import left_out, plain
+from hdbkit.charts.intervals import plain
+from hdbkit.charts.marks import left_out
 from hdbkit.charts.style import (
     MARKERS,
     MAX_COLOURED,
@@ -217,9 +218,10 @@ MAX_VALUES = 200
 
 
 def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: str) -> Chart | None:
-    """The operations of the window per value of a detail column, and their latency; None where none was recorded."""
+    """The operations of the window per value of a detail column, and their latency; None where fewer than two
+    values were recorded."""
     table = operations_by_value(folder, window, asked.column)
-    if table.empty:
+    if len(table) < 2:
         return None
     drawn = table.nlargest(MAX_VALUES, "n").sort_values("value")
     texts = drawn["value"].astype(str)

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.charts.style import HEIGHT, axis_title, colour, compact, figure, hover, log_axis, series
+from hdbkit.charts.intervals import Limits, add_intervals, bars, plain
+from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, log_axis, series
 from hdbkit.config.metric import Better, Metric
 from hdbkit.config.quantities import quantity
 from hdbkit.text import virtual_users
@@ -27,11 +28,6 @@ _APART = 1.025
 """The ratio between the places of two lines' marks at one count of virtual users."""
 _WIDE = 8
 """From this ratio on between the most and the fewest virtual users their axis is logarithmic."""
-
-
-def plain(values: Iterable[Any]) -> list[float | None]:
-    """Numbers for JSON; what is not known as None."""
-    return [compact(float(one)) for one in values]
 
 
 def by_worth(values: pd.Index) -> pd.Index:
@@ -59,23 +55,6 @@ def of_runs(ids: Iterable[str]) -> dict[str, Any]:
 def ids_of(runs: pd.DataFrame) -> list[str]:
     """The ids of a frame of runs; none where it has no column of them."""
     return [str(one) for one in runs["run_id"]] if "run_id" in runs else []
-
-
-def intervals(places: Sequence[float], middle: pd.Series[Any], ends: pd.DataFrame, template: str) -> go.Scatter:
-    """A diamond with its interval in each row; ``ends`` has columns low and high, NaN without an interval."""
-    return go.Scatter(
-        x=plain(middle), y=list(places),
-        mode="markers", marker={"color": colour("series-1"), "size": 11, "symbol": "diamond"},
-        error_x=bars(middle, ends, colour("series-1")), hovertemplate=template,
-    )  # fmt: skip
-
-
-def bars(middle: pd.Series[Any], ends: pd.DataFrame, look: str) -> dict[str, Any]:
-    """Error bars, of length 0 without an interval."""
-    up, down = (
-        plain(one.astype(float).fillna(0).clip(lower=0)) for one in (ends["high"] - middle, middle - ends["low"])
-    )
-    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": look, "thickness": 2}
 
 
 def change_percent(table: pd.DataFrame, metric: Metric) -> pd.DataFrame:
@@ -109,7 +88,8 @@ def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric) ->
     lines = max((name.count("<br>") + 1 for name in names), default=1)
     places = {name: len(table) - 1 - i for i, name in enumerate(table[by])}
     known, value = runs[runs[by].isin(places)], hover(metric, table["metric_value"], "x")
-    start, rangemode = from_where(known["metric_value"], table[["metric_value", "low", "high"]])
+    limits = Limits.of_values(metric.number, known["metric_value"], table["metric_value"])
+    start, rangemode = from_where(known["metric_value"], table["metric_value"], limits.clip(table))
     title = f"{axis_title(metric)}{start}"
     fig = figure(title, "", height=110 + max(50, 12 + 19 * lines) * len(table), showlegend=False)
     fig.update_xaxes(rangemode=rangemode)
@@ -117,7 +97,10 @@ def in_rows(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric) ->
         dots(known["metric_value"].tolist(), [places[name] - BELOW for name in known[by]],
              f"{value}<extra>one run</extra>", ids_of(known))
     )  # fmt: skip
-    fig.add_trace(intervals(list(places.values()), table["metric_value"], table, f"mean {value}<extra></extra>"))
+    add_intervals(
+        fig, list(places.values()), table["metric_value"], table, limits,
+        hovertemplate=f"mean {value}<extra></extra>",
+    )  # fmt: skip
     name_rows(fig, names)
     return fig
 
@@ -129,6 +112,7 @@ def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric,
     repeated = len(runs) > len(table)
     axis = _users_axis(table["virtual_users"])
     apart = _apart(table, len(names), logarithmic=axis.get("type") == "log")
+    limits = Limits.of_values(metric.number, runs["metric_value"], table["metric_value"])
     for index, name in enumerate(names):
         look, rows = series(index), table[table[by] == name]
         counts = rows["virtual_users"].tolist()
@@ -145,7 +129,8 @@ def over_users(runs: pd.DataFrame, table: pd.DataFrame, by: str, metric: Metric,
             name=str(name), text=[virtual_users(users) for users in counts],
             hovertemplate=f"%{{text}}: {hover(metric, table['metric_value'])}<extra>%{{fullData.name}}</extra>",
             legendgroup=str(name), line={"color": look["color"], "dash": look["dash"], "width": 2},
-            marker={"symbol": look["symbol"], "size": 8}, error_y=bars(rows["metric_value"], rows, look["color"]),
+            marker={"symbol": look["symbol"], "size": 8},
+            error_y=bars(rows["metric_value"], limits.clip(rows), look["color"]),
         )  # fmt: skip
     fig.update_xaxes(**axis)
     return fig.update_yaxes(**(log_axis(table["metric_value"]) if log else {"rangemode": "tozero"}))

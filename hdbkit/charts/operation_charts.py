@@ -7,8 +7,7 @@ interval), ``verdict``. Groups and operations are drawn in the order in which th
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,8 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import percent, percent_within
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_DOTS, bars, left_out, name_rows, plain
+from hdbkit.charts.intervals import AXIS_WORDS, Limits, add_intervals, mark_one, plain, ratio_axis
+from hdbkit.charts.marks import MAX_DOTS, left_out, name_rows
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, colour, figure, series
 from hdbkit.config.metric import Metric
 from hdbkit.text import many, number, plural
@@ -27,12 +27,6 @@ _BARS = 0.8
 """The width that the bars of one operation have together."""
 _ROWS = 0.7
 """The height that the intervals of one operation have together."""
-_ABOVE = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
-_BELOW = (0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, *(1 / step for step in _ABOVE if step >= 10))
-_BEYOND = 20
-"""Intervals are drawn up to so many times the largest ratio."""
-_TICKS = 8
-"""About how many ticks an axis of ratios has."""
 
 
 def profile(times: pd.DataFrame, noun: str, what: str) -> Chart:
@@ -96,7 +90,7 @@ def _profile_words(group: str, seconds: pd.Series[float], noun: str) -> str:
 def ratios(
     found: pd.DataFrame, overall: pd.DataFrame, base: str, noun: str, metric: Metric, smallest: float
 ) -> Chart:
-    """The time of each operation as a multiple of that of ``base``, with its interval; the metric on top.
+    """How many times as fast as with ``base`` each operation is, with its interval; the metric on top.
 
     ``overall`` has a row per group, as ``found`` without ``operation``.
     """
@@ -106,56 +100,37 @@ def ratios(
     rows = [metric.name, *names]
     tall = max(26, 13 * len(drawn))
     fig = figure(
-        f"time as a multiple of that of {base} (log, lower is better)", "", height=120 + tall * len(rows),
-        showlegend=len(drawn) > 1,
-    )  # fmt: skip
-    fig.add_vrect(1 - smallest, 1 + smallest, fillcolor=colour("shade"), line_width=0, layer="below")
-    fig.add_vline(1, line_color=colour("muted"), line_width=1)
-    times = metric.from_score(table[["ratio", "low", "high"]].astype(float))
-    times = times.rename(columns={"low": "high", "high": "low"})
+        f"times as fast as {base} ({AXIS_WORDS})", "", height=120 + tall * len(rows), showlegend=len(drawn) > 1
+    )
+    mark_one(fig, smallest)
+    shown = table[table["group"].isin(drawn) & table["ratio"].notna()]
+    limits = Limits.of_ratios(shown["ratio"])
     for index, group in enumerate(drawn):
         shift = _ROWS * ((len(drawn) - 1) / 2 - index) / len(drawn)
-        here = (table["group"] == group) & table["ratio"].notna()
-        _add_intervals(fig, index, group, table[here], times[here], rows, shift, metric)
+        found_here = shown[shown["group"] == group]
+        places = [len(rows) - 1 - rows.index(name) + shift for name in found_here["operation"]]
+        texts = [
+            f"{row['operation']}: {percent_within(row['ratio'], row['low'], row['high'], metric)}"
+            for row in found_here.to_dict("records")
+        ]
+        look = series(index + 1)  # the first look of the palette is that of the base
+        add_intervals(
+            fig, places, found_here["ratio"], found_here, limits, ink=look["ink"], symbol=look["symbol"], size=8,
+            words=len(drawn) == 1, name=group, text=texts, hovertemplate="%{text}<extra>%{fullData.name}</extra>",
+        )  # fmt: skip
     name_rows(fig, rows)
-    is_drawn = table["group"].isin(drawn)
-    ends, limits = times[is_drawn].to_numpy(dtype=float).ravel(), _limits(times[is_drawn]["ratio"])
-    fig.update_xaxes(**ratio_axis(np.clip(ends, *limits)))
+    ends = limits.clip(shown)
+    fig.update_xaxes(**ratio_axis([*shown["ratio"], *ends["low"], *ends["high"]]))
     words = [*(_ratio_words(group, found[found["group"] == group], noun, metric) for group in drawn)]
     words.append(
         f"Lines are 95 % intervals, which hold together over all {plural(noun)}; that of {metric.name} is its own. "
         f"The band is the smallest effect that matters, {100 * smallest:g} %."
     )
-    if ((ends < limits[0]) | (ends > limits[1])).any():
-        words.append("Lines that reach the edge continue beyond it.")
+    words.append(limits.words(shown))
     words.append(left_out(len(drawn), len(groups)))
     columns = ["operation", "group", "ratio", "low", "high", "verdict"]
     question = f"Which {plural(noun)} became faster or slower?"
     return Chart("ratios", question, fig, " ".join(filter(None, words)), table[columns].round(4))
-
-
-def _add_intervals(
-    fig: go.Figure,
-    index: int,
-    group: str,
-    table: pd.DataFrame,
-    times: pd.DataFrame,
-    rows: Sequence[str],
-    shift: float,
-    metric: Metric,
-) -> None:
-    """The marks of one group with their intervals; the first look of the palette is that of the base."""
-    look = series(index + 1)
-    positions = {name: len(rows) - 1 - position + shift for position, name in enumerate(rows)}
-    hovers = [
-        f"{row['operation']}: {percent_within(row['ratio'], row['low'], row['high'], metric)}"
-        for row in table.to_dict("records")
-    ]
-    fig.add_scatter(
-        x=plain(times["ratio"]), y=[positions[name] for name in table["operation"]], mode="markers", name=group,
-        text=hovers, marker={"color": look["color"], "size": 8, "symbol": look["symbol"]},
-        error_x=bars(times["ratio"], times, look["color"]), hovertemplate="%{text}<extra>%{fullData.name}</extra>",
-    )  # fmt: skip
 
 
 def _ratio_words(group: str, rows: pd.DataFrame, noun: str, metric: Metric) -> str:
@@ -166,32 +141,6 @@ def _ratio_words(group: str, rows: pd.DataFrame, noun: str, metric: Metric) -> s
     named = [f"{known.loc[at, 'operation']} {percent(known.loc[at, 'ratio'], metric)}" for at in ends]
     most = f" (the ends: {', '.join(named)})" if named else ""
     return f"{group}: of {many(len(rows), noun)} {counts}{most}."
-
-
-def _limits(ratios: pd.Series[float]) -> tuple[float, float]:
-    """The part of an axis that shows these ratios; with few runs, intervals may extend many powers of ten beyond."""
-    known = [*ratios.dropna(), 1.0]
-    return min(known) / _BEYOND, max(known) * _BEYOND
-
-
-def ratio_axis(values: Iterable[float]) -> dict[str, Any]:
-    """A logarithmic axis around 1 for ratios, with ticks such as 0.5, 1 and 2, or 0.98, 1 and 1.02."""
-    known = [value for value in values if math.isfinite(value) and value > 0]
-    low, high = min([*known, 1.0]), max([*known, 1.0])
-    first = next((step for step in _BELOW if step <= low), low)
-    last = next((step for step in _ABOVE if step >= high), high)
-    apart = math.log(last / first) / _TICKS
-    ticks = [1.0]
-    for steps in (_BELOW, _ABOVE):
-        at = 1.0
-        for step in steps:
-            if first <= step <= last and abs(math.log(step / at)) >= apart:
-                ticks.append(step)
-                at = step
-    ticks.sort()
-    margin = 0.002 * math.log10(last / first)
-    edges = [math.log10(first) - margin, math.log10(last) + margin]
-    return {"type": "log", "range": edges, "tickvals": ticks, "ticktext": [f"{tick:.3g}" for tick in ticks]}
 
 
 def _in_order(values: pd.Series[Any]) -> list[str]:

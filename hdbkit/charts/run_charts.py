@@ -24,7 +24,7 @@ from hdbkit.analysis.run.waits import sessions_over_time
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_chart
-from hdbkit.charts.marks import plain
+from hdbkit.charts.intervals import plain
 from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughput, lateness_over_time, schedule_charts
 from hdbkit.charts.server_host_charts import server_host_charts

@@ -13,10 +13,13 @@ from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.analysis.statistics.scalability import Scaling, laws, laws_table
 from hdbkit.analysis.wording import highest_mean
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users, plain
+from hdbkit.charts.intervals import plain
+from hdbkit.charts.marks import MAX_LINES, in_rows, left_out, over_users
 from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, series
 from hdbkit.config.metric import Better, Metric
 
+_HIGHEST = 3.0
+"""The band is drawn up to so many times the highest point of the law."""
 _LOG_FROM = 20
 """From this ratio on between the highest and the lowest value their axis is logarithmic."""
 
@@ -112,7 +115,7 @@ def _law_lines(name: str, found: Scaling, look: dict[str, Any]) -> list[go.Scatt
     x, curve, lines = users.round(3).tolist(), found.curve(users), []
     band = found.band(users)
     if band:
-        low, high = (plain(one) for one in band)
+        low, high = (plain(np.clip(one, 0, _HIGHEST * curve.max())) for one in band)
         lines.append(
             go.Scatter(
                 x=[*x, *reversed(x)], y=[*high, *reversed(low)], mode="lines", hoverinfo="skip", fill="toself",

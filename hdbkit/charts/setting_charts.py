@@ -19,7 +19,8 @@ from hdbkit.analysis.sweep.response import (
     work_course,
 )
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_LINES, from_where, of_runs, plain
+from hdbkit.charts.intervals import Limits, plain
+from hdbkit.charts.marks import MAX_LINES, from_where, of_runs
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, series, shade_rampup
 from hdbkit.config.metric import Metric
 from hdbkit.results.folder import RunFolder
@@ -115,6 +116,7 @@ def pareto(found: pd.DataFrame, metric: Metric, operation: str) -> Chart:
 
 def response_curve(found: pd.DataFrame, setting: str, users: int, metric: Metric) -> Chart:
     """The metric over the values of a numeric setting with its band; ``found`` as ``response_to`` gives it."""
+    found = Limits.of_values(metric.number, found["metric_value"]).clipped(found)
     start, rangemode = from_where(found[["low", "high", "metric_value"]])
     fig = figure(setting, _level(metric, start))
     fig.update_yaxes(rangemode=rangemode)

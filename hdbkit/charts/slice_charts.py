@@ -9,7 +9,8 @@ from hdbkit.analysis.run.slices import mean_of
 from hdbkit.analysis.wording import label, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, drawn_lines
-from hdbkit.charts.marks import MAX_DOTS, change_percent, change_title, left_out, plain
+from hdbkit.charts.intervals import Limits, plain
+from hdbkit.charts.marks import MAX_DOTS, change_percent, change_title, left_out
 from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover, series, shade_rampup
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.manifest import Manifest
@@ -35,9 +36,10 @@ def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Met
     fig.add_hline(0, line_color=colour("muted"), line_width=1)
     for second in at.groupby("number")["second"].min().iloc[1:]:
         fig.add_vline(second, line_color=colour("muted"), line_width=1)
+    limits = Limits.of_ratios(metric.score(at["changed"]), compared["ratio"])
     last_s = float((at["second"] + at["length_s"]).max())
     for line in lines:
-        ends = change_percent(compared[compared["configuration"] == line.configuration], metric)
+        ends = change_percent(limits.clipped(compared[compared["configuration"] == line.configuration]), metric)
         _add_change(fig, line, at[at["configuration"] == line.configuration], ends, last_s)
     fig.update_yaxes(ticksuffix=" %")
     words = [

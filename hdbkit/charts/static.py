@@ -31,7 +31,10 @@ SAVING: Final[dict[Any, Any]] = {"pdf.fonttype": 42, "svg.hashsalt": "hdbkit"}
 """Fonts go whole into a PDF; the same chart gives the same file."""
 _POINT_PX: Final = 8 / 13
 _DASHES: Final = {"solid": "-", "dash": (0, (5, 2)), "dot": (0, (1, 1.5)), "dashdot": "-.", "longdash": (0, (12, 3))}
-_MARKERS: Final = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X"}
+_MARKERS: Final = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "X"} | {
+    "triangle-left": "<",
+    "triangle-right": ">",
+}
 _HATCHES: Final = {"": "", "/": "////", "x": "xxxx", ".": "....", "\\": "\\\\\\\\", "-": "----"}
 _BARS_WIDTH: Final = 0.8
 _LETTER: Final = 0.55
@@ -67,7 +70,7 @@ def drawn(figure: go.Figure, columns: int = 2, title: str = "") -> Figure:
         for shape in layout.get("shapes", ()):
             _shape(axes, shape)
         for note in layout.get("annotations", ()):
-            _annotation(axes, note)
+            _annotation(axes, note, layout["xaxis"])
         _axis(axes, "y", layout["yaxis"], size_pt)
         _axis(axes, "x", layout["xaxis"], size_pt)  # its room is what the names beside the other one leave
         _frame(axes)
@@ -198,12 +201,14 @@ def _shape(axes: Axes, shape: Spec) -> None:
         raise NotImplementedError(f"a shape of type {shape['type']} has no drawing on paper yet")
 
 
-def _annotation(axes: Axes, note: Spec) -> None:
+def _annotation(axes: Axes, note: Spec, across: Spec) -> None:
+    """A text; plotly gives its place on a logarithmic axis as a logarithm."""
+    x = 10 ** note["x"] if across.get("type") == "log" and note.get("xref", "x") == "x" else note["x"]
     tall = {"top": "top", "middle": "center", "bottom": "bottom"}[note.get("yanchor", "middle")]
     ground = {"facecolor": note["bgcolor"], "linewidth": 0, "pad": 1.5} if note.get("bgcolor") else None
     ink = note.get("font", {}).get("color", colour("ink"))
     axes.text(
-        note["x"], note["y"], _plain(note["text"]), transform=_reach(axes, note), color=ink, va=tall,
+        x, note["y"], _plain(note["text"]), transform=_reach(axes, note), color=ink, va=tall,
         ha=note.get("xanchor", "center"), bbox=ground,
     )  # fmt: skip
 

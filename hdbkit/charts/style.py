@@ -68,7 +68,7 @@ def colour(name: str) -> str:
 def series(index: int) -> dict[str, Any]:
     """Colour, dash and marker of the ``index``-th series: never colour alone; the first 25 differ."""
     i, other = index % len(SERIES), (index + index // len(SERIES)) % len(SERIES)
-    return {"color": colour(SERIES[i]), "dash": DASHES[other], "symbol": MARKERS[other]}
+    return {"ink": SERIES[i], "color": colour(SERIES[i]), "dash": DASHES[other], "symbol": MARKERS[other]}
 
 
 def axis_title(metric: Metric) -> str:

@@ -17,18 +17,15 @@ import pandas as pd
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.wording import highest_mean, percent_within
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.intervals import AXIS_WORDS, Limits, add_intervals, mark_one, plain, ratio_axis
 from hdbkit.charts.marks import (
     BELOW,
     by_worth,
-    change_percent,
-    change_title,
     dots,
     in_rows,
-    intervals,
     left_out,
     name_rows,
     over_users,
-    plain,
 )
 from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover, series
 from hdbkit.config.metric import Better, Metric
@@ -60,28 +57,29 @@ def sweep_charts(
 def effects_of_settings(
     runs: pd.DataFrame, effects: pd.DataFrame, settings: Sequence[str], smallest_effect: float, metric: Metric
 ) -> Chart:
-    """Each value's change of the metric against the reference value: interval, and every pair of runs as a dot."""
+    """The ratio of each value to the reference value with its interval, and every pair of runs as a dot."""
     rows = effects.to_dict("records")
     several = effects["virtual_users"].nunique() > 1
     names = [_effect_label(row, several) for row in rows]
     places = list(range(len(rows) - 1, -1, -1))
-    fig = figure(change_title(metric), "", height=110 + (46 if several else 64) * len(rows), showlegend=False)
-    band = 100 * smallest_effect
-    fig.add_vrect(-band, band, fillcolor=colour("shade"), line_width=0, layer="below")
-    fig.add_vline(0, line_color=colour("muted"), line_width=1)
-    pairs = [matched_pairs(runs, row, settings) for row in rows]
-    seen = [(at - BELOW, 100 * (one - 1)) for at, ratios in zip(places, pairs, strict=True) for one in ratios]
-    fig.add_trace(dots([x for _, x in seen], [y for y, _ in seen], "%{x:+.1f} %<extra>a pair of runs</extra>"))
-    ends = change_percent(effects, metric)
-    fig.add_trace(intervals(places, ends["ratio"], ends, "%{x:+.1f} %<extra></extra>"))
+    title = f"{metric.name} against the reference ({AXIS_WORDS})"
+    fig = figure(title, "", height=110 + (46 if several else 64) * len(rows), showlegend=False)
+    mark_one(fig, smallest_effect)
+    pairs = [metric.score(pd.Series(matched_pairs(runs, row, settings), dtype=float)) for row in rows]
+    seen = [(at - BELOW, float(one)) for at, ratios in zip(places, pairs, strict=True) for one in ratios]
+    values, limits = [x for _, x in seen], Limits.of_ratios([x for _, x in seen], effects["ratio"])
+    fig.add_trace(dots(values, [y for y, _ in seen], "x%{x:.3r}<extra>a pair of runs</extra>"))
+    add_intervals(fig, places, effects["ratio"], effects, limits, hovertemplate="x%{x:.3r}<extra></extra>")
     name_rows(fig, names)
-    fig.update_xaxes(ticksuffix=" %")
+    ends = limits.clip(effects)
+    fig.update_xaxes(**ratio_axis([*values, *effects["ratio"], *ends["low"], *ends["high"]]))
     overall = [row for row in rows if row["virtual_users"] == effects["virtual_users"].min()]
     words = [
         *(_effect_words(row, metric) for row in overall),
-        f"The band is the smallest effect that matters, {band:g} %; dots are pairs.",
+        f"The band is the smallest effect that matters, {100 * smallest_effect:g} %; dots are pairs.",
+        limits.words(effects),
     ]
-    return Chart("effects", "What does each setting change?", fig, " ".join(words), effects)
+    return Chart("effects", "What does each setting change?", fig, " ".join(filter(None, words)), effects)
 
 
 def _effect_label(row: dict[Hashable, Any], several: bool) -> str:
@@ -201,23 +199,22 @@ def interaction_chart(found: pd.DataFrame, smallest_effect: float, metric: Metri
     strength = np.abs(np.log(found["ratio"].astype(float)))
     table = found.assign(strength=strength).sort_values("strength", ascending=False).drop(columns="strength")
     shown = table.head(_MAX_ROWS)
-    fig = figure(
-        f"{change_title(metric)} against effects multiplied", "", height=110 + 56 * len(shown), showlegend=False
-    )
-    band = 100 * smallest_effect
-    fig.add_vrect(-band, band, fillcolor=colour("shade"), line_width=0, layer="below")
-    fig.add_vline(0, line_color=colour("muted"), line_width=1)
-    percent = change_percent(shown, metric)
-    places = list(range(len(shown) - 1, -1, -1))
-    fig.add_trace(intervals(places, percent["ratio"], percent, "%{x:+.1f} %<extra></extra>"))
+    title = f"{metric.name} against the effects multiplied ({AXIS_WORDS})"
+    fig = figure(title, "", height=110 + 56 * len(shown), showlegend=False)
+    mark_one(fig, smallest_effect)
+    places, limits = list(range(len(shown) - 1, -1, -1)), Limits.of_ratios(shown["ratio"])
+    add_intervals(fig, places, shown["ratio"], shown, limits, hovertemplate="x%{x:.3r}<extra></extra>")
     rows = shown.to_dict("records")
     name_rows(fig, [f"{row['setting']} = {row['value']}<br>{row['other']} = {row['other_value']}" for row in rows])
-    fig.update_xaxes(ticksuffix=" %")
+    ends = limits.clip(shown)
+    fig.update_xaxes(**ratio_axis([*shown["ratio"], *ends["low"], *ends["high"]]))
     acting = table[table["verdict"] == "interact"]
     strongest = [f"{sentence}." for sentence in acting["sentence"].head(3)]
     words = [
         *(strongest or ["No interaction between two settings is shown."]),
-        f"{len(acting)} of {len(table)} pairs of values interact; intervals hold together; the band is {band:g} %.",
+        f"{len(acting)} of {len(table)} pairs of values interact; intervals hold together; the band is "
+        f"{100 * smallest_effect:g} %.",
+        limits.words(shown),
         left_out(len(shown), len(table)),
     ]
     columns = ["setting", "value", "other", "other_value", "sets", "ratio", "low", "high", "verdict"]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import ConfigErrors
 
 Init = TypeVar("Init", bound=Callable[..., None])
+_UNSET = re.compile(r"; none: (.+)$")
 
 
 def _only_for_calls(init: Init) -> Init:
@@ -43,6 +46,12 @@ class ConfigModel(BaseModel):
                 super().__init__(**values)
             except ValidationError as error:
                 raise ConfigErrors(self.source(values), problems_of(error, type(self))) from None
+
+
+def unset(fields: Mapping[str, FieldInfo]) -> dict[str, str]:
+    """What happens without a value, for each field whose description states it: ``none: the server's default``."""
+    found = {name: _UNSET.search(field.description or "") for name, field in fields.items()}
+    return {name: text[1] for name, text in found.items() if text}
 
 
 def has_mark(field: Any, mark: str) -> bool:

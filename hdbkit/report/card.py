@@ -1,74 +1,152 @@
-"""A result in a few lines of HTML: what a notebook shows of a run, a sweep or a comparison, and keeps.
+"""The result card: a verdict, the result as the largest thing, its interval, its source, and whether to trust it.
 
-Without style and script, so that every page may show it, in its own colours, light and dark.
+One model, shown at the head of every report and job page, in notebooks and in sites. A failed check strikes it. It
+has its own style sheet (``card.css``) and no script.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-from hdbkit.experiment.sweep_analysis import SweepAnalysis
-from hdbkit.report.compare_report import Sides
-from hdbkit.report.compare_report import tables as compared_tables
-from hdbkit.report.page import Figure, templates
-from hdbkit.report.run_report import answer, figures, tables, warnings
-from hdbkit.report.sweep_report import verdict_matrix, verdict_table
+from markupsafe import Markup
+
+from hdbkit.analysis.reasons import Reason, reasons
+from hdbkit.analysis.wording import TOO_FEW, says_nothing
+from hdbkit.charts.intervals import Limits, times
 from hdbkit.report.tables import Table
+from hdbkit.report.templating import templates
 from hdbkit.results.manifest import CheckLine, Manifest
+from hdbkit.text import many
+
+_WIDE, _EDGE = 360.0, 26.0
+"""The width of the picture of an interval and its margins, in pixels."""
+MARKS = {"faster": "good", "slower": "bad", "equivalent": "good", "undecided": "unsure"}
+"""How a verdict is marked; a slower side is no failure, but stands out."""
 
 
-def run_card(manifest: Manifest) -> str:
-    """The result of a run with its checks."""
-    return _card(
-        answer(manifest),
-        f"Run {manifest.run_id}: {manifest.notice}",
-        lines=warnings(manifest),
-        figures=figures(manifest) if manifest.result else [],
-        tables=tables(manifest) if manifest.result else [],
-        checks=manifest.checks,
-    )
+@dataclass(frozen=True)
+class Bar:
+    """A ratio with its interval: a line at 1, and the band of the smallest effect."""
+
+    ratio: float
+    low: float
+    high: float
+    smallest_effect: float
+
+    @property
+    def words(self) -> str:
+        """The interval as text."""
+        if math.isnan(self.low):
+            return "no interval"
+        if says_nothing(self.low, self.high):
+            return TOO_FEW
+        return f"95 % interval {times(self.low)} to {times(self.high)}"
+
+    @cached_property
+    def _limits(self) -> Limits:
+        return Limits.of_ratios([self.ratio, 1 + 2 * self.smallest_effect, 1 / (1 + 2 * self.smallest_effect)])
+
+    def at(self, ratio: float) -> float:
+        """Where a ratio is in the picture, in pixels from the left."""
+        ends = [self._clipped(one) for one in (self.low, self.high)] if self.is_known else []
+        band = 1 + 1.5 * self.smallest_effect
+        first, last = (math.log(end([self.ratio, 1 / band, band, *ends])) for end in (min, max))
+        share = (math.log(self._clipped(ratio)) - first) / (last - first)
+        return round(_EDGE + share * (_WIDE - 2 * _EDGE), 1)
+
+    def _clipped(self, ratio: float) -> float:
+        return min(max(ratio, self._limits.low), self._limits.high)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an interval to draw."""
+        return math.isfinite(self.low) and not says_nothing(self.low, self.high)
+
+    @property
+    def beyond(self) -> tuple[bool, bool]:
+        """Whether the lower and the upper end are beyond the picture."""
+        return (self.low < self._limits.low, self.high > self._limits.high) if self.is_known else (False, False)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """The ends of the band in pixels."""
+        return self.at(1 / (1 + self.smallest_effect)), self.at(1 + self.smallest_effect)
 
 
-def sweep_card(found: SweepAnalysis, restored: str) -> str:
-    """The answer of a sweep, the verdict on each configuration from the best to the worst, and what was restored."""
-    verdicts, metric = found.verdicts, found.metric
-    ranked = verdicts.assign(score=metric.score(verdicts["metric_value"])).sort_values("score", ascending=False)
-    several = verdicts["virtual_users"].nunique() > 1
-    table = verdict_matrix(verdicts, metric) if several else verdict_table(ranked, metric)
-    lines = [*found.advice.splitlines(), *filter(None, [restored])]
-    return _card(found.answer, f"Sweep {found.experiment_id}: {found.notice}", lines=lines, tables=[table])
+@dataclass(frozen=True)
+class Card:
+    """A result in a few lines."""
+
+    question: str
+    answer: str
+    verdict: str
+    value: str
+    of: str = ""
+    """What the value is of: ``synchronous_commit=off against the baseline``."""
+    facts: Sequence[str] = ()
+    """Runs, users and servers, for the grey line."""
+    bar: Bar | None = None
+    interval: str = ""
+    """The interval of a value that is no ratio."""
+    checks: Sequence[CheckLine] = ()
+    reasons: Sequence[Reason] = ()
+    next_step: str = ""
+
+    @property
+    def failed(self) -> list[CheckLine]:
+        """The checks that failed."""
+        return [one for one in self.checks if one.passed is False]
+
+    @property
+    def chip(self) -> str:
+        """The verdict, unless a check failed."""
+        return "not reliable" if self.failed else self.verdict
+
+    @property
+    def mark(self) -> str:
+        """How the verdict is marked."""
+        return "failed" if self.failed else MARKS.get(self.verdict, "plain")
+
+    @property
+    def checked(self) -> str:
+        """The one count of checks: ``34 checks passed, 2 undecided``; empty without any."""
+        if self.failed:
+            return f"{len(self.failed)} of {many(len(self.checks), 'check')} failed"
+        passed = sum(one.passed is True for one in self.checks)
+        undecided = f", {len(self.checks) - passed} undecided" if passed < len(self.checks) else ""
+        return f"{many(passed, 'check')} passed{undecided}" if self.checks else ""
+
+    @property
+    def careful(self) -> str:
+        """How many reasons there are, and the worst in six words."""
+        if not self.reasons:
+            return "" if self.failed else "no reason to doubt the result"
+        return f"{many(len(self.reasons), 'reason')} to be careful: {self.reasons[0].brief}"
+
+    def html(self) -> Markup:
+        """The card and its line of trust, without a style sheet."""
+        return Markup(templates().get_template("card.html").render(card=self))  # noqa: S704 (escaped)
+
+    def in_notebook(self, notice: str, tables: Sequence[Table] = (), lines: Sequence[str] = ()) -> str:
+        """The card with its style, notes and tables, as a notebook shows and keeps it."""
+        made = templates().get_template("notebook_card.html")
+        return made.render(card=self, notice=notice, tables=tables, lines=lines)
 
 
 def answer_card(answer: str, notice: str, warnings: Sequence[str]) -> str:
-    """An answer with its warnings."""
-    return _card(answer, notice, lines=[f"{one}." for one in warnings])
+    """An answer with its warnings as a notebook shows it."""
+    return Card("", answer, "measured", "", reasons=reasons(warnings)).in_notebook(notice)
 
 
-def compare_card(found: Sides) -> str:
-    """The verdict of a comparison, those by virtual users and operation, both sides' figures, and what differed."""
-    lines = [f"{one}." for one in found.warnings]
-    return _card(found.answer, found.notice, lines=lines, tables=compared_tables(found))
-
-
-def _card(
-    answer: str,
-    notice: str,
-    *,
-    lines: Sequence[str] = (),
-    figures: Sequence[Figure] = (),
-    tables: Sequence[Table] = (),
-    checks: Sequence[CheckLine] = (),
-) -> str:
-    return (
-        templates()
-        .get_template("card.html")
-        .render(
-            answer=answer,
-            notice=notice,
-            lines=lines,
-            figures=figures,
-            tables=tables,
-            checks=checks,
-            failed=[check for check in checks if check.passed is False],
-        )
-    )
+def measured_by(manifests: Sequence[Manifest], users: Sequence[int] = ()) -> list[str]:
+    """The grey line of runs: how many, their users, the servers, and the schema."""
+    counts = sorted({one.plan.load.virtual_users for one in manifests} if not users else set(users))
+    servers = dict.fromkeys(one.server.version or one.plan.target.kind for one in manifests)
+    scales = dict.fromkeys(one.scale for one in manifests if one.scale)
+    named = ", ".join(f"{one:,}" for one in counts)
+    found = [many(len({one.run_id for one in manifests}), "run")]
+    found += [f"{named} virtual user{'' if counts == [1] else 's'}"] if counts else []
+    return [*found, *servers, *scales]

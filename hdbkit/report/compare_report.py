@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -11,10 +12,14 @@ import pandas as pd
 from hdbkit.analysis.comparison.explanation import Explanation
 from hdbkit.analysis.comparison.groups import Groups
 from hdbkit.analysis.comparison.plans import PlanPair, plans_note
+from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import Compared, settings_apart
-from hdbkit.analysis.wording import percent, percents
+from hdbkit.analysis.reasons import reasons
+from hdbkit.analysis.wording import TOO_FEW, percent, percents, says_nothing
 from hdbkit.charts.chart import Chart
-from hdbkit.config.metric import Metric
+from hdbkit.charts.intervals import times
+from hdbkit.config.metric import Measure, Metric
+from hdbkit.report.card import Bar, Card, measured_by
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
@@ -87,51 +92,77 @@ class Sides(Protocol):
 
 def compare_report(path: Path, found: Sides) -> Path:
     """Write the report of a comparison to ``path`` and return the path."""
-    names, (base, new), metric = list(found.sides), list(found.sides.values()), found.metric
-    manifests = [manifest for side in (base, new) for _, manifest in side]
+    (base, new), metric, names = list(found.sides.values()), found.metric, list(found.sides)
     page = Page(
-        kicker=f"{names[1]} against {names[0]}",
-        question="Is the new side faster than the base?",
-        answer=found.answer,
+        kicker=f"comparison of {names[1]} with {names[0]}",
+        card=card(found),
         notice=found.notice,
         command=found.command,
-        warnings=[f"{one}." for one in found.warnings],
-        figures=_key_figures(found, len(base), len(new)),
+        figures=_key_figures(found, names, len(base), len(new)),
         tables=tables(found),
         charts=list(found.charts().values()),
         plans=plan_pair_tables(found.plans, names),
         plans_title=plans_note(found.plans),
-        checks=checks_over_runs(manifests),
-        environment=environment(base[0][1], known_settings(base[0][0])),
+        environment=_environment(found.sides, names),
         journal=[_journal(found.sides, metric)],
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     return write_page(path, page)
 
 
-def _key_figures(found: Sides, base: int, new: int) -> list[Figure]:
-    ratio, metric = found.compared.ratio, found.metric
-    known = pd.notna(ratio.low)
+def card(found: Sides) -> Card:
+    """The result of a comparison."""
+    (base, new), metric, ratio = list(found.sides), found.metric, found.compared.ratio
+    manifests = [manifest for side in found.sides.values() for _, manifest in side]
+    return Card(
+        question=f"Is {new} {'lower' if metric.measure is Measure.QUANTILE else 'faster'} than {base}?",
+        answer=found.answer,
+        verdict=ratio.verdict,
+        value=times(ratio.ratio),
+        of=f"{new} against {base}: {metric.name} {percent(ratio.ratio, metric)}",
+        bar=Bar(ratio.ratio, ratio.low, ratio.high, found.compared.smallest_effect),
+        facts=measured_by(manifests),
+        checks=checks_over_runs(manifests),
+        reasons=reasons(found.warnings),
+        next_step=found.compared.advice if ratio.verdict == "undecided" else "",
+    )
+
+
+def compare_card(found: Sides) -> str:
+    """The result of a comparison as a notebook shows it."""
+    return card(found).in_notebook(found.notice, tables(found))
+
+
+def _environment(sides: Groups, names: Sequence[str]) -> list[Table]:
+    """The environment of the first run of each side; that of the new side where it differs."""
+    base, new = (environment(runs[0][1], known_settings(runs[0][0])) for runs in sides.values())
+    same = {one.title: one.rows for one in base}
+    differ = {one.title for one in new if same.get(one.title) != one.rows}
     return [
-        Figure("base", _value(found.table, "base", metric), f"{metric.name}, {_runs(base)}"),
-        Figure("new", _value(found.table, "new", metric), f"{metric.name}, {_runs(new)}"),
-        Figure("change", percent(ratio.ratio, metric), "of geometric means"),
-        Figure(
-            "95 % interval",
-            percents(ratio.low, ratio.high, metric) if known else cell(None),
-            found.compared.design.words if known else "nothing is replicated",
-        ),
+        replace(one, title=f"{one.title}: {name}") if one.title in differ else one
+        for name, tables_ in zip(names, (base, new), strict=True)
+        for one in tables_
+        if name == names[0] or one.title in differ
+    ]
+
+
+def _key_figures(found: Sides, names: Sequence[str], base: int, new: int) -> list[Figure]:
+    metric = found.metric
+    return [
+        Figure(names[0], _value(found.table, "base", metric), f"{metric.name}, {_runs(base)}"),
+        Figure(names[1], _value(found.table, "new", metric), f"{metric.name}, {_runs(new)}"),
     ]
 
 
 def tables(found: Sides) -> list[Table]:
     """The verdicts by virtual users and by operation, both sides' figures, and what differed."""
-    by = [*users_table(found.by_users, found.metric), *operations_table(found.by_operation, found.metric)]
-    figures = figures_table(found.table, found.metric)
-    return [*by, figures, *_counted(found.explanation), *differences_table(found.differences)]
+    metric, names = found.metric, list(found.sides)
+    by = [*users_table(found.by_users, metric, names), *operations_table(found.by_operation, metric, names)]
+    figures = figures_table(found.table, metric, names)
+    return [*by, figures, *_counted(found.explanation, names), *differences_table(found.differences, names)]
 
 
-def _counted(why: Explanation | None) -> list[Table]:
+def _counted(why: Explanation | None, names: Sequence[str]) -> list[Table]:
     """What the server counted and differs, in all and by statement; none where nothing does."""
     listed = [*why.counters, *why.statements][:_COUNTED] if why else []
     if not why or not listed:
@@ -139,18 +170,18 @@ def _counted(why: Explanation | None) -> list[Table]:
     rows = [[one.name, number(one.base), number(one.new), number(one.p, 2)] for one in listed]
     note = "Counters of the server that differ, with a false discovery rate of 5 %; not every one is a cause."
     title = f"What the server did differently, per {why.noun}"
-    return [Table(title, ["what", "base", "new", "p"], rows, [False, True, True, True], note=note)]
+    return [Table(title, ["what", *names, "p"], rows, [False, True, True, True], note=note)]
 
 
-def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:
+def figures_table(figures: pd.DataFrame, metric: Metric, names: Sequence[str] = (BASE, NEW)) -> Table:
     """Both sides' figures and the change between them, with the intervals of latencies."""
-    head = ["figure", "base", "new", "change", "95 % interval"]
+    head = ["figure", *names, "change", "95 % interval"]
     rows = [
         [
             _named(str(name), metric),
             *(milliseconds(one) if _is_time(str(name)) else cell(one) for one in (base, new)),
             percent_of(change) if pd.notna(change) else cell(None),
-            f"{percent_of(low)} to {percent_of(high)}" if pd.notna(low) else "",
+            "" if pd.isna(low) else _ends(low, high),
         ]
         for name, base, new, change, low, high in figures[["base", "new", "change", "low", "high"]].itertuples()
     ]
@@ -159,15 +190,19 @@ def figures_table(figures: pd.DataFrame, metric: Metric) -> Table:
         if figures["low"].drop("metric_value").isna().all()
         else "The intervals hold together over all latencies; a change whose interval contains 0 may be noise."
     )
-    return Table("Both sides, means over their runs", head, rows, [False, *[True] * 4], note=note)
+    return Table("Both sides, geometric means over their runs", head, rows, [False, *[True] * 4], note=note)
 
 
-def users_table(by_users: pd.DataFrame, metric: Metric) -> list[Table]:
+def _ends(low: float, high: float) -> str:
+    return TOO_FEW if says_nothing(1 + low, 1 + high) else f"{percent_of(low)} to {percent_of(high)}"
+
+
+def users_table(by_users: pd.DataFrame, metric: Metric, names: Sequence[str] = (BASE, NEW)) -> list[Table]:
     """The comparison at each count of virtual users; none where there is just one."""
     if by_users.empty:
         return []
-    per_s = [f"{side} {heading('operations_per_s')}" for side in ("base", "new")]
-    values = [f"base {metric.name}", f"new {metric.name}", *per_s]
+    per_s = [f"{side} {heading('operations_per_s')}" for side in names]
+    values = [*(f"{side} {metric.name}" for side in names), *per_s]
     head = ["users", *values, "change", "95 % interval", "verdict", "in words"]
     rows = [
         [cell(row["virtual_users"]), metric.number(row["base"]), metric.number(row["new"]),
@@ -182,7 +217,7 @@ def users_table(by_users: pd.DataFrame, metric: Metric) -> list[Table]:
     return [Table("At each count of virtual users", head, rows, numeric, marks, note)]
 
 
-def operations_table(by_operation: pd.DataFrame, metric: Metric) -> list[Table]:
+def operations_table(by_operation: pd.DataFrame, metric: Metric, names: Sequence[str] = (BASE, NEW)) -> list[Table]:
     """The comparison of each operation; none where the metric is no mean over operations."""
     if by_operation.empty:
         return []
@@ -193,7 +228,7 @@ def operations_table(by_operation: pd.DataFrame, metric: Metric) -> list[Table]:
          cell(row["verdict"])]
         for row in by_operation.to_dict("records")
     ]  # fmt: skip
-    head = ["operation", "base (s)", "new (s)", "change", "95 % interval", "verdict"]
+    head = ["operation", *(f"{side} (s)" for side in names), "change", "95 % interval", "verdict"]
     marks = [MARKS.get(str(verdict), "") for verdict in by_operation["verdict"]]
     note = "The intervals of all operations hold together." if by_operation["low"].notna().any() else ""
     return [Table("Each operation", head, rows, [False, True, True, True, True, False], marks, note)]
@@ -212,13 +247,13 @@ def _named(figure: str, metric: Metric) -> str:
     return " ".join([*operation, metric.name if what == "metric_value" else heading(what)])
 
 
-def differences_table(differences: pd.DataFrame) -> list[Table]:
+def differences_table(differences: pd.DataFrame, names: Sequence[str] = (BASE, NEW)) -> list[Table]:
     """What differed, as one table; none where nothing did."""
     if differences.empty:
         return []
     listed, apart = settings_apart(differences)
     rows = [[str(name), base, new] for name, base, new in listed.itertuples()]
-    table = text_table("What differed between the first runs of both sides", ["what", "base", "new"], rows)
+    table = text_table("What differed between the first runs of both sides", ["what", *names], rows)
     return [replace(table, note=f"{apart}; see: hdbkit compare BASE NEW --all." if apart else "")]
 
 

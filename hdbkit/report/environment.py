@@ -7,6 +7,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.load import WINDOW
+from hdbkit.config.model import unset
 from hdbkit.report.tables import Table, cell, pairs_table, text_table
 from hdbkit.results.kept_settings import KeptSetting
 from hdbkit.results.manifest import Manifest
@@ -22,6 +23,7 @@ def environment(
     plan = manifest.plan
     workload = _seed_of("population", manifest.schema_facts)
     driven = _seed_of("load", plan.load.model_dump(mode="json") if load is None else load)
+    driven |= {name: text for name, text in unset(type(plan.load).model_fields).items() if name not in driven}
     if manifest.one_by_one:
         driven = {name: value for name, value in driven.items() if name not in WINDOW}
     tables = [
@@ -33,7 +35,8 @@ def environment(
     changed = {name: one for name, one in (settings or {}).items() if one.changed}
     if changed:
         rows = [
-            [name, cell(one.text(one.value)), cell(one.text(one.default))] for name, one in sorted(changed.items())
+            [name, cell(one.text(one.value)), cell(one.text(one.default))]
+            for name, one in sorted(changed.items(), key=lambda named: named[0].lower())
         ]
         tables.append(text_table("Settings that are not the default", ["setting", "value", "default"], rows))
     return [table for table in tables if table.rows]

@@ -12,8 +12,10 @@ import pandas as pd
 from hdbkit.analysis.comparison.groups import Finished
 from hdbkit.analysis.wording import percent
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.intervals import times
 from hdbkit.charts.style import compact
 from hdbkit.config.metric import Metric
+from hdbkit.report.card import Card, measured_by
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
@@ -60,8 +62,7 @@ def history_report(path: Path, found: History) -> Path:
     newest = found.finished[-1:]
     page = Page(
         kicker=f"profile {found.name}",
-        question=f"When did {metric.name} change?",
-        answer=found.answer,
+        card=card(found, changes),
         notice=manifests[-1].notice if manifests else "",
         command=shlex.join(["hdbkit", "history", found.name, "--report"]),
         figures=[
@@ -72,12 +73,32 @@ def history_report(path: Path, found: History) -> Path:
         ],
         tables=[_changes_table(changes), _segments_table(found.segments, metric)],
         charts=list(found.charts().values()),
-        checks=checks_over_runs(manifests),
         environment=environment(newest[0][1], known_settings(newest[0][0])) if newest else [],
         journal=[_runs_table(runs, metric)],
     )
     make_folder(path.parent, exist_ok=True)
     return write_page(path, page)
+
+
+def card(found: History, changes: Sequence[str]) -> Card:
+    """The newest change of a profile."""
+    metric, known = found.metric, found.segments.dropna(subset=["ratio"])
+    last = known.sort_values("since").iloc[-1] if len(known) else None
+    manifests = [manifest for _, manifest in found.finished]
+    return Card(
+        question=f"When did {metric.name} change?",
+        answer=found.answer,
+        verdict="no change" if last is None else "faster" if last["ratio"] > 1 else "slower",
+        value="" if last is None else times(float(last["ratio"])),
+        of="" if last is None else f"{many(len(changes), 'change')}; the newest is of {_minute(last['since'])}",
+        facts=measured_by(manifests),
+        checks=checks_over_runs(manifests),
+    )
+
+
+def history_card(found: History) -> str:
+    """The history of a profile as a notebook shows it."""
+    return card(found, found.changes).in_notebook("", [_changes_table(found.changes)])
 
 
 def _runs_table(runs: pd.DataFrame, metric: Metric) -> Table:

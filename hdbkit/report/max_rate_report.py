@@ -10,9 +10,10 @@ import pandas as pd
 from hdbkit.analysis.comparison.groups import Finished
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.charts.chart import Chart
+from hdbkit.report.card import Card, measured_by
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment
-from hdbkit.report.page import Figure, Page, write_page
+from hdbkit.report.page import Page, write_page
 from hdbkit.report.tables import cell, frame_table
 from hdbkit.results.folder import make_folder
 from hdbkit.results.kept_settings import known_settings
@@ -53,24 +54,36 @@ class RateFound(Protocol):
         """Its charts by their keys."""
 
 
+def card(found: RateFound) -> Card:
+    """The highest rate with its interval."""
+    rate, low, high = (cell(end) for end in found.ends)
+    manifests = [manifest for _, manifest in found.within]
+    return Card(
+        question=f"Which rate keeps {found.limit}?",
+        answer=found.answer,
+        verdict="found",
+        value=f"{rate}/s",
+        of=f"{found.counted} per second with {found.limit}",
+        interval=f"95 % interval {low} to {high} per second",
+        facts=measured_by(manifests),
+        checks=checks_over_runs(manifests),
+    )
+
+
+def max_rate_card(found: RateFound) -> str:
+    """The highest rate as a notebook shows it."""
+    return card(found).in_notebook(found.within[-1][1].notice)
+
+
 def max_rate_report(path: Path, found: RateFound) -> Path:
     """Write the report to ``path`` and return the path."""
     manifests = [manifest for _, manifest in found.within]
-    rate, low, high = (cell(end) for end in found.ends)
     page = Page(
         kicker=f"find-max {found.limit}",
-        question=f"Which rate keeps {found.limit}?",
-        answer=found.answer,
+        card=card(found),
         notice=manifests[-1].notice,
         command=found.command,
-        figures=[
-            Figure(f"{found.counted}/s", rate, "the highest rate within the limit"),
-            Figure("lower end", low, "within the limit, with 97.5 %"),
-            Figure("upper end", high, "beyond the limit, with 97.5 %"),
-            Figure("confidence", "95 %", "of the interval, at least"),
-        ],
         charts=list(found.charts().values()),
-        checks=checks_over_runs(manifests),
         environment=environment(manifests[-1], known_settings(found.within[-1][0])),
         journal=[frame_table(found.runs, "The runs in their order (block 0: search)")],
     )

@@ -25,7 +25,7 @@ from hdbkit.errors import DamagedResult
 from hdbkit.report.page import Content, embedded_charts
 
 _COLOURS_OF_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_CARD = re.compile(r'<div class="hdbkit-card">\s*<p><b>(?P<answer>.*?)</b></p>', re.S)
+_CARD = re.compile(r'<p class="hd-answer">(?P<answer>.*?)</p>', re.S)
 _ID = re.compile(r"\b\d{8}-\d{6}-[\w-]+-[a-z]{6}\b")
 _SCROLLED = Markup('<div class="output" tabindex="0" role="region" aria-label="output">{}</div>')
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml")

@@ -7,24 +7,21 @@ the network off; every text is escaped by the template, and ``<`` in the charts'
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import RUN
 from hdbkit.charts.style import COLOURS, CONFIG, NAMES, layer_css, layer_script, plotly_script
 from hdbkit.files import replace_file
+from hdbkit.report.card import Card
 from hdbkit.report.tables import Table, frame_table
-from hdbkit.results.manifest import CheckLine
-
-_WITHIN_A_NAME = re.compile(r"(?<=\w{8})(_)(?=\w{2})")
+from hdbkit.report.templating import templates
 
 
 @dataclass(frozen=True)
@@ -41,20 +38,16 @@ class Page:
     """The content of a report, in its order."""
 
     kicker: str
-    question: str
-    answer: str
+    card: Card
     notice: str
     command: str
-    next_step: str = ""
     figures: Sequence[Figure] = ()
-    warnings: Sequence[str] = ()
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
     evidence: Sequence[Table] = ()
     plans: Sequence[Table] = ()
     plans_title: str = "Plans of the queries"
-    checks: Sequence[CheckLine] = ()
     environment: Sequence[Table] = field(default_factory=tuple)
     journal: Sequence[Table] = ()
 
@@ -149,22 +142,3 @@ def embedded_charts(
     content = {"names": NAMES, "charts": specs, "config": CONFIG, "reports": reports, **site}
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-@cache
-def templates() -> Environment:
-    """The templates of this package; every value is escaped."""
-    made = Environment(
-        loader=PackageLoader("hdbkit.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["breakable"] = _breakable
-    return made
-
-
-def _breakable(text: str) -> Markup:
-    """A cell's text that may wrap within a long name, as of a setting and its value."""
-    return Markup(_WITHIN_A_NAME.sub(r"\1<wbr>", str(escape(text))))  # noqa: S704 (escaped)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from hdbkit.analysis.reasons import reasons
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
 from hdbkit.analysis.run.warnings import run_warnings
@@ -12,13 +14,14 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
+from hdbkit.report.card import Card, measured_by
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.server_work import server_host_work, server_work, statements_work
-from hdbkit.report.tables import Table, cell, frame_table, milliseconds, plan_tables, text_table
+from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, milliseconds, plan_tables, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import known_settings
-from hdbkit.results.manifest import Manifest
+from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.query_plans import read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.text import all_per_s, many, number, plural
@@ -35,17 +38,15 @@ def run_report(folder: RunFolder) -> Path:
     result = manifest.result
     page = Page(
         kicker=f"{manifest.run_id}{_place(manifest)}",
-        question=_question(manifest),
-        answer=answer(manifest),
+        card=card(manifest, errors),
         notice=manifest.notice,
         command=manifest.command,
         figures=figures(manifest) if result else [],
-        warnings=[*errors, *warnings(manifest)],
+        notes=_notes(manifest),
         tables=tables(manifest) if result else [],
         charts=charts,
         evidence=[*each, *_faults(manifest), *server_work(manifest), *server_host_work(result)] if result else [],
         plans=_plans(folder),
-        checks=manifest.checks,
         environment=environment(manifest, known_settings(folder)),
         journal=[_course(manifest)],
     )
@@ -75,7 +76,8 @@ def _place(manifest: Manifest) -> str:
         return ""
     settings = ", ".join(f"{name}={value}" for name, value in planned.settings.items())
     tried = slices.described if slices else settings
-    return f", run {planned.number} of the sweep {planned.experiment_id} (block {planned.block}, {tried})"
+    where = ", ".join(filter(None, [f"block {planned.block}", tried]))
+    return f", run {planned.number} of {planned.experiment_id} ({where})"
 
 
 def _faults(manifest: Manifest) -> list[Table]:
@@ -128,6 +130,28 @@ def _question(manifest: Manifest) -> str:
     return f"What is the {title} of {server} {under}?"
 
 
+def card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
+    """The result of a run; ``errors`` are why parts of its report are missing."""
+    result, metric = manifest.result, manifest.metric
+    value = result.metric_value if result else None
+    return Card(
+        question=_question(manifest),
+        answer=answer(manifest, below_value=value is not None),
+        verdict="measured" if manifest.status is Status.DONE else str(manifest.status),
+        value="" if value is None else metric.text(value),
+        of=f"{metric.title}, {_basis(metric)}" if value is not None else "",
+        facts=[*measured_by([manifest])[1:], *([f"{result.window_s:,.0f} s"] if result else [])],
+        checks=manifest.checks,
+        reasons=reasons([*errors, *run_warnings(manifest).values()]),
+    )
+
+
+def run_card(manifest: Manifest) -> str:
+    """The result of a run as a notebook shows it."""
+    shown = tables(manifest) if manifest.result else []
+    return card(manifest).in_notebook(f"Run {manifest.run_id}: {manifest.notice}", shown)
+
+
 def answer(manifest: Manifest, *, below_value: bool = False) -> str:
     """The result in a sentence, or why there is none; ``below_value``: without the value, which is its title."""
     result = manifest.result
@@ -150,7 +174,7 @@ def answer(manifest: Manifest, *, below_value: bool = False) -> str:
         words += f" ({all_types})"
     measured = f"planned for {result.window_s:,.0f} s" if manifest.measured_by else f"over {result.window_s:.1f} s"
     by = f" by {manifest.measured_by}" if manifest.measured_by else ""
-    return f"{words}, measured{by}{',' if by else ''} {measured}{latency}. {_verdict(manifest)}"
+    return f"{words}, measured{by}{',' if by else ''} {measured}{latency}."
 
 
 def _why(result: RunResult) -> str:
@@ -163,36 +187,12 @@ def _value_words(metric: Metric, value: float) -> str:
     return metric.text(value) if metric.measure is Measure.RATE else f"{metric.name} {metric.text(value)}"
 
 
-def _tile_value(metric: Metric, value: float) -> str:
-    """A value below the metric's name, with its unit unless that is the name."""
-    return metric.number(value) if metric.unit == metric.name else metric.text(value)
-
-
-def _verdict(manifest: Manifest) -> str:
-    failed = [check.name for check in manifest.checks if check.passed is False]
-    if failed:
-        return f"{many(len(failed), 'check')} failed ({', '.join(failed)}): do not rely on the result."
-    passed = sum(check.passed is True for check in manifest.checks)
-    return f"All {passed} applicable checks passed." if passed else ""
-
-
-def warnings(manifest: Manifest) -> list[str]:
-    """The warnings of a run, a sentence each."""
-    return [f"Warning: {sentence}." for sentence in run_warnings(manifest).values()]
-
-
 def figures(manifest: Manifest) -> list[Figure]:
-    """The key figures of a run with a result."""
-    result, metric, per = manifest.measured, manifest.metric, f"per {manifest.noun}"
-    value = result.metric_value
+    """The key figures of a run with a result beside its metric, those that are known."""
+    result, per = manifest.measured, f"per {manifest.noun}"
     shares = result.host_cpu_pct or {}
     cpu = f"{100 - shares['idle']:.0f} %" if "idle" in shares else cell(None)
     figures = [
-        Figure(
-            metric.name,
-            cell(None) if value is None else _tile_value(metric, value),
-            result.metric_unknown or _basis(metric),
-        ),
         Figure(f"{plural(manifest.noun)}/s", cell(result.operations_per_s), "completed, of all types"),
         Figure("engine TPM", _whole(result.engine_tpm), "compare within one engine only"),
         Figure("failed", cell(result.failed), f"{cell(result.retries)} retries"),
@@ -201,10 +201,15 @@ def figures(manifest: Manifest) -> list[Figure]:
     with_supervisor = result.client_and_supervisor_cpu_us_per_operation
     if with_supervisor is not None:
         figures.append(Figure("client CPU with hdbkit's supervisor", _time(with_supervisor), per))
-    server_us, unknown = result.server_cpu_us_per_operation, result.server_cpu_unknown
-    if server_us is not None or unknown:
-        figures.append(Figure("server CPU", _time(server_us), unknown or per))
-    return [*figures, Figure("host CPU busy", cpu, f"steal {shares['steal']:.1f} %" if "steal" in shares else "")]
+    figures.append(Figure("server CPU", _time(result.server_cpu_us_per_operation), per))
+    figures.append(Figure("host CPU busy", cpu, f"steal {shares['steal']:.1f} %" if "steal" in shares else ""))
+    return [one for one in figures if one.value != UNKNOWN]
+
+
+def _notes(manifest: Manifest) -> list[str]:
+    """Why the server's CPU time is unknown, if that is known."""
+    why = manifest.result and manifest.result.server_cpu_unknown
+    return [f"The server's CPU time is unknown: {why}."] if why else []
 
 
 def _basis(metric: Metric) -> str:

@@ -9,17 +9,20 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.comparison.plans import changed_note
+from hdbkit.analysis.reasons import reasons
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.sweep.together import latency_metric
 from hdbkit.analysis.sweep.verdicts import needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents
+from hdbkit.charts.intervals import times
 from hdbkit.charts.style import axis_title
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import SweepSpec
 from hdbkit.config.metric import Metric
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
+from hdbkit.report.card import Bar, Card, measured_by
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
@@ -41,12 +44,9 @@ def sweep_report(path: Path, found: SweepAnalysis) -> Path:
     several = verdicts["virtual_users"].nunique() > 1
     page = Page(
         kicker=found.experiment_id,
-        question=spec.question or f"Which values of {listed(list(spec.grid))} are fastest?",
-        answer=found.answer,
+        card=card(found),
         notice=found.notice,
         command=found.command,
-        next_step=found.next_step,
-        warnings=[*(f"Warning: {one}." for one in found.warnings), *unrestored(journal, found.experiment_id)],
         notes=[_sentence(one) for one in found.notes],
         figures=_key_figures(found.runs, found.plan),
         tables=[
@@ -64,7 +64,6 @@ def sweep_report(path: Path, found: SweepAnalysis) -> Path:
         ],
         plans=changed_plan_tables(found.plans),
         plans_title=changed_note(found.plans),
-        checks=checks_over_runs(found.manifests),
         environment=_environment(spec, *found.finished[0]) if found.finished else [],
         journal=[
             *([verdict_table(verdicts, metric, "Every comparison with the baseline in words")] if several else []),
@@ -73,6 +72,51 @@ def sweep_report(path: Path, found: SweepAnalysis) -> Path:
         ],
     )
     return write_page(path, page)
+
+
+def card(found: SweepAnalysis) -> Card:
+    """The result of a sweep: that of its best configuration, in fresh blocks where it has some."""
+    spec, metric, warnings = (
+        found.plan.spec,
+        found.metric,
+        unrestored(found.folder.journal.lines, found.experiment_id),
+    )
+    judged = found.winners if len(found.winners) else found.verdicts
+    known = judged[(judged["verdict"] != "baseline") & judged["ratio"].notna()]
+    verdicts = ("faster", "undecided", "equivalent", "slower")
+    of_best = next((of for verdict in verdicts if len(of := known[known["verdict"] == verdict])), None)
+    best = None if of_best is None else of_best.sort_values("ratio").iloc[-1]
+    several = found.verdicts["virtual_users"].nunique() > 1
+    at = f" at {virtual_users(int(best['virtual_users']))}" if best is not None and several else ""
+    return Card(
+        question=spec.question or f"Which values of {listed(list(spec.grid))} are fastest?",
+        answer=found.answer,
+        verdict="no result" if best is None else str(best["verdict"]),
+        value="" if best is None else times(float(best["ratio"])),
+        of=""
+        if best is None
+        else f"{best['label']}{at} against the baseline: {metric.name} {percent(float(best['ratio']), metric)}",
+        bar=None if best is None else _bar(best, spec.smallest_effect),
+        facts=measured_by(found.manifests, spec.virtual_users),
+        checks=checks_over_runs(found.manifests),
+        reasons=reasons([*found.warnings, *warnings]),
+        next_step=found.next_step,
+    )
+
+
+def _bar(row: pd.Series[Any], smallest_effect: float) -> Bar:
+    ratio, low, high = (float(row[name]) for name in ("ratio", "low", "high"))
+    return Bar(ratio, low, high, smallest_effect)
+
+
+def sweep_card(found: SweepAnalysis, restored: str) -> str:
+    """The result of a sweep as a notebook shows it, with its verdicts from the best to the worst."""
+    verdicts, metric = found.verdicts, found.metric
+    ranked = verdicts.assign(score=metric.score(verdicts["metric_value"])).sort_values("score", ascending=False)
+    several = verdicts["virtual_users"].nunique() > 1
+    table = verdict_matrix(verdicts, metric) if several else verdict_table(ranked, metric)
+    lines = [_sentence(one) for one in filter(None, [*found.notes, restored])]
+    return card(found).in_notebook(f"Sweep {found.experiment_id}: {found.notice}", [table], lines)
 
 
 def _key_figures(runs: pd.DataFrame, plan: SweepPlan) -> list[Figure]:
@@ -245,7 +289,7 @@ def _blocks(runs: pd.DataFrame) -> int:
 
 
 def _sentence(text: str) -> str:
-    return f"{text}."
+    return f"{text.removesuffix('.')}."
 
 
 def _verdict_row(row: dict[Hashable, Any], metric: Metric) -> list[str]:

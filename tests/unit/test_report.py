@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from html.parser import HTMLParser
@@ -11,14 +12,16 @@ from typing import Any
 
 import pytest
 
+from hdbkit.analysis.reasons import _KNOWN, reasons
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.report import run_report, sweep_report
-from hdbkit.report.card import sweep_card
-from hdbkit.report.page import Figure, Page, templates, write_page
+from hdbkit.report.card import Bar, Card
+from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.sweep_report import verdict_matrix
-from hdbkit.report.tables import Table, cell, heading, milliseconds
+from hdbkit.report.tables import UNKNOWN, Table, cell, heading, milliseconds
+from hdbkit.report.templating import templates
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
 from tests.unit.synthetic import METRIC, Synthetic, changed, sweep_frames, sweep_of, write_run
@@ -62,17 +65,55 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"run": run_report(run.folder), "sweep": write_sweep(folder / "sweep.html", folders)}
 
 
-def test_the_warnings_of_a_card_are_a_list(tmp_path: Path) -> None:
-    texts: dict[str, Any] = {"warnings": ["one <b>", "two"], "next_step": "to decide, run: hdbkit"}
-    card = sweep_card(sweep_of(tmp_path, sweep_frames(3, (4,)), **texts), "")
-    words = " ".join(card.split())
-    assert "<p>Warnings:</p> <ul><li>one &lt;b&gt;</li> <li>two</li></ul> <p>to decide, run: hdbkit</p>" in words
+def test_a_card_has_one_line_of_trust_with_the_worst_reason_first() -> None:
+    warnings = [
+        "in 2 of 6 runs: the data (1 GiB) are larger than shared_buffers (128 MiB): pages are read from files",
+        "2 of 6 runs failed the check 'steady state'",
+        "something <new> of this kind happened in some run, so it counts",
+        "other processes used 78 % of the CPU time of the load host; at most 20 % is acceptable",
+    ]
+    passed = [CheckLine(name="a rule", passed=True, detail=""), CheckLine(name="another", passed=None, detail="")]
+    words = " ".join(str(Card("q", "a", "faster", "x2", checks=passed, reasons=reasons(warnings)).html()).split())
+    assert (
+        "<summary>3 reasons to be careful: other processes used the load host; 1 check passed, 1 undecided<" in words
+    )
+    assert words.index("other processes used 78 %") < words.index("the data (1 GiB)") < words.index("&lt;new&gt;")
+    assert "<td>some pages are read from files</td><td>enlarge the cache, or build less data</td>" in words
+    assert "hd-failed" not in words, "a warning is not red"
+
+
+def test_a_failed_check_strikes_the_card() -> None:
+    checks = [
+        CheckLine(name="steady state", passed=False, detail="it fell"),
+        CheckLine(name="b", passed=True, detail=""),
+    ]
+    card = Card("q", "a", "faster", "x2", checks=checks, reasons=reasons(["it drifts by 5 %"]))
+    words = " ".join(str(card.html()).split())
+    assert (card.chip, card.mark) == ("not reliable", "failed")
+    assert '<span class="hd-failed">1 of 2 checks failed: steady state</span>; 1 reason to be careful: ' in words
+
+
+def test_every_reason_has_six_words_at_most() -> None:
+    assert {len(texts[1].split()) for texts in _KNOWN} <= set(range(1, 7))
+    assert all(len(texts) == 4 for texts in _KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [(1.25, 1.98, "95 % interval x1.25 to x1.98"), (0.009, 683, "too few runs"), (math.nan, math.nan, "no interval")],
+)
+def test_the_bar_of_a_card_has_1_and_its_ends_within_the_picture(low: float, high: float, words: str) -> None:
+    bar = Bar(1.57, low, high, 0.02)
+    assert bar.words == words
+    places = [bar.at(one) for one in (1, 1.57, *((low, high) if bar.is_known else ()))]
+    assert all(20 < place < 340 for place in places)
+    assert bar.band[0] < bar.at(1) < bar.band[1] < bar.at(1.57)
 
 
 def test_a_table_without_rows_is_its_words_alone() -> None:
     table = templates().get_template("table.html").module.table  # type: ignore[attr-defined]
     empty = Table("Percentiles", ["operation"], [], [False], note="None differs.")
-    assert " ".join(table(empty).split()) == '<h3>Percentiles</h3><p class="note">None differs.</p>'
+    assert " ".join(table(empty).split()) == '<h2 class="of-table">Percentiles</h2><p class="note">None differs.</p>'
     assert "<th" in table(Table("Percentiles", ["operation"], [["read"]], [False]))
 
 
@@ -127,8 +168,9 @@ def test_a_run_report_says_answer_table_checks_surroundings_and_command(reports:
     manifest = Manifest.model_validate_json((reports["run"].parent / "manifest.json").read_bytes())
     value = f"{manifest.metric_value:,.0f}"
     assert f"{value} NOPM" in text
-    assert f"<dt>NOPM</dt><dd>{value}</dd>" in reports["run"].read_text(encoding="utf-8")
-    assert "1 check failed (no transaction failed)" in text
+    assert f'<span class="hd-value">{value} NOPM</span>' in reports["run"].read_text(encoding="utf-8")
+    assert "failed: no transaction failed" in text and "not reliable" in text
+    assert f"<dd>{UNKNOWN}</dd>" not in reports["run"].read_text(encoding="utf-8"), "what is unknown has no tile"
     for word in ("stock_level", "Little's law", "buffers", "256 MB", "128 MB", "nulldb 1 & more", "a <fast> one"):
         assert word in text
     assert manifest.command in text
@@ -194,7 +236,7 @@ def test_a_damaged_run_is_skipped(tmp_path: Path) -> None:
 
 def test_a_long_name_in_a_tile_wraps_between_its_words(tmp_path: Path) -> None:
     tile = Figure("configurations", "2", "of synchronous_commit")
-    page = Page(kicker="k", question="q?", answer="a", notice="n", command="c", figures=[tile])
+    page = Page(kicker="k", card=Card("q?", "a", "faster", "x2"), notice="n", command="c", figures=[tile])
     assert "of synchronous_<wbr>commit<" in write_page(tmp_path / "page.html", page).read_text(encoding="utf-8")
 
 

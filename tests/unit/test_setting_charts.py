@@ -109,4 +109,5 @@ def test_a_change_is_judged_by_its_interval_and_direction(low: float, high: floa
     found = changes(figures, Ratio((low + high) / 2, low, high, "", ""), METRIC)
     assert found["figure"].tolist() == ["NOPM", "new_order p95"]
     assert found["judged"].tolist() == [judged, "better"]
-    assert len(forest(found, 0.02).table) == 2
+    assert found["ratio"][1] == pytest.approx(2), "a latency that is halved is twice as good"
+    assert len(forest(found, 0.02, ["a", "b"]).table) == 2

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
-from hdbkit.analysis.comparison.sides import Compared, judged_ratio, over_counts, scored
+from hdbkit.analysis.comparison.sides import Compared, judged_ratio, levels, over_counts, scored
 from hdbkit.analysis.run.executions import mean_times_s
 from hdbkit.analysis.statistics.moderation import judged_variances
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
@@ -66,15 +66,17 @@ def compared_quantiles(
         confidence: the probability that all intervals hold.
 
     Returns:
-        By figure, the name of a column: ``low`` and ``high``, the relative change of the latency from base to new
-        (simultaneous; -0.2: 20 % less; NaN where nothing is replicated).
+        By figure, the name of a column: ``base`` and ``new`` (geometric means of runs), ``change`` of the latency
+        from base to new (-0.2: 20 % less), its ends ``low`` and ``high`` (simultaneous; NaN where nothing is
+        replicated).
     """
     known = latencies_us.where(latencies_us > 0)
     metrics = {
         str(name): Metric(name="latency", title=str(name), unit="us", measure=Measure.QUANTILE) for name in known
     }
     found = _compared_each(runs, known, metrics, overall, confidence).set_index("figure")
-    return pd.DataFrame({"low": 1 / found["high"] - 1, "high": 1 / found["low"] - 1})
+    changes = {"change": 1 / found["ratio"] - 1, "low": 1 / found["high"] - 1, "high": 1 / found["low"] - 1}
+    return found[[BASE, NEW]].assign(**changes)
 
 
 def _compared_each(
@@ -91,9 +93,10 @@ def _compared_each(
         means = np.exp(np.log(found["metric_value"]).groupby(found["side"]).mean())
         head = {"figure": name, BASE: means.get(BASE, math.nan), NEW: means.get(NEW, math.nan)}
         if name in both:
-            plain = both[name].groupby("side")["score"].mean()
+            plain = both[name].groupby(["side", "virtual_users"])["score"].mean().groupby("side").mean()
             estimate, half = _contrast(samples[name], float(plain[NEW] - plain[BASE]), level)
-            judge = partial(judged_ratio, metrics[name], overall.advice, overall.smallest_effect, confidence)
+            head |= dict(zip((BASE, NEW), levels(metrics[name], plain[[BASE, NEW]].tolist(), estimate), strict=True))
+            judge = partial(judged_ratio, metrics[name], overall.advice, overall.smallest_effect, confidence, BASE)
             rows.append(head | vars(judge(overall.design.words, NEW, estimate, half)))
         else:
             lacking = " or ".join(side for side in (BASE, NEW) if side not in set(found["side"]))

@@ -87,6 +87,8 @@ class Compared:
     """The smallest relevant relative difference."""
     confidence: float
     """Of its intervals."""
+    levels: tuple[float, float] = (math.nan, math.nan)
+    """The metric of base and new whose ratio is ``ratio``: geometric means of runs, the replication allowed for."""
 
     @property
     def basis(self) -> str:
@@ -103,8 +105,10 @@ class Compared:
 
     @property
     def answer(self) -> str:
-        """The verdict and what it is based on, as sentences."""
-        return " ".join(f"{one[0].upper()}{one[1:]}." for one in (self.ratio.sentence, self.basis) if one)
+        """The verdict and what it is based on, as sentences; the advice is apart."""
+        verdict = self.ratio.sentence.removesuffix(f"; {self.advice}")
+        basis = f" {self.basis[0].upper()}{self.basis[1:]}." if self.basis else ""
+        return f"{verdict}.{basis}"  # a name at the beginning stays as it is
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,7 @@ def compared(
     smallest_effect: float = 0.02,
     confidence: float = 0.95,
     again: Again | None = None,
+    names: tuple[str, str] = (BASE, NEW),
 ) -> Compared:
     """Compare the side ``NEW`` with the side ``BASE``.
 
@@ -137,6 +142,7 @@ def compared(
         smallest_effect: the smallest relevant relative difference.
         confidence: of the intervals.
         again: for the advice.
+        names: of both sides, for the sentences.
     """
     common = common_counts(runs)
     several = bool(common) and runs["virtual_users"].nunique() > 1
@@ -146,21 +152,39 @@ def compared(
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
     ((estimate, half),) = _contrasts(design, over_counts(design), plain.mean(keepdims=True), confidence)
     advice = _advice(design, over_counts(design), seen, estimate, smallest_effect, confidence, again or Again())
-    judge = partial(judged_ratio, metric, advice, smallest_effect, confidence, _why(design))
-    subject = f"new (mean over {many(len(common), 'count')} of virtual users)" if several else "new"
+    judge = partial(judged_ratio, metric, advice, smallest_effect, confidence, names[0], _why(design))
+    subject = f"{names[1]} (mean over {many(len(common), 'count')} of virtual users)" if several else names[1]
     ratio = judge(subject, estimate, half)
+    middles = [float(cells["mean"][side].mean()) for side in (BASE, NEW)]
+    whole = levels(metric, middles, estimate)
     if not several:
-        return Compared(
-            ratio, pd.DataFrame(columns=list(_COLUMNS)), design, seen, advice, smallest_effect, confidence
-        )
+        none = pd.DataFrame(columns=list(_COLUMNS))
+        return Compared(ratio, none, design, seen, advice, smallest_effect, confidence, whole)
     rows = []
     for count, (estimate, half) in zip(common, _contrasts(design, design.samples, plain, confidence), strict=True):
-        found = judge(f"new at {virtual_users(int(count))}", estimate, half)
+        found = judge(f"{names[1]} at {virtual_users(int(count))}", estimate, half)
         counts = {f"{side}_runs": int(cells["count"][side, count]) for side in (BASE, NEW)}
-        means = {side: metric.from_score(math.exp(cells["mean"][side, count])) for side in (BASE, NEW)}
+        both = levels(metric, [float(cells["mean"][side, count]) for side in (BASE, NEW)], estimate)
+        means = dict(zip((BASE, NEW), both, strict=True))
         rows.append({"virtual_users": int(count), **counts, **means, **vars(found)})
     table = pd.DataFrame(rows, columns=list(_COLUMNS))
-    return Compared(ratio, table, design, seen, advice, smallest_effect, confidence)
+    return Compared(ratio, table, design, seen, advice, smallest_effect, confidence, whole)
+
+
+def levels(metric: Metric, means: Sequence[float], estimate: float) -> tuple[float, float]:
+    """Values of both sides whose ratio is the estimated one, around the middle of their means (log scores).
+
+    They are the geometric means of the runs, unless the estimate allows for sessions, blocks or a trend.
+    """
+    middle = sum(means) / 2
+    base, new = (float(metric.from_score(math.exp(middle + part * estimate))) for part in (-0.5, 0.5))
+    return base, new
+
+
+def plain_names(names: tuple[str, str]) -> tuple[str, str]:
+    """The names of both sides without the word which side each is, where they differ without it."""
+    base, new = names[0].removesuffix(" (base)"), names[1].removesuffix(" (new)")
+    return (base, new) if base != new else names
 
 
 def common_counts(runs: pd.DataFrame) -> list[int]:
@@ -243,7 +267,8 @@ def _advice(
         return f"more blocks would decide{about}: {again.resume} --blocks {max(wanted, present + 1)}"
     command = (design.together and again.together) or again.command
     how = f": {command} --blocks {wanted}" if command else ""
-    return f"measure both sides {'at the same time' if design.together else 'in turn'} in one session{about}{how}"
+    first = "more blocks would decide" if design.unit is Unit.BLOCKS else "measure both sides in turn in one session"
+    return f"{first}{about}{how}"
 
 
 @dataclass(frozen=True)
@@ -310,6 +335,7 @@ def judged_ratio(
     advice: str,
     smallest_effect: float,
     confidence: float,
+    reference: str,
     why: str,
     subject: str,
     estimate: float,
@@ -318,10 +344,10 @@ def judged_ratio(
     """A ratio from its logarithm and the half width of its interval, NaN without an interval."""
     ratio = math.exp(estimate)
     if math.isnan(half):
-        text = f"{subject} against base {percent(ratio, metric)}: undecided: {why}; {advice}"
+        text = f"{subject} against {reference} {percent(ratio, metric)}: undecided: {why}; {advice}"
         return Ratio(ratio, math.nan, math.nan, "undecided", text)
     interval = Interval.around(metric, estimate, half, 1, 1)
-    text = sentence(subject, "base", interval, smallest_effect, confidence, advice)
+    text = sentence(subject, reference, interval, smallest_effect, confidence, advice)
     return Ratio(interval.ratio, interval.low, interval.high, interval.verdict(smallest_effect), text)
 
 
@@ -386,26 +412,22 @@ _NAMES = {"p50_us": "p50", "p95_us": "p95", "p99_us": "p99"}
 
 
 def changes(figures: pd.DataFrame, ratio: Ratio, metric: Metric) -> pd.DataFrame:
-    """Columns figure, ratio, low, high, lower_is_better, judged: new over base, of figures that have an interval.
+    """Columns figure, ratio, low, high, judged: new against base, of figures that have an interval.
 
-    ``judged`` is ``better`` or ``worse`` where the interval excludes 1, else ``not shown``. Empty where nothing is
-    replicated.
+    A ratio is one of scores: above 1 the new side is better, so a latency that is halved has a ratio of 2. ``judged``
+    is ``better`` or ``worse`` where the interval excludes 1, else ``not shown``. Empty where nothing is replicated.
 
     Args:
         figures: a row per figure with base, new, change, low, high, as ``api.Comparison.table`` has them.
         ratio: that of the metric's scores.
         metric: the metric of the runs.
     """
-    lower = metric.better is Better.LOWER
-    ends = [float(metric.from_score(one)) for one in (ratio.ratio, ratio.low, ratio.high)]
-    rows = [(metric.name, ends[0], min(ends[1:]), max(ends[1:]), lower)]
+    rows = [(metric.name, ratio.ratio, ratio.low, ratio.high)]
     for name, row in figures.iterrows():
         operation, _, quantile = str(name).rpartition(" ")
         if quantile in _NAMES:
-            rows.append((f"{operation} {_NAMES[quantile]}", 1 + row["change"], 1 + row["low"], 1 + row["high"], True))
-    columns = ["figure", "ratio", "low", "high", "lower_is_better"]
-    found = pd.DataFrame(rows, columns=columns).dropna(ignore_index=True)
-    up, down = found["low"] > 1, found["high"] < 1
-    better = (up & ~found["lower_is_better"]) | (down & found["lower_is_better"])
-    judged = pd.Series("not shown", index=found.index).mask(up | down, "worse").mask(better, "better")
-    return found.assign(judged=judged)
+            ratio_of, low, high = (1 / (1 + float(row[name])) for name in ("change", "high", "low"))
+            rows.append((f"{operation} {_NAMES[quantile]}", ratio_of, low, high))
+    found = pd.DataFrame(rows, columns=["figure", "ratio", "low", "high"]).dropna(ignore_index=True)
+    judged = pd.Series("not shown", index=found.index)
+    return found.assign(judged=judged.mask(found["low"] > 1, "better").mask(found["high"] < 1, "worse"))

@@ -12,6 +12,7 @@ from typing import Any, Final, get_args
 import ipywidgets
 from pydantic.fields import FieldInfo
 
+from hdbkit.config.model import unset
 from hdbkit.config.sweep_factors import weights_of
 from hdbkit.errors import InputError
 
@@ -57,9 +58,9 @@ def default_of(field: FieldInfo) -> Any:
 
 
 def label_of(name: str) -> str:
-    """``rampup_s`` as ``Rampup (s)``."""
+    """``rampup_s`` as ``Ramp-up (s)``."""
     words, _, unit = name.rpartition("_")
-    text = f"{words} ({unit})" if unit in _UNITS else name
+    text = (f"{words} ({unit})" if unit in _UNITS else name).replace("rampup", "ramp-up")
     return text.replace("_", " ").capitalize()
 
 
@@ -87,7 +88,7 @@ def _input(name: str, field: FieldInfo) -> Any:
         return ipywidgets.Checkbox(default, **about)
     if issubclass(kind, Enum):
         names = [(one.value, one.value) for one in kind]
-        options = [(_NONE, ""), *names] if _optional(field) else names
+        options = [(unset({name: field}).get(name, _NONE), ""), *names] if _optional(field) else names
         return ipywidgets.Dropdown(value=default, options=options, **about)
     if kind in (int, float) and not _optional(field):
         made = ipywidgets.IntText if kind is int else ipywidgets.FloatText  # the model refuses what is out of bounds

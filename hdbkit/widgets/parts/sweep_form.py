@@ -40,7 +40,7 @@ class SweepForm:
         self.looks.tooltip = "numbers of blocks after which it ends if all verdicts are decided; the last: all"
         self.winners = ipywidgets.BoundedIntText(description="Winner blocks", min=0, max=1000, style=LABELS)
         self.winners.tooltip = "further blocks of the three best configurations and the baseline at the end; 0: none"
-        self.rampup = _seconds("Rampup (s)", "seconds before the measured window")
+        self.rampup = _seconds("Ramp-up (s)", "seconds before the measured window")
         self.duration = _seconds("Duration (s)", "seconds of the measured window")
         self.cooldown = _text("Cool-down (s)", "at most 10")
         self.cooldown.tooltip = "maximum cool-down; it ends early on an idle host; none: 10 s, or a shorter duration"
