@@ -11,7 +11,7 @@ _MANY_RUNS = re.compile(r"^in \d+ of \d+ runs?: ")
 _WORDS = 6
 
 _KNOWN = (
-    ("still has settings of the sweep", "the server has settings of the sweep",
+    ("still has settings of the sweep", "settings of the sweep still apply",
      "the next run measures other settings", "resume the sweep, which restores them"),
     ("before the sweep and is", "a setting changed outside the sweep",
      "the server is not as it was before", "set it"),
@@ -64,7 +64,7 @@ _KNOWN = (
      "enlarge the cache, or build less data"),
     ("full-page writes", "full-page writes had not subsided", "the window's start writes more log",
      "set a longer rampup_s, or rampup_max_s"),
-    ("shorter than a cycle", "the window is shorter than a checkpoint", "it has all of that writing or none",
+    ("shorter than a cycle", "window shorter than a checkpoint cycle", "it has all of that writing or none",
      "set a longer duration_s"),
     ("row locks", "users wait for each other's locks", "the waits are measured, too", "build more warehouses"),
     ("ended early|^it ", "the run ended early", "the window is shorter than planned", "repeat the run"),

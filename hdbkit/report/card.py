@@ -128,7 +128,7 @@ class Card:
 
     def html(self) -> Markup:
         """The card and its line of trust, without a style sheet."""
-        return Markup(templates().get_template("card.html").render(card=self))  # noqa: S704 (escaped)
+        return Markup(templates().get_template("card.html").render(card=self).strip())  # noqa: S704 (escaped)
 
     def in_notebook(self, notice: str, tables: Sequence[Table] = (), lines: Sequence[str] = ()) -> str:
         """The card with its style, notes and tables, as a notebook shows and keeps it."""

@@ -273,8 +273,8 @@ def test_the_count_at_the_edges_is_checked_where_the_schema_keeps_one(
 def test_the_page_of_a_run_reads_right(run: Synthetic) -> None:
     page = " ".join(run_report(run.folder).read_text(encoding="utf-8").split())
     value = MEAN_TIME.text(run.manifest.metric_value)
-    assert f"mean query time {value} (" in page
-    assert "/s of all types), measured over 12.0 s" in page
+    assert f'<span class="hd-value">{value}</span>' in page
+    assert "/s of all types, measured over 12.0 s" in page
     assert "What is the geometric mean of the query times of" in page
     assert "lower is better" in page and "Queries of the window" in page
     assert "NOPM" not in page
@@ -319,7 +319,7 @@ def test_comparison_gate_history_and_their_pages(root: Path) -> None:
     assert found.ratio.verdict == "slower"
     assert found.table.loc["metric_value", "change"] == pytest.approx(0.2, abs=0.01)
     assert found.ratio.ratio == pytest.approx(1 / 1.2, abs=0.01)
-    assert found.ratio.sentence.startswith("new takes ") and "% more time than base" in found.ratio.sentence
+    assert found.ratio.sentence.startswith("new takes ") and "% more time than old" in found.ratio.sentence
     assert (found.gate(-0.02).verdict, api.compare("new", "old").gate(-0.02).verdict) == ("fell", "held")
     page = found.report().read_text(encoding="utf-8")
     assert "+20." in page or "+19." in page

@@ -64,7 +64,7 @@ def test_profiles_are_compared_at_each_count_of_users(root: Path) -> None:
     assert list(found.by_users["verdict"]) == ["slower", "slower"]
     assert found.by_users["ratio"].tolist() == pytest.approx([0.8, 0.8], rel=0.03)
     assert found.by_users[["base_operations_per_s", "new_operations_per_s"]].notna().all().all()
-    assert "new (mean over 2 counts of virtual users) is 2" in found.ratio.sentence
+    assert "slow (mean over 2 counts of virtual users) is 2" in found.ratio.sentence
     assert found.gate(-0.02).verdict == "fell"
     assert api.compare("slow", "fast").gate(-0.02).verdict == "held"
 

@@ -192,7 +192,7 @@ def test_both_sides_at_the_same_time_are_advised_instead_of_very_many_blocks() -
     values = pd.Series([1000.0, 1080.0, 930.0, 1000.0, 1000.0, 1005.0])
     noisy = runs("b1", "n1", "n1", "b1", "b1", "n1").assign(metric_value=values)
     advised = [compared(noisy, METRIC, again=Again(COMMAND, one)).advice for one in ("", f"{COMMAND} --together")]
-    assert re.search(r"in turn in one session, about \d{2,3} blocks", advised[0])
+    assert re.search(r"more blocks would decide, about \d{2,3} blocks", advised[0])
     assert advised[1].endswith(f"measure both sides at the same time: {COMMAND} --together --blocks 6")
 
 
