@@ -68,6 +68,13 @@ def setup(app: Any) -> None:
     app.connect(
         "autodoc-process-docstring", lambda _app, what, _name, model, _, lines: add_fields(what, model, lines)
     )
+    app.connect("html-page-context", label_captions, priority=900)
+
+
+def label_captions(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
+    """Give the captions of the navigation, which are headings, the level that a screen reader needs."""
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
 
 
 def add_fields(what: str, model: Any, lines: list[str]) -> None:

@@ -98,7 +98,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Distribute by file, and keep files of ``ON_ONE_WORKER`` together."""
     from xdist.scheduler import LoadFileScheduling
 
-    class Scheduling(LoadFileScheduling):
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             together = next((group for group in ON_ONE_WORKER if nodeid.startswith(group)), None)
             return together[0] if together else super()._split_scope(nodeid)

@@ -94,12 +94,14 @@ def test_missing_statistics_are_reported_before_a_run_and_made_on_request(
 def test_a_window_that_is_shorter_than_the_servers_cycle_of_writing_is_a_warning(
     built: PrivateServer, small: WorkloadSpec
 ) -> None:
-    (warning,) = ready(built.target, small, duration_s=1799).warnings
+    assert ready(built.target, small, duration_s=1799).warnings == (), "hdbkit set the cycle of its own server"
+    other = built.target.model_copy(update={"server_folder": None})
+    (warning,) = ready(other, small, duration_s=1799).warnings
     assert warning.startswith(
         "the window (1799 s) is shorter than a cycle of the server's background writing (checkpoint_timeout = 30min)"
     )
     assert warning.endswith("set duration_s to 1800 or more, or reduce checkpoint_timeout")
-    assert ready(built.target, small, duration_s=60, weights={"update": 0, "read": 1}).warnings == ()
+    assert ready(other, small, duration_s=60, weights={"update": 0, "read": 1}).warnings == ()
 
 
 @pytest.mark.long

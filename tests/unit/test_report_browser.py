@@ -67,6 +67,16 @@ def test_a_report_opens_with_the_network_off(chromium: Any, reports: dict[str, P
     assert all(light != dark for light, dark in zip(looks["light"], looks["dark"], strict=True))
 
 
+@pytest.mark.parametrize("which", PLOTS)
+def test_the_first_screen_has_the_result_and_a_chart(chromium: Any, reports: dict[str, Path], which: str) -> None:
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(reports[which].as_uri())
+    value, plot = (page.locator(one).first.bounding_box() for one in (".hd-value", ".plot"))
+    assert value["y"] + value["height"] < 300 and plot["y"] < 700
+    assert page.locator("h1, h2, h3").first.evaluate("one => one.tagName") == "H1"
+    page.close()
+
+
 def test_charts_below_are_drawn_when_they_are_near_or_printed(chromium: Any, reports: dict[str, Path]) -> None:
     """In a browser that is never idle."""
     context = chromium.new_context(viewport={"width": 1280, "height": 400}, offline=True)
