@@ -147,7 +147,7 @@ def test_a_run_is_started_watched_stopped_and_stays_with_the_notebook(desk: Desk
     press(desk, "Stop")
     page.locator(".hdbkit-alive .hdbkit-card").wait_for()
     shown = page.locator(".hdbkit-alive .hdbkit-card").inner_text()
-    assert "transactions/s of all types, measured over" in shown
+    assert "transactions/s of all types), measured over" in shown
     desk.save()
     assert desk.said == []
     desk.lab.end_kernels()

@@ -274,7 +274,7 @@ def test_the_page_of_a_run_reads_right(run: Synthetic) -> None:
     page = " ".join(run_report(run.folder).read_text(encoding="utf-8").split())
     value = MEAN_TIME.text(run.manifest.metric_value)
     assert f'<span class="hd-value">{value}</span>' in page
-    assert "/s of all types, measured over 12.0 s" in page
+    assert "/s of all types), measured over 12.0 s" in page
     assert "What is the geometric mean of the query times of" in page
     assert "lower is better" in page and "Queries of the window" in page
     assert "NOPM" not in page

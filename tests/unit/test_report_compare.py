@@ -113,7 +113,7 @@ def test_a_run_with_the_value_0_is_no_part_of_a_label_and_is_named_where_it_is_c
 
 def test_other_work_on_both_sides_is_warned_of(root: Path) -> None:
     page = api.compare("old-1", "more-users").report().read_text(encoding="utf-8")
-    assert "The sides did not do the same work: load.virtual_users, workload.warehouses differ." in " ".join(
+    assert "The sides did not do the same work: load.virtual_users, workload.warehouses differ<" in " ".join(
         page.split()
     )
     for sides in (("old-1", "new-1"), ("old-1,more-users", "more-users,new-1")):
@@ -148,7 +148,7 @@ def test_open_loops_are_compared_by_both_times_and_their_throughput_is_warned_of
 
 
 def test_one_run_a_side_has_no_interval_and_says_why(root: Path) -> None:
-    text = " ".join(read(api.compare("old-1", "new-1").report()).text)
+    text = " ".join(" ".join(read(api.compare("old-1", "new-1").report()).text).split())
     assert "undecided: within their session the sides do not alternate at least twice" in text
     assert "Measure both sides in turn in one session: hdbkit compare old-1 new-1 --run --blocks 6" in text
     assert "no interval" in text
