@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeVar
+
+from hdbkit.errors import ErrorClass, TransactionError
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 IDLE_BUSY_PCT = 10.0
 """A host counts as idle up to this CPU utilization, in percent of all cores."""
@@ -22,6 +28,38 @@ UPTIME = "uptime_s"
 
 STATEMENT_TOTALS: Final = ("calls", "time_ms", "rows", "rows_read", "pages", "pages_from_files", "log_bytes")
 """What a server counts by statement."""
+
+
+def answered(question: Callable[[], T], unknown: U) -> T | U:
+    """The answer to an optional question; ``unknown`` if the server has none. Raises if the connection was lost."""
+    try:
+        return question()
+    except TransactionError as error:
+        if error.error_class is ErrorClass.CONNECTION_LOST:
+            raise
+        return unknown
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a server answered when it was asked what it is."""
+
+    product: str = ""
+    """Title and version of a product that speaks the protocol of another, or of an addition; empty: there is none."""
+    is_foreign: bool = False
+    """Whether the product is another implementation, so that nothing is known of what it does not answer."""
+    asked: tuple[str, ...] = ()
+    """The questions that it was asked."""
+    unanswered: tuple[str, ...] = ()
+    """Those of them that it cannot answer, whoever asks."""
+    hindrance: str = ""
+    """Why nothing can be built on it; empty if nothing is known to prevent it."""
+
+    def named(self, own: str) -> str:
+        """The product with ``own``, the version that the server states in the protocol."""
+        if not self.product:
+            return own
+        return f"{self.product}, speaks {own}" if self.is_foreign else f"{own} with {self.product}"
 
 
 @dataclass(frozen=True)

@@ -170,6 +170,23 @@ def _connection(at: _Connected) -> Findings:
     yield Finding("connection", State.OK, f"{text} ({at.target.url})")
 
 
+def _product(at: _Connected) -> Findings:
+    """What the server is by its own answers, if it was asked."""
+    found = at.engine.probed
+    if not found.asked:
+        return
+    if found.hindrance:
+        yield Finding("product", State.PROBLEM, f"nothing can be built: {found.hindrance}")
+    name = found.product or at.engine.title
+    if not found.unanswered:
+        yield Finding("product", State.OK, f"{name}; it answers all {len(found.asked)} questions")
+        return
+    count = f"{len(found.unanswered)} of {len(found.asked)} questions are unanswered"
+    what = "" if found.is_foreign else f", as by no {at.engine.title}"
+    advice = f"hdbkit engine check {at.target.url} tries which rules it keeps, in an empty database"
+    yield Finding("product", State.WARNING, f"{name}; {count}{what}: {', '.join(found.unanswered)}", advice)
+
+
 def _encryption(at: _Connected) -> Findings:
     found = at.engine.encryption(at.session, at.target)
     if found is None:
@@ -321,6 +338,7 @@ def _clock(at: _Connected) -> Findings:
 
 _PROBES: dict[str, Callable[[_Connected], Findings]] = {
     "connection": _connection,
+    "product": _product,
     "encryption": _encryption,
     "pooler": _pooler,
     "role": _role,

@@ -13,7 +13,17 @@ from hdbkit.contracts.schemas import Schema, SchemaOptions, Verb
 from hdbkit.contracts.sessions import SERVER, Access, Capability, Scope, Session, SessionOptions
 from hdbkit.contracts.workloads import Workload
 from hdbkit.errors import TransactionError
-from hdbkit.readings import Disturbance, Encryption, Footprint, MissingGrant, Pooling, ServerRole, Timeout, WriteCycle
+from hdbkit.readings import (
+    Disturbance,
+    Encryption,
+    Footprint,
+    Found,
+    MissingGrant,
+    Pooling,
+    ServerRole,
+    Timeout,
+    WriteCycle,
+)
 from hdbkit.sql import Statement
 
 
@@ -53,6 +63,11 @@ class Database(Protocol):
     """Settings that a sweep never changes, each with what it would do: clients and hdbkit would lose the server."""
     reload_signal: Signals | None
     """The signal that makes the server's main process read its settings file; None if there is none."""
+
+    @property
+    def probed(self) -> Found:
+        """What the server answered when it was asked what it is; empty if it is not asked."""
+        ...
 
     @property
     def capabilities(self) -> frozenset[Capability]:

@@ -13,6 +13,7 @@ import signal
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from hdbkit.contracts import UserPlan
@@ -53,6 +54,8 @@ class LocalPool:
         engine, load = database(self._plan.target), workload(self._plan.workload)
         for module in (*engine.preload, *load.preload):
             importlib.import_module(module)
+        with suppress(HdbkitError):  # each client reports it
+            _ = engine.capabilities  # the server is asked what it is once, ahead of the forks
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # ``wait`` takes it
         gc.collect()
         gc.freeze()

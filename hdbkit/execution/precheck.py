@@ -34,7 +34,7 @@ from hdbkit.execution.routes import check_routes, open_routes, policies_of
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
-from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode, ServerRole
+from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode, ServerRole, answered
 from hdbkit.results.manifest import ServerFacts
 from hdbkit.servers import control, power
 from hdbkit.text import plural, with_article
@@ -92,7 +92,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_cluster(plan.load)
         _check_cache(target, plan.load)
         role = engine.role(session)
-        _check_role(role, engine.read_only_by(session), plan)
+        _check_role(role, answered(lambda: engine.read_only_by(session), ""), plan)
         require_permission(schema, workload(plan.workload), plan.load)
         workload(plan.workload).require_data(session, plan.load)
         check_routes(engine, target, plan.load, workload(plan.workload))
@@ -102,7 +102,8 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_connections(engine, session, plan, pooling)
         disturbed = _check_faults(plan, session, results)
         plan = plan.model_copy(update={"pooling": pooling})
-        server, settings = _server(engine, session, plan, pooling, role), engine.settings_of(session)
+        settings = answered(lambda: engine.settings_of(session), {})
+        server = _server(engine, session, plan, pooling, role)
         if plan.load.analyze:
             _analyze(schema, target)
         warnings = _warnings(engine, schema, plan)
@@ -229,7 +230,7 @@ def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling,
         facts["replicas"] = ", ".join(plan.target.replicas)
     if policies - {Policy.REPLICA}:
         facts["nodes"] = ", ".join(plan.target.nodes)
-    if footprint := engine.footprint(session):
+    if footprint := answered(lambda: engine.footprint(session), None):
         facts |= {"cache": footprint.cache, "cache_bytes": footprint.cache_bytes}
         facts["on_this_host"] = engine.server_process(session) is not None
     return ServerFacts(**facts)
@@ -296,7 +297,7 @@ def _changing(plan: RunPlan) -> list[str]:
 def _check_connections(engine: Database, session: Session, plan: RunPlan, pooling: Pooling) -> None:
     if pooling.mode is PoolMode.TRANSACTION:  # users share connections of the server
         return
-    free = engine.free_connections(session)
+    free = answered(lambda: engine.free_connections(session), None)
     needed = plan.load.sessions + CONNECTIONS_BESIDE_CLIENTS - 1  # this session is one of the two
     if free is not None and free < needed:
         raise InputError(

@@ -27,7 +27,7 @@ from hdbkit.errors import (
 )
 from hdbkit.loading.data_files import DataFiles
 from hdbkit.loading.loaders import KEEP_ALIVE_S, STOPPED, Hosts, Loaders, LoadPart, PartLoaders, Sent, Step
-from hdbkit.readings import POOL_LIMITS, PoolMode
+from hdbkit.readings import POOL_LIMITS, PoolMode, answered
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import build_command, builder, differences, drop_command, grown
 from hdbkit.workloads.checking import run_checks_at_once
@@ -156,6 +156,8 @@ class _Build:
         return f"{first}loaded parts are kept; to resume, run: {build}"
 
     def _run(self, loaders: int, started: float) -> BuildResult:
+        if obstacle := self._engine.probed.hindrance:
+            raise InputError(f"nothing can be built in {self._target.described}: {obstacle}")
         require_primary(self._schema)
         require_grants(self._schema, self._workload, Verb.BUILD)
         require_claim(self._schema, self._where)
@@ -233,7 +235,7 @@ class _Build:
         raise SchemaProblem(f"{where} is half built with other options ({other}); use those options, or run: {drop}")
 
     def _check_connections(self, loaders: int) -> None:
-        free = self._engine.free_connections(self._schema.session)
+        free = answered(lambda: self._engine.free_connections(self._schema.session), None)
         if free is not None and free < loaders:
             raise InputError(
                 f"{self._target.described} allows {free} more connections, but {loaders} loaders need one each; "

@@ -220,6 +220,8 @@ def main() -> None:
     orders: Orders = building.recv()
     for module in (*workload(orders.spec).preload, *database(orders.target).preload):
         importlib.import_module(module)
+    with suppress(HdbkitError):  # each loader reports it
+        _ = database(orders.target).capabilities  # the server is asked what it is once, ahead of the forks
     loaders = [_fork(orders, pipe) for pipe in orders.pipes]
     for pipe in orders.pipes:
         os.close(pipe)

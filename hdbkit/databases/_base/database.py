@@ -34,6 +34,7 @@ from hdbkit.readings import (
     Disturbance,
     Encryption,
     Footprint,
+    Found,
     MissingGrant,
     Pooling,
     PoolMode,
@@ -67,6 +68,8 @@ class BaseDatabase:
     reload_signal: Signals | None = None
     default_port: int | None = None
     preload: tuple[str, ...] = ()
+    probed: Found = Found()
+    """What the server answered when it was asked what it is; empty if it is not asked."""
     options: tuple[str, ...] = ()
     """The names of a target's options."""
     option_values: Mapping[str, Collection[str]] = MappingProxyType({})

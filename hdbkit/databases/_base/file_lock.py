@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from threading import Lock
 from hdbkit.config import Target
 from hdbkit.contracts import Workload
 from hdbkit.databases._base.sql_schema import SqlDatabase, SqlSchema
+from hdbkit.paths import state_folder
 
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOT_WRITABLE = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS}
@@ -185,3 +187,16 @@ class FileSchema(SqlSchema):
         """Close the connection and end the reservation; never raises."""
         super().close()
         self._reserved.end()
+
+
+class HostSchema(FileSchema):
+    """A schema on a server without usable locks, reserved among the processes of this account on this host alone."""
+
+    def claim_file(self, target: Target) -> Path:
+        """A file of this account."""
+        return state_folder() / f"{target.kind}-{hashlib.sha256(target.url.encode()).hexdigest()[:16]}-build"
+
+    def claim(self) -> bool:
+        """By a lock on the file, whose folder is created if it is missing."""
+        state_folder().mkdir(parents=True, exist_ok=True)
+        return super().claim()

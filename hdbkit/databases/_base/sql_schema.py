@@ -80,7 +80,8 @@ class SqlSchema:
     def __init__(self, engine: SqlDatabase, target: Target, workload: Workload) -> None:
         options = dict(options_of(engine, workload.spec.storage))
         self._options, self._workload, self.target = options, workload, target
-        self._scope = self._scope_of(engine.dialects)
+        with product_named(target):
+            self._scope = self._scope_of(engine.dialects)
         self._capabilities = engine.capabilities
         self._known = statements(engine.dialects, SERVER_STATEMENTS)
         given = {name: value for name, value in options.items() if value is not None}

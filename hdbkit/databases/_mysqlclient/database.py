@@ -26,6 +26,7 @@ from hdbkit.contracts import (
     Access,
     ApplyBy,
     Capability,
+    Database,
     Schema,
     SchemaOptions,
     Scope,
@@ -36,6 +37,8 @@ from hdbkit.contracts import (
 )
 from hdbkit.databases._base.access import LOOPBACK, check_options, ends_here, first_usable, wants_primary
 from hdbkit.databases._base.database import BaseDatabase
+from hdbkit.databases._base.file_lock import HostSchema
+from hdbkit.databases._base.probing import Answers, at
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases._mysqlclient.connect import (
     OPTIONS,
@@ -150,9 +153,20 @@ class MysqlclientDatabase(BaseDatabase):
     protected_settings: Mapping[str, str] = _PROTECTED
     reload_signal: Signals | None = None
     default_port: int | None = 3306
+    probed = Answers()
     denied = frozenset({"1142", "1143", "1370"})
     privileges: Mapping[str, Mapping[str, tuple[str, ...]]] = PRIVILEGES
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient.session")
+
+    def at(self, target: Target) -> Database:
+        """The engine as the server of this target answers it to be."""
+        return at(self, target)
+
+    def probe(self, target: Target) -> Answers:
+        """What the server is and can do. Raises the errors of ``connect``."""
+        from hdbkit.databases._mysqlclient.probe import probe
+
+        return probe(self, target)
 
     def driver_version(self) -> str:
         """Mysqlclient and its client library."""
@@ -206,6 +220,8 @@ class MysqlclientDatabase(BaseDatabase):
         self._require_role(session, target)
         if not is_on(target, "local_infile", default=True):
             session.local_infile = False
+        session.local_infile = session.local_infile and self.probed.bulk_loads
+        session.classes = self.probed.errors
         session.sends_files = sends_files or is_on(target, "local_infile")
         session.prepares_calls = is_on(target, "prepared")
         session.needs_primary = wants_primary(target)
@@ -254,11 +270,11 @@ class MysqlclientDatabase(BaseDatabase):
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema, which is the target's database."""
-        return SqlSchema(self, target, workload)
+        return (SqlSchema if self.probed.claims else HostSchema)(self, target, workload)
 
     def version(self, session: Session) -> str:
         """For example ``MariaDB 10.11.19``."""
-        return f"{self.title} {session.ask('server_version')[0][0].partition('-')[0]}"
+        return self.probed.named(f"{self.title} {session.ask('server_version')[0][0].partition('-')[0]}")
 
     def role(self, session: Session) -> ServerRole:
         """By read_only, from which some accounts are exempt; a replica that accepts changes is a primary."""
@@ -268,37 +284,43 @@ class MysqlclientDatabase(BaseDatabase):
     def lift_timeouts(self, session: Session) -> None:
         """In the session."""
         own = _own(session)
-        own.ask("lift_own_timeouts", milliseconds=own.statement_timeout_ms)
+        self.asked(own, "lift_own_timeouts", milliseconds=own.statement_timeout_ms)
         if own.lock_timeout_s:
             own.ask("set_lock_timeout", seconds=own.lock_timeout_s)
 
     def is_replica(self, session: Session) -> bool:
         """By read_only."""
-        return bool(session.ask("read_only")[0][0])
+        rows = self.asked(session, "read_only")
+        return bool(rows and rows[0][0])
 
     def pooling(self, session: Session, target: Target) -> Pooling:
         """By the number of this connection on both sides; a proxy that answers for the server is not noticed."""
-        ((number,),) = session.ask("backend")
-        return Pooling(PoolMode.DIRECT if number == _own(session).connection.thread_id() else PoolMode.SESSION)
+        own = (_own(session).connection.thread_id(),)
+        rows = self.asked(session, "backend") or [own]
+        return Pooling(PoolMode.DIRECT if rows == [own] else PoolMode.SESSION)
 
     def encryption(self, session: Session, target: Target) -> Encryption:
         """By the session's own status."""
-        status = {name.lower(): value for name, value in session.ask("encryption")}
-        end = status.get("ssl_server_not_after")
-        expires = datetime.strptime(end, _CERTIFICATE_END).replace(tzinfo=UTC) if end else None
+        status = {name.lower(): str(value) for name, value in self.asked(session, "encryption")}
+        expires = None
+        with suppress(ValueError):  # empty without TLS, and another text on other products
+            expires = datetime.strptime(status.get("ssl_server_not_after", ""), _CERTIFICATE_END).replace(tzinfo=UTC)
         return Encryption(status.get("ssl_version", ""), expires)
 
     def timeouts(self, session: Session) -> list[Timeout]:
         """Those of the session; one that is not the server's was set by hdbkit, or comes with the account."""
-        return [Timeout(ends, float(seconds), setter) for ends, seconds, setter in session.ask("timeouts")]
+        return [Timeout(ends, float(seconds), setter) for ends, seconds, setter in self.asked(session, "timeouts")]
 
     def disturbances(self, session: Session) -> list[Disturbance]:
         """Settings that make commits unsafe, the redo log short, or the log long."""
-        return [*super().disturbances(session), *(Disturbance(*map(str, row)) for row in session.ask("redo_log"))]
+        return [
+            *super().disturbances(session),
+            *(Disturbance(*map(str, row)) for row in self.asked(session, "redo_log")),
+        ]
 
     def counters(self, session: Session) -> dict[str, float]:
         """Totals of the whole server, and its gauges."""
-        status = {name: value for name, value in session.ask("status") if name in _COUNTERS}
+        status = {name: value for name, value in self.asked(session, "status") if name in _COUNTERS}
         counters = {_COUNTERS[name]: float(value) for name, value in status.items()}
         with suppress(TransactionError):  # not every account may ask
             for replica in session.ask("replica_status"):
@@ -311,7 +333,8 @@ class MysqlclientDatabase(BaseDatabase):
 
         A server elsewhere may name the same file, also one behind a proxy or a tunnel on this host.
         """
-        host, folder, file = session.ask("process_file")[0]
+        rows = self.asked(session, "process_file")
+        host, folder, file = rows[0] if rows else ("", "", "")
         if host.lower() != platform.node().lower() or not ends_here(_own(session).connection.fileno()):
             return None
         try:
@@ -354,13 +377,17 @@ class MysqlclientDatabase(BaseDatabase):
         """Every setting of the server; ``changed`` if its value was set explicitly."""
         return {
             name: {"value": value, "unit": None, "default": default, "changed": bool(changed)}
-            for name, value, default, changed in session.ask("read_settings")
+            for name, value, default, changed in self.asked(session, "read_settings")
         }
 
     def slow_load(self, session: Session) -> str | None:
         """Why the load uses INSERT instead of LOAD DATA LOCAL; None if it does not."""
         if _own(session).local_infile:
             return None
+        if not self.probed.bulk_loads:
+            return (
+                "the server's LOAD DATA LOCAL reports no duplicate keys: rows were loaded by INSERT, which is slower"
+            )
         return "local_infile is off: rows were loaded by INSERT, which is slower; set local_infile=ON on the server"
 
     def password_source(self, target: Target) -> str | None:

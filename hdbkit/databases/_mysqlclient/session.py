@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import Thread
@@ -64,10 +64,12 @@ class MysqlclientSession:
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.SqlSession`."""
 
     returns_changed = takes_arrays = False
+    classes: Mapping[str, ErrorClass] = {}
+    """The classes of errors that only the server's product has, by code."""
 
     def __init__(self, connection: Any, dialects: tuple[str, ...], scope: Scope) -> None:
         self._driver, self._wire = connection, wire(connection)
-        self._dialects, self._own = dialects, scope.statements
+        self.dialects, self._own = dialects, scope.statements
         self._templates: dict[str, Template] = {}
         self._begun = False
         self._sent_begin = False
@@ -315,12 +317,12 @@ class MysqlclientSession:
         if marks and not self._takes_values:
             marks = [f"@hdbkit_{number}" for number in range(len(positions))]
             ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
-        execute = find(self._dialects, SERVER_STATEMENTS, f"execute_with_{kind}").text
+        execute = find(self.dialects, SERVER_STATEMENTS, f"execute_with_{kind}").text
         using = f" USING {','.join(marks)}" if marks else ""
         return Template(f"{ahead}{execute} {name}{using}".encode(), positions)
 
     def _find(self, name: str) -> Statement:
-        return in_scope(self._own, self._dialects, name)
+        return in_scope(self._own, self.dialects, name)
 
     def _answered(self, text: bytes) -> list[Any]:
         """The answers to one packet, sent together with a pending START TRANSACTION."""
@@ -362,7 +364,8 @@ class MysqlclientSession:
         self._undo()
         if code == BY_DESIGN:
             raise RolledBackByDesign(words) from None
-        raise TransactionError(_class_of(code, words), str(code), words + _ADVICE.get(code, "")) from None
+        known = self.classes.get(str(code)) or _class_of(code, words)
+        raise TransactionError(known, str(code), words + _ADVICE.get(code, "")) from None
 
     def _raise_too_large(self, size_bytes: int) -> NoReturn:
         self.rollback()

@@ -8,7 +8,7 @@ from typing import Any
 from hdbkit.contracts import Capability, Session
 from hdbkit.databases._mysqlclient.database import MysqlclientDatabase
 from hdbkit.errors import TransactionError
-from hdbkit.readings import ServerRole
+from hdbkit.readings import ServerRole, answered
 from hdbkit.sql import ANSI
 
 
@@ -24,8 +24,8 @@ class MySQL(MysqlclientDatabase):
 
     def role(self, session: Session) -> ServerRole:
         """Also by super_read_only, from which no account is exempt."""
-        ((closed,),) = session.ask("super_read_only")
-        return ServerRole.READ_ONLY if closed else super().role(session)
+        rows = answered(lambda: session.ask("super_read_only"), [])
+        return ServerRole.READ_ONLY if rows and rows[0][0] else super().role(session)
 
     def counters(self, session: Session) -> dict[str, float]:
         """Includes history list length and deadlocks if the account may read them."""

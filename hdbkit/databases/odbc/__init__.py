@@ -15,7 +15,6 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import islice
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -32,11 +31,10 @@ from hdbkit.contracts import (
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, check_options, connect_timeout_s
 from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, class_of
 from hdbkit.databases._base.dbapi_statements import numbered
-from hdbkit.databases._base.file_lock import FileSchema
+from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module, quoted
 from hdbkit.databases.odbc.source import BASE, ERRORS, KIND, Source, explored, indexes, tables
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, Rejected
-from hdbkit.paths import state_folder
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find, statements
 
 if TYPE_CHECKING:
@@ -167,19 +165,6 @@ class OdbcSession(DbapiSession):
         self._open = False
 
 
-class OdbcSchema(FileSchema):
-    """A schema in a data source, reserved among the processes of this account on this host; not among others."""
-
-    def claim_file(self, target: Target) -> Path:
-        """A file of this account."""
-        return state_folder() / f"odbc-{hashlib.sha256(target.url.encode()).hexdigest()[:16]}-build"
-
-    def claim(self) -> bool:
-        """By a lock on the file, whose folder is created if it is missing."""
-        state_folder().mkdir(parents=True, exist_ok=True)
-        return super().claim()
-
-
 class Odbc(DbapiDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is what all data sources have in common."""
 
@@ -190,7 +175,7 @@ class Odbc(DbapiDatabase):
     answers = frozenset({*_OF_CATALOG, "claim_schema"})
     preload: tuple[str, ...] = ("pyodbc", "hdbkit.databases.odbc")
     session_type = OdbcSession
-    schema_type = OdbcSchema
+    schema_type = HostSchema
 
     def __init__(self, target: Target | None = None) -> None:
         self._target = target

@@ -23,6 +23,7 @@ from hdbkit.contracts import (
     Access,
     ApplyBy,
     Capability,
+    Database,
     Schema,
     SchemaOptions,
     Scope,
@@ -33,7 +34,9 @@ from hdbkit.contracts import (
 )
 from hdbkit.databases._base.access import LOOPBACK, check_options, first_usable, wants_primary
 from hdbkit.databases._base.database import BaseDatabase
+from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._base.password_files import in_colon_file
+from hdbkit.databases._base.probing import Answers, at
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases.postgresql.connect import (
     SSL_REQUEST,
@@ -63,6 +66,7 @@ _KIND = "postgresql"
 _PREFER_STANDBY = "prefer-standby"
 _DENIED_OBJECT = re.compile(r"permission denied for (\w+(?: \w+)?) (\S.*)")
 _ROUTINES = ("function", "procedure")
+_COUNTERS = ("counters", "counters_of_log", "counters_of_tables", "waiting_locks")
 _OTHER_SERVERS = frozenset({"hostaddr", "service", "servicefile"})
 """Options of libpq that name another server to connect to."""
 _CONNECTIONS = MappingProxyType(
@@ -114,6 +118,7 @@ class PostgreSQL(BaseDatabase):
     capabilities = frozenset(Capability) - {Capability.OPTIMISTIC}
     extra = "postgresql"
     dialects: tuple[str, ...] = (ANSI, _KIND)
+    probed = Answers()
     denied = frozenset({"42501"})
     privileges: Mapping[str, Mapping[str, tuple[str, ...]]] = _PRIVILEGES
     gauges = frozenset({"waiting_locks", LAG})
@@ -123,6 +128,16 @@ class PostgreSQL(BaseDatabase):
     reload_signal: Signals | None = Signals.SIGHUP
     default_port: int | None = 5432
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases.postgresql.session")
+
+    def at(self, target: Target) -> Database:
+        """The engine as the server of this target answers it to be."""
+        return at(self, target)
+
+    def probe(self, target: Target) -> Answers:
+        """What the server is and can do. Raises the errors of ``connect``."""
+        from hdbkit.databases.postgresql.probe import probe
+
+        return probe(self, target)
 
     def driver_version(self) -> str:
         """Psycopg, its implementation, and the version of libpq."""
@@ -168,7 +183,11 @@ class PostgreSQL(BaseDatabase):
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema, in its own schema of the database."""
-        return SqlSchema(self, target, workload)
+        return (SqlSchema if self.probed.claims else HostSchema)(self, target, workload)
+
+    def version(self, session: Session) -> str:
+        """For example ``PostgreSQL 18.1 with TimescaleDB 2.19.3``."""
+        return self.probed.named(super().version(session))
 
     def lift_timeouts(self, session: Session) -> None:
         """In the session, or in each of its transactions behind a pooler."""
@@ -205,18 +224,18 @@ class PostgreSQL(BaseDatabase):
 
         if not _own(session).connection.ssl_in_use:
             return Encryption()
-        ((protocol,),) = session.ask("encryption")
+        protocol = "".join(str(one) for (one,) in self.asked(session, "encryption"))
         return Encryption(protocol, server_certificate_end(target)) if protocol else Encryption()
 
     def counters(self, session: Session) -> dict[str, float]:
         """Totals over all databases; a backend reports its own at most once per second."""
         major = _major(session)
-        rows = session.ask("counters") + (session.ask("file_operations") if major >= 16 else [])
-        totals = {name: float(value or 0) for name, value in rows}
+        asked = [*_COUNTERS, *(("file_operations",) if major >= 16 else ())]
+        rows = [row for name in asked for row in self.asked(session, name)]
+        rows += [(LAG, lag_s) for (lag_s,) in self.asked(session, "replication_lag") if lag_s is not None]
         before = "" if major >= 17 else "_before_17"
-        ((lag_s,),) = session.ask("replication_lag")
-        lag = {} if lag_s is None else {LAG: float(lag_s)}
-        return {**totals, **lag, "checkpoints": float(session.ask(f"checkpoints{before}")[0][0])}
+        rows += [("checkpoints", count) for (count,) in self.asked(session, f"checkpoints{before}")]
+        return {name: float(value or 0) for name, value in rows}
 
     def server_process(self, session: Session) -> int | None:
         """The postmaster, if it runs on this host; behind a pooler or a tunnel it may be elsewhere."""

@@ -19,7 +19,7 @@ from hdbkit.contracts import Capability, Row, SessionOptions
 from hdbkit.databases.postgresql.connect import UNLIMITED, connect_error, session_settings
 from hdbkit.databases.postgresql.session import Bound, PsycopgSession
 from hdbkit.errors import CannotConnect, RolledBackByDesign, TransactionError
-from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode
+from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode, answered
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find
 
 _TRIES = 3
@@ -118,8 +118,9 @@ def _use_settings(session: PsycopgSession, settings: Mapping[str, Any], isolatio
 
 
 def is_pooled(session: PsycopgSession) -> bool:
-    """Whether the process that serves the session is another than the one that accepted the connection."""
-    return bool(session.ask("backend")[0][0] != session.connection.backend_pid)
+    """Whether another process serves the session than accepted the connection; not where the server has none."""
+    own = session.connection.backend_pid
+    return bool(answered(lambda: session.ask("backend")[0][0], own) != own)
 
 
 def found_pooling(target: Target, connect: Callable[[], PsycopgSession]) -> Pooling:
@@ -135,10 +136,10 @@ def found_pooling(target: Target, connect: Callable[[], PsycopgSession]) -> Pool
     name = f"hdbkit_{secrets.token_hex(8)}".encode()
     with closing(connect()) as one, closing(connect()) as two:
         text = find(one.dialects, SERVER_STATEMENTS, "backend").text.encode()
-        if not _answers(one, one.connection.send_query_params, text):
+        if not answers(one, one.connection.send_query_params, text):
             reason = f"the pooler gave a second session no connection of the server within {_ANSWER_S:g} s"
             raise CannotConnect(target.url, reason, f"raise the pooler's limit: {POOL_LIMITS}")
-        if not _answers(two, two.connection.send_query_params, text):  # the first keeps its own
+        if not answers(two, two.connection.send_query_params, text):  # the first keeps its own
             return Pooling(PoolMode.SESSION)
         seen = {one.ask("backend")[0][0] for _ in range(_TRIES)}
         one.connection.prepare(name, text)
@@ -147,7 +148,7 @@ def found_pooling(target: Target, connect: Callable[[], PsycopgSession]) -> Pool
             taken = two.ask("backend")[0][0]
             if taken not in seen and len(seen) == 1:
                 return Pooling(PoolMode.SESSION)
-            known = taken in seen and _answers(one, one.connection.send_query_prepared, name)
+            known = taken in seen and answers(one, one.connection.send_query_prepared, name)
         finally:
             with suppress(TransactionError):
                 two.query("forget_prepared", name=name.decode())
@@ -161,17 +162,17 @@ def served(connect: Callable[[], PsycopgSession], wanted: int) -> int:
         for number in range(wanted):
             session = connect()
             opened.callback(session.close)
-            if not _answers(session, session.connection.send_query_params, b"BEGIN"):
+            if not answers(session, session.connection.send_query_params, b"BEGIN"):
                 return number
     return wanted
 
 
-def _answers(session: PsycopgSession, send: Callable[..., None], text: bytes) -> bool:
-    """Whether a statement succeeds within ``_ANSWER_S``."""
+def answers(session: PsycopgSession, send: Callable[..., None], text: bytes, within_s: float = _ANSWER_S) -> bool:
+    """Whether a statement succeeds within a time."""
     send(text, None)
     readable = poll()
     readable.register(session.connection.socket, POLLIN)
-    if not readable.poll(1000 * _ANSWER_S):
+    if not readable.poll(1000 * within_s):
         return False
     results = list(iter(session.connection.get_result, None))
     return not any(result.error_message for result in results)

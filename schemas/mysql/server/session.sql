@@ -10,7 +10,7 @@
 SET NAMES utf8mb4;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,ONLY_FULL_GROUP_BY,PIPES_AS_CONCAT',
     autocommit = 1, wait_timeout = 31536000, completion_type = 'NO_CHAIN',
-    sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0,
+    sql_select_limit = 9223372036854775807, sql_big_selects = 1, sql_safe_updates = 0,
     max_sort_length = 1024, div_precision_increment = 4, group_concat_max_len = 1048576,
     default_storage_engine = IF(@@SESSION.default_storage_engine IN ('MyISAM', 'Aria', 'MEMORY', 'CSV', 'ARCHIVE'),
                                 'InnoDB', @@SESSION.default_storage_engine);

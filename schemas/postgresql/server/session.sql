@@ -110,22 +110,33 @@ WHERE s.setting <> '0'
 ORDER BY e.position;
 
 -- name: counters
--- Running totals, one per row: over all databases, and autovacuums and rows of sequential scans in this database; and
--- sessions that wait for a lock.
+-- Running totals over all databases, one per row.
 SELECT c.name, c.value
 FROM (SELECT sum(xact_commit) AS commits, sum(xact_rollback) AS rollbacks, sum(deadlocks) AS deadlocks,
              sum(blks_hit) AS blks_hit, sum(blks_read) AS blks_read, sum(temp_bytes) AS temp_bytes
       FROM pg_stat_database) AS d
-CROSS JOIN (SELECT wal_bytes, wal_fpi, wal_records FROM pg_stat_wal) AS w
-CROSS JOIN (SELECT sum(autovacuum_count) AS autovacuums, sum(seq_tup_read) AS scanned_rows
-            FROM pg_stat_user_tables) AS t
-CROSS JOIN (SELECT count(*) AS waiting_locks FROM pg_locks WHERE NOT granted) AS l
 CROSS JOIN LATERAL (VALUES
     ('commits', d.commits), ('rollbacks', d.rollbacks), ('deadlocks', d.deadlocks), ('blks_hit', d.blks_hit),
-    ('blks_read', d.blks_read), ('temp_bytes', d.temp_bytes), ('wal_bytes', w.wal_bytes), ('wal_fpi', w.wal_fpi),
-    ('wal_records', w.wal_records), ('autovacuums', t.autovacuums), ('scanned_rows', t.scanned_rows),
-    ('waiting_locks', l.waiting_locks),
+    ('blks_read', d.blks_read), ('temp_bytes', d.temp_bytes),
     ('uptime_s', extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()))) AS c (name, value);
+
+-- name: counters_of_log
+-- Running totals of the write-ahead log.
+SELECT c.name, c.value
+FROM (SELECT wal_bytes, wal_fpi, wal_records FROM pg_stat_wal) AS w
+CROSS JOIN LATERAL (VALUES
+    ('wal_bytes', w.wal_bytes), ('wal_fpi', w.wal_fpi), ('wal_records', w.wal_records)) AS c (name, value);
+
+-- name: counters_of_tables
+-- Running totals of this database: autovacuums and rows of sequential scans.
+SELECT c.name, c.value
+FROM (SELECT sum(autovacuum_count) AS autovacuums, sum(seq_tup_read) AS scanned_rows
+      FROM pg_stat_user_tables) AS t
+CROSS JOIN LATERAL (VALUES ('autovacuums', t.autovacuums), ('scanned_rows', t.scanned_rows)) AS c (name, value);
+
+-- name: waiting_locks
+-- Sessions that wait for a lock.
+SELECT 'waiting_locks', count(*) FROM pg_locks WHERE NOT granted;
 
 -- name: file_operations
 -- Running totals of I/O on tables and indexes, one per row: of all processes, and of client backends. Version 16 and
