@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -10,13 +12,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from hdbkit.api import Workspace
 from hdbkit.errors import InputError
 from hdbkit.service.panels.process import BASE, OWN, running_panels
+from hdbkit.service.roles import Role
 from tests.unit.services import Client, Service, running_service
 from tests.unit.test_service_pages import SAME, Browser
 
@@ -26,6 +30,10 @@ pytestmark = [
 ]
 FILE = f"{BASE}voila/static/voila-style.js"
 CHANNEL = f"{BASE}api/kernels/1-1-1-1-1/channels"
+ASKED = {
+    "header": {"msg_id": "1", "msg_type": "comm_info_request", "session": "1", "username": "", "version": "5.3"},
+    "parent_header": {}, "metadata": {}, "content": {}, "channel": "shell", "buffers": [],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +48,11 @@ def app(place: Workspace, tmp_path: Path, voila: Path) -> Iterator[Service]:
         yield made
 
 
-def channel_status(app: Service, head: dict[str, str], origin: str) -> int:
+def channel_status(app: Service, head: dict[str, str], origin: str, path: str = CHANNEL) -> int:
     """The status of the answer to a browser that opens a channel to a kernel."""
     address = f"127.0.0.1:{app.clients['none'].port}"
     try:
-        opened = connect(f"ws://{address}{CHANNEL}", additional_headers=head, origin=origin or f"http://{address}")  # type: ignore[arg-type]
+        opened = connect(f"ws://{address}{path}", additional_headers=head, origin=origin or f"http://{address}")  # type: ignore[arg-type]
     except InvalidStatus as error:
         return error.response.status_code
     with opened:
@@ -84,6 +92,31 @@ def test_voila_never_sees_a_cookie_and_serves_neither_files_nor_kernels(app: Ser
         answer = browser.get(BASE + path)
         assert (answer.status_code >= 300, "import" in answer.text) == (True, False), path
         assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.long
+def test_what_a_kernel_sends_is_for_this_account_and_for_valid_tokens_only(app: Service, voila: Path) -> None:
+    port = app.clients["none"].port
+    app.clients["leaving"] = Client(port, app.tokens.add("leaving", Role.SETTINGS))
+    browser, leaving = Browser(app, "settings"), Browser(app, "leaving")
+    page = leaving.get(BASE).text
+    kernel = re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", page)[0]
+    (process,) = (one for one in psutil.process_iter(["cmdline"]) if kernel in " ".join(one.info["cmdline"] or []))
+    place = Path(process.info["cmdline"][-1])
+    assert json.loads(place.read_bytes())["transport"] == "ipc"
+    assert place.parent.stat().st_mode & 0o077 == 0
+    url, origin = f"ws://127.0.0.1:{port}{BASE}api/kernels/{kernel}/channels", f"http://127.0.0.1:{port}"
+    assert channel_status(app, {"cookie": browser.cookie}, "", BASE) == 403  # no other path than that of a channel
+    with (
+        connect(url, additional_headers={"cookie": leaving.cookie}, origin=origin) as silent,  # type: ignore[arg-type]
+        connect(url, additional_headers={"cookie": browser.cookie}, origin=origin) as asking,  # type: ignore[arg-type]
+    ):
+        app.tokens.remove("leaving")
+        asking.send(json.dumps(ASKED))
+        while json.loads(asking.recv(timeout=60))["header"]["msg_type"] != "comm_info_reply":
+            pass
+        with pytest.raises(ConnectionClosed):
+            silent.recv(timeout=60)
 
 
 def test_without_the_option_there_are_no_panels(service: Service) -> None:

@@ -25,6 +25,7 @@ _SENT = frozenset({b"host", b"accept", b"content-type", b"origin", b"if-none-mat
 """The headers that Voila sees: not the cookie."""
 _RETURNED = frozenset({b"content-type", b"cache-control", b"etag", b"last-modified", b"location", b"content-length"})
 _BLOCK = 64 * 1024
+_CHANNELS = "/channels"
 _PROTOCOL_ERROR = 1011
 _NOT_PERMITTED = 1008
 _ENDED = "the panels have ended; restart the service"
@@ -91,6 +92,8 @@ class Passing:
             holder = self._require(scope)
         except Refused:
             return await send({"type": "websocket.close", "code": _NOT_PERMITTED})
+        if not scope["path"].endswith(_CHANNELS):  # another path would start a kernel
+            return await send({"type": "websocket.close", "code": _NOT_PERMITTED})
         await receive()  # the connection
         head = [(name, value) for name, value in _headers(scope, holder) if name != "host"]
         try:
@@ -114,7 +117,7 @@ class Passing:
     async def _pass_messages(self, scope: Scope, channel: ClientConnection, receive: Receive, send: Send) -> None:
         """Pass messages in both directions until one side ends."""
         there = asyncio.create_task(self._to_kernel(scope, channel, receive))
-        here = asyncio.create_task(_to_browser(channel, send))
+        here = asyncio.create_task(self._to_browser(scope, channel, send))
         try:
             done, _ = await asyncio.wait({there, here}, return_when=asyncio.FIRST_COMPLETED)
             for one in done:
@@ -126,6 +129,13 @@ class Passing:
                 one.cancel()
             await asyncio.gather(there, here, return_exceptions=True)
 
+    async def _to_browser(self, scope: Scope, channel: ClientConnection, send: Send) -> None:
+        """Pass on what the kernel sends."""
+        async for message in channel:
+            if not self._is_valid(scope):
+                return
+            await send({"type": "websocket.send", "text" if isinstance(message, str) else "bytes": message})
+
     async def _to_kernel(self, scope: Scope, channel: ClientConnection, receive: Receive) -> bool:
         """Pass on what the browser sends; whether the browser is still there when it ends."""
         while True:
@@ -136,11 +146,6 @@ class Passing:
                 return True
             text = message.get("text")
             await channel.send(message["bytes"] if text is None else text)
-
-
-async def _to_browser(channel: ClientConnection, send: Send) -> None:
-    async for message in channel:
-        await send({"type": "websocket.send", "text" if isinstance(message, str) else "bytes": message})
 
 
 async def _answer(connection: h11.Connection, reader: asyncio.StreamReader) -> AsyncIterator[Message]:

@@ -62,6 +62,7 @@ def main() -> None:
         "VoilaConfiguration.prelaunch_hook": _require_place,
         "AsyncMappingKernelManager.cull_idle_timeout": _IDLE_S,
         "AsyncMappingKernelManager.cull_interval": 60,
+        "KernelManager.transport": "ipc",  # sockets in a folder of this account: any account reads a port's messages
     }
     app = _OnSocket(address)
     config = Config()
