@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.run.records import Window, operations_of
+from hdbkit.analysis.run.records import Window, operations_of, quoted
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import plain
 from hdbkit.charts.marks import left_out
@@ -259,9 +259,9 @@ def operations_by_value(folder: RunFolder, window: Window, column: str) -> pd.Da
         found: pd.DataFrame = (
             rows.filter(f"outcome <> {Outcome.FAILED.value}")
             .aggregate(
-                f'"{column}" AS value, count(*)::BIGINT AS n, quantile_disc(latency_us, 0.5)::BIGINT AS p50_us, '
-                "quantile_disc(latency_us, 0.95)::BIGINT AS p95_us",
-                f'"{column}"',
+                f"{quoted(column)} AS value, count(*)::BIGINT AS n, "
+                "quantile_disc(latency_us, 0.5)::BIGINT AS p50_us, quantile_disc(latency_us, 0.95)::BIGINT AS p95_us",
+                quoted(column),
             )
             .order("value")
             .df()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from hdbkit.analysis.run.records import window_of
 from hdbkit.api import DEFAULT, Result
+from hdbkit.charts.detail_charts import operations_by_value
 from hdbkit.report.run_report import run_report
 from hdbkit.results.folder import RunFolder
 from tests.conftest import HdbkitCommand
@@ -42,3 +45,19 @@ def test_the_screen_and_the_page_list_executions_instead_of_quantiles(
     assert [one["elapsed_s"] for one in listed if one["operation"] == "q02"] == pytest.approx([0.01, 0.02])
     page = run_report(folder).read_text(encoding="utf-8")
     assert "Every query" in page and "longest (s)" in page
+
+
+def test_the_name_of_a_column_is_no_sql(folder: RunFolder) -> None:
+    """Names of details come from the manifest and the files, which others may have sent."""
+    name = "rows\", (SELECT content FROM read_text('/etc/passwd')) AS \"x"
+    for path in folder.operations.glob("*.parquet"):
+        content = pq.read_table(path)
+        pq.write_table(content.rename_columns([name if one == "rows" else one for one in content.column_names]), path)
+    manifest = folder.read()
+    folder.write(manifest.model_copy(update={"details": {name: "uint32"}}))
+    found = Result(folder, DEFAULT).executions()
+    assert [one for one in found if one not in ("operation", "virtual_user", "start_s", "elapsed_s")] == [
+        "outcome", "error", name,
+    ]  # fmt: skip
+    by_value = operations_by_value(folder, window_of(manifest), name)
+    assert by_value["value"].tolist() == [0, 10]

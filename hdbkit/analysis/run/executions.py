@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from hdbkit.analysis.run.records import operations_of, window_of
+from hdbkit.analysis.run.records import operations_of, quoted, window_of
 from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -26,7 +26,7 @@ def executions(folder: RunFolder, manifest: Manifest) -> pd.DataFrame:
     """
     with operations_of(folder, window_of(manifest)) as rows:
         details = [name for name in manifest.details if name in rows.columns]
-        named = ", ".join(f'"{name}"' for name in details)
+        named = ", ".join(map(quoted, details))
         found: pd.DataFrame = (
             rows.project(
                 "operation, virtual_user, t_start_us / 1e6 AS start_s, latency_us / 1e6 AS elapsed_s, outcome, "

@@ -16,7 +16,7 @@ import pandas as pd
 
 from hdbkit.analysis.run.bracket import brackets
 from hdbkit.analysis.run.outages import CLASS_NAMES, RETRIED, failures
-from hdbkit.analysis.run.records import Window, metric_codes, operations_of, window_of
+from hdbkit.analysis.run.records import Window, metric_codes, operations_of, quoted, window_of
 from hdbkit.analysis.run.timeline import throughput
 from hdbkit.config.metric import Metric
 from hdbkit.results.columns import Outcome
@@ -206,10 +206,10 @@ def lost_commits(
     number = serials["number"]
     columns = [*serials["group"], number]
     last = pd.DataFrame(serials["last"], columns=columns)
-    names = ", ".join(columns)
+    names = ", ".join(map(quoted, columns))
     with operations_of(folder) as rows:
         of_serial = f"operation = {manifest.operations.index(serials['operation'])}"
-        kept = rows.filter(f"{of_serial} AND outcome = {Outcome.COMMITTED.value} AND {number} > 0").aggregate(
+        kept = rows.filter(f"{of_serial} AND outcome = {Outcome.COMMITTED.value} AND {quoted(number)} > 0").aggregate(
             f"{names}, count(*)::BIGINT AS n", names
         )
         numbers: pd.DataFrame = kept.df()

@@ -66,9 +66,15 @@ def _database(_process_id: int) -> duckdb.DuckDBPyConnection:
     )  # of mode 0700: what does not fit into memory is written there
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     connection.execute("SET temp_directory = ?", [folder])
+    connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET enable_external_file_cache = false")  # it would keep up to the limit
     return connection
+
+
+def quoted(column: str) -> str:
+    """A column's name for SQL: those of details come from files of others."""
+    return '"' + column.replace('"', '""') + '"'
 
 
 def metric_codes(manifest: Manifest) -> str:
