@@ -2,14 +2,17 @@
 
 Blocks: every block has a random order of its own, so what waxes and wanes on a host (checkpoints, backups, other
 users) meets no configuration in the same phase again and again, whatever its period. Two and three configurations
-have so few orders that chance would often repeat one; each of them is drawn once before any comes again. Then a drift
-affects all alike, and each configuration follows each other equally often: what a run leaves behind for the next
-mostly cancels. The order depends on the seed and the number of the block alone.
+have so few orders that chance would often repeat one: both orders of two come once, and all six of three twice,
+before any comes again. Then a drift affects all nearly alike, and what a run leaves behind for the next mostly
+cancels. Two configurations cannot be kept from waves and from what runs leave behind at once: where their orders
+alternate strictly, a wave with a period of two blocks meets each in one phase. The order depends on the seed and the
+number of the block alone.
 
-Cycles: rows of random Williams squares (Williams 1949, Aust. J. Sci. Res. 2, 149-168), in which each item comes
-equally often first, second and so on, and follows each other equally often. Where two rows allow it, a cycle begins
-with the item with which the one before ended: what an item leaves to itself counts as well. Slices are short, so they
-leave more behind than runs; and there are many, so that a wave would have to keep their pace for minutes.
+Cycles: rows of random Williams squares (Williams 1949, Aust. J. Sci. Res. 2, 149-168), in which over a whole square
+each item comes equally often first, second and so on, and follows each other equally often. Where two rows allow it,
+a cycle begins with the item with which the one before ended: what an item leaves to itself counts as well. Slices are
+short, so they leave more behind than runs; and there are many, so that a wave would have to keep their pace for
+minutes.
 """
 
 from __future__ import annotations
@@ -21,15 +24,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-EACH_ORDER_ONCE: Final = 3
-"""Up to so many items, each of their orders is drawn once before any comes again."""
+REPEATED: Final = {1: 1, 2: 1, 3: 2}
+"""By the number of items, how often each of their orders is drawn before the draw begins anew."""
 
 
 def in_turn(count: int, seed: int, block: int) -> list[int]:
     """The position of each of ``count`` items in a block."""
-    if count > EACH_ORDER_ONCE:
+    if count not in REPEATED:
         return random.Random(f"{seed}/{block}").sample(range(count), count)
-    every = list(itertools.permutations(range(count)))
+    every = list(itertools.permutations(range(count))) * REPEATED[count]
     number, place = divmod(block - 1, len(every))
     return list(random.Random(f"{seed}/{number}").sample(every, len(every))[place])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from bench.verdicts import checks, comparisons, dropping, highest_rate, noise, scaling, series, slices, sweeps
 from bench.verdicts.table import Statement, print_table
@@ -32,8 +33,9 @@ def main() -> int:
     if sys.argv[1:] == ["record"]:
         noise.record()
         return 0
-    if not sys.argv[1:]:
-        print_table(STATEMENTS)
+    if sys.argv[1:2] == ["table"] or not sys.argv[1:]:
+        print_table(STATEMENTS, Path(sys.argv[2]) if sys.argv[2:] else None)
+        return 0
     for name in sys.argv[1:]:
         PARTS[name]()
     return 0

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 
 from bench.verdicts.noise import Floats
+from hdbkit.analysis.statistics import block_model
 from hdbkit.analysis.statistics.autocorrelation import inflation
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, STANDARD_ERRORS, baseline_df
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, STANDARD_ERRORS
 from hdbkit.analysis.statistics.dunnett import TABULATED_DF, critical_value
-from hdbkit.analysis.sweep.observations import MIN_RUN_DF, POOLING_P, unexplained_p
+from hdbkit.analysis.sweep.observations import MIN_RUN_DF
 
 
 @dataclass(frozen=True)
 class Sweeps:
     """Simulated sweeps: log throughputs and run numbers, each (sweeps, blocks, configurations).
 
-    With ``length`` blocks are stretches of runs in which configurations alternate, so many in each run.
+    With ``length`` blocks are stretches of runs in which configurations alternate, so many in each run; ``apart`` is
+    by how much each configuration differs in each run, (sweeps, runs, configurations).
     """
 
     logs: Floats
     numbers: Floats
     length: int = 0
+    apart: Floats | None = None
 
     def of(self, blocks: int) -> Sweeps:
         """Their first blocks."""
         return Sweeps(self.logs[:, :blocks], self.numbers[:, :blocks], self.length)
 
     def __getitem__(self, some: slice) -> Sweeps:
-        return Sweeps(self.logs[some], self.numbers[some], self.length)
+        return replace(self, logs=self.logs[some], numbers=self.numbers[some])
+
+    @property
+    def truth(self) -> Floats | float:
+        """What is claimed of equal configurations: with few runs, by how much they differ in these runs."""
+        if self.apart is None or (self.apart.shape[1] - 1) * (self.apart.shape[2] - 1) >= MIN_RUN_DF:
+            return 0.0
+        means = self.apart.mean(axis=1)
+        return means[:, 1:] - means[:, :1]
 
     @property
     def by_run(self) -> Sweeps:
@@ -61,20 +72,7 @@ def estimates(sweeps: Sweeps) -> Estimates:
     if not sweeps.length:
         return _of_rows(sweeps)
     runs = _of_rows(sweeps.by_run)
-    if runs.whole_df[0] >= MIN_RUN_DF:
-        return runs
-    rows = _of_rows(sweeps)
-    p = [
-        unexplained_p(*one, sweeps.length)
-        for one in zip(runs.spread, runs.whole_df, rows.spread, rows.whole_df, strict=True)
-    ]
-    units = np.array(p) < POOLING_P
-    return Estimates(
-        *(
-            np.where(units.reshape(-1, *[1] * (of_runs.ndim - 1)), of_runs, of_rows)
-            for of_runs, of_rows in zip(vars(runs).values(), vars(rows).values(), strict=True)
-        )
-    )
+    return runs if runs.whole_df[0] >= MIN_RUN_DF else _of_rows(sweeps)
 
 
 def _of_rows(sweeps: Sweeps) -> Estimates:
@@ -97,11 +95,12 @@ def _of_rows(sweeps: Sweeps) -> Estimates:
     prior = prior_df(np.maximum(own, 0.02 * pooled[:, None]), cell_df)[:, None]
     worth = np.minimum(prior, 1e12)
     shrunk = (worth * pooled[:, None] + cell_df * own) / (worth + cell_df)
-    judged_df = baseline_df(
-        np.where(np.isinf(prior), df, worth + cell_df), (np.arange(size) == 0) & (own > pooled[:, None]), cell_df, df
-    )
+    judged, judged_df = block_model.of_baseline(
+        np.maximum(own, shrunk), np.where(np.isinf(prior), df, worth + cell_df),
+        np.arange(size) == 0, own, cell_df, pooled[:, None], df,
+    )  # fmt: skip
     factor, df_share = inflations(residuals, sweeps.length)
-    variance, judged_df, whole_df = np.maximum(own, shrunk) * factor, judged_df * df_share, np.round(df * df_share)
+    variance, judged_df, whole_df = judged * factor, judged_df * df_share, np.round(df * df_share)
     weights = contrasts(logs.shape)
     if slope_weights.any():
         lead = (slope_weights[:, 1:] - slope_weights[:, :1]) / squares[:, None]

@@ -38,6 +38,8 @@ from hdbkit.workloads.present import present_schema
 _CONNECT_S, _SERVER_S, _CHECKS_S, _FILES_S, _REPORT_S = 1.0, 5.0, 5.0, 4.0, 5.0
 """Estimated seconds of what is not computed from a plan: the files and checks of a run among them."""
 _TICK_S = 1.0
+_OWN_BLOCKS = 3
+"""Blocks on a server of the user's own, whose runs last minutes."""
 
 
 class StepState(StrEnum):
@@ -351,4 +353,4 @@ def _sweep(kind: str, given: SweepSpec | Path | str | None, default: Load) -> Sw
     if given is not None:
         return given if isinstance(given, SweepSpec) else SweepSpec.read(Path(given))
     quick = sweep_of(kind, "sweep-quick")
-    return quick if default != Load() else quick.with_(load=default)
+    return quick if default != Load() else quick.with_(load=default, blocks=_OWN_BLOCKS, slice_s=None)

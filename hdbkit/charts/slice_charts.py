@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis.run.slices import mean_of
+from hdbkit.analysis.sweep.verdicts import in_these_runs
 from hdbkit.analysis.wording import label, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, drawn_lines
@@ -49,7 +50,8 @@ def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Met
     ]
     words += [
         f"A dot is a stretch of {_cycles(at)} against the baseline in the same stretch, a line the mean over all,",
-        f"its band the 95 % confidence interval, at {virtual_users(users)}; vertical lines are between two runs.",
+        f"its band the 95 % confidence interval{in_these_runs(verdicts)}, at {virtual_users(users)};",
+        "vertical lines are between two runs.",
         left_out(len(lines) + 1, len(of_users), baseline=True),
     ]
     table = at.assign(configuration=at["configuration"].map(of_users.set_index("configuration")["label"]))

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import usable
+from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.wording import highest_mean, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import AXIS_WORDS, Limits, add_intervals, mark_one, plain, ratio_axis
@@ -91,7 +92,7 @@ def _effect_label(row: dict[Hashable, Any], several: bool) -> str:
 
 def _effect_words(row: dict[Hashable, Any], metric: Metric) -> str:
     change = percent_within(row["ratio"], row["low"], row["high"], metric)
-    return f"{row['setting']} = {row['value']} against {row['reference']}: {change}, {row['verdict']}."
+    return f"{row['setting']} = {row['value']} against {row['reference']}: {change}, {verdict_words(row)}."
 
 
 def matched_pairs(runs: pd.DataFrame, effect: dict[Hashable, Any], settings: Sequence[str]) -> list[float]:
@@ -124,7 +125,7 @@ def configurations(runs: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -
         fig, question = in_rows(named, table, "label", metric), "Which configuration is best?"
     best = table.loc[metric.score(table["metric_value"]).idxmax()]
     words = (
-        f"{highest_mean(metric).capitalize()} ({best['verdict']}): {best['label']} with "
+        f"{highest_mean(metric).capitalize()} ({verdict_words(best.to_dict())}): {best['label']} with "
         f"{metric.text(best['metric_value'])} at {virtual_users(best['virtual_users'])}; "
         f"{many(runs['number'].nunique(), 'run')} of {many(table['label'].nunique(), 'configuration')}. "
         "Bars are the 95 % confidence intervals of the comparison with the baseline."

@@ -168,7 +168,8 @@ class SweepAnalysis:
         early = early_ends_note(self.runs)
         looks = self.spending.note(self.plan.ended_after, self.level)
         slices, decided = slice_notes(self._slice_runs, self.observations), decided_note(self.verdicts)
-        return [*candidates_note(self.verdicts), *slices, *looks, *decided, *early, *split, *effects]
+        wave = warnings.alternation_note(self.runs, self.verdicts)
+        return [*candidates_note(self.verdicts), *wave, *slices, *looks, *decided, *early, *split, *effects]
 
     @property
     def notice(self) -> str:

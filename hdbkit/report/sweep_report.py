@@ -13,7 +13,7 @@ from hdbkit.analysis.reasons import reasons
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.sweep.together import latency_metric
-from hdbkit.analysis.sweep.verdicts import needed_range
+from hdbkit.analysis.sweep.verdicts import in_these_runs, needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents
 from hdbkit.charts.intervals import times
 from hdbkit.charts.style import axis_title
@@ -224,8 +224,8 @@ def _operation_matrix(found: pd.DataFrame, metric: Metric, where: str) -> Table:
         rows.append([str(operation), *(_operation_cell(by_label[label], metric) for label in labels)])
         marks.append(["", *(MARKS.get(str(by_label[label]["verdict"]), "") for label in labels)])
     note = (
-        "Mean time of the baseline; change of the time in each other configuration, with its 95 % interval. The "
-        "intervals of all operations and configurations hold together."
+        f"Mean time of the baseline; change of the time in each other configuration{in_these_runs(found)}, with its "
+        "95 % interval. The intervals of all operations and configurations hold together."
     )
     numeric = [False, *[True] * len(labels)]
     return Table(f"Each operation{where}", ["operation", *labels], rows, numeric, note=note, cell_marks=marks)

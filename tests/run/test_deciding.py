@@ -44,13 +44,13 @@ def planned(**changes: object) -> SweepPlan:
     return plan_sweep(Target(kind="nulldb"), SweepSpec(**spec), "sweep-1")
 
 
-def noisy(run_one: RunOne, root: Path, noise: float, seed: int = 0) -> RunOne:
-    """The same runs with noise of this standard deviation in their throughput, by the run's number and a seed."""
+def noisy(run_one: RunOne, root: Path, noise: float) -> RunOne:
+    """The same runs with noise of this standard deviation in their throughput, by the run's number."""
 
     def run(plan: RunPlan) -> Manifest:
         manifest = run_one(plan)
         assert plan.experiment
-        factor = np.exp(np.random.default_rng(seed + plan.experiment.number).normal(0, noise))
+        factor = np.exp(np.random.default_rng(plan.experiment.number).normal(0, noise))
         changed = manifest.model_copy(update={"result": figures(manifest.measured.metric_value * factor)})
         RunFolder(root / plan.run_id).write(changed)
         return changed
@@ -80,7 +80,7 @@ def test_a_sweep_ends_at_the_first_look_that_decides_all(server: FileServer, res
 
 
 def test_what_is_undecided_at_a_look_continues_to_the_next(server: FileServer, results: Path) -> None:
-    run_one = noisy(runner(server, results), results, 0.05, seed=100)
+    run_one = noisy(runner(server, results), results, 0.05)
     folder = start(planned(looks=[2, 3, 4]), results, only(server), run_one)
     assert [blocks for blocks, undecided in looks(folder) if undecided] == [2, 3, 4]
     plan, done = folder.read_plan(SweepPlan), SweepResult(folder)

@@ -46,6 +46,8 @@ _RANK = 1e-10
 """Singular values below this share of the largest are 0."""
 STANDARD_ERRORS = 0.5
 """How many are added to the correlation of neighbouring stretches, so that intervals err on the safe side."""
+NOISIER_P = 0.15
+"""The probability below which a baseline that is noisier than the others is not judged by their noise."""
 _MAX_LAMBDA = 0.95
 _LAMBDA_STEPS = 20
 
@@ -129,7 +131,7 @@ class BlockModel:
         own = np.bincount(cell, residuals**2, len(cells)) / np.maximum(cell_df, 1e-9)
         variances, judged_df = moderated(own, cell_df, noise**2, df)
         baseline = np.array([configuration == 0 for _, configuration in cells], dtype=bool)
-        judged_df = baseline_df(judged_df, baseline & (own > noise**2), cell_df, df)
+        variances, judged_df = of_baseline(variances, judged_df, baseline, own, cell_df, noise**2, df)
         factor, df_share = _inflation(done, cell, residuals) if "stretch" in done and df > 0 else (1.0, 1.0)
         return cls(
             cells, coefficients, gain, gain @ within, noise, max(round(df * df_share), min(df, 1)), residuals,
@@ -238,12 +240,35 @@ def moderated(own: Floats, cell_df: Floats, pooled: float, df: int) -> tuple[Flo
     return np.maximum(own, shrunk), prior_df + cell_df
 
 
-def baseline_df(judged_df: Floats, noisy: NDArray[np.bool_], cell_df: Floats, df: int) -> Floats:
-    """The degrees of freedom of a baseline that is noisier than the pooled variance: those of its own runs alone.
+def noisier_p(own: Floats, cell_df: Floats, pooled: Floats | float, df: int) -> Floats:
+    """The probability that a cell has by chance a variance so much larger than all others together (F test)."""
+    rest_df = np.maximum(df - cell_df, 1e-9)
+    rest = np.maximum(pooled * df - own * cell_df, 0) / rest_df
+    found: Floats = scipy.special.fdtrc(np.maximum(cell_df, 1e-9), rest_df, own / np.maximum(rest, 1e-300))
+    return found
 
-    Its noise is part of every comparison, so where it is estimated too small by chance all of them err together.
+
+def of_baseline(
+    variances: Floats,
+    judged_df: Floats,
+    baseline: NDArray[np.bool_],
+    own: Floats,
+    cell_df: Floats,
+    pooled: Floats | float,
+    df: int,
+) -> tuple[Floats, Floats]:
+    """The variances as they are judged and their degrees of freedom, where cells differ: those of a baseline.
+
+    Its noise is part of every comparison, so where it is estimated too small by chance all of them err together. It
+    is never judged below the pooled variance. One that is significantly noisier than the others has the degrees of
+    freedom of its own runs alone. One that is noisier, but not significantly, is judged by a variance that is larger
+    by as much as it is above the pooled one.
     """
-    return np.where(noisy & (judged_df < df), np.minimum(cell_df, judged_df), judged_df)
+    apart = baseline & (judged_df < df)
+    noisy = noisier_p(own, cell_df, pooled, df) < NOISIER_P
+    wider = np.where(noisy, 1.0, np.maximum(own / pooled, 1.0))
+    judged: Floats = np.where(apart, np.maximum(variances, pooled) * wider, variances)
+    return judged, np.where(apart & noisy, np.minimum(cell_df, judged_df), judged_df)
 
 
 def _prior_df(variances: Floats, df: Floats) -> float:

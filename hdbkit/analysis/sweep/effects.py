@@ -23,7 +23,7 @@ from hdbkit.text import virtual_users
 Grid = dict[int, tuple[str, ...]]
 _COLUMNS = (
     *("setting", "value", "reference", "virtual_users", "pairs", "ratio", "low", "high"),
-    *("verdict", "equivalent", "sentence"),
+    *("verdict", "equivalent", "these_runs", "sentence"),
 )
 
 
@@ -45,7 +45,8 @@ def main_effects(
         A row each with ``setting``, ``value``, ``reference`` (the baseline's value), ``virtual_users`` (0: the mean
         over all counts; a row for each count follows when there are several), ``pairs`` (of configurations),
         ``ratio`` (of scores: more than 1 is better), ``low``, ``high`` (NaN without replication), ``verdict``,
-        ``equivalent`` (two one-sided tests exclude +-smallest_effect) and ``sentence``.
+        ``equivalent`` (two one-sided tests exclude +-smallest_effect), ``these_runs`` (the verdict is about these
+        runs alone) and ``sentence``.
     """
     model = BlockModel.fitted(runs, metric)
     grid = grid_of(runs, settings)
@@ -72,8 +73,8 @@ def main_effects(
         differs, alike = (-float(scipy.special.stdtrit(df, one)) for one in (tail, 2 * tail))
         interval = Interval.around(metric, estimate.value, estimate.error, differs, alike)
         judged = _row(interval, subject, reference, smallest_effect, confidence)
-        rows.append(head | {"pairs": len(contrasts)} | judged)
-    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"equivalent": bool})
+        rows.append(head | {"pairs": len(contrasts), "these_runs": STRETCH in runs} | judged)
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"equivalent": bool, "these_runs": bool})
 
 
 def grid_of(runs: pd.DataFrame, settings: Sequence[str]) -> Grid:

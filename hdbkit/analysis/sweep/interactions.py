@@ -22,6 +22,7 @@ from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.sweep.effects import Grid, grid_of
 from hdbkit.analysis.wording import Interval, change, changed, percent, percents
 from hdbkit.config.metric import Metric
+from hdbkit.results.experiment_folder import STRETCH
 from hdbkit.text import share
 
 _COLUMNS = (
@@ -85,12 +86,13 @@ def interactions(
             return float("nan"), float("nan")
         return maximum_modulus(len(found), df, at), maximum_modulus(len(found), df, 2 * at - 1)
 
+    here = " in these runs" if STRETCH in runs else ""
     rows = [
         {
             **{"setting": one.setting, "value": one.value, "reference": one.reference},
             **{"other": other.setting, "other_value": other.value, "other_reference": other.reference},
             **{"sets": count},
-            **_row(model, metric, f"{one} with {other}", simple, critical, smallest_effect, confidence),
+            **_row(model, metric, f"{one} with {other}{here}", simple, critical, smallest_effect, confidence),
         }
         for one, other, simple, count in found
     ]

@@ -72,9 +72,13 @@ def decided(found: pd.DataFrame) -> list[Cell]:
 
 
 def verdict_words(row: Mapping[Hashable, Any]) -> str:
-    """The verdict of a row; with its look if later blocks did not run it: ``faster after 4 blocks``."""
+    """The verdict of a row; with its look if later blocks did not run it: ``faster after 4 blocks``.
+
+    One that is about these runs alone ends with ``in these runs``.
+    """
     after = row.get("decided_after", pd.NA)
-    return str(row["verdict"]) + ("" if pd.isna(after) else f" after {after} blocks")
+    here = " in these runs" if row.get("these_runs") and row["verdict"] in _DECIDED else ""
+    return str(row["verdict"]) + ("" if pd.isna(after) else f" after {after} blocks") + here
 
 
 def decided_note(found: pd.DataFrame) -> list[str]:

@@ -4,9 +4,8 @@ Where all configurations alternate within each run, what changes from cycle to c
 Neighbouring cycles are put together to stretches, at most ``MAX_STRETCHES`` of a run; a rate is the mean over a
 stretch, a time the geometric mean. A run as a whole has one value of each configuration, and such values vary as the
 stretches explain, and by what differs from run to run (another plan, another place in memory). With
-``MIN_RUN_DF`` degrees of freedom the runs alone show all of that, and they are the units. With fewer, the stretches
-are, which then must explain how the runs differ: if an F test at ``POOLING_P`` rejects that, the runs are the units
-all the same (pooling after a preliminary test; Bancroft 1964, Biometrics 20, 427-442, whose level this is).
+``MIN_RUN_DF`` degrees of freedom the runs show all of that, and they are the units. With fewer, the stretches are,
+and what is claimed is about these runs alone; their noise is that within runs.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-import scipy
 
 from hdbkit.analysis.run.records import read_table
-from hdbkit.analysis.statistics.block_model import BlockModel, usable
+from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.results.columns import SLICES
@@ -29,9 +27,7 @@ from hdbkit.results.folder import RunFolder
 MAX_STRETCHES: Final = 48
 """Beyond this many per run they say nothing more, and the model takes longer."""
 MIN_RUN_DF: Final = 6
-"""From so many degrees of freedom on runs are the units, without a test."""
-POOLING_P: Final = 0.25
-"""The probability below which stretches do not explain how runs differ."""
+"""From so many degrees of freedom on runs are the units."""
 
 
 def observations(folder: ExperimentFolder, metric: Metric) -> pd.DataFrame:
@@ -57,23 +53,7 @@ def units(runs: pd.DataFrame, rows: pd.DataFrame, metric: Metric) -> pd.DataFram
         rows: their stretches, as :func:`stretches` gives them.
         metric: what ``metric_value`` is.
     """
-    by_run = BlockModel.fitted(runs, metric)
-    if by_run.df >= MIN_RUN_DF:
-        return runs
-    by_stretch = BlockModel.fitted(rows, metric)
-    if min(by_run.df, by_stretch.df) < 1:
-        return rows
-    length = len(usable(rows)) / len(usable(runs))
-    p = unexplained_p(by_run.noise**2, by_run.df, by_stretch.spread, by_stretch.df, length)
-    return runs if p < POOLING_P else rows
-
-
-def unexplained_p(of_run: float, run_df: float, of_stretch: float, stretch_df: float, length: float) -> float:
-    """The probability that runs differ so much if their stretches, ``length`` in each, are all that varies.
-
-    ``of_run`` and ``of_stretch`` are the variances of a run and of a stretch, the latter inflated by its correlation.
-    """
-    return float(scipy.special.fdtrc(run_df, stretch_df, of_run * length / max(of_stretch, 1e-300)))
+    return runs if BlockModel.fitted(runs, metric).df >= MIN_RUN_DF else rows
 
 
 def stretches(runs: pd.DataFrame, root: Path, metric: Metric) -> pd.DataFrame:

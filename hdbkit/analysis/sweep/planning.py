@@ -19,7 +19,13 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, Floats, baseline_df, moderated, rounded_lambda
+from hdbkit.analysis.statistics.block_model import (
+    MIN_DF_FOR_DRIFT,
+    Floats,
+    moderated,
+    of_baseline,
+    rounded_lambda,
+)
 from hdbkit.analysis.statistics.dunnett import critical_value
 from hdbkit.analysis.statistics.power import POWER, noise_interval
 
@@ -96,10 +102,13 @@ def _half_widths(design: Design) -> Floats:
     cell_df = np.full(cells, df / cells)
     draw = np.random.default_rng(1)
     errors, dfs, lambdas = [], [], []
-    for own in draw.chisquare(cell_df, (_DRAWS, cells)) / cell_df:
+    drawn = draw.chisquare(cell_df, (_DRAWS, cells)) / cell_df
+    if size == 2:  # both have the same residuals, of opposite signs
+        drawn[:, 1::2] = drawn[:, ::2]
+    for own in drawn:
         variances, judged_df = moderated(own, cell_df, float(own.mean()), df)
-        noisy = (np.arange(cells) == 0) & (own > own.mean())
-        judged_df = baseline_df(judged_df, noisy, cell_df, df)
+        baseline = np.arange(cells) == 0
+        variances, judged_df = of_baseline(variances, judged_df, baseline, own, cell_df, float(own.mean()), df)
         parts = variances[:2] / design.blocks
         errors.append(np.sqrt(parts.sum()))
         dfs.append(min(float(parts.sum() ** 2 / (parts**2 / judged_df[:2]).sum()), df))

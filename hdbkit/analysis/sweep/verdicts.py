@@ -84,9 +84,9 @@ def judge(
         (their geometric mean), ``operations_per_s`` (mean, of all types), ``ratio`` (of scores: more than 1 is
         better), ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (two one-sided tests exclude
         +-smallest_effect), ``may_be_best`` (one of those among which the best at these virtual users is, with
-        ``confidence``), ``shrunken_ratio`` (to the baseline; ``best.shrunken``), ``blocks_needed``, ``blocks_low``
-        and ``blocks_high`` (in all, for an undecided one, as ``power.blocks_needed`` gives them; NA when unknown)
-        and ``sentence``.
+        ``confidence``), ``these_runs`` (the verdict is about these runs alone), ``shrunken_ratio`` (to the baseline;
+        ``best.shrunken``), ``blocks_needed``, ``blocks_low`` and ``blocks_high`` (in all, for an undecided one, as
+        ``power.blocks_needed`` gives them; NA when unknown) and ``sentence``.
     """
     at = level or confidence
     model = model or BlockModel.fitted(runs, metric)
@@ -108,16 +108,18 @@ def judge(
         measured = {"runs": count, "metric_value": mean, "operations_per_s": per_s.get(cell, float("nan"))}
         shrunken_ratio = float(np.exp(question.shrunken.get(cell, float("nan"))))
         choice = {"may_be_best": cell in question.may_be_best, "shrunken_ratio": shrunken_ratio}
+        choice |= {"these_runs": STRETCH in runs}
         rows.append(head | measured | choice | _row(question, runs, done, cell, count, subject))
-    kinds = dict.fromkeys(_NEEDED, "Int64") | {"equivalent": "bool", "may_be_best": "bool"}
+    kinds = dict.fromkeys(_NEEDED, "Int64") | dict.fromkeys(_FLAGS, "bool")
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(kinds)
 
 
+_FLAGS = ("equivalent", "may_be_best", "these_runs")
 _NEEDED = ("blocks_needed", "blocks_low", "blocks_high")
 _COLUMNS = (
     *("configuration", "virtual_users", "label", "runs", "metric_value", "operations_per_s"),
     *("ratio", "low", "high"),
-    *("verdict", "equivalent", "may_be_best", "shrunken_ratio", *_NEEDED, "sentence"),
+    *("verdict", "equivalent", "may_be_best", "these_runs", "shrunken_ratio", *_NEEDED, "sentence"),
 )
 
 
@@ -342,10 +344,11 @@ def answer(
         return _faster_answer(faster, count, metric)
     if len(undecided):
         return _undecided_answer(undecided, len(compared), _decided_effect(effects))
+    here = in_these_runs(verdicts)
     if (compared["verdict"] == "slower").all():
-        return f"The baseline is the fastest of the {count}: every other configuration is slower."
+        return f"The baseline is the fastest of the {count}{here}: every other configuration is slower."
     return (
-        f"No configuration is faster than the baseline by more than {share(smallest_effect)}: "
+        f"No configuration is faster than the baseline{here} by more than {share(smallest_effect)}: "
         f"{(compared['verdict'] == 'equivalent').sum()} of {len(compared)} comparisons are equivalent, "
         f"{(compared['verdict'] == 'slower').sum()} are slower."
     )
@@ -363,6 +366,11 @@ def _faster_answer(faster: pd.DataFrame, count: int, metric: Metric) -> str:
     return f"{capital(str(leader['sentence']))}{words}."
 
 
+def in_these_runs(verdicts: pd.DataFrame) -> str:
+    """What limits verdicts that are about these runs alone: `` in these runs``; empty for others."""
+    return " in these runs" if "these_runs" in verdicts and verdicts["these_runs"].any() else ""
+
+
 def candidates_note(verdicts: pd.DataFrame, confidence: float = 0.95) -> list[str]:
     """The configurations among which the best is, one phrase for each count of users where there are several."""
     several = verdicts["virtual_users"].nunique() > 1
@@ -371,6 +379,7 @@ def candidates_note(verdicts: pd.DataFrame, confidence: float = 0.95) -> list[st
         labels = rows.loc[rows["may_be_best"], "label"].tolist()
         if 1 < len(labels) < len(rows):
             where = f" at {virtual_users(int(str(users)))}" if several else ""
+            where += in_these_runs(rows)
             found.append(f"the best{where} is one of {len(labels)} with {share(confidence)}: {'; '.join(labels)}")
     return found
 

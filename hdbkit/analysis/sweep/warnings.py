@@ -141,6 +141,20 @@ def _unequal_noise(model: BlockModel, labels: Mapping[int, str]) -> list[str]:
     return found
 
 
+def alternation_note(runs: pd.DataFrame, verdicts: pd.DataFrame) -> list[str]:
+    """Why two configurations whose order alternated strictly may differ by a wave on the host; one phrase at most."""
+    done, decided = usable(runs), verdicts["verdict"].isin(["faster", "slower"]).any()
+    if sliced(runs) or not decided or done["configuration"].nunique() != 2 or done["virtual_users"].nunique() > 1:
+        return []
+    first = done.sort_values("number").groupby("block")["configuration"].first().to_numpy()
+    if len(first) < 2 or (first[1:] == first[:-1]).any():
+        return []
+    return [
+        f"The order of the two configurations alternated in all {len(first)} blocks, so a wave on the host with a "
+        "period of exactly two blocks would count as a difference; more blocks exclude that"
+    ]
+
+
 def _drift(centred: pd.DataFrame, metric: Metric) -> list[str]:
     if len(centred) < 6 or centred["deviation"].nunique() == 1:
         return []
