@@ -259,15 +259,14 @@ def of_baseline(
 ) -> tuple[Floats, Floats]:
     """The variances as they are judged and their degrees of freedom, where cells differ: those of a baseline.
 
-    Its noise is part of every comparison, so where it is estimated too small by chance all of them err together. It
-    is never judged below the pooled variance. One that is significantly noisier than the others has the degrees of
-    freedom of its own runs alone. One that is noisier, but not significantly, is judged by a variance that is larger
-    by as much as it is above the pooled one.
+    Its noise is part of every comparison, so where it is estimated too small by chance all of them err together. One
+    that is significantly noisier than the others has the degrees of freedom of its own runs alone. One that is
+    noisier, but not significantly, is judged by a variance that is larger by as much as it is above the pooled one.
     """
     apart = baseline & (judged_df < df)
     noisy = noisier_p(own, cell_df, pooled, df) < NOISIER_P
     wider = np.where(noisy, 1.0, np.maximum(own / pooled, 1.0))
-    judged: Floats = np.where(apart, np.maximum(variances, pooled) * wider, variances)
+    judged: Floats = np.where(apart, variances * wider, variances)
     return judged, np.where(apart & noisy, np.minimum(cell_df, judged_df), judged_df)
 
 
