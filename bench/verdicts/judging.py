@@ -40,8 +40,9 @@ class Sweeps:
         """What is claimed of equal configurations: with few runs, by how much they differ in these runs."""
         if self.apart is None or (self.apart.shape[1] - 1) * (self.apart.shape[2] - 1) >= MIN_RUN_DF:
             return 0.0
-        means = self.apart.mean(axis=1)
-        return means[:, 1:] - means[:, :1]
+        means: Floats = self.apart.mean(axis=1)
+        apart: Floats = means[:, 1:] - means[:, :1]
+        return apart
 
     @property
     def by_run(self) -> Sweeps:

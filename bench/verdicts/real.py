@@ -33,7 +33,7 @@ SEARCHES_EVERY = 2
 LOAD = hdbkit.Load(rampup_s=0.3, duration_s=1, counter_interval_s=60)
 USERS = (2,)
 NOTHING = hdbkit.Preparation(reset=Reset.NONE, cooldown_s=0)
-_SETTING = {"vacuum_cost_page_hit": ("1", "2")}
+_SETTING: dict[str, tuple[str, ...]] = {"vacuum_cost_page_hit": ("1", "2")}
 _DIFFERENT = ("faster", "slower", "different")
 
 
@@ -57,7 +57,7 @@ def swept(one: PrivateServer, seed: int, compare_by: CompareBy) -> tuple[str, st
 
 def compared(one: PrivateServer, other: PrivateServer, seed: int, together: bool) -> tuple[str, str]:
     """The verdict and the sentence of a comparison of two equal servers."""
-    found = hdbkit.compare(
+    found = hdbkit.Workspace().compare(
         one.target, other.target, run=True, together=together, blocks=BLOCKS, load=LOAD, virtual_users=USERS,
         preparation=NOTHING, label=f"equal{seed}",
     )  # fmt: skip

@@ -29,7 +29,7 @@ from bench.common import blocks, quick_or, scratch, server, show, title
 from bench.verdicts.judging import Sweeps, intervals
 from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive
 from bench.verdicts.pairs import busy_host
-from bench.verdicts.sweeps import PLANNED, any_in_row, compare_with_judge
+from bench.verdicts.sweeps import PLANNED, Flags, any_in_row, compare_with_judge
 from bench.verdicts.table import Statement
 from hdbkit.analysis.sweep.observations import MAX_STRETCHES, MIN_RUN_DF
 from hdbkit.config.sweep_spec import CompareBy, Reset
@@ -126,7 +126,7 @@ def called(
     return np.concatenate(found).astype(np.float64)
 
 
-def misses(low: Floats, high: Floats, sweeps: Sweeps) -> Floats:
+def misses(low: Floats, high: Floats, sweeps: Sweeps) -> Flags:
     """Whether an interval of each sweep of equal ones lacks the true ratio; with few runs, that of these."""
     return any_in_row((low > sweeps.truth) | (high < sweeps.truth))
 

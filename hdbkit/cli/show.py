@@ -16,6 +16,7 @@ from rich.table import Table
 
 from hdbkit.analysis.comparison.plans import PlanPair, changed_note
 from hdbkit.analysis.run.faults import effect_text
+from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.wording import about
 from hdbkit.api import PlannedHosts, PlannedPower, Result, SweepResult, documents
 from hdbkit.cli.exits import Exit
@@ -368,17 +369,25 @@ def _ends(spec: SweepSpec) -> Iterator[str]:
         yield f"{spec.winner_blocks} {blocks} follow; they are not included in the totals above"
 
 
+def _limited(found: pd.DataFrame) -> pd.DataFrame:
+    """The same, with verdicts that are about these runs alone in these words."""
+    rows = found.drop(columns="decided_after", errors="ignore").to_dict("records")
+    return found.assign(verdict=[verdict_words(row) for row in rows])
+
+
 def sweep(done: SweepResult) -> None:
     """A sweep on the screen: the verdict on each configuration, the effects, the answer."""
     metric = done.plan.metric
     measured = ["metric_value", "operations_per_s", "ratio", "low", "high", "verdict"]
     measured += ["decided_after"] if done.verdicts["decided_after"].notna().any() else []
-    verdicts = done.verdicts[["label", "virtual_users", "runs", *measured]]
+    verdicts = _limited(done.verdicts)[["label", "virtual_users", "runs", *measured]]
     verdicts = verdicts.rename(columns={"metric_value": metric.heading})
     console.print(table(verdicts, title=f"{done.experiment_id}: ratios to the baseline, 95 % simultaneous intervals"))
     console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)
     if len(done.effects):
-        effects = done.effects[["setting", "value", "reference", "virtual_users", "ratio", "low", "high", "verdict"]]
+        effects = _limited(done.effects)[
+            ["setting", "value", "reference", "virtual_users", "ratio", "low", "high", "verdict"]
+        ]
         effects = effects.assign(virtual_users=[users or "all" for users in effects["virtual_users"]])
         console.print(table(effects, title="Effect of each setting, over all pairs of configurations"))
     if len(done.interactions):

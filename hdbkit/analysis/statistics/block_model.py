@@ -244,8 +244,8 @@ def noisier_p(own: Floats, cell_df: Floats, pooled: Floats | float, df: int) -> 
     """The probability that a cell has by chance a variance so much larger than all others together (F test)."""
     rest_df = np.maximum(df - cell_df, 1e-9)
     rest = np.maximum(pooled * df - own * cell_df, 0) / rest_df
-    found: Floats = scipy.special.fdtrc(np.maximum(cell_df, 1e-9), rest_df, own / np.maximum(rest, 1e-300))
-    return found
+    found = scipy.special.fdtrc(np.maximum(cell_df, 1e-9), rest_df, own / np.maximum(rest, 1e-300))
+    return np.asarray(found, dtype=np.float64)
 
 
 def of_baseline(
