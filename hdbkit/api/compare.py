@@ -53,7 +53,8 @@ from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import ComparisonPlan, in_blocks
 from hdbkit.report import compare_card, compare_report
 from hdbkit.report.tables import cell
-from hdbkit.results.catalog import find_run, runs_of_profile, runs_under
+from hdbkit.results.catalog import find_run, rows_of, runs_of_profile, runs_under
+from hdbkit.results.differences import differing, side_names
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import known_settings
@@ -266,8 +267,8 @@ class ComparisonVerbs(RunVerbs):
 
     def compare(
         self,
-        base: Side | Target,
-        new: Side | Target,
+        base: Side | Target = (),
+        new: Side | Target = (),
         *,
         run: bool = False,
         together: bool = False,
@@ -280,6 +281,7 @@ class ComparisonVerbs(RunVerbs):
         watch: Watcher = ignore_event,
         watch_run: OnRun | None = None,
         smallest_effect: float = 0.02,
+        **sides: Side | Target,
     ) -> Comparison:
         """Compare runs, or measure both sides in turn in one session and compare that.
 
@@ -294,6 +296,8 @@ class ComparisonVerbs(RunVerbs):
             watch: called at each step of the experiment.
             watch_run: called several times per second with the present run.
             smallest_effect: the smallest relevant relative difference.
+            sides: base and new by the names that the comparison shall use, in place of ``base`` and ``new``. Without,
+                runs that were given by ids are named by what differs between them.
 
         Raises:
             InputError: a run does not exist or has no measured window, the metrics of the runs differ in more than
@@ -303,18 +307,23 @@ class ComparisonVerbs(RunVerbs):
 
         Example:
             >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
+            >>> hdbkit.compare(postgresql="1120-2104", mariadb="1120-2107").ratio.sentence  # doctest: +SKIP
             >>> hdbkit.compare("server-17", "server-18", run=True, blocks=8).gate(-0.02).verdict  # doctest: +SKIP
         """
+        if sides:
+            if len(sides) != 2 or base or new:
+                raise InputError(f"name both sides, base first, and nothing else; not {', '.join(sides)}")
+            base, new = sides.values()
         if run:
             planned = self.plan_comparison(
                 base, new, together=together, blocks=blocks, workload=workload, load=load, label=label,
                 virtual_users=virtual_users, preparation=preparation, smallest_effect=smallest_effect,
             )  # fmt: skip
             return self._comparison(executed(self, planned, watch, watch_run))
-        sides = {BASE: _results(base, self), NEW: _results(new, self)}
-        return of_sides(
-            sides, _names(base, new), self, smallest_effect, again=_again((_words(base), _words(new)), sides)
-        )
+        found = {BASE: _results(base, self), NEW: _results(new, self)}
+        names = tuple(sides) if len(sides) == 2 else _names_of(base, new, found)
+        again = _again((_words(base), _words(new)), found)
+        return of_sides(found, (names[0], names[1]), self, smallest_effect, again=again)
 
     def plan_comparison(
         self,
@@ -457,6 +466,18 @@ def _names(base: Side | Target, new: Side | Target) -> tuple[str, str]:
     return (f"{words[0]} (base)", f"{words[1]} (new)") if short else ("base", "new")
 
 
+def _names_of(base: Side | Target, new: Side | Target, results: Mapping[str, list[Result]]) -> tuple[str, str]:
+    """The names of both sides: as requested if each is a label or a profile, else by what differs between them."""
+    words = [_words(side) for side in (base, new)]
+    if all(word not in one.run_id for word, side in zip(words, results.values(), strict=True) for one in side):
+        found = _names(base, new)
+        if found != (BASE, NEW):
+            return found
+    listing = rows_of([(one.folder, one.manifest) for side in results.values() for one in side])
+    sides = [at for at, side in enumerate(results.values()) for _ in side]
+    return side_names(listing.runs, differing(listing.runs, listing.details), sides)
+
+
 def _again(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> Again:
     """The commands that measure both sides; none for runs of a sweep, which cannot be repeated alone."""
     plans = {side: [one.manifest.plan for one in results] for side, results in sides.items()}
@@ -470,6 +491,8 @@ def _again(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> Again:
 def _results(side: Side | Target, workspace: BareWorkspace) -> list[Result]:
     if isinstance(side, Target):
         raise InputError(f"target {side.given} is no run; to measure it now, give run=True")
+    if isinstance(side, str) and "," in side and runs_under(workspace.results, side):
+        return _named(side, workspace)  # a label with a comma
     words = side.split(",") if isinstance(side, str) else list(side)
     found = [one for word in words for one in _named(word.strip(), workspace)]
     if not found:

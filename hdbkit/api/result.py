@@ -16,6 +16,7 @@ from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.api.experiment_result import show
+from hdbkit.api.run_list import RunList
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Metric
@@ -256,7 +257,7 @@ class ResultVerbs(BareWorkspace):
         *,
         wide: bool = False,
         within_s: float | None = None,
-    ) -> pd.DataFrame:
+    ) -> RunList:
         """List all runs, newest first; ``where`` filters by columns, such as ``virtual_users = 8``.
 
         With ``wide``, each option of schema or load and each setting of the server in which the listed runs differ is
@@ -286,14 +287,14 @@ class ResultVerbs(BareWorkspace):
         about = {"damaged": listing.damaged, "unread": listing.unread}
         if not wide:
             listing.runs.attrs |= about
-            return listing.runs
+            return RunList.of(listing.runs, root, listing)
         found = differing(listing.runs, listing.details)
         profiles = profiles_of(listing.runs, finished=False).groupby("run_id")["profile"].first()
         more = listing.runs.join(found).assign(
             configuration=configurations(found), profile=listing.runs["run_id"].map(profiles)
         )
         more.attrs |= {**about, "differing": list(found.columns)}
-        return more
+        return RunList.of(more, root, listing)
 
 
 def _status_now(folder: RunFolder, noted: str) -> str:

@@ -11,7 +11,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -286,6 +286,15 @@ def _row(manifest: Manifest) -> dict[str, Any]:
         "note": manifest.note,
         "options": json.dumps(_options(plan, manifest.mix)),
     }
+
+
+def rows_of(runs: Sequence[tuple[RunFolder, Manifest]]) -> Listing:
+    """Runs as the catalog would list them, wherever their folders are."""
+    rows = [
+        {**_row(one), "run_id": one.run_id, "settings": json.dumps(settings_of(folder, one.plan))}
+        for folder, one in runs
+    ]
+    return Listing(pd.DataFrame(rows, columns=[*_COLUMNS]), [], pd.DataFrame(rows, columns=_DETAILS))
 
 
 def _options(plan: RunPlan, mix: dict[str, float]) -> dict[str, Any]:

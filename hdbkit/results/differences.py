@@ -14,6 +14,7 @@ from hdbkit.config.quantities import quantity, quantity_text
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import known_settings
+from hdbkit.text import many
 
 Setting = tuple[str, str | None]
 """A setting's value, and the server's default if that is known; texts with units."""
@@ -22,6 +23,10 @@ OWN_VALUES = frozenset({"seed"})
 _UNIT = re.compile(r"([1-9]\d*)?([A-Za-z]+)")
 _BETWEEN = " | "
 """Between the values of a setting that alternates within a run."""
+_MAX_PARTS = 3
+"""What differs is cut to so many parts in a name."""
+_BESIDE = frozenset({"duration_s", "rampup_s", "rampup_max_s"})
+"""Options that distinguish runs less than their age does."""
 
 
 def settings_of(folder: RunFolder, plan: RunPlan) -> dict[str, Setting]:
@@ -71,6 +76,69 @@ def configurations(differences: pd.DataFrame) -> pd.Series[str]:
         [", ".join(filter(None, row)) for row in zip(*columns, strict=True)] if columns else [""] * len(differences)
     )
     return pd.Series(each, index=differences.index, dtype=object)
+
+
+def short_names(runs: pd.DataFrame, differences: pd.DataFrame) -> pd.Series[str]:
+    """A name for each run: its label, and what differs from the other runs of its label or experiment.
+
+    Args:
+        runs: a row per run, as the catalog lists them.
+        differences: their differing options and settings, as :func:`differing` finds them.
+
+    Runs without a label and an experiment are named by what differs among them. Names are not unique: runs that
+    differ in nothing have the same one.
+    """
+    label = runs["label"].fillna("").astype(str)
+    together = pd.factorize(label.where(label != "", runs["experiment_id"].fillna("").astype(str)))[0]
+    texts, varied = [], []
+    for values in _parts(runs, differences):
+        places, distinct = pd.factorize(values)
+        by_group = pd.Series(places).groupby(together)
+        varied.append((by_group.transform("min") != by_group.transform("max")).to_numpy())
+        texts.append([[*distinct.tolist(), ""][one] for one in places])
+    found = []
+    for row, own in enumerate(label):
+        words = [text[row] for text, several in zip(texts, varied, strict=True) if several[row] and text[row]]
+        found.append(", ".join(filter(None, [own, *words[:_MAX_PARTS]])) or f"{texts[0][row]}, {texts[1][row]}")
+    return pd.Series(found, index=runs.index, dtype=object)
+
+
+def side_names(runs: pd.DataFrame, differences: pd.DataFrame, sides: Sequence[int]) -> tuple[str, str]:
+    """The names of two sides of a comparison, by what differs: labels, else server, users, options and settings.
+
+    ``sides`` has 0 or 1 for each row of ``runs``. Where nothing differs they are named by when they began.
+    """
+    labels = runs["label"].fillna("").astype(str)
+    named = [_one_each(values, sides) for values in [labels, *_parts(runs, differences)]]
+    if named[0] is not None:
+        return named[0]
+    known = [one for one in named[1:] if one is not None][:_MAX_PARTS]
+    if not known:
+        began = [min(at for at, one in zip(runs["started"], sides, strict=True) if one == side) for side in (0, 1)]
+        known = [(f"run of {began[0][11:19]}", f"run of {began[1][11:19]}")]
+    base, new = (", ".join(one[side] for one in known) for side in (0, 1))
+    return (base, new) if base != new else (f"{base} (base)", f"{new} (new)")
+
+
+def _one_each(values: pd.Series[str], sides: Sequence[int]) -> tuple[str, str] | None:
+    """The values of both sides, if all runs of a side have the same and the sides different ones."""
+    base, new = ({one for one, at in zip(values, sides, strict=True) if at == side} for side in (0, 1))
+    if len(base) == len(new) == 1 and base != new and all([*base, *new]):
+        return base.pop(), new.pop()
+    return None
+
+
+def _parts(runs: pd.DataFrame, differences: pd.DataFrame) -> list[pd.Series[str]]:
+    """What a run is named by, as texts, the most telling part first: server, users, options and settings."""
+    users = runs["virtual_users"].map({one: many(int(one), "user") for one in runs["virtual_users"].unique()})
+    parts = [runs["version"].fillna(runs["database"]).astype(str), users]
+    for name in differences:
+        if name not in _BESIDE:
+            places, distinct = pd.factorize(differences[name])
+            plain = [f"{one:g}" if isinstance(one, float) else str(one) for one in distinct.tolist()]
+            texts = [*(f"{name}={one}" for one in plain), ""]
+            parts.append(pd.Series([texts[one] for one in places], index=runs.index, dtype=object))
+    return parts
 
 
 def _swept(plan: RunPlan, read: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Setting]:

@@ -55,7 +55,7 @@ def test_a_browser_is_sent_to_sign_in_and_its_cookie_reads_pages_but_not_the_api
     assert unknown.get("/targets").status_code == 401
     browser = Browser(service, "read")
     assert browser.set_cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
-    assert "No job has been started yet" in browser.get("/").text
+    assert "No job has been started yet" in browser.get("/jobs").text
     head = browser.get("/").headers
     assert head["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
     assert (head["x-frame-options"], head["cache-control"]) == ("DENY", "no-store")
@@ -124,7 +124,7 @@ def hostile(place: Workspace) -> JobFolder:
 
 def test_no_text_of_a_job_becomes_markup(hostile: JobFolder, service: Service) -> None:
     browser, folder = Browser(service, "read"), hostile
-    for path in ("/", f"/jobs/{folder.path.name}", f"/?search={urlencode({'': MARKUP})[1:]}"):
+    for path in ("/jobs", f"/jobs/{folder.path.name}", f"/jobs?search={urlencode({'': MARKUP})[1:]}"):
         text = browser.get(path).text
         assert "alert" in text
         assert "<script>alert" not in text

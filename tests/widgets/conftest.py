@@ -32,7 +32,7 @@ def until(condition: Callable[[], object]) -> None:
 
 def text_of(panel: Panel) -> str:
     """All HTML that a panel shows now."""
-    shown = (one.value for one in _below(panel.root) if isinstance(one, ipywidgets.HTML | Alert))
+    shown = (one.value for one in below(panel.root) if isinstance(one, ipywidgets.HTML | Alert))
     return "\n".join(one for one in shown if not one.startswith("<style>"))
 
 
@@ -47,10 +47,11 @@ def code_of(panel: Panel) -> str:
     return html.unescape(shown)
 
 
-def _below(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
+def below(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
+    """A widget and all in it."""
     yield widget
     for child in getattr(widget, "children", ()):
-        yield from _below(child)
+        yield from below(child)
 
 
 def typed(field: PasswordField, password: str) -> None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def panel(measured: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[ComparePanel]:
     monkeypatch.setenv("HDBKIT_RESULTS", measured)
     made = ComparePanel()
+    made.runs.by.value = "label"
     yield made
     made.close()
 
@@ -69,8 +71,8 @@ def test_two_groups_get_a_verdict_charts_and_what_differed(panel: ComparePanel) 
     panel.runs.take_all.click()
     panel.runs.by.value = "experiment_id"
     shown = compared(panel)
-    base, new = panel.runs.sides or ([], [])
-    assert hdbkit.compare(base, new).ratio.sentence[1:] in shown
+    named: dict[str, Any] = panel.runs.sides or {}
+    assert hdbkit.compare(**named).ratio.sentence[1:] in shown
     titles = ("Which is fastest?", "develop over time?", "How long did")
     asked = questions(panel.view.charts)
     assert [title for title in titles if not any(title in one for one in asked)] == []
@@ -85,6 +87,23 @@ def test_settings_that_differ_are_listed(panel: ComparePanel) -> None:
     panel.runs.runs.value = list(runs["run_id"])
     panel.runs.by.value = "run_id"
     assert "setting.speed" in compared(panel)
+
+
+def test_two_runs_without_labels_are_two_sides_named_by_what_differs(panel: ComparePanel) -> None:
+    result = hdbkit.sweep_result(panel.stored.value)
+    runs = result.runs.groupby("configuration")["run_id"].first().tolist()
+    panel.shared.compared = runs
+    until(lambda: not panel.busy)
+    assert panel.runs.sides == {"speed=1": runs[:1], "speed=2": runs[1:]}
+    assert "speed=2" in text_of(panel)
+    assert hdbkit.compare(*runs).names == ("speed=1", "speed=2")
+    panel.runs.swap.click()
+    assert list(panel.runs.sides or {}) == ["speed=2", "speed=1"]
+    alike = result.runs.query("configuration == 0")["run_id"].tolist()
+    panel.shared.compared = alike
+    until(lambda: not panel.busy)
+    assert len(panel.runs.sides or {}) == 2
+    assert hdbkit.compare(postgresql=alike[0], mariadb=alike[1]).names == ("postgresql", "mariadb")
 
 
 def test_groups_over_virtual_users_are_lines_of_one_chart(panel: ComparePanel) -> None:
@@ -146,7 +165,9 @@ def test_errors_are_sentences(panel: ComparePanel) -> None:
 def test_the_call_that_is_shown_gives_what_is_shown(panel: ComparePanel) -> None:
     panel.runs.take_all.click()
     code = html.unescape(re.findall(r"<pre[^>]*>(.*?)</pre>", text_of(panel), re.DOTALL)[-1])
-    assert code.splitlines()[-1].startswith("hdbkit.compare(groups['before'], groups['after'])")
+    assert code.splitlines()[-1].startswith(
+        "hdbkit.compare(**{'before': groups['before'], 'after': groups['after']})"
+    )
     names: dict[str, object] = {}
     exec(code, names)
     charts = names["charts"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ window.model = {
   give: (bytes) => heard["msg:custom"].forEach((one) => one({ kind: "runs" }, [new TextEncoder().encode(bytes)])),
   sent, state,
 };
+window.heard = heard;
 """
 
 
@@ -47,6 +49,9 @@ def frame(runs: int) -> pd.DataFrame:
             "experiment_id": np.where(at % 2, "s1", "s0"),
             "virtual_users": np.where(at % 2, 8, 4),
             "buffers": np.where(at % 3, "128MB", "1GB"),
+            "name": "the run",
+            "course": "",
+            "started": (datetime.now(UTC) - timedelta(minutes=5)).isoformat(),
             "metric": "NOPM",
             "metric_value": 1000.0 + at,
             "label": [None if i % 5 else f"<b>{i}</b>" for i in at],
@@ -118,8 +123,8 @@ def test_a_head_sorts_and_an_unknown_value_is_last(tab: Any) -> None:
     assert column(table, 3)[:3] == ["<b>5</b>", "<b>10</b>", "<b>0</b>"]
     assert column(table, 3)[-1] == UNKNOWN
     assert table.locator("th[aria-sort=descending]").inner_text() == "label ▾"
-    table.get_by_role("button", name="metric_value").click()
-    assert column(table, 2)[0] == "1,011"
+    table.get_by_role("button", name="NOPM").click()
+    assert column(table, 0)[0] == "1,011"
     assert table.locator("b").count() == 0, "a label is no HTML"
 
 
@@ -145,7 +150,7 @@ def test_groups_state_their_mean_with_its_interval_and_close(tab: Any) -> None:
     )
     heads.nth(0).click()
     assert heads.nth(0).get_attribute("aria-expanded") == "false"
-    assert [one.split("-")[1] for one in column(table, 0)] == ["00001", "00003", "00005", "00007"]
+    assert [one.split("-")[1] for one in column(table, 1)] == ["00001", "00003", "00005", "00007"]
 
 
 def test_the_keyboard_moves_selects_and_extends(tab: Any) -> None:
@@ -171,20 +176,52 @@ def test_the_keyboard_moves_selects_and_extends(tab: Any) -> None:
 def test_a_baseline_stays_on_top_with_the_change_against_it(tab: Any) -> None:
     table = give(tab, 300, sorted_by="metric_value", descending=True)
     tab.evaluate("model.set('baseline', 'run-00000')")
-    assert table.locator(".hdbkit-pinned td").all_inner_texts()[2:4] == ["1,000", "baseline"]
-    assert column(table, 3)[0] == "+29.9 %"
+    assert table.locator(".hdbkit-pinned td").all_inner_texts()[:2] == ["1,000", "baseline"]
+    assert column(table, 1)[0] == "+29.9 %"
+
+
+def test_a_tick_adds_a_run_whose_dot_has_the_colour_of_its_side(tab: Any) -> None:
+    table = give(tab, 5, columns=["name", "metric_value", "course", "started"])
+    boxes = tab.get_by_role("checkbox", name="select the run")
+    assert table.locator("th").all_inner_texts() == ["name", "NOPM", "course", "started"]
+    boxes.nth(2).click()
+    boxes.nth(0).click()
+    assert picked(tab) == ["run-00002", "run-00000"]
+    dots = table.locator("tr[data-key] .hdbkit-dot")
+    assert [dots.nth(i).get_attribute("style") for i in (2, 0, 1)] == [
+        "background: var(--hdbkit-series-1)", "background: var(--hdbkit-series-2)", None,
+    ]  # fmt: skip
+    assert table.locator("tr[data-key]").first.locator("td").nth(3).inner_text() == "5 min ago"
+    tab.wait_for_function("model.sent.length > 1")
+    assert sorted(tab.evaluate("model.sent[1].keys")) == [f"run-{i:05d}" for i in range(5)]
+    tab.evaluate(
+        "() => heard['msg:custom'].forEach((one) => one({ kind: 'outlines' }, "
+        '[new TextEncoder().encode(\'{"run-00001": [1, 3, 2], "run-00002": []}\')]))'
+    )
+    assert table.locator("tr[data-key] polyline").count() == 1
+
+
+def test_run_and_result_stay_in_sight_when_the_table_is_scrolled_sideways(tab: Any) -> None:
+    table = give(tab, 5, columns=["name", "metric_value", "label", "buffers", "experiment_id", "virtual_users"])
+    tab.evaluate(
+        "() => { const b = document.querySelector('.hdbkit-runs-box'); b.style.width = '620px'; b.scrollLeft = 300 }"
+    )
+    box = tab.locator(".hdbkit-runs-box").bounding_box()
+    first, second = (table.locator("tr[data-key] td").nth(i).bounding_box() for i in (0, 1))
+    assert abs(first["x"] - box["x"]) < 3
+    assert abs(second["x"] - first["x"] - first["width"]) < 3
 
 
 def test_columns_are_chosen_and_a_view_is_saved_and_taken_again(tab: Any) -> None:
     table = give(tab, 3)
     tab.locator("summary").click()
     tab.get_by_label("label", exact=True).uncheck()
-    assert table.locator("th").all_inner_texts() == ["run_id", "buffers", "metric_value"]
+    assert table.locator("th").all_inner_texts() == ["NOPM", "run_id", "buffers"]
     tab.get_by_label("name of the view").fill("short")
     tab.get_by_role("button", name="Save view").click()
     tab.get_by_label("label", exact=True).check()
     tab.get_by_label("saved views").select_option("short")
-    assert table.locator("th").all_inner_texts() == ["run_id", "buffers", "metric_value"]
+    assert table.locator("th").all_inner_texts() == ["NOPM", "run_id", "buffers"]
     tab.get_by_role("button", name="Delete view").click()
     assert tab.evaluate("model.state.views") == {}
     assert not tab.get_by_role("button", name="Delete view").is_visible()

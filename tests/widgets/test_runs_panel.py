@@ -22,7 +22,7 @@ from hdbkit.widgets.parts import newest_first
 from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_errors, write_run
-from tests.widgets.conftest import build_null, questions, text_of, until
+from tests.widgets.conftest import below, build_null, questions, text_of, until
 from tests.widgets.test_run_table import values as sent_values
 
 
@@ -69,15 +69,15 @@ def values(panel: RunsPanel, column: str) -> dict[str, Any]:
 
 
 def press(panel: RunsPanel, name: str) -> None:
-    buttons = [
-        one for line in (*panel.body.children, *panel.question.children) for one in getattr(line, "children", ())
-    ]
-    next(one for one in buttons if getattr(one, "description", "") == name).click()
+    next(one for one in below(panel.root) if getattr(one, "description", "") == name).click()
 
 
 def test_the_table_has_all_runs_and_shows_the_columns_in_which_they_differ(panel: RunsPanel, two: list[str]) -> None:
     assert shown(panel) == two[::-1]
-    assert content(panel)["automatic"][:5] == ["run_id", "status", "virtual_users", "warehouses", "metric_value"]
+    assert content(panel)["automatic"] == [
+        "name", "metric_value", "p95_ms", "checks", "course", "started", "virtual_users", "warehouses",
+    ]  # fmt: skip
+    assert values(panel, "name") == {two[0]: "users 1", two[1]: "users 2"}
     assert values(panel, "label") == {two[0]: "users 1", two[1]: "users 2"}
     assert values(panel, "p95_ms")[two[0]] == hdbkit.runs().set_index("run_id").loc[two[0], "p95_us"] / 1000
     assert values(panel, "experiment_id") == dict.fromkeys(two)
@@ -112,7 +112,8 @@ def test_a_large_folder_shows_the_newest_runs_first_and_then_all(
 def test_views_are_saved_for_the_results_folder_and_a_baseline_is_pinned(panel: RunsPanel, two: list[str]) -> None:
     panel.table.picked = two[:1]
     press(panel, "Pin as baseline")
-    assert panel.table.baseline == two[0]
+    assert panel.table.baseline == hdbkit.runs().baseline == two[0]
+    assert "+" in hdbkit.runs()._repr_html_().partition("change</th>")[2]
     panel.table.views = {"mine": {"group_by": "label"}}
     other = RunsPanel()
     assert other.table.views == {"mine": {"group_by": "label"}}
@@ -129,11 +130,32 @@ def test_a_damaged_file_of_views_is_no_view(results: Path) -> None:
 
 def test_the_selected_runs_are_those_that_compare_groups(two: list[str]) -> None:
     bench = hdbkit.ui()
-    bench.runs.table.picked = two
+    bench.runs.table.picked = two[::-1]
     press(bench.runs, "Compare")
     assert bench.tabs.selected_index == bench.panels.index(bench.compare)
     assert set(bench.compare.runs.runs.value) == set(two)
+    until(lambda: not bench.compare.busy)
+    assert list(bench.compare.runs.sides or {}) == ["users 2", "users 1"]
+    assert "users 2" in text_of(bench.compare)
     bench.close()
+
+
+def test_the_bar_names_both_sides_and_swaps_them(panel: RunsPanel, two: list[str]) -> None:
+    assert (panel.compare.disabled, panel.sides.value) == (True, "Tick two runs to compare them.")
+    panel.table.picked = two
+    assert re.findall(r"<b>(.)</b> (.*?)</span>", panel.sides.value) == [("A", "users 1"), ("B", "users 2")]
+    press(panel, "Swap")
+    assert panel.picked == two[::-1]
+    assert not panel.compare.disabled
+
+
+def test_the_list_reads_itself_again_when_a_run_was_added(panel: RunsPanel, two: list[str], results: Path) -> None:
+    added = results / two[0].replace("aaaaaa", "bbbbbb")
+    shutil.copytree(results / two[0], added)
+    manifest = added / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("aaaaaa", "bbbbbb"))
+    panel._look()
+    assert added.name in shown(panel)
 
 
 @pytest.mark.parametrize("wrong", ["speed > 3", "failed >", "label = 'x", "failed > 1)", "1); SELECT (1"])

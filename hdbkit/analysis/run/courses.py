@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.run.quantiles import QUANTILES
@@ -21,6 +22,8 @@ from hdbkit.results.run_result import TimedOperation
 
 MAX_STEPS = 120
 """Points of a course; longer runs have steps of more than a second."""
+OUTLINE = 30
+"""Points of a course that is drawn as wide as a word."""
 COURSE_COLUMNS = ("run_id", "second", "rate", "inside")
 
 
@@ -46,6 +49,13 @@ def courses(runs: Sequence[tuple[RunFolder, Manifest]]) -> pd.DataFrame:
     step_s = max(1, math.ceil(longest_s / MAX_STEPS))
     parts = [part for folder, manifest in known if (part := _course(folder, manifest, step_s)) is not None]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COURSE_COLUMNS))
+
+
+def outline(folder: RunFolder) -> list[float]:
+    """The course of a run's window in at most ``OUTLINE`` steps, for a drawing of a few pixels; empty: unknown."""
+    course = courses(readable([folder]))
+    rates = course.loc[course["inside"].astype(bool), "rate"].to_numpy(dtype=float)
+    return [float(part.mean()) for part in np.array_split(rates, min(OUTLINE, len(rates)))] if len(rates) else []
 
 
 def _has_window(manifest: Manifest) -> bool:

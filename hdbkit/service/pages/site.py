@@ -9,10 +9,13 @@ from urllib.parse import parse_qsl, quote
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from hdbkit.api import Workspace
 from hdbkit.errors import HdbkitError
+from hdbkit.report.page import read_content
+from hdbkit.results.folder import is_run
 from hdbkit.service.answers import Refused, status_of
 from hdbkit.service.headers import Headers
 from hdbkit.service.job_folder import State
@@ -35,6 +38,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
+RunId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,200}$")]
 JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,80}$")]
 
 
@@ -49,6 +53,7 @@ def make_pages(
     app.add_middleware(Headers, headers={"content-security-policy": _POLICY})
     _add_files(app)
     _add_sign_in(app, sign_in)
+    _add_results(app, jobs, workspace, permit)
     _add_jobs(app, jobs, workspace, live, permit)
     _add_targets(app, workspace, permit)
     app.state.has_panels = panels is not None
@@ -88,8 +93,34 @@ def _add_sign_in(app: FastAPI, sign_in: SignIn) -> None:
         return RedirectResponse(SIGN_IN, 303, {"set-cookie": sign_in.sessions.sign_out(request.scope)})
 
 
-def _add_jobs(app: FastAPI, jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions) -> None:
+def _add_results(app: FastAPI, jobs: Jobs, workspace: Workspace, permit: Permissions) -> None:
     @app.get("/")
+    def list_results(
+        request: Request,
+        where: Annotated[str, Query(max_length=500)] = "",
+        page: Annotated[int, Query(ge=1, le=100_000)] = 1,
+    ) -> Response:
+        permit(request, Role.READ)
+        runs = workspace.runs(where.strip() or None)
+        shown = runs.iloc[(page - 1) * PER_PAGE : page * PER_PAGE]
+        table = Markup(shown.html(lambda run_id: f"/runs/{run_id}")) if len(shown) else ""  # noqa: S704 (escaped)
+        return _page(
+            request, "results.html", table=table, total=len(runs), where=where, page=page,
+            pages=-(-len(runs) // PER_PAGE), query=f"where={quote(where)}", running=jobs.listed("", State.RUNNING),
+        )  # fmt: skip
+
+    @app.get("/runs/{run_id}")
+    def show_run(request: Request, run_id: RunId) -> Response:
+        permit(request, Role.READ)
+        if not is_run(workspace.results, run_id):
+            raise Refused(404, f"there is no run {run_id}")
+        result = workspace.result(run_id)
+        content = read_content(result.folder.report) or read_content(result.report())
+        return _page(request, "run.html", run_id=run_id, report=content)
+
+
+def _add_jobs(app: FastAPI, jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions) -> None:
+    @app.get("/jobs")
     def list_jobs(
         request: Request,
         search: Annotated[str, Query(max_length=200)] = "",

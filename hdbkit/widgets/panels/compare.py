@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import ipywidgets
-import pandas as pd
 
 from hdbkit import api
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
@@ -112,9 +111,10 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
             return first + call_code(workspace, "experiment_result", repr(self._stored_id))
         groups = self._groups
         lines = [f"    {name!r}: {ids!r}," for name, ids in groups.items()]
-        sides = [f"groups[{side.value!r}]" for side in (self.runs.base, self.runs.new)]
         overlaid = f"charts = {call_code(workspace, 'overlay', 'groups')}"
-        compared = [call_code(workspace, "compare", *sides)] if self.runs.sides else []
+        sides = self.runs.sides or {}
+        named = ", ".join(f"{name!r}: groups[{name!r}]" for name in sides)
+        compared = [call_code(workspace, "compare", f"**{{{named}}}")] if sides else []
         return "\n".join([f"{first}groups = {{", *lines, "}", overlaid, *compared])
 
     call = ("compare", "found")
@@ -138,7 +138,8 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         groups, sides = self._groups, self.runs.sides
 
         def read() -> tuple[api.Comparison | None, str]:
-            found = self.workspace.compare(*sides) if sides else None
+            named: dict[str, Any] = sides or {}
+            found = self.workspace.compare(**named) if named else None
             drawn = [*self.workspace.overlay(groups).values()]
             if found is not None:
                 drawn[1:1] = [chart for key, chart in found.charts().items() if key in _OF_SIDES]
@@ -181,7 +182,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         """Only to measure."""
         return bool(self.mode.value == _TARGETS)
 
-    def _offer(self, runs: pd.DataFrame) -> None:
+    def _offer(self, runs: api.RunList) -> None:
         self.runs.load(runs)
         kept, names = self.stored.value, runs["experiment_id"].dropna().unique().tolist()
         self.stored.options = names
@@ -191,6 +192,9 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         """Select the runs that another panel has chosen."""
         self.mode.value = _RUNS
         self.runs.take(self.shared.compared)
+        self.refresh()
+        if not self.busy:
+            self.start()
 
     def _changed(self) -> None:
         self.guarded(self.refresh)()

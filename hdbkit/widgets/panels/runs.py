@@ -1,4 +1,4 @@
-"""The panel of runs: the experiment table; its selection is inspected, compared, tagged, annotated and deleted."""
+"""The panel of runs: the list, from which two are ticked and compared; runs are tagged, annotated and deleted."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ import pandas as pd
 
 from hdbkit import api
 from hdbkit.analysis.comparison.groups import common_metric
-from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.run.courses import outline, readable
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.errors import InputError
-from hdbkit.results.folder import RunFolder
+from hdbkit.report.run_list import BASELINE
+from hdbkit.results.differences import short_names
+from hdbkit.results.folder import RunFolder, manifest_times
+from hdbkit.results.manifest import Status
 from hdbkit.text import many
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.chart_box import ChartBox
@@ -25,11 +28,17 @@ from hdbkit.widgets.parts.newest_first import newest_first
 from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.run_table import RunTable
 
-_FIRST = ("run_id", "status", "virtual_users")
-_LAST = ("metric_value", "metric", "operations_per_s", "p95_ms", "failed", "label", "tags", "note")
-"""The columns that are shown first; between them are those in which the runs differ."""
-_GROUPINGS = ("experiment_id", "configuration", "profile", "label", "workload", "database", "virtual_users")
-_BARS = ("metric_value", "operations_per_s", "p95_ms")
+_FIRST = ("name", "metric_value", "p95_ms", "checks", "course", "started")
+_LAST = ("tags", "note")
+"""The columns that are shown first, and those that are last where a run has some; between them those that differ."""
+_TITLES = {
+    **{"name": "run", "metric_value": "result", "p95_ms": "p95 (ms)", "virtual_users": "users", "version": "server"},
+    **{"checks": "checks", "course": "course", "started": "started", "experiment_id": "experiment"},
+}
+_BESIDE = ("version", "virtual_users")
+_GROUPINGS = ("name", "experiment_id", "configuration", "profile", "label", "workload", "database", "virtual_users")
+_BARS = ("metric_value",)
+_REFRESH_S = 4.0
 _EMPTY = "There are no runs yet. Start one in the panel Run, or with <code>hdbkit run TARGET</code>."
 _NAMED = 10
 """Runs whose ids a question lists."""
@@ -45,13 +54,14 @@ class RunsPanel(Panel):
 
     def __init__(self, shared: Shared | None = None) -> None:
         super().__init__(shared)
-        self.runs = pd.DataFrame()
+        self.runs = api.RunList()
+        self._names: dict[str, str] = {}
         self._refreshed = 0
         self.where = ipywidgets.Text(
             description="Where", placeholder="virtual_users = 8 and label = 'nightly'", continuous_update=False,
             layout=ipywidgets.Layout(width="min(100%, 460px)"),
         )  # fmt: skip
-        self.table = RunTable()
+        self.table = RunTable(lambda run_id: outline(RunFolder(self.workspace.results / run_id)))
         self.empty = ipywidgets.HTML(_EMPTY).add_class("hdbkit-empty")
         self.table.keep_views(self.workspace.results / "views.json")
         self.text = ipywidgets.Text(placeholder="tags, or a note", layout=ipywidgets.Layout(width="220px"))
@@ -63,7 +73,9 @@ class RunsPanel(Panel):
         self.where.observe(self.guarded(self.refresh), "value")
         self.table.observe(self.guarded(self._show_picked), "picked")
         self.shared.observe(self.guarded(self.refresh), "finished")
+        self._seen = 0
         self.guarded(self.refresh)()
+        self.every(_REFRESH_S, self._look)
 
     def _make_question(self) -> None:
         self.asked = ipywidgets.HTML()
@@ -75,47 +87,54 @@ class RunsPanel(Panel):
         self.question.layout.display = "none"
 
     def _lay_out(self) -> None:
+        self.sides = ipywidgets.HTML().add_class("hdbkit-sides")
+        self.swap = button("Swap", self.guarded(self._swap), hint="make B the baseline")
+        self.compare = button("Compare", self.guarded(self._compare), style="primary", hint="compare the ticked runs")
         refresh, csv = (
             button("Refresh", self.guarded(self.refresh), hint="read the results folder again"),
             button("CSV", self.guarded(self._csv), hint="make a link to all rows and columns as a file"),
         )
         drawn = "parallel coordinates of the selected runs, or of all"
+        marked = row(
+            self.text,
+            button("Tag", self.guarded(self._tag), hint="add these tags to the selected runs"),
+            button("Untag", self.guarded(lambda: self._tag(remove=True)), hint="remove these tags"),
+            button("Note", self.guarded(self._note), hint="replace the note of the selected runs"),
+            button("Delete ...", self.guarded(self._ask), hint="asks for confirmation"),
+        )
+        more = ipywidgets.VBox([row(self.where, refresh, csv, self.csv), marked])
+        self.more = ipywidgets.Accordion([more], titles=["Search, tags, notes and deletion"], selected_index=None)
         self.body.children = [
-            row(self.where, refresh, csv, self.csv),
+            row(self.sides, self.swap, self.compare).add_class("hdbkit-compare-bar"),
             self.empty,
             self.table,
             row(
-                button("Compare", self.guarded(self._compare), hint="choose the selected runs in the panel Compare"),
-                button("Pin as baseline", self.guarded(self._pin), hint="keep the selected run on top; none: unpin"),
                 button("Report", self.guarded(self._report), hint="writes the report of the run and links it"),
                 self.report,
+                button("Pin as baseline", self.guarded(self._pin), hint="compare others with it; none: unpin"),
                 button("Settings and results", self.guarded(self._draw), hint=drawn),
             ),
-            row(
-                self.text,
-                button("Tag", self.guarded(self._tag), hint="add these tags to the selected runs"),
-                button("Untag", self.guarded(lambda: self._tag(remove=True)), hint="remove these tags"),
-                button("Note", self.guarded(self._note), hint="replace the note of the selected runs"),
-                button("Delete ...", self.guarded(self._ask), hint="asks for confirmation"),
-            ),
+            self.more,
             self.question,
             self.about,
             self.chart.box,
         ]  # fmt: skip
+        self._show_sides()
 
     # -- what is shown ------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Read the list again, the newest runs first. Raises ``InputError`` for a wrong filter."""
         self._refreshed += 1
+        self._seen = self._stamp()
         where, this = self.where.value.strip() or None, self._refreshed
         listed = call_code(self.workspace, "runs", repr(where) if where else "", "wide=True")
         self.show_call(first_lines(self.workspace) + listed)
 
-        def read(within_s: float | None) -> pd.DataFrame:
+        def read(within_s: float | None) -> api.RunList:
             return self.workspace.runs(where, wide=True, within_s=within_s)
 
-        def show(runs: pd.DataFrame) -> None:
+        def show(runs: api.RunList) -> None:
             if this == self._refreshed:  # else a later call shows its own list
                 self.runs = runs
                 self._show()
@@ -127,13 +146,31 @@ class RunsPanel(Panel):
         """The ids of the selected runs."""
         return list(self.table.picked)
 
+    def _look(self) -> None:
+        """Read the list again if a run began, ended or was changed."""
+        if self._stamp() != self._seen:
+            self.guarded(self.refresh)()
+
+    def _stamp(self) -> int:
+        return hash(frozenset(manifest_times(self.workspace.results)))
+
     def _show(self) -> None:
-        tags = {one: ", ".join(json.loads(one)) for one in self.runs["tags"].unique()}  # most runs have the same
-        frame = self.runs.assign(tags=self.runs["tags"].map(tags), p95_ms=self.runs["p95_us"] / 1000).drop(
-            columns="p95_us"
+        runs, differ = self.runs, list(self.runs.attrs["differing"])
+        tags = {one: ", ".join(json.loads(one)) for one in runs["tags"].unique()}  # most runs have the same
+        frame = pd.DataFrame(runs).assign(
+            tags=runs["tags"].map(tags),
+            p95_ms=runs["p95_us"] / 1000,
+            name=short_names(runs, runs[differ]),
+            checks=_checks(runs),
+            course="",
         )
-        differ = [name for name in self.runs.attrs["differing"] if name not in _FIRST]
-        self.table.show(frame, [*_FIRST, *differ, *_LAST], _GROUPINGS, _BARS)
+        beside = [name for name in _BESIDE if frame[name].nunique() > 1]
+        last = [name for name in _LAST if frame[name].fillna("").ne("").any()]
+        shown = [*_FIRST, *beside, *(name for name in differ if name not in _FIRST), *last]
+        self.table.show(frame.drop(columns="p95_us"), shown, _GROUPINGS, _BARS, _TITLES)
+        self.table.baseline = runs.baseline
+        self._names = dict(zip(frame["run_id"], frame["name"], strict=True))
+        self._show_sides()
         damaged, unread = self.runs.attrs["damaged"], self.runs.attrs["unread"]
         passed = f"; {many(len(damaged), 'folder')} cannot be read: {damaged[0]}" if damaged else ""
         left = f"; reading {many(unread, 'older run')} ..." if unread else ""
@@ -144,7 +181,21 @@ class RunsPanel(Panel):
 
     def _show_picked(self) -> None:
         self._keep()
+        self._show_sides()
         self.about.value = "".join(_errors(self._result(run_id)) for run_id in self.picked[:5])
+
+    def _show_sides(self) -> None:
+        """The bar of the comparison: what A and B are, or what to do; its height is the same in each case."""
+        picked = self.picked
+        words = "Tick two runs to compare them." if len(picked) < 2 else f"{len(picked)} runs, compared in groups"
+        if len(picked) == 2:
+            words = " ".join(
+                f'<span><i class="hdbkit-dot" style="background: var(--hdbkit-series-{at})"></i><b>{side}</b> '
+                f"{html.escape(self._names.get(one, one))}</span>"
+                for at, side, one in zip((1, 2), "AB", picked, strict=True)
+            )
+        self.sides.value = words
+        self.swap.disabled, self.compare.disabled = len(picked) != 2, len(picked) < 2
 
     def _draw(self) -> None:
         chosen = self.runs[self.runs["run_id"].isin(self.picked)] if len(self.picked) > 1 else self.runs
@@ -205,11 +256,16 @@ class RunsPanel(Panel):
 
     def _compare(self) -> None:
         self.shared.compared = self._need()
-        self.say(f"{many(len(self.picked), 'run')} chosen in the panel Compare")
+
+    def _swap(self) -> None:
+        self.table.picked = self.picked[::-1]
 
     def _pin(self) -> None:
-        """Keep the last of the selected runs on top, with the change of all others against it; none: unpin."""
-        self.table.baseline = self.picked[-1] if self.picked else ""
+        """Compare all lists of this folder with the last of the selected runs; none: unpin."""
+        pinned, before = self.picked[-1:], self.runs.baseline
+        for run_id in filter(None, {*pinned, before}):
+            self._result(run_id).tag(BASELINE, remove=run_id not in pinned)
+        self.refresh()
 
     def _csv(self) -> None:
         self.csv.offer("runs.csv", self.runs.to_csv(index=False).encode(), "text/csv")
@@ -234,3 +290,10 @@ def _errors(result: api.Result) -> str:
     heads = ["error_class", "operation", "count", "retried", "code", "text"]
     rows = found.sort_values("count", ascending=False)[heads].itertuples(index=False)
     return html_table(heads, rows, f"errors in {result.run_id}")
+
+
+def _checks(runs: pd.DataFrame) -> pd.Series[str]:
+    """How the checks of each run ended, or its state if it is not done."""
+    failed = runs["checks_failed"].fillna(0).astype(int)
+    words = failed.map({one: f"{one} failed" if one else "passed" for one in failed.unique()})
+    return words.where(runs["status"] == Status.DONE.value, runs["status"])

@@ -122,7 +122,7 @@ def _experiment_of(run: Running) -> str:
     return place.experiment_id if place else ""
 
 
-def ui(target: Target | str | None = None, *, workspace: Workspace | None = None) -> Workbench:
+def ui(target: Target | str | None = None, *, workspace: Workspace | None = None, panel: str = "Target") -> Workbench:
     """All panels in one cell, in tabs; runs in progress can be attached.
 
     Only the newest one of a workspace lists runs in progress, so that running the cell again leaves no work behind.
@@ -130,6 +130,7 @@ def ui(target: Target | str | None = None, *, workspace: Workspace | None = None
     Args:
         target: the target at first; a target, a URL without password, or a name in ``params/targets.yaml``.
         workspace: the workspace that the panels work in; by default that of this process.
+        panel: the panel in front at first, by its title; an unknown one is the first.
 
     Example:
         >>> import hdbkit
@@ -139,6 +140,7 @@ def ui(target: Target | str | None = None, *, workspace: Workspace | None = None
     chosen = None if target is None else workspace.target(target)
     bench = Workbench(Shared(workspace=workspace))
     bench.shared.target = chosen
+    bench.tabs.selected_index = next((i for i, one in enumerate(bench.panels) if one.title == panel), 0)
     folders = workspace.results, workspace.targets
     if folders in _NEWEST:
         _NEWEST[folders].rest()

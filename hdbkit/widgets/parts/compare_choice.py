@@ -7,15 +7,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import ipywidgets
-import pandas as pd
 
+from hdbkit.api import RunList
 from hdbkit.errors import InputError
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import has_value
 from hdbkit.text import many
-from hdbkit.widgets.parts.layout import LABELS, button, grid, row
+from hdbkit.widgets.parts.layout import LABELS, button, row
 
+_NAME = "name"
 BY = {
+    "what differs": _NAME,
     "label": "label",
     "database": "database",
     "server's version": "version",
@@ -28,6 +30,7 @@ BY = {
 }
 """What runs can be grouped by, and the column of the catalog."""
 _SEARCHED = ("run_id", "label", "database", "version", "target", "experiment_id", "tags", "note")
+_SHORT = {"description_width": "24px"}
 MAX_LISTED = 300
 MAX_CHARACTERS = 60
 
@@ -36,12 +39,9 @@ class RunsChoice:
     """Runs of the catalog in groups, two of which are compared; ``changed`` is called at each change."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
-        self._known, self._changed, self._quiet = (
-            pd.DataFrame(columns=list({*BY.values(), *_SEARCHED})),
-            changed,
-            False,
-        )
-        self._taken: set[str] = set()
+        self._known = RunList(columns=list({*BY.values(), *_SEARCHED} - {_NAME}))
+        self._changed, self._quiet = changed, False
+        self._taken: list[str] = []
         self.filter = ipywidgets.Text(
             description="Find", placeholder="part of an id, a label, a database, a sweep", style=LABELS,
             layout=ipywidgets.Layout(width="auto", max_width="460px"),
@@ -49,53 +49,62 @@ class RunsChoice:
         self.runs = ipywidgets.SelectMultiple(description="Runs", rows=9, layout=ipywidgets.Layout(width="auto"))
         self.runs.add_class("hdbkit-unlabelled")
         self.by = ipywidgets.Dropdown(description="Group by", options=list(BY.items()), style=LABELS)
-        self.base = ipywidgets.Dropdown(description="Base", style=LABELS)
-        self.new = ipywidgets.Dropdown(description="New", style=LABELS)
+        self.base = ipywidgets.Dropdown(description="A", style=_SHORT).add_class("hdbkit-side-a")
+        self.new = ipywidgets.Dropdown(description="B", style=_SHORT).add_class("hdbkit-side-b")
+        self.swap = button("Swap", lambda _: self._swap(), hint="make B the baseline")
         self.take_all = button("Select all", lambda _: self._take_all(), hint="select all runs of the list")
         self.count = ipywidgets.HTML().add_class("hdbkit-note")
-        self.box = ipywidgets.VBox(
-            [
-                self.filter,
-                self.runs,
-                row(self.take_all, self.count),
-                grid(self.by, self.base, self.new, min_width_px=340),
-            ]
-        )
+        chosen = ipywidgets.VBox([row(self.filter, self.by), self.runs, row(self.take_all)])
+        self.list = ipywidgets.Accordion([chosen], titles=["Runs and groups"], selected_index=0)
+        sides = row(self.base, self.swap, self.new).add_class("hdbkit-two-sides")
+        self.box = ipywidgets.VBox([sides, self.count, self.list])
         self.filter.observe(lambda _: self._list(), "value")
         for field in (self.runs, self.by):
             field.observe(lambda _: self._group(), "value")
         for field in (self.base, self.new):
             field.observe(lambda _: self._report_change(), "value")
 
-    def load(self, runs: pd.DataFrame) -> None:
+    def load(self, runs: RunList) -> None:
         """Offer the runs of the catalog that have a result; the selection stays as far as possible."""
         self._known = runs[has_value(runs)].fillna({"label": "", "experiment_id": "", "version": ""})
         self._list()
 
     def take(self, run_ids: Iterable[str]) -> None:
-        """Select these runs, also those that are too old for the list."""
-        self._taken = set(run_ids)
-        self.filter.value = ""
+        """Select these runs, also those that are too old for the list, and close the list; the first is the base."""
+        self._taken = list(run_ids)
+        self.filter.value, self.by.value, self.list.selected_index = "", _NAME, None
         self._list()
         self.runs.value = [run_id for _, run_id in self.runs.options if run_id in self._taken]
+        of_run = {run_id: name for name, ids in self.groups.items() for run_id in ids}
+        names = list(dict.fromkeys(of_run[one] for one in self._taken if one in of_run))
+        if len(names) > 1:
+            with self._silent():
+                self.base.value, self.new.value = names[:2]
 
     @property
     def groups(self) -> dict[str, list[str]]:
         """The ids of the selected runs of each group, oldest first."""
         chosen = self._known[self._known["run_id"].isin(self.runs.value)].iloc[::-1]
         unit = f" {self.by.label}" if self.by.value == "virtual_users" else ""
-        kinds = chosen[self.by.value].map(lambda one: f"{one}{unit}" if str(one) else f"no {self.by.label}")
+        if self.by.value != _NAME:
+            kinds = chosen[self.by.value].map(lambda one: f"{one}{unit}" if str(one) else f"no {self.by.label}")
+        elif chosen.empty:
+            return {}
+        else:
+            kinds = chosen.names
+            if len(chosen) == 2 and kinds.nunique() == 1:  # two runs are two sides
+                kinds = kinds + " of " + chosen["started"].astype(str).str[11:19]
         return {str(name): list(rows["run_id"]) for name, rows in chosen.groupby(kinds, sort=False)}
 
     @property
-    def sides(self) -> tuple[list[str], list[str]] | None:
-        """The runs of the base and of the new group; None where there are fewer than two groups."""
+    def sides(self) -> dict[str, list[str]] | None:
+        """The runs of the base and of the new group by their names; None where there are fewer than two groups."""
         groups = self.groups
         if len(groups) < 2 or self.base.value not in groups or self.new.value not in groups:
             return None
         if self.base.value == self.new.value:
             raise InputError(f"'{self.base.value}' cannot be compared with itself; choose another group as new")
-        return groups[self.base.value], groups[self.new.value]
+        return {str(one): groups[one] for one in (self.base.value, self.new.value)}
 
     # -- what is shown ------------------------------------------------------------------------------------
 
@@ -114,6 +123,11 @@ class RunsChoice:
             self.runs.options = [(_line(one), one["run_id"]) for one in listed.to_dict("records")]
             self.runs.value = [one for one in listed["run_id"] if one in kept]
         self._group()
+
+    def _swap(self) -> None:
+        with self._silent():
+            self.base.value, self.new.value = self.new.value, self.base.value
+        self._report_change()
 
     def _take_all(self) -> None:
         self.runs.value = [run_id for _, run_id in self.runs.options]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pandas as pd
-
+from hdbkit.api import RunList
 from hdbkit.widgets.parts.base import Panel
 
 FIRST_S = 0.25
 """The time for reading what the catalog does not have yet, before a list is shown for the first time."""
 
 
-def newest_first(
-    panel: Panel, read: Callable[[float | None], pd.DataFrame], show: Callable[[pd.DataFrame], None]
-) -> None:
+def newest_first(panel: Panel, read: Callable[[float | None], RunList], show: Callable[[RunList], None]) -> None:
     """Read and show the newest runs now, and all runs from a thread if that takes longer.
 
     Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 import traitlets
 
+from hdbkit.charts.style import palette_css
 from hdbkit.files import replace_file
-from hdbkit.in_notebook.slot import alone
+from hdbkit.in_notebook.slot import alone, background
 from hdbkit.widgets.parts.base import STATIC
 
 _SAMPLED = 300
@@ -34,22 +35,32 @@ class RunTable(anywidget.AnyWidget):
     """
 
     _esm: ClassVar[Any] = STATIC / "run_table.js"
-    _css: ClassVar[Any] = STATIC / "run_table.css"
+    _css: ClassVar[Any] = palette_css(".hdbkit-panel") + (STATIC / "run_table.css").read_text(encoding="utf-8")
     view = traitlets.Dict({}).tag(sync=True)
     views = traitlets.Dict({}).tag(sync=True)
     baseline = traitlets.Unicode("").tag(sync=True)
     picked = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    def __init__(self) -> None:
+    def __init__(self, outline: Callable[[str], Sequence[float]] = lambda _: ()) -> None:
+        """``outline`` reads the course of a run by its id, for the column ``course`` of the rows in sight."""
         super().__init__()
+        self._outline, self._outlines = outline, dict[str, Sequence[float]]()
         self._content = b"{}"
         self.frame = pd.DataFrame({"run_id": []})
         self.on_msg(self._asked)
 
     def show(
-        self, frame: pd.DataFrame, columns: Sequence[str], groupings: Sequence[str], bars: Sequence[str] = ()
+        self,
+        frame: pd.DataFrame,
+        columns: Sequence[str],
+        groupings: Sequence[str],
+        bars: Sequence[str] = (),
+        titles: Mapping[str, str] | None = None,
     ) -> None:
-        """Show a frame; ``columns`` are shown unless the user chose others, ``bars`` have a bar in each cell."""
+        """Show a frame; ``columns`` are shown unless the user chose others, ``bars`` have a bar in each cell.
+
+        ``titles`` are the words of columns that are not shown by their own name.
+        """
         self.frame = frame
         known = set(frame["run_id"])
         self.picked = [one for one in self.picked if one in known]
@@ -57,7 +68,10 @@ class RunTable(anywidget.AnyWidget):
             "keys": frame["run_id"].tolist(),
             "automatic": list(columns),
             "groupings": list(groupings),
-            "columns": [_column(str(name), values, name in bars) for name, values in frame.items()],
+            "columns": [
+                {**_column(str(name), values, name in bars), "title": (titles or {}).get(str(name), "")}
+                for name, values in frame.items()
+            ],
         }
         self._content = json.dumps(content, allow_nan=False).encode()
         self._send_rows()
@@ -74,6 +88,16 @@ class RunTable(anywidget.AnyWidget):
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         if content == {"kind": "hello"}:
             alone(self._send_rows)
+        elif isinstance(content, dict) and content.get("kind") == "outlines":
+            background(lambda: self._send_outlines([str(one) for one in content.get("keys", ())]), "hdbkit-outlines")
+
+    def _send_outlines(self, run_ids: Sequence[str]) -> None:
+        """Send the courses of these runs; those of runs that have ended are read once."""
+        found = {}
+        for run_id in set(run_ids) & set(self.frame["run_id"]):
+            found[run_id] = self._outlines.get(run_id) or self._outline(run_id)
+        self._outlines |= {run_id: points for run_id, points in found.items() if points}
+        self.send({"kind": "outlines"}, [json.dumps(found).encode()])
 
     def _send_rows(self) -> None:
         self.send({"kind": "runs"}, [self._content])

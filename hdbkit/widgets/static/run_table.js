@@ -1,7 +1,11 @@
-// The experiment table: sorts, groups and filters all rows in the browser, and builds only the rows in sight.
+// The experiment table: its first two columns, the run and its result, stay in sight; sorts, groups and filters all rows in the browser, and builds only the rows in sight.
 const ROW_PX = 27, SPARE = 15;
 const UNKNOWN = "–";
-const AGAINST = "against baseline";
+const AGAINST = "change";
+const FIXED = ["name", "metric_value"];
+const WIDTHS = { name: 32, metric_value: 15, course: 15, change: 11, p95_ms: 11, checks: 11, started: 13 };  // in characters
+const COLOURS = 5, ASK_MS = 120, AGE_MS = 30000;
+const STEPS = [[60, "s"], [60, "min"], [24, "h"], [Infinity, "days"]];
 // Two-sided 95 % quantiles of Student's t for 1 to 30 degrees of freedom; beyond, the normal one is within 2 %.
 const T = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
   2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042];
@@ -19,6 +23,26 @@ function text(value) {
   if (typeof value !== "number") return String(value);
   const digits = Number.isInteger(value) || Math.abs(value) >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 4 };
   return value.toLocaleString("en-US", digits);
+}
+
+// How long ago a moment was: 5 min ago.
+function age(value) {
+  let left = Math.max(0, (Date.now() - Date.parse(value)) / 1000);
+  for (const [size, unit] of STEPS) {
+    if (left < size) return `${Math.round(left)} ${Math.round(left) === 1 && unit === "days" ? "day" : unit} ago`;
+    left /= size;
+  }
+  return UNKNOWN;
+}
+
+// The course of a window as a line from zero to its highest point.
+function line(points) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), top = Math.max(...points);
+  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
+  for (const [key, value] of Object.entries({ width: 96, height: 18, viewBox: "0 0 96 18", "aria-hidden": "true" })) svg.setAttribute(key, value);
+  drawn.setAttribute("points", points.map((one, i) => `${(96 * i / (points.length - 1)).toFixed(1)},${(17 - 16 * one / top).toFixed(1)}`).join(" "));
+  svg.append(drawn);
+  return svg;
 }
 
 // The value of a row: its place among the distinct ones; without places there is one for all rows, or one for each.
@@ -51,7 +75,8 @@ function summary(values) {
 function render({ model, el }) {
   let columns = new Map(), keys = [], automatic = [], groupings = [], place = new Map();
   let lines = [], active = 0, anchor = null, drawn = "";
-  const closed = new Set();
+  const closed = new Set(), outlines = new Map(), asked = new Set();
+  let asking = 0, metrics = 0;
   const body = make("tbody"), head = make("tr", { "aria-rowindex": 1 }), pinned = make("tbody", { class: "hdbkit-pinned" });
   const widths = make("colgroup");
   const table = make("table", { role: "grid", "aria-multiselectable": "true", "aria-label": "runs", class: "hdbkit-runs" },
@@ -72,11 +97,14 @@ function render({ model, el }) {
   const view = () => model.get("view");
   const value = (row, column) => columns.get(column)?.at(row) ?? null;
   const shownColumns = () => (view().columns ?? automatic).filter((one) => columns.has(one));
-  // The columns in their places: the change against a pinned baseline is beside the metric.
+  // The columns in their places: run and result are first, the change against a pinned baseline is beside them.
   function placed() {
-    const shown = shownColumns(), at = shown.indexOf("metric_value") + 1 || shown.length;
-    return place.has(model.get("baseline")) ? [...shown.slice(0, at), AGAINST, ...shown.slice(at)] : shown;
+    const shown = shownColumns(), first = FIXED.filter((one) => shown.includes(one));
+    const change = place.has(model.get("baseline")) ? [AGAINST] : [];
+    return [...first, ...change, ...shown.filter((one) => !FIXED.includes(one))];
   }
+  const headWord = (column) => (column === "metric_value" && metrics === 1 ? value(0, "metric") : titled(column));
+  const titled = (column) => columns.get(column)?.title || column;
   const picked = () => new Set(model.get("picked"));
 
   function change(changes) {
@@ -143,9 +171,39 @@ function render({ model, el }) {
 
   // -- what is drawn -------------------------------------------------------------------------------------
 
-  function cell(row, column) {
+  // The first cell of a run: the mark of its place among the selected ones, in whose colour charts draw it, and its name.
+  function nameCell(row, chosen) {
+    const at = [...chosen].indexOf(keys[row]), name = text(value(row, "name"));
+    const tick = make("input", { type: "checkbox", tabindex: -1, "aria-label": `select ${name}` });
+    tick.checked = at >= 0;
+    const dot = make("i", { class: "hdbkit-dot", style: at >= 0 ? `background: var(--hdbkit-series-${at % COLOURS + 1})` : null });
+    return make("td", { role: "gridcell", class: "hdbkit-name", title: `${name}\n${keys[row]}` }, tick, dot, name);
+  }
+
+  function outlineCell(row) {
+    const points = outlines.get(keys[row]);
+    if (points === undefined) ask(keys[row]);
+    return make("td", { role: "gridcell" }, points?.length > 1 && Math.max(...points) > 0 ? line(points) : "");
+  }
+
+  // The courses of the rows in sight are asked for together, once.
+  function ask(key) {
+    asked.add(key);
+    clearTimeout(asking);
+    asking = setTimeout(() => {
+      model.send({ kind: "outlines", keys: [...asked].slice(-100) });
+      asked.clear();
+    }, ASK_MS);
+  }
+
+  function cell(row, column, chosen) {
+    if (column === "name") return nameCell(row, chosen);
+    if (column === "course") return outlineCell(row);
     const { numeric, bar, most: largest } = columns.get(column), found = value(row, column);
+    if (column === "started" && found) return make("td", { role: "gridcell", title: found }, age(found));
     const made = make("td", { role: "gridcell", class: numeric ? "n" : null }, text(found));
+    if (column === "metric_value" && found !== null && metrics > 1) made.append(make("small", {}, ` ${value(row, "metric")}`));
+    if (column === "checks" && /failed/.test(found)) made.classList.add("hdbkit-failed");
     if (bar && found > 0 && largest) {
       const share = 100 * found / largest[value(row, "metric")];
       made.classList.add("hdbkit-bar");
@@ -163,12 +221,18 @@ function render({ model, el }) {
     return make("td", { role: "gridcell", class: "n" }, row === base ? "baseline" : change);
   }
 
-  const cells = (row) => placed().map((column) => (column === AGAINST ? against(row) : cell(row, column)));
+  function cells(row, chosen) {
+    return placed().map((column) => {
+      const made = column === AGAINST ? against(row) : cell(row, column, chosen);
+      if (FIXED.includes(column)) made.classList.add("hdbkit-fixed");
+      return made;
+    });
+  }
 
   function runLine(line, index, chosen) {
     const key = keys[line.row];
     return make("tr", { "aria-rowindex": index + 2, "aria-selected": chosen.has(key), "data-key": key, tabindex: index === active ? 0 : -1 },
-      ...cells(line.row));
+      ...cells(line.row, chosen));
   }
 
   function groupLine(line, index) {
@@ -209,19 +273,25 @@ function render({ model, el }) {
   function drawHead() {
     const { sorted_by: sorted, descending } = view();
     const shown = placed(), base = place.get(model.get("baseline"));
+    const fixed = (made, column) => {
+      if (FIXED.includes(column)) made.classList.add("hdbkit-fixed");
+      return made;
+    };
     head.replaceChildren(...shown.map((column) => {
+      if (column === "course") return make("th", { scope: "col" }, titled(column));
       if (column === AGAINST) return make("th", { scope: "col", class: "n" }, AGAINST);
       const { numeric } = columns.get(column), is = column === sorted;
-      const button = make("button", { type: "button" }, column + (is ? (descending ? " ▾" : " ▴") : ""));
+      const button = make("button", { type: "button" }, headWord(column) + (is ? (descending ? " ▾" : " ▴") : ""));
       button.addEventListener("click", () => change({ sorted_by: column, descending: is ? !descending : numeric }));
       const order = is ? (descending ? "descending" : "ascending") : "none";
-      return make("th", { scope: "col", "aria-sort": order, class: numeric ? "n" : null }, button);
+      return fixed(make("th", { scope: "col", "aria-sort": order, class: numeric ? "n" : null }, button), column);
     }));
-    const ch = shown.map((column) => (columns.get(column)?.width ?? AGAINST.length) + 3);
+    const ch = shown.map((column) => WIDTHS[column] ?? (columns.get(column)?.width ?? AGAINST.length) + 3);
+    table.style.setProperty("--first", shown[0] === "name" ? `${WIDTHS.name}ch` : "0px");
     widths.replaceChildren(...ch.map((one) => make("col", { style: `width: ${one}ch` })));
     table.style.minWidth = `${ch.reduce((a, b) => a + b, 0)}ch`;
     table.setAttribute("aria-rowcount", lines.length + 1);
-    pinned.replaceChildren(...(base === undefined ? [] : [make("tr", {}, ...cells(base))]));
+    pinned.replaceChildren(...(base === undefined ? [] : [make("tr", {}, ...cells(base, picked()))]));
   }
 
   function offerDelete() {
@@ -230,7 +300,7 @@ function render({ model, el }) {
 
   function drawTools() {
     const { filters = [], group_by: group = "" } = view(), shown = new Set(shownColumns());
-    by.replaceChildren(...["", ...groupings].map((one) => make("option", { value: one }, one || "nothing")));
+    by.replaceChildren(...["", ...groupings].map((one) => make("option", { value: one }, one ? titled(one) : "nothing")));
     by.value = group;
     chips.replaceChildren(...filters.map((one) => {
       const chip = make("button", { type: "button", class: "hdbkit-chip", title: "remove this filter" }, `${one} ✕`);
@@ -243,7 +313,7 @@ function render({ model, el }) {
       tick.addEventListener("change", () => change({
         columns: [...columns.keys()].filter((one) => (one === column ? tick.checked : shown.has(one))),
       }));
-      return make("label", {}, tick, ` ${column}`);
+      return make("label", {}, tick, ` ${titled(column)}`);
     }));
     const views = Object.keys(model.get("views"));
     saved.replaceChildren(make("option", { value: "" }, views.length ? "saved views" : "no saved view"), ...views.map((one) => make("option", { value: one }, one)));
@@ -273,7 +343,7 @@ function render({ model, el }) {
       const [from, to] = [Math.min(anchor, index), Math.max(anchor, index)];
       for (const one of lines.slice(from, to + 1)) if (!one.members) chosen.add(keys[one.row]);
       pick(chosen);
-    } else if (event.ctrlKey || event.metaKey || event.key === " ") {
+    } else if (event.ctrlKey || event.metaKey || event.key === " " || event.target.matches?.("input, .hdbkit-dot")) {
       chosen.has(key) ? chosen.delete(key) : chosen.add(key);
       pick(chosen);
     } else {
@@ -341,17 +411,25 @@ function render({ model, el }) {
   });
 
   function heard(message, buffers) {
-    if (message.kind !== "runs") return;
     const read = JSON.parse(new TextDecoder().decode(buffers[0]));
+    if (message.kind === "outlines") {
+      for (const [key, points] of Object.entries(read)) outlines.set(key, points);
+      drawRows(true);
+      return;
+    }
+    if (message.kind !== "runs") return;
     ({ keys, automatic, groupings } = read);
     columns = new Map(read.columns.map((one) => [one.name, { ...one, at: reader(one) }]));
     place = new Map(keys.map((key, index) => [key, index]));
+    for (const [key, points] of outlines) if (!points.length) outlines.delete(key);  // of a run that went on
+    metrics = (columns.get("metric")?.distinct ?? []).filter((one) => one !== null).length;
     draw();
   }
 
   const redraw = () => drawRows(true);
   const sized = new ResizeObserver(() => drawRows());
   sized.observe(box);
+  const aged = setInterval(() => { if (el.isConnected) redraw(); }, AGE_MS);
   model.on("msg:custom", heard);
   model.on("change:view", draw);
   model.on("change:baseline", draw);
@@ -361,6 +439,8 @@ function render({ model, el }) {
   model.send({ kind: "hello" });
   return () => {
     sized.disconnect();
+    clearInterval(aged);
+    clearTimeout(asking);
     model.off("msg:custom", heard);
     model.off("change:view", draw);
     model.off("change:baseline", draw);
