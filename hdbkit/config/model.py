@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -37,6 +37,13 @@ class ConfigModel(BaseModel):
     def source(cls, values: Mapping[str, Any]) -> str:  # noqa: ARG003 - a subclass reads them
         """What an error of ``values`` names: what the user wrote."""
         return cls.noun
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """What a repr shows: the fields that are not as by default."""
+        for name, value in super().__repr_args__():
+            field = type(self).model_fields.get(name or "")
+            if field is None or field.is_required() or value != field.get_default(call_default_factory=True):
+                yield name, value
 
     if not TYPE_CHECKING:  # a signature of its own would hide the fields from type checkers
 

@@ -87,9 +87,9 @@ class Session:
     def measure(self) -> None:
         """A run to its end; one that a reload meets, that a second tab watches too, and that is stopped."""
         self.bench.go("Run")
-        self.bench.fill(**{"Virtual_users": 2, "Ramp-up_(s)": 0, "Duration_(s)": 3})
+        self.bench.fill(**{"Virtual_users": 2, "Ramp-up": 0, "Duration": 3})
         self.bench.run(self.label)
-        self.bench.fill(**{"Duration_(s)": 300, "Label": f"{self.label}-stopped"})
+        self.bench.fill(**{"Duration": 300, "Label": f"{self.label}-stopped"})
         self.bench.press("Run")
         self._await_points(2)
         self.desk.save("was in progress")
@@ -158,7 +158,7 @@ class Session:
         bench.panel.locator("option", has_text="synchronous_commit").first.wait_for(state="attached")
         bench.press("Add to the sweep")
         bench.panel.get_by_placeholder("values, separated by commas").fill("on, off")
-        bench.fill(Virtual_users=2, Blocks=2, **{"Ramp-up_(s)": 0, "Duration_(s)": 3})
+        bench.fill(Virtual_users=2, Blocks=2, **{"Ramp-up": 0, "Duration": 3})
         bench.press("Start the sweep")
         bench.panel.get_by_text("done: ").first.wait_for(timeout=SWEEP_MS)
         bench.panel.locator("table", has_text="Ranking over the finished runs").locator("tbody tr").nth(1).wait_for()
@@ -167,7 +167,7 @@ class Session:
         """A run outlives its kernel; another kernel attaches to it and stops it."""
         bench = self.bench
         bench.go("Run")
-        bench.fill(**{"Duration_(s)": 300, "Label": f"{self.label}-restarted"})
+        bench.fill(**{"Duration": 300, "Label": f"{self.label}-restarted"})
         bench.press("Run")
         bench.panel.locator(".hdbkit-state", has_text="measuring: ").wait_for()
         self.desk.command("notebook:restart-kernel")

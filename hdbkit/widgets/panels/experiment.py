@@ -23,7 +23,8 @@ from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.plan import RunPlan
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.experiment_view import ExperimentView
-from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.layout import button, group, row
+from hdbkit.widgets.parts.model_form import FieldErrors
 from hdbkit.widgets.parts.python_code import call_code, panel_code
 from hdbkit.widgets.parts.run_view import RunView, Seen
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice
@@ -59,6 +60,7 @@ class ExperimentPanel(Panel, Generic[Found]):
         if workload is not None:
             self.shared.workload = specification(workload).identity
         words, hint = self.verb
+        self.wrong_fields = FieldErrors()
         self.choice = WorkloadChoice(self.shared, self.guarded)
         self.go = button(words, self.guarded(self.start), style="primary", hint=hint)
         self.stop = button("Stop", self.guarded(self._stop), hint=f"stop this {self.noun}; what it measured is kept")
@@ -74,7 +76,7 @@ class ExperimentPanel(Panel, Generic[Found]):
 
     def lay_out(self, *fields: ipywidgets.Widget) -> None:
         """Show these fields, and follow what the panels share."""
-        self.body.children = [self.choice.box, *fields, row(self.go, self.bell)]
+        self.body.children = [group("Workload"), self.choice.box, *fields, row(self.go, self.bell), self.wrong_fields]
         strip = row(self._state, self.progress, self.resume, self.stop).add_class("hdbkit-strip")
         self.root.children = [strip if part is self._state else part for part in self.root.children]
         self.show_below(*self.view.parts)
@@ -158,10 +160,12 @@ class ExperimentPanel(Panel, Generic[Found]):
     def refresh(self) -> None:
         """Show the call that the button makes, or why it cannot be pressed."""
         code = self._why = ""
+        self.wrong_fields.show(None)
         try:
             code = self.code()
             self._why = self.no_target if self.needs_target and self.shared.target is None else ""
         except ConfigErrors as error:
+            self.wrong_fields.show(error)
             self._why = "; ".join(f"{one.where}: {one.what}" for one in error.problems)
         except HdbkitError as error:
             self._why = str(error)

@@ -12,7 +12,7 @@ from hdbkit import api
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.api.sides import require_word
-from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.experiment.max_rate import MaxRatePlan
 from hdbkit.experiment.sides import ProfilePlan
@@ -25,6 +25,9 @@ from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.run_view import RunView
 from hdbkit.widgets.parts.workload_choice import workload_code
+
+_USERS = SweepSpec.model_fields["virtual_users"].default[0]
+"""The users at first, as those of a sweep."""
 
 
 class LoadPanel(ExperimentPanel[Found]):
@@ -46,7 +49,7 @@ class LoadPanel(ExperimentPanel[Found]):
         load: Load | None = None,
     ) -> None:
         super().__init__(shared, target=target, workload=workload)
-        self.form = LoadForm(load or Load(), self.choice.spec)
+        self.form = LoadForm(load or Load(virtual_users=_USERS), self.choice.spec)
         self._phases = DefaultPhases(Load()) if load is None else None
         self._hide()
         self.form.observe(self.guarded(self.refresh))

@@ -16,7 +16,7 @@ from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.text import many
 from hdbkit.widgets.panels.experiment import ExperimentPanel
 from hdbkit.widgets.parts.base import Shared, State
-from hdbkit.widgets.parts.layout import button, row
+from hdbkit.widgets.parts.layout import button, group, row
 from hdbkit.widgets.parts.load_form import DefaultPhases
 from hdbkit.widgets.parts.sweep_form import DEFAULT_LOAD, SweepForm, sweep_code
 
@@ -45,6 +45,8 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
         spec: SweepSpec | None = None,
     ) -> None:
         super().__init__(shared, target=target, workload=spec.workload if spec is not None else None)
+        self._asked = ("", "")
+        self._answer: tuple[tuple[str, str], Sequence[str], Sequence[str]] = (("", ""), (), ())
         self._reads: dict[ipywidgets.HTML, object] = {}
         self.form = SweepForm(self.guarded(self.refresh))
         self._phases = DefaultPhases(DEFAULT_LOAD) if spec is None else None
@@ -60,7 +62,9 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
             self.form.show(spec)
         self.permit.observe(self.guarded(self.refresh), "value")
         self.shared.observe(self.guarded(self._schema_known), "schema")
-        self.lay_out(row(self.read), self.form.box, self.planned, self.power, self.permit, self.wrong)
+        self.lay_out(
+            group("What is tried"), row(self.read), self.form.box, self.planned, self.power, self.permit, self.wrong
+        )
 
     def read_settings(self) -> None:
         """Read the list of the server's settings."""
@@ -123,6 +127,8 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
             self.planned.value = f"<p>{html.escape(str(error))}</p>"
             raise
         self.planned.value = plan_html(planned)
+        if len(planned.configurations) < 2:
+            raise InputError("one configuration has nothing to be compared with; give a second value")
         self._promise(planned)
         if target is not None and self.form.picker.loaded:
             self._ask(self._target(), planned.spec)
@@ -138,13 +144,23 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
         self._newest(self.power, read)
 
     def _ask(self, target: Target, spec: SweepSpec) -> None:
-        """Ask the server which values it rejects."""
+        """Ask the server once which values it rejects. Raises ``InputError`` if it has rejected some."""
+        asked = (target.url, repr(spec.settings))
+        if asked == self._answer[0]:
+            self.wrong.value = "".join(f"<p>{html.escape(one)}</p>" for one in (*self._answer[1], *self._answer[2]))
+            if self._answer[1]:
+                raise InputError("; ".join(self._answer[1]))
+            return
 
-        def read() -> list[str]:
+        def work() -> None:
             connection = self.workspace.connect(target)
-            return connection.problems(spec.settings) + connection.memory_warnings(spec.settings)
+            refused, doubts = connection.problems(spec.settings), connection.memory_warnings(spec.settings)
+            if self._asked == asked:
+                self._answer = (asked, refused, doubts)
+                self.refresh()
 
-        self._newest(self.wrong, read)
+        self._asked = asked
+        self.in_background(work)
 
     def _newest(self, place: ipywidgets.HTML, read: Callable[[], Sequence[str]]) -> None:
         """Show what ``read`` returns, in a thread of its own; only the newest answer is shown."""

@@ -112,6 +112,7 @@ class TargetPanel(Panel):
         except InputError:
             if ":" in text or "@" in text:  # it may hold a password, and a notebook keeps what a field shows
                 self._put_back()
+            self.show_call("")  # no code of another target
             raise
         self.shared.target = self._with_password(target)
 

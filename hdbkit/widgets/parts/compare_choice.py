@@ -94,7 +94,7 @@ class RunsChoice:
             kinds = chosen.names
             if len(chosen) == 2 and kinds.nunique() == 1:  # two runs are two sides
                 kinds = kinds + " of " + chosen["started"].astype(str).str[11:19]
-                kinds = kinds + ["", " (later)"] if kinds.nunique() == 1 else kinds
+                kinds = kinds.str.cat(["", " (later)"]) if kinds.nunique() == 1 else kinds
         return {str(name): list(rows["run_id"]) for name, rows in chosen.groupby(kinds, sort=False)}
 
     @property

@@ -18,6 +18,11 @@ def grid(*children: ipywidgets.Widget, min_width_px: int = 270) -> ipywidgets.Wi
     return ipywidgets.GridBox(children, layout=layout).add_class("hdbkit-grid")
 
 
+def group(title: str) -> ipywidgets.HTML:
+    """The title of a group of fields."""
+    return ipywidgets.HTML(html.escape(title)).add_class("hdbkit-group")
+
+
 def row(*children: ipywidgets.Widget) -> ipywidgets.Widget:
     """Buttons and notes in a line, which breaks where the page is narrow."""
     layout = ipywidgets.Layout(flex_flow="row wrap", align_items="center", width="100%")

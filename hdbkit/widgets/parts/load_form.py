@@ -14,13 +14,28 @@ from hdbkit.config.load import WINDOW
 from hdbkit.config.specs import MODELS
 from hdbkit.errors import HdbkitError
 from hdbkit.text import plural
-from hdbkit.widgets.parts.layout import grid
+from hdbkit.widgets.parts.layout import grid, group
 from hdbkit.widgets.parts.mix import MixSliders
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm, default_of
 from hdbkit.workloads import workload
 
 _FIRST: Final = ("virtual_users", "rampup_s", "duration_s")
 """The shared fields that are always shown; the others are in a section that opens."""
+_GROUPS: Final = {
+    "Pace": (
+        "rate", "rate_of", "arrivals", "latency_limit_ms", "steps", "rampup_max_s", "iterations",
+        "keying_and_thinking", "keying_scale", "thinking_scale",
+    ),
+    "Connections": (
+        "users_per_process", "sessions_per_user", "connect_rate", "connect_per_operation", "start_delay_ms",
+        "reconnect", "routing", "replica_reads", "cluster", "cut_off_hosts",
+    ),
+    "Transactions": (
+        "isolation", "statement_timeout_ms", "lock_timeout_ms", "max_retries", "raise_error", "read_only",
+        "parallel_workers",
+    ),
+}  # fmt: skip
+"""The groups of the other fields; what is in none is about the measurement."""
 
 
 class LoadForm:
@@ -51,16 +66,31 @@ class LoadForm:
         without = WINDOW if self._workload.listed(Load()) else ()
         shared = [name for name in Load.model_fields if name not in without]
         always = [name for name in _FIRST if name in shared]
-        first = self.form.pick([*always, *(name for name in own if name in typed)])
-        others = self.form.pick(name for name in shared if name not in _FIRST)
-        sections = {"More options": grid(*others, min_width_px=MIN_WIDTH_PX)}
+        groups = {f"Options of {self._workload.title}": [name for name in own if name in typed]}
+        groups |= {title: [name for name in names if name in shared] for title, names in _GROUPS.items()}
+        grouped = {*_FIRST, *(name for names in groups.values() for name in names)}
+        groups["Measurement"] = [name for name in shared if name not in grouped]
+        self._advanced = [name for names in groups.values() for name in names]
+        parts = [
+            part
+            for title, names in groups.items()
+            if names
+            for part in (group(title), grid(*self.form.pick(names), min_width_px=MIN_WIDTH_PX))
+        ]
         if self._mix_field and self.mix.sliders:
-            sections = {f"Mix of {plural(self._workload.noun)} (%)": self.mix.widget, **sections}
-        closed = ipywidgets.Accordion([*sections.values()], titles=[*sections], selected_index=None)
+            parts = [group(f"Mix of {plural(self._workload.noun)} (%)"), self.mix.widget, *parts]
+        self.advanced = ipywidgets.Accordion([ipywidgets.VBox(parts)], titles=["Advanced"], selected_index=None)
         self.show(load)
         self.form.observe(self._changed)
         self.mix.observe(self._changed)
-        self.widget.children = [grid(*first, self.label, min_width_px=MIN_WIDTH_PX), closed]
+        self.widget.children = [
+            group("Load"),
+            grid(*self.form.pick(always), min_width_px=220),
+            group("Naming"),
+            grid(self.label, min_width_px=MIN_WIDTH_PX),
+            self.advanced,
+        ]
+        self._count()
 
     def load(self) -> Load:
         """What the fields hold. Raises ``ConfigErrors``."""
@@ -90,7 +120,14 @@ class LoadForm:
         kept = load.model_dump(exclude_unset=True, exclude={self._mix_field})
         return self._model(**kept)
 
+    def _count(self) -> None:
+        """State in the title of the section how many of its fields are not as by default."""
+        with suppress(HdbkitError):
+            changed = len(self.form.values.keys() & {*self._advanced}) + (self.mix.mix is not None)
+            self.advanced.set_title(0, f"Advanced  \N{BLACK CIRCLE} {changed} changed" if changed else "Advanced")
+
     def _changed(self, change: Any) -> None:
+        self._count()
         if change["owner"] in self.fields.values():
             with suppress(HdbkitError):  # the caller of ``load`` reports an invalid value
                 self.mix.show(self._workload.mix(self._planned(self.load())), self.mix.mix)

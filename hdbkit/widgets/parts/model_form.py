@@ -5,22 +5,41 @@ A form depends only on the model, not on a workload or an engine.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, get_args
+from typing import Any, ClassVar, Final, get_args
 
+import anywidget
 import ipywidgets
+import traitlets
 from pydantic.fields import FieldInfo
 
 from hdbkit.config.model import unset
 from hdbkit.config.sweep_factors import weights_of
-from hdbkit.errors import InputError
+from hdbkit.errors import ConfigErrors, InputError
+from hdbkit.widgets.parts.base import STATIC
 
 WIDE_LABELS: Final = {"description_width": "148px"}
 """The style of a field in a grid of options."""
 MIN_WIDTH_PX: Final = 330
-_UNITS: Final = {"s": "s", "ms": "ms"}
-_NONE: Final = "none"
+_UNITS: Final = {"s": "s", "ms": "ms", "hz": "Hz"}
+_WORDS: Final = {"rampup": "ramp-up", "waits": "samples of waits", "cpu": "CPU", "sql": "SQL"}
+
+
+class FieldErrors(anywidget.AnyWidget):
+    """Marks the fields of its panel that have an error, for eyes and screen readers; nothing moves.
+
+    ``errors`` has the message of each field by its name; the field has the class ``hdbkit-field-NAME``.
+    """
+
+    _esm: ClassVar[Any] = STATIC / "field_errors.js"
+    errors = traitlets.Dict({}).tag(sync=True)
+
+    def show(self, error: Exception | None) -> None:
+        """Mark the fields that an error names; None: no field has one."""
+        problems = error.problems if isinstance(error, ConfigErrors) else ()
+        self.errors = {re.findall(r"\w+", one.where)[-1]: one.what for one in problems if re.search(r"\w", one.where)}
 
 
 class ModelForm:
@@ -58,10 +77,17 @@ def default_of(field: FieldInfo) -> Any:
 
 
 def label_of(name: str) -> str:
-    """``rampup_s`` as ``Ramp-up (s)``."""
+    """``rampup_s`` as ``Ramp-up``; its unit is in the field."""
     words, _, unit = name.rpartition("_")
-    text = (f"{words} ({unit})" if unit in _UNITS else name).replace("rampup", "ramp-up")
-    return text.replace("_", " ").capitalize()
+    text = " ".join(_WORDS.get(one, one) for one in (words if unit in _UNITS else name).split("_"))
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def named(field: Any, name: str) -> Any:
+    """Give an input the classes by which its error is found and its unit is shown."""
+    unit = name.rpartition("_")[2]
+    field.add_class(f"hdbkit-field-{name}")
+    return field.add_class("hdbkit-unit").add_class(f"hdbkit-unit-{unit}") if unit in _UNITS else field
 
 
 def pairs_text(pairs: Mapping[str, Any]) -> str:
@@ -81,19 +107,24 @@ def _optional(field: FieldInfo) -> bool:
 
 def _input(name: str, field: FieldInfo) -> Any:
     """An input for a field: a choice, a check box, a number or a line of text."""
+    return named(_plain_input(name, field), name)
+
+
+def _plain_input(name: str, field: FieldInfo) -> Any:
     (kind,) = _kinds(field)[:1]
     about: dict[str, Any] = {"description": label_of(name), "tooltip": field.description or "", "style": WIDE_LABELS}
     default = _shown(field, default_of(field))
     if kind is bool:
         return ipywidgets.Checkbox(default, **about)
     if issubclass(kind, Enum):
-        names = [(one.value, one.value) for one in kind]
-        options = [(unset({name: field}).get(name, _NONE), ""), *names] if _optional(field) else names
+        names = [(_WORDS.get(one.value, one.value.replace("_", " ")), one.value) for one in kind]
+        options = [(unset({name: field}).get(name, "not set"), ""), *names] if _optional(field) else names
         return ipywidgets.Dropdown(value=default, options=options, **about)
     if kind in (int, float) and not _optional(field):
         made = ipywidgets.IntText if kind is int else ipywidgets.FloatText  # the model refuses what is out of bounds
         return made(default, **about)
-    hint = {"placeholder": field.description or "", "continuous_update": False}
+    words = unset({name: field}).get(name, field.description or "")
+    hint = {"placeholder": words, "continuous_update": False}
     return ipywidgets.Text(default, **about, **hint)
 
 

@@ -11,9 +11,10 @@ from hdbkit.api import DEFAULT, Workspace
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_class, load_from
-from hdbkit.errors import InputError
+from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.text import exact_number
 from hdbkit.widgets.parts.layout import LABELS, grid
+from hdbkit.widgets.parts.model_form import label_of, named
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.sweep_factors import FactorsPicker
 from hdbkit.widgets.parts.sweep_settings import SettingsPicker
@@ -40,12 +41,20 @@ class SweepForm:
         self.looks.tooltip = "numbers of blocks after which it ends if all verdicts are decided; the last: all"
         self.winners = ipywidgets.BoundedIntText(description="Winner blocks", min=0, max=1000, style=LABELS)
         self.winners.tooltip = "further blocks of the three best configurations and the baseline at the end; 0: none"
-        self.rampup = _seconds("Ramp-up (s)", "seconds before the measured window")
-        self.duration = _seconds("Duration (s)", "seconds of the measured window")
-        self.cooldown = _text("Cool-down (s)", "at most 10")
+        self.rampup = _seconds("Ramp-up", "seconds before the measured window")
+        self.duration = _seconds("Duration", "seconds of the measured window")
+        self.cooldown = _text("Cool-down", "at most 10")
         self.cooldown.tooltip = "maximum cool-down; it ends early on an idle host; none: 10 s, or a shorter duration"
-        self.effect = ipywidgets.FloatText(description="Effect (%)", step=0.5, style=LABELS)
+        self.effect = ipywidgets.FloatText(description="Effect", step=0.5, style=LABELS)
         self.effect.tooltip = "smallest change of the metric that matters"
+        inputs = {
+            "name": self.name, "virtual_users": self.users, "blocks": self.blocks, "looks": self.looks,
+            "winner_blocks": self.winners, "rampup_s": self.rampup, "duration_s": self.duration,
+            "cooldown_s": self.cooldown, "smallest_effect": self.effect,
+        }  # fmt: skip
+        for name, field in inputs.items():
+            named(field, name)
+        self.effect.add_class("hdbkit-unit").add_class("hdbkit-unit-percent")
         phases = (self.rampup, self.duration, self.cooldown)
         fields = (self.name, self.users, self.blocks, self.looks, self.winners, *phases, self.effect)
         self.box = ipywidgets.VBox([self.picker.box, self.factors.box, grid(*fields, min_width_px=220)])
@@ -60,6 +69,7 @@ class SweepForm:
         tried = {**settings, **factors}
         if not tried:
             raise InputError("pick at least one setting or option to try")
+        users, looks = _counts("virtual_users", self.users.value), _counts("looks", self.looks.value)
         load = self._base.load.model_copy(update={"rampup_s": self.rampup.value, "duration_s": self.duration.value})
         return self._base.with_(
             name=self.name.value.strip(),
@@ -67,9 +77,9 @@ class SweepForm:
             factors=factors,
             baseline={name: value for name, value in self._base.baseline.items() if value in tried.get(name, ())},
             special={name: values for name, values in self._base.special.items() if name in tried},
-            virtual_users=counts_in(self.users.value, "virtual users"),
+            virtual_users=users,
             blocks=self.blocks.value,
-            looks=counts_in(self.looks.value, "looks"),
+            looks=looks,
             winner_blocks=self.winners.value,
             cooldown_s=_optional(self.cooldown.value),
             smallest_effect=round(self.effect.value / 100, 6),
@@ -144,12 +154,21 @@ def _text(name: str, hint: str) -> ipywidgets.Text:
     return ipywidgets.Text(description=name, placeholder=hint, continuous_update=False, style=LABELS)
 
 
+def _counts(name: str, text: str) -> tuple[int, ...]:
+    """The numbers of a field. Raises ``ConfigErrors``, which names the field."""
+    try:
+        return counts_in(text, label_of(name).lower())
+    except InputError as error:
+        raise ConfigErrors("the sweep", [Problem(name, str(error))]) from None
+
+
 def _optional(text: str) -> float | None:
     """The seconds of a text; None if it is empty."""
     try:
         return float(text) if text.strip() else None
     except ValueError:
-        raise InputError(f"the cool-down must be a number of seconds, not '{text}'") from None
+        problem = Problem("cooldown_s", f"the cool-down must be a number of seconds, not '{text}'")
+        raise ConfigErrors("the sweep", [problem]) from None
 
 
 def _seconds(name: str, hint: str) -> ipywidgets.FloatText:
