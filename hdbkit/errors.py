@@ -38,6 +38,10 @@ from enum import StrEnum
 class HdbkitError(Exception):
     """Base of all errors that hdbkit raises; the text is one sentence."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter show of it: the sentence; the traceback on request."""
+        return [f"{type(self).__name__}: {self}", "", "For the traceback: import traceback; traceback.print_last()"]
+
 
 class InputError(HdbkitError):
     """Invalid input. Nothing was started and nothing was changed."""

@@ -17,12 +17,12 @@ def data_folder(name: str) -> Path:
 
 
 def results_folder() -> Path:
-    """The folder for results: ``$HDBKIT_RESULTS``, else ``results`` in the checkout, else ``./results``."""
+    """The folder for results: ``$HDBKIT_RESULTS``, else ``./results``; in a checkout always its own."""
     named = os.environ.get("HDBKIT_RESULTS")
     if named:
         return Path(named).expanduser().resolve()
     checkout = _PACKAGE.parent
-    if (checkout / "pyproject.toml").is_file():
+    if (checkout / "pyproject.toml").is_file() and Path.cwd().is_relative_to(checkout):
         return checkout / "results"
     return Path.cwd() / "results"
 
@@ -60,7 +60,7 @@ def places_of_targets(path: Path) -> str:
     """Where names of targets were looked for, as words, if they were read from ``path``."""
     if path != _packaged_targets() or path == _targets_here():
         return str(path)
-    return f"{_targets_here()}, which does not exist, nor in the examples of hdbkit"
+    return f"the examples of hdbkit, and there is no file {_targets_here()}"
 
 
 def _targets_here() -> Path:

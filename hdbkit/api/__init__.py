@@ -80,6 +80,7 @@ experiment_result = DEFAULT.experiment_result
 experiments = DEFAULT.experiments
 find_max = DEFAULT.find_max
 history = DEFAULT.history
+latencies = DEFAULT.latencies
 import_hammerdb_jobs = DEFAULT.import_hammerdb_jobs
 open_target = DEFAULT.open_target
 overlay = DEFAULT.overlay

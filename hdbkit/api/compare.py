@@ -80,8 +80,8 @@ class Comparison(ExperimentResult):
     workspace: BareWorkspace
     """The workspace for its report."""
     by_operation: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """One row per operation where the metric is a mean over operations: ``operation``, ``base`` and ``new`` (s),
-    ``ratio``, ``low`` and ``high`` (simultaneous), ``verdict``, ``sentence``; else empty."""
+    """One row per operation: ``operation``, ``base`` and ``new`` (mean times in s), ``ratio`` (above 1: faster),
+    ``low`` and ``high`` (all intervals hold together), ``verdict``, ``sentence``."""
     left_out: str = ""
     """Which operations the metric lacks here because not all runs completed them, and which runs; empty: none."""
 
@@ -129,7 +129,8 @@ class Comparison(ExperimentResult):
 
         Where the metric is a mean over operations: ratios (of each operation) and profile (its time on both sides).
         """
-        charts = compare_charts(self.sides, self.compared, self.by_operation, self.table)
+        each = self.by_operation if self.metric.by_operation else None
+        charts = compare_charts(self.sides, self.compared, each, self.table)
         why = [explained(self.explanation, *plain_names(self.names))] if self.explanation else []
         return {chart.key: chart for chart in [*charts[:1], *why, *charts[1:]]}
 

@@ -18,7 +18,7 @@ from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.api.experiment_result import show
 from hdbkit.api.run_list import RunList
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.run_charts import run_charts
+from hdbkit.charts.run_charts import events_of, run_charts
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
@@ -161,9 +161,28 @@ class Result:
             raise InputError(f"run {self.run_id} has no table '{name}'")
         return found
 
+    @property
+    def events(self) -> pd.DataFrame:
+        """What may explain a dip: second (since the start of the run) and event, such as ``checkpoint``.
+
+        ``Chart.mark`` draws them. Raises ``DamagedResult`` if there is no measured window.
+        """
+        return events_of(self.folder, self.summary)
+
+    @property
+    def counters(self) -> pd.DataFrame:
+        """The samples of the server's counters, a column each, by second since the start of the run.
+
+        Raises:
+            InputError: the run has no samples.
+        """
+        found = self.table("counters").assign(second=lambda rows: rows["t_returned_us"] / 1e6)
+        return found.pivot_table("value", "second", "name", aggfunc="last").rename_axis(columns=None)
+
     def seconds(self) -> pd.DataFrame:
-        """Count and exact p50_us, p95_us and p99_us per second and operation."""
-        return quantiles.by_second(self.folder, window_of(self.manifest))
+        """Operation by name, count n and exact p50_us, p95_us and p99_us per second of the window and operation."""
+        found = quantiles.by_second(self.folder, window_of(self.manifest))
+        return found.assign(operation=found["operation"].map(dict(enumerate(self.manifest.operations))))
 
     def charts(self) -> dict[str, Chart]:
         """The charts of its report: throughput, latency_over_time, latency and, if there were any, errors.
@@ -250,6 +269,37 @@ class ResultVerbs(BareWorkspace):
         """Read the result of a run, given by its id, a unique part of the id, a folder, or ``last``."""
         found = self
         return Result(find_run(found.results, run_id), found)
+
+    def latencies(self, runs: str | pd.DataFrame | Sequence[str]) -> pd.DataFrame:
+        """The latencies of runs in long form: a row per run, operation and quantile.
+
+        Args:
+            runs: a filter or a frame of :func:`runs`, or ids.
+
+        Returns:
+            ``name`` (of the run: its label, and what differs), ``run_id``, ``virtual_users``, ``operation``,
+            ``quantile`` (``p50`` to ``p999``, ``max``, ``mean``) and ``ms`` (service time).
+
+        Raises:
+            InputError: the filter is not valid, or a run does not exist.
+
+        Example:
+            >>> p95 = hdbkit.latencies("label = 'nightly'").query("quantile == 'p95'")  # doctest: +SKIP
+            >>> p95.pivot_table("ms", "operation", "virtual_users")  # doctest: +SKIP
+        """
+        listed = self.runs(runs) if isinstance(runs, str) else self.runs()
+        if not isinstance(runs, str):
+            ids = list(runs["run_id"] if isinstance(runs, pd.DataFrame) else runs)
+            known = {one.run_id for one in map(self.result, ids)}
+            listed = listed.loc[listed["run_id"].isin(known)]
+        rows = [
+            (name, run_id, users, operation, column.removesuffix("_us"), value / 1000)
+            for name, run_id, users in zip(listed.names, listed["run_id"], listed["virtual_users"], strict=True)
+            for operation, line in self.result(run_id)._operations.items()
+            for column in Latencies.model_fields
+            if (value := getattr(line, column)) is not None
+        ]
+        return pd.DataFrame(rows, columns=["name", "run_id", "virtual_users", "operation", "quantile", "ms"])
 
     def runs(
         self,

@@ -18,7 +18,7 @@ from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file
 from hdbkit.report import run_answer
 from hdbkit.report.notebook_page import NotebookPage, notebook_page
-from hdbkit.report.page import read_content
+from hdbkit.report.page import content_file, read_content
 from hdbkit.report.site import Entry, write_assets, write_index, write_site_page
 from hdbkit.results.batch_folder import BatchFolder, JobStatus
 from hdbkit.results.catalog import find_run
@@ -199,7 +199,7 @@ def _executed(batch: Path) -> Iterator[Path]:
 def _run_entry(folder: Path, result: Result, links: Mapping[str, str]) -> Entry:
     """Write the page of a run, and give its line of the index."""
     manifest, page = result.manifest, links[result.run_id]
-    _write_report(folder, page, result.run_id, result.report(), links)
+    _write_report(folder, page, result.run_id, result.folder.report, result.report, links)
     plan = manifest.plan
     label, experiment_id = plan.label, plan.experiment.experiment_id if plan.experiment else ""
     users = f"{result.virtual_users:,} virtual user{'s' if result.virtual_users > 1 else ''}"
@@ -235,7 +235,7 @@ def _started(manifest: Manifest) -> str:
 def _sweep_entry(folder: Path, done: SweepResult, links: Mapping[str, str]) -> Entry:
     """Write the page of a sweep, and give its line of the index."""
     page, plan = links[done.experiment_id], done.plan
-    _write_report(folder, page, done.experiment_id, done.report(), links)
+    _write_report(folder, page, done.experiment_id, done.folder.report, done.report, links)
     verdicts = done.verdicts.loc[done.verdicts["verdict"] != "baseline", "verdict"].astype(str)
     found = set(verdicts)
     state, mark = next(((words, mark) for verdict, words, mark in _OF_SWEEPS if verdict in found), _NO_VERDICT)
@@ -272,10 +272,15 @@ _OF_SWEEPS = (
 _NO_VERDICT = ("no verdict", "unsure")
 
 
-def _write_report(folder: Path, page: str, title: str, report: Path, links: Mapping[str, str]) -> None:
-    """Write the page of a report."""
-    content = read_content(report, {one: f"../{link}" for one, link in links.items() if link.startswith("runs/")})
+def _write_report(
+    folder: Path, page: str, title: str, report: Path, write: Callable[[], Path], links: Mapping[str, str]
+) -> None:
+    """Write the page of a report; a report that the result did not have is removed from the results again."""
+    before = {one for one in (report, content_file(report)) if one.exists()}
+    content = read_content(write(), {one: f"../{link}" for one, link in links.items() if link.startswith("runs/")})
     assert content is not None, "a report that was just written can be read"
+    for one in {report, content_file(report)} - before:
+        one.unlink(missing_ok=True)
     write_site_page(folder, page, title, content)
 
 

@@ -14,15 +14,16 @@ import json
 import string
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.charts.style import COLOURS, CONFIG, NAMES, inverted_css, layer_css, layer_script, plotly_script
+from hdbkit.charts.style import COLOURS, CONFIG, NAMES, inverted_css, layer_css, layer_script, plotly_script, series
 from hdbkit.errors import InputError
+from hdbkit.text import many
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,6 +67,28 @@ class Chart:
     figure: go.Figure
     alternative: str
     table: pd.DataFrame
+
+    def mark(self, events: pd.DataFrame) -> Chart:
+        """The chart with a line at each event; ``events`` has second and event, as ``Result.events``.
+
+        Raises:
+            InputError: the chart's horizontal axis is not the time since the start of a run.
+
+        Example:
+            >>> run = hdbkit.result()  # doctest: +SKIP
+            >>> run.charts()["latency_over_time"].mark(run.events)  # doctest: +SKIP
+        """
+        if "since the start" not in (self.figure.layout.xaxis.title.text or ""):
+            raise InputError(f"the chart '{self.question}' is not over the time since the start of a run")
+        marked = go.Figure(self.figure)
+        kinds = list(dict.fromkeys(events["event"]))
+        for second, event in events[["second", "event"]].itertuples(index=False):
+            look = series(kinds.index(event) + 1)
+            marked.add_vline(second, line_color=look["color"], line_dash=look["dash"], line_width=1.5)
+        counts = [f"{many(int((events['event'] == one).sum()), one)} ({series(at + 1)['dash']} line)"
+                  for at, one in enumerate(kinds)]  # fmt: skip
+        words = f"{self.alternative} Marked: {', '.join(counts)}." if counts else self.alternative
+        return replace(self, figure=marked, alternative=words)
 
     def draw(self, library: Literal["plotly", "matplotlib"] = "plotly", columns: int = 2) -> go.Figure | Figure:
         """The chart as a plotly or as a matplotlib figure; ``columns`` is for the latter."""

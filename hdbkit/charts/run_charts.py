@@ -36,7 +36,7 @@ from hdbkit.readings import LAG
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.run_result import Outage
+from hdbkit.results.run_result import Outage, RunResult
 from hdbkit.text import capital, many, number
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
@@ -62,6 +62,14 @@ MARKS = {
 """What may explain a dip of the throughput: counters that grow, purges, and restarts."""
 MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
+
+
+def events_of(folder: RunFolder, result: RunResult) -> pd.DataFrame:
+    """What may explain a dip: second (since the start) and event: checkpoints, vacuums, purges, restarts."""
+    seen = {name: marks_s(folder, name) for name in MARKS if name != RESTARTS}
+    seen[RESTARTS] = result.server_restarts_s or []
+    rows = [(second, MARKS[name].what) for name, seconds in seen.items() for second in seconds]
+    return pd.DataFrame(sorted(rows), columns=["second", "event"])
 
 
 def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:

@@ -114,8 +114,9 @@ def side_names(runs: pd.DataFrame, differences: pd.DataFrame, sides: Sequence[in
         return named[0]
     known = [one for one in named[1:] if one is not None][:_MAX_PARTS]
     if not known:
-        began = [min(at for at, one in zip(runs["started"], sides, strict=True) if one == side) for side in (0, 1)]
-        known = [(f"run of {began[0][11:19]}", f"run of {began[1][11:19]}")]
+        times = runs["started"].fillna("").astype(str).str[11:19]
+        began = [min(at for at, one in zip(times, sides, strict=True) if one == side) for side in (0, 1)]
+        known = [(f"run of {began[0]}", f"run of {began[1]}")] if all(began) else [("base", "new")]
     base, new = (", ".join(one[side] for one in known) for side in (0, 1))
     return (base, new) if base != new else (f"{base} (base)", f"{new} (new)")
 

@@ -196,7 +196,10 @@ def test_without_a_file_the_places_that_were_looked_at_are_named(
     with pytest.raises(InputError) as caught:
         Target.parse("production")
     text = str(caught.value)
-    assert f"no target 'production' in {tmp_path}/params/targets.yaml, which does not exist, nor in the ex" in text
+    assert (
+        f"no target 'production' in the examples of hdbkit, and there is no file {tmp_path}/params/targets.yaml"
+        in text
+    )
     assert text.endswith("or a name in a file: set HDBKIT_TARGETS to its path")
     monkeypatch.setenv("HDBKIT_TARGETS", "/nowhere/targets.yaml")
     with pytest.raises(InputError, match=r"there is no file /nowhere/targets\.yaml"):

@@ -44,13 +44,13 @@ def compared_by_operation(
 
     Returns:
         A row per operation: ``operation``, ``base`` and ``new`` (s, geometric means of runs), ``ratio`` of scores,
-        ``low`` and ``high`` (simultaneous; NaN where nothing is replicated), ``verdict``, ``sentence``. Empty if the
-        metric is no mean over operations.
+        ``low`` and ``high`` (simultaneous; NaN where nothing is replicated), ``verdict``, ``sentence``. Where the
+        metric is no mean over operations, of the mean service time of each.
     """
-    times = mean_times_s(manifests) if metric.by_operation else pd.DataFrame()
-    found = _compared_each(
-        runs, times, {str(name): metric.of_operation(str(name)) for name in times}, overall, confidence
-    )
+    times = mean_times_s(manifests, every=not metric.by_operation)
+    service = Metric(name="service time", title="mean service time", unit="s", measure=Measure.QUANTILE)
+    metrics = {str(name): metric.of_operation(str(name)) if metric.by_operation else service for name in times}
+    found = _compared_each(runs, times, metrics, overall, confidence)
     return found.rename(columns={"figure": "operation"})
 
 

@@ -42,19 +42,19 @@ def executions(folder: RunFolder, manifest: Manifest) -> pd.DataFrame:
     )
 
 
-def mean_times_s(manifests: Sequence[Manifest]) -> pd.DataFrame:
-    """The mean time in seconds of each operation of the metric, a column each, by ``run_id``.
+def mean_times_s(manifests: Sequence[Manifest], *, every: bool = False) -> pd.DataFrame:
+    """The mean time in seconds of each operation of the metric, or of ``every`` one, a column each, by ``run_id``.
 
     Operations that no run completed are left out; NaN where a run did not.
     """
     rows = {
         one.run_id: {
             name: line.mean_us
-            for name in one.of_metric
+            for name in (one.planned if every else one.of_metric)
             if one.result and (line := one.result.operations.get(name)) and line.mean_us
         }
         for one in manifests
     }
-    names = dict.fromkeys(name for one in manifests for name in one.of_metric)
+    names = dict.fromkeys(name for one in manifests for name in (one.planned if every else one.of_metric))
     known = [name for name in names if any(name in row for row in rows.values())]
     return pd.DataFrame.from_dict(rows, orient="index").reindex(columns=known) / 1e6

@@ -152,7 +152,8 @@ class RunsPanel(Panel):
             self.guarded(self.refresh)()
 
     def _stamp(self) -> int:
-        return hash(frozenset(manifest_times(self.workspace.results)))
+        in_progress = frozenset(one.run_id for one in self.workspace.running_runs())
+        return hash((frozenset(manifest_times(self.workspace.results)), in_progress))
 
     def _show(self) -> None:
         runs, differ = self.runs, list(self.runs.attrs["differing"])
