@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import typer
 from pydantic import BaseModel
@@ -113,6 +114,7 @@ NO_COMMAND = {
     "RunningExperiment.stop": "stop takes experiments too",
     "RunningExperiment.wait": "attach takes experiments too",
     "Result.executions": "runs show",
+    "latencies": "runs show --json has those of a run",
     "Result.table": "the run folder's Parquet files",
     "Result.seconds": "the run folder's Parquet files",
     "SweepResult.report": "report takes sweeps too",
@@ -135,7 +137,7 @@ def verbs() -> set[str]:
     public = {name: thing for name, thing in vars(api).items() if not name.startswith("_")}
     found = {name for name, thing in public.items() if inspect.isroutine(thing)}
     for name, thing in public.items():
-        if inspect.isclass(thing) and not issubclass(thing, BaseModel):
+        if inspect.isclass(thing) and not issubclass(thing, BaseModel | pd.DataFrame):
             methods = {method for method, _ in inspect.getmembers(thing, inspect.isfunction) if method[0] != "_"}
             found |= {f"{name}.{method}" for method in (methods - found if thing is api.Workspace else methods)}
     return found
