@@ -211,9 +211,19 @@ def test_a_value_out_of_bounds_is_reported_and_not_replaced(panel: RunPanel) -> 
     assert panel._call.value == "", "no code of another load"
     assert panel.go.disabled
     assert panel.go.tooltip == "virtual_users: must be 1 or more, not 0"
+    assert panel.wrong_fields.errors == {"virtual_users": "must be 1 or more, not 0"}
     with pytest.raises(ConfigErrors):
         panel.start()
     assert panel.form.fields["virtual_users"].value == 0
+
+
+def test_the_other_fields_are_in_groups_and_those_that_were_changed_are_counted() -> None:
+    form = LoadForm(Load(), TPROC_C)
+    assert form.advanced.get_title(0) == "Advanced"
+    form.fields["isolation"].value, form.fields["rate"].value = "serializable", "100"
+    assert form.advanced.get_title(0).endswith("2 changed")
+    assert form.fields["isolation"].options[0] == ("the server's default", "")
+    assert "hdbkit-unit-s" in form.fields["rampup_s"]._dom_classes
 
 
 def test_without_a_target_nothing_is_started() -> None:

@@ -248,11 +248,20 @@ def test_what_the_server_would_refuse_is_reported_while_it_is_typed_and_when_it_
     read(panel).form.show(SPEC.with_(settings={"speed": ("1", "fast"), "buffers": ("64",)}))
     until(lambda: "speed must be a number" in panel.wrong.value)
     assert "buffers needs a restart" in panel.wrong.value
-    panel.go.click()
+    until(lambda: panel.go.disabled)
+    assert "speed must be a number" in panel.go.tooltip
+    panel.start()
     until(lambda: "nothing was started:" in text_of(panel))
     assert "speed must be a number" in text_of(panel).partition('role="alert"')[2]
-    assert not panel.go.disabled
     assert not list(results.glob("experiments/2*"))
+
+
+def test_one_value_has_nothing_to_be_compared_with(panel: SweepPanel) -> None:
+    panel.form.show(SPEC.with_(settings={"speed": ("1",)}))
+    assert "give a second value" in panel.go.tooltip
+    assert panel.go.disabled
+    panel.form.users.value = "four"
+    assert panel.wrong_fields.errors == {"virtual_users": "virtual users must be numbers such as 1,4,16, not 'four'"}
 
 
 def test_a_server_is_changed_only_with_leave(target: Target) -> None:

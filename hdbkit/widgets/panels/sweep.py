@@ -127,7 +127,7 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
             self.planned.value = f"<p>{html.escape(str(error))}</p>"
             raise
         self.planned.value = plan_html(planned)
-        if len(planned.configurations) < 2:
+        if len(planned.configurations) < 2 and self._running is None:
             raise InputError("one configuration has nothing to be compared with; give a second value")
         self._promise(planned)
         if target is not None and self.form.picker.loaded:
