@@ -191,9 +191,9 @@ class RunsPanel(Panel):
         words = "Tick two runs to compare them." if len(picked) < 2 else f"{len(picked)} runs, compared in groups"
         if len(picked) == 2:
             words = " ".join(
-                f'<span><i class="hdbkit-dot" style="background: var(--hdbkit-series-{at})"></i><b>{side}</b> '
+                f'<span><i class="hdbkit-dot hdbkit-dot-{side}"></i><b>{side}</b> '
                 f"{html.escape(self._names.get(one, one))}</span>"
-                for at, side, one in zip((1, 2), "AB", picked, strict=True)
+                for side, one in zip("AB", picked, strict=True)
             )
         self.sides.value = words
         self.swap.disabled, self.compare.disabled = len(picked) != 2, len(picked) < 2
