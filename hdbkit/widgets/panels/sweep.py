@@ -46,6 +46,7 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
     ) -> None:
         super().__init__(shared, target=target, workload=spec.workload if spec is not None else None)
         self._asked = ("", "")
+        self._given = spec
         self._answer: tuple[tuple[str, str], Sequence[str], Sequence[str]] = (("", ""), (), ())
         self._reads: dict[ipywidgets.HTML, object] = {}
         self.form = SweepForm(self.guarded(self.refresh))
@@ -90,6 +91,7 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
 
     def show_plan(self, plan: SweepPlan) -> None:
         """Fill the fields from a sweep."""
+        self._given = plan.spec
         self.form.show(plan.spec)
 
     def use_shared(self) -> None:
@@ -127,7 +129,7 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
             self.planned.value = f"<p>{html.escape(str(error))}</p>"
             raise
         self.planned.value = plan_html(planned)
-        if len(planned.configurations) < 2 and self._running is None:
+        if len(planned.configurations) < 2 and spec != self._given:
             raise InputError("one configuration has nothing to be compared with; give a second value")
         self._promise(planned)
         if target is not None and self.form.picker.loaded:
