@@ -23,7 +23,7 @@ from hdbkit.servers import private_server
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, runner
 from hdbkit.workloads.tproc_c.conformance.small import Small, fill
-from tests.quick import QUICK
+from tests.quick import QUICK, choose_unusual_defaults
 from tests.sources import OF_SOURCES, SOURCES, source
 
 STORES = {Capability.TABLES, Capability.SQL, Capability.CLIENT_ROUTINES}
@@ -86,19 +86,22 @@ def server_of(kind: str) -> Any:
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[Callable[[str], Target]]:
-    """The account of a private server by its kind, started when it is first wanted."""
+def servers() -> Iterator[Callable[..., Target]]:
+    """The account of a private server by its kind, started when it is first wanted; ``unusual``: its defaults."""
     with ExitStack() as block:
 
         @cache
-        def of(kind: str) -> Target:
+        def of(kind: str, unusual: bool = False) -> Target:
             try:
                 database(kind).driver_version()
                 if own := server_of(kind):
                     if own.WHY_LONG and not SOAK:
                         pytest.skip(f"{own.WHY_LONG}; set HDBKIT_SOAK to run it")
                     return block.enter_context(own.start())
-                return block.enter_context(private_server(kind, settings=QUICK.get(kind))).target
+                server = block.enter_context(private_server(kind, settings=QUICK.get(kind)))
+                if unusual:
+                    choose_unusual_defaults(server)
+                return server.target
             except InputError as error:
                 pytest.skip(f"no server: {error}")
 
@@ -107,7 +110,7 @@ def servers() -> Iterator[Callable[[str], Target]]:
 
 @pytest.fixture(scope="session", params=[*KINDS, *SOURCES])
 def target(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, servers: Callable[[str], Target]
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, servers: Callable[..., Target]
 ) -> Target:
     kind: str = request.param
     if named := os.environ.get(f"HDBKIT_TEST_{kind.upper().replace('-', '_')}"):
@@ -117,7 +120,7 @@ def target(
         return source(kind, servers, folder)
     if Capability.SERVER not in database(kind).capabilities:
         return Target(kind=kind, database=str(folder / "conformance"))
-    return servers(kind)
+    return servers(kind, unusual=True)
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,10 @@ import pytest
 from pydantic import SecretStr
 
 from hdbkit import api
+from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, InputError, ServerFailed
+from hdbkit.paths import cache_folder, state_folder
 from hdbkit.processes import birth_of
 from hdbkit.servers import Binaries, PrivateServer, _guard, find_binaries, private_server
 from tests.run.conftest import password_of
@@ -442,3 +444,17 @@ def test_binaries_that_are_not_there_are_reported_with_those_that_are() -> None:
         private_server(version="99")
     with pytest.raises(InputError, match="nosuch"):
         private_server("nosuch")
+
+
+def test_an_account_without_a_name_or_a_home_as_in_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    for variable in ("HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "USER", "LOGNAME", "LNAME", "USERNAME"):
+        monkeypatch.delenv(variable, raising=False)
+    assert database("postgresql").password_source(Target(kind="postgresql", host="db1")) is None
+    assert (cache_folder(), state_folder()) == (Path("/.cache/hdbkit"), Path("/.local/state/hdbkit"))
+    if "postgresql" in KINDS:
+        with pytest.raises(ServerFailed, match=r"account \d+ has none; add one to /etc/passwd, such as bench:x:\d+"):
+            private_server("postgresql").start()

@@ -28,24 +28,27 @@ from hdbkit.contracts import (
     SessionOptions,
     Table,
 )
-from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s
+from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, connect_timeout_s
 from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, class_of, fields_of
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece, ProcedureAnswer, piece, plain_rows, with_literals
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module
 from hdbkit.databases.sqlserver.connect import (
+    ENCRYPT,
     OF_SESSION,
     PORT,
     REPEATABLE_READ,
     SNAPSHOT,
+    TRUST,
     VALUES,
     chosen_driver,
     connection_string,
     installed_drivers,
+    is_freetds,
     password,
     refusal,
 )
 from hdbkit.databases.sqlserver.schema import SqlServerSchema, SqlServerSchemaOptions
-from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign, TransactionError
 from hdbkit.readings import Encryption, Timeout
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, Statement, find, fragments
 
@@ -270,6 +273,19 @@ class SqlServer(DbapiDatabase):
     def driver_version(self) -> str:
         """Pyodbc; the ODBC driver is part of the server's version."""
         return f"pyodbc {_pyodbc().version}"
+
+    def behind_proxy(self, target: Target, port: int) -> Target:
+        """The address replaces the host: Microsoft's driver verifies no other name than that which it connects to."""
+        driver = chosen_driver(target, installed_drivers(_pyodbc()))
+        by_default = "yes" if "18" in driver else "no"
+        encrypts = target.options.get(ENCRYPT, by_default) != "no" and not is_freetds(driver)
+        verifies = encrypts and target.options.get(TRUST) != "yes"
+        if verifies and target.host not in (None, LOOPBACK, "localhost"):
+            raise InputError(
+                f"the driver verifies the name of the proxy instead of {target.host}; set the options encrypt=yes "
+                "and trust_server_certificate=yes of the target"
+            )
+        return target.with_(host=target.host if verifies else LOOPBACK, port=port)
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
         """A connection that commits each command by itself."""

@@ -48,6 +48,16 @@ def test_freetds_gets_its_own_words() -> None:
     )
 
 
+def test_the_advice_for_a_name_that_cannot_be_verified_through_the_proxy_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyodbc", SimpleNamespace(drivers=lambda: [MICROSOFT, FREETDS], Error=OSError))
+    with pytest.raises(InputError, match="name of the proxy instead of db1; set the options encrypt=yes and trust_"):
+        ENGINE.behind_proxy(Target.parse("sqlserver://db1:1433/x"), 7)
+    for options in ("encrypt=yes&trust_server_certificate=yes", "encrypt=no", "driver=FreeTDS"):
+        assert ENGINE.behind_proxy(Target.parse(f"sqlserver://db1:1433/x?{options}"), 7).host == "127.0.0.1"
+
+
 @pytest.mark.parametrize(
     "option", ["encrypt=strict", "authentication=ActiveDirectoryMsi", "trust_server_certificate=no"]
 )
