@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bench.common import show, title
 from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive, drifting, gaussian
+from bench.verdicts.sweeps import PLANNED
 from bench.verdicts.table import Statement
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
 from hdbkit.analysis.statistics.two_samples import correlated, half_widths
@@ -46,7 +47,7 @@ def compared(
     show("  called different", [100 * float(found.mean())], unit="%", at_most=5.5, note=note)
 
 
-def called(sides: Names, sessions: Names, scores: Floats) -> tuple[Floats, str]:
+def called(sides: Names, sessions: Names, scores: Floats, confidence: float = 0.95) -> tuple[Floats, str]:
     """Which comparisons, a column of ``scores`` each, are called different; and what is replicated.
 
     All are judged as one comparison with a user count for each column. What is estimated over all user counts, the
@@ -58,7 +59,7 @@ def called(sides: Names, sessions: Names, scores: Floats) -> tuple[Floats, str]:
         return np.zeros(count), first.words
     if "first in each" in first.words:
         designs = (replication(frame.assign(score=column)) for column in scores.T)
-        return np.array([_differs(one, 0) for one in designs]), first.words
+        return np.array([_differs(one, 0, confidence) for one in designs]), first.words
     repeated = frame.loc[frame.index.repeat(count)].assign(virtual_users=np.tile(np.arange(count), len(frame)))
     design = replication(repeated.assign(score=scores.ravel()))
     if first.unit is Unit.SESSIONS:
@@ -66,14 +67,16 @@ def called(sides: Names, sessions: Names, scores: Floats) -> tuple[Floats, str]:
         means = np.array([scores[(sessions == name) & (sides == side)].mean(axis=0) for name, side in order])
         new = np.array([side == NEW for _, side in order])
         common = [correlated(new, means[:, [column]]) for column in range(count)]
-        return np.array([_differs(replace(design, correlation=one), n) for n, one in enumerate(common)]), first.words
-    return np.array([_differs(design, column) for column in range(count)]), first.words
+        return np.array(
+            [_differs(replace(design, correlation=one), n, confidence) for n, one in enumerate(common)]
+        ), first.words
+    return np.array([_differs(design, column, confidence) for column in range(count)]), first.words
 
 
-def _differs(design: Replication, column: int) -> float:
+def _differs(design: Replication, column: int, confidence: float) -> float:
     samples = [design.sample(values[:, column : column + 1]) for values in design.samples]
     estimate = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
-    return float(abs(estimate[0]) > half_widths(samples)[0])
+    return float(abs(estimate[0]) > half_widths(samples, confidence)[0])
 
 
 STORED = {
@@ -94,21 +97,21 @@ def wrong_comparisons(order: str, noise: Noise) -> float:
 
 
 def wrong_in_turn(noise: Noise, blocks: int = 6, seeds: int = 20) -> float:
-    """The same for the order in which a comparison is measured."""
+    """The same for the order in which a comparison is measured, at what its planned end spends."""
     orders = [
         " ".join("bn"[side] + "1" for block in range(1, blocks + 1) for side in np.argsort(in_turn(2, seed, block)))
         for seed in range(seeds)
     ]
-    return 100 * float(np.mean([_found(order, noise, 0, seed, seeds) for seed, order in enumerate(orders)]))
+    return 100 * float(np.mean([_found(order, noise, 0, seed, seeds, PLANNED) for seed, order in enumerate(orders)]))
 
 
-def _found(order: str, noise: Noise, effect: float, seed: int, parts: int = 1) -> float:
+def _found(order: str, noise: Noise, effect: float, seed: int, parts: int = 1, confidence: float = 0.95) -> float:
     """The share that is called different where new is higher by ``effect`` standard deviations of a run."""
     runs = order.split()
     count = SIMULATED // (100 if "b1 n1 b1 n1 b2" in order else 10) // parts
     sides = np.array([BASE if one[0] == "b" else NEW for one in runs])
     scores = noise((count, len(runs)), np.random.default_rng(seed)).T + effect * (sides == NEW)[:, None]
-    return float(called(sides, np.array([one[1:] for one in runs]), NOISE * scores)[0].mean())
+    return float(called(sides, np.array([one[1:] for one in runs]), NOISE * scores, confidence)[0].mean())
 
 
 STATEMENTS = [

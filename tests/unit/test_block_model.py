@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, BlockModel
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, BlockModel, of_baseline
 from hdbkit.analysis.sweep.verdicts import judge
 from tests.unit.sweeps import RATE, failed, synthetic_runs
 
@@ -47,6 +47,16 @@ def test_a_noisy_configuration_has_a_variance_and_degrees_of_freedom_of_its_own(
     assert quiet is not None and loud is not None
     assert model.estimate(loud).error > 1.3 * model.estimate(quiet).error
     assert model.estimate(loud).df < model.estimate(quiet).df <= model.df
+
+
+def test_a_baseline_has_degrees_of_freedom_of_its_own_only_where_it_is_significantly_noisier() -> None:
+    """Of four cells in five blocks, 3 degrees of freedom each; judged by a common variance that is worth 6 more."""
+    cell_df, baseline = np.full(4, 3.0), np.arange(4) == 0
+    for own, df, wider in (([1.5, 1, 1, 0.5], 9, 1.5), ([20, 1, 1, 1], 3, 1), ([0.5, 1, 1, 1.5], 9, 1)):
+        values = np.array(own, dtype=float)
+        variances, judged = of_baseline(values, np.full(4, 9.0), baseline, values, cell_df, values.mean(), 12)
+        assert judged.tolist() == [df, 9, 9, 9]
+        assert variances.tolist() == pytest.approx([own[0] * wider, *own[1:]])
 
 
 def test_no_cell_is_taken_as_quieter_than_its_own_residuals() -> None:
