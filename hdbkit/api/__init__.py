@@ -59,6 +59,7 @@ from hdbkit.config import TprocHSpec as TprocHSpec
 from hdbkit.config import WorkloadSpec as WorkloadSpec
 from hdbkit.execution.live import LiveView as LiveView
 from hdbkit.execution.live import Tick as Tick
+from hdbkit.execution.showing import Shown as Shown
 from hdbkit.experiment import ExperimentProgress as ExperimentProgress
 from hdbkit.experiment import ExperimentStatus as ExperimentStatus
 from hdbkit.loading import Estimate as Estimate
@@ -109,6 +110,7 @@ running_experiments = DEFAULT.running_experiments
 running_runs = DEFAULT.running_runs
 runs = DEFAULT.runs
 serve_agent = DEFAULT.serve_agent
+show_operations = DEFAULT.show_operations
 site = DEFAULT.site
 start = DEFAULT.start
 start_experiment = DEFAULT.start_experiment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from hdbkit.errors import DamagedResult
 from hdbkit.execution.handle import RunHandle, require_done, stopping
 from hdbkit.execution.handle import start as start_run
 from hdbkit.execution.live import LiveView
+from hdbkit.execution.showing import Shown, shown
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.results.catalog import find_run, list_runs
 from hdbkit.results.folder import RunFolder
@@ -157,6 +158,29 @@ class RunVerbs(ResultVerbs):
         except KeyboardInterrupt:
             running.stop(at_once=True)
             return running.wait()
+
+    def show_operations(
+        self,
+        target: Target | str,
+        workload: WorkloadSpec | Path | str | None = None,
+        load: Load | None = None,
+        *,
+        count: int = 1,
+    ) -> Iterator[Shown]:
+        """Perform operations of one virtual user one by one, with their inputs, statements, rows and times.
+
+        The target's data change as in a run; no run is stored. A server that is not reachable, or a schema that is
+        not there, is an error of the first operation. ``count`` is the maximum number of operations; the other
+        arguments are those of :func:`start`.
+
+        Raises:
+            InputError: the load cannot be performed; nothing was done.
+
+        Example:
+            >>> for one in hdbkit.show_operations("lab", count=3):  # doctest: +SKIP
+            ...     print(one.operation, one.elapsed_ms, [sent.name for sent in one.sent])
+        """
+        return shown(self.target(target), specification(workload), load or Load(), count)
 
     def attach(self, run_id: str = "last") -> Running:
         """Return a handle on a run of any process, given by its id, a unique part of the id, or ``last``.

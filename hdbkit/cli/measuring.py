@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,6 +84,10 @@ def run(
     params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
     label: Annotated[str | None, typer.Option(help="a name to find the run by")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the run and return; see: hdbkit attach")] = False,
+    count: Annotated[
+        int | None,
+        typer.Option("--show", min=1, help="perform so many operations one by one and print each; no run is stored"),
+    ] = None,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
@@ -91,6 +97,8 @@ def run(
     values = read_load(params).given if params else {}
     load = load_from({**values, **given})
     spec = specification(workload, **fields)
+    if count:
+        return _show_operations(api.show_operations(target, spec, load, count=count), as_json)
     if detach:
         running = api.start(target, spec, load, label=label)
         for warning in running.warnings:
@@ -104,6 +112,20 @@ def run(
         except Terminated:
             return show.left_running(lines.run_id, Exit.TERMINATED)
     return show_run(result, as_json)
+
+
+def _show_operations(performed: Iterator[api.Shown], as_json: bool) -> int:
+    """Print operations as they are performed; one that failed is a failed check."""
+    outcomes = set()
+    if as_json:
+        found = list(performed)
+        outcomes = {one.outcome for one in found}
+        show.print_json([asdict(one) for one in found])
+    else:
+        for number, one in enumerate(performed, 1):
+            outcomes.add(one.outcome)
+            show.operation(number, one)
+    return Exit.CHECK_FAILED if "failed" in outcomes else Exit.DONE
 
 
 @load_options("virtual_users")

@@ -18,7 +18,7 @@ from hdbkit.analysis.comparison.plans import PlanPair, changed_note
 from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.wording import about
-from hdbkit.api import PlannedHosts, PlannedPower, Result, SweepResult, documents
+from hdbkit.api import PlannedHosts, PlannedPower, Result, Shown, SweepResult, documents
 from hdbkit.cli.exits import Exit
 from hdbkit.config import SweepSpec, spec_from
 from hdbkit.config.metric import Measure
@@ -231,6 +231,22 @@ def _summary(result: Result) -> None:
         _latencies(result)
     for effect in summary.faults:
         console.print(f"  fault: {effect_text(effect, metric)}", markup=False)
+
+
+def operation(number: int, one: Shown) -> None:
+    """An operation that was performed by itself: what was sent, with its values, rows and times."""
+    ended = f"{one.outcome.replace('_', ' ')}, {one.elapsed_ms:.2f} ms{': ' if one.error else ''}{one.error}"
+    console.print(f"[bold]{number} {escape(one.operation)}[/]  {escape(ended)}")
+    for sent in one.sent:
+        values = ", ".join(f"{name} = {value}" for name, value in sent.arguments.items())
+        took = f"  {sent.elapsed_ms:.2f} ms" if sent.elapsed_ms else ""
+        console.print(f"  {sent.name}{took}  {values}".rstrip(), markup=False)
+        for line in sent.text.splitlines():
+            console.print(f"    {line}", markup=False, style="dim")
+        for row in sent.rows:
+            console.print(f"    -> {', '.join(map(str, row))}", markup=False)
+        if sent.row_count > len(sent.rows):
+            console.print(f"    -> the first {len(sent.rows)} of {sent.row_count:,} rows", markup=False)
 
 
 def steps(result: Result) -> None:

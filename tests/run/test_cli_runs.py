@@ -192,3 +192,18 @@ def test_a_run_of_another_workspace_is_removed_by_its_result(finished: hdbkit.Re
         one.require_removable()
     one.remove()
     assert not one.folder.path.exists()
+
+
+def test_operations_are_shown_one_by_one_with_what_is_sent_and_nothing_is_stored(
+    command: HdbkitCommand, null_target: NullTarget, results: Path
+) -> None:
+    target = null_target(latency_us=500, error_rate=0.4, error_class="constraint")
+    said = command("run", target.url, "--show", 30, "--json")
+    assert said.code == 1
+    assert len(said.json) == 30
+    assert {one["outcome"] for one in said.json} == {"committed", "failed"}
+    first = next(one for one in said.json if one["operation"] == "new_order" and one["outcome"] == "committed")
+    assert [sent["name"] for sent in first["sent"]] == ["call_new_order"]
+    assert first["elapsed_ms"] >= first["sent"][0]["elapsed_ms"] >= 0.5
+    assert not [*results.glob("2*")]
+    assert "$1 = 1, $2 = " in command("run", target.url, "--show", 1).out

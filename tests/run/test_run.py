@@ -501,3 +501,17 @@ def test_results_belong_to_their_account_alone_unless_the_variable_permits_more(
     wrong = [(one, oct(one.stat().st_mode)) for one in found if not one.name.startswith("catalog")]
     expected = {oct(0o40000 | folders), oct(0o100000 | files)}
     assert [one for one in wrong if one[1] not in expected] == []
+
+
+def test_shown_operations_have_their_statements_inputs_and_rows(built: PrivateServer) -> None:
+    (stored,) = hdbkit.api.show_operations(built.target, load=TprocCLoad(mix={"payment": 1}))
+    (call,) = stored.sent
+    assert (call.name, call.arguments["w_id"], call.row_count) == ("call_payment", 1, 1)
+    assert "payment" in call.text
+    load = TprocCLoad(mix={"payment": 1}, routines="client")
+    (sent,) = hdbkit.api.show_operations(built.target, load=load)
+    names = [one.name for one in sent.sent]
+    assert (names[0], names[-1]) == ("BEGIN", "COMMIT")
+    assert "client_insert_history" in names
+    (query,) = hdbkit.api.show_operations(built.target, load=TprocCLoad(mix={"stock_level": 1}), count=1)
+    assert query.sent[0].rows[0][0] >= 0

@@ -86,6 +86,7 @@ NO_COMMAND = {
     "planned_hosts": "plan prints it",
     "planned_power": "plan prints it, and the commands of each kind",
     **dict.fromkeys(("plan_demo", "plan_demo_engines"), "demo --detach"),
+    "show_operations": "run --show",
     "start": "run --detach",
     "start_sweep": "sweep --detach",
     "attach_experiment": "attach and stop take experiments too",
