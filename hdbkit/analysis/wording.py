@@ -15,6 +15,7 @@ import numpy as np
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.text import percent_of, share
 
+WATCHED = "the load is another program's: its latencies, errors and number of users are unknown"
 _MANY = 1.5
 """From this ratio on, "times as fast" is easier to read than per cent."""
 _MAX_LOG = 700.0

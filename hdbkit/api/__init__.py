@@ -117,3 +117,4 @@ start_experiment = DEFAULT.start_experiment
 start_sweep = DEFAULT.start_sweep
 sweep = DEFAULT.sweep
 sweep_result = DEFAULT.sweep_result
+watch = DEFAULT.watch

@@ -14,6 +14,7 @@ from hdbkit.execution.handle import RunHandle, require_done, stopping
 from hdbkit.execution.handle import start as start_run
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.showing import Shown, shown
+from hdbkit.execution.watching import watch
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.results.catalog import find_run, list_runs
 from hdbkit.results.folder import RunFolder
@@ -181,6 +182,34 @@ class RunVerbs(ResultVerbs):
             ...     print(one.operation, one.elapsed_ms, [sent.name for sent in one.sent])
         """
         return shown(self.target(target), specification(workload), load or Load(), count)
+
+    def watch(
+        self,
+        target: Target | str,
+        load: Load | None = None,
+        *,
+        label: str | None = None,
+    ) -> Result:
+        """Watch a server under the load of another program, and keep what was measured as a run.
+
+        hdbkit sends no load. It reads the server's counters, what its sessions wait for and the host. With a schema
+        of the default workload in the database, by hdbkit or HammerDB, the metric is that of the workload; else it is
+        the server's own transactions per minute. Ctrl-C ends the window and keeps the result.
+
+        Args:
+            target: as for :func:`start`.
+            load: ``duration_s``, ``counter_interval_s`` and ``waits_hz``, by default 60 s, 1 s and that of a run;
+                ``virtual_users`` is the number of users of the load, if you know it.
+            label: a name of your choice, to find the run.
+
+        Raises:
+            InputError: the server cannot be reached; nothing was made.
+
+        Example:
+            >>> hdbkit.watch("lab", hdbkit.Load(duration_s=300)).summary.engine_tpm  # doctest: +SKIP
+        """
+        load = load or Load(duration_s=60, counter_interval_s=1)
+        return Result(watch(self.target(target), load, self.results, label), self)
 
     def attach(self, run_id: str = "last") -> Running:
         """Return a handle on a run of any process, given by its id, a unique part of the id, or ``last``.

@@ -91,7 +91,8 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     if manifest.one_by_one:
         charts = [*_times(folder, manifest), *([throughput_chart] if len(course) > 1 else [])]
     else:
-        charts = [throughput_chart, *_latencies(folder, manifest, window, step_s)]
+        latencies = _latencies(folder, manifest, window, step_s) if manifest.operations else []
+        charts = [throughput_chart, *latencies]
     if result.steps:
         charts.insert(1, latency_over_throughput(result.steps, manifest.headline, manifest.noun))
     course_of_waits = sessions_over_time(folder, step_s)

@@ -24,6 +24,7 @@ COMMANDS = {
     "run": ("measuring", "Run a workload against its schema"),
     "sweep": ("measuring", "Measure combinations of server settings"),
     "plan": ("measuring", "Print the runs of a sweep and the estimated time"),
+    "watch": ("measuring", "Measure the load of another program for a time"),
     "attach": ("experiments", "Watch a run or an experiment in progress"),
     "stop": ("experiments", "Stop a run or an experiment and keep its results"),
     "resume": ("experiments", "Continue an experiment, or give it more blocks"),

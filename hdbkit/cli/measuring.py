@@ -18,7 +18,7 @@ from hdbkit.cli.naming import RunId
 from hdbkit.cli.options import Sectioned, load_options
 from hdbkit.cli.progress import BuildBar, ExperimentLines, RunLines
 from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
-from hdbkit.config import SweepSpec
+from hdbkit.config import Load, SweepSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_from, read_load
 from hdbkit.config.sweep_schema import sweep_schema_text
@@ -38,6 +38,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command(epilog="Example: hdbkit demo --quick")(demo)
     app.command(cls=Sectioned, epilog=_RUN_EXAMPLES)(run)
+    app.command(epilog="Example: hdbkit watch lab --duration-s 300 --label sysbench")(watch)
     app.command(cls=Sectioned, epilog=_SWEEP_EXAMPLES)(sweep)
     app.command(cls=Sectioned, epilog="Example: hdbkit plan lab params/sweep-demo.yaml")(plan)
     app.command(epilog="Example: hdbkit recover last")(recover)
@@ -112,6 +113,24 @@ def run(
         except Terminated:
             return show.left_running(lines.run_id, Exit.TERMINATED)
     return show_run(result, as_json)
+
+
+def watch(
+    target: TargetArgument,
+    duration_s: Annotated[float, typer.Option(min=1, help="length of the measured window, in seconds")] = 60,
+    virtual_users: Annotated[
+        int, typer.Option("--virtual-users", "-u", min=1, help="the number of users of the load, if you know it")
+    ] = 1,
+    label: Annotated[str | None, typer.Option(help="a name to find the run by")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Measure a server under the load of another program: counters, the schema's own count, waits, host.
+
+    hdbkit sends no load. Ctrl-C ends the window and keeps the result.
+    """
+    show.notes.print(f"watching for {duration_s:g} s; Ctrl-C ends it and keeps the result", markup=False)
+    load = Load(duration_s=duration_s, rampup_s=0, virtual_users=virtual_users, counter_interval_s=1)
+    return show_run(api.watch(target, load, label=label), as_json)
 
 
 def _show_operations(performed: Iterator[api.Shown], as_json: bool) -> int:

@@ -270,7 +270,7 @@ def _clients(manifest: Manifest, lines: Iterable[dict[str, Any]], counts: dict[i
             "operations": counts.get(client, 0),
             "ended": "killed",
         }
-        for client, users in enumerate(manifest.plan.load.clients)
+        for client, users in enumerate(manifest.plan.load.clients if manifest.operations else ())
     }
     for line in lines:
         rows[line["client"]].update(line)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import SERVER, Session, SessionOptions
+from hdbkit.contracts import SERVER, Session, SessionOptions, Workload
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
@@ -25,7 +25,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.readings import ENDS, LAG
 from hdbkit.results.columns import COUNTED
 from hdbkit.sql import SERVER_STATEMENTS, statements
-from hdbkit.workloads import metric_of, workload
+from hdbkit.workloads import metric_of
 
 if TYPE_CHECKING:
     from hdbkit.servers.agent_client import AgentClient
@@ -124,14 +124,18 @@ class Replicas(threading.Thread):
 
 
 class Sampler(threading.Thread):
-    """Samples in the background; ``ask`` requests a sample now."""
+    """Samples in the background; ``ask`` requests a sample now. Without ``work`` no schema is counted."""
 
-    def __init__(self, plan: RunPlan, folder: Path, interval_s: float) -> None:
+    def __init__(self, plan: RunPlan, folder: Path, interval_s: float, work: Workload | None) -> None:
         super().__init__(name="hdbkit-sampler", daemon=True)
         self._plan, self._interval_s = plan, interval_s
         self._counters, self._host = JsonLines(folder / "counters.ndjson"), JsonLines(folder / "host.ndjson")
         self._asked: queue.Queue[tuple[str, Future[float]] | None] = queue.Queue()
-        self._database, self._workload = database(plan.target), workload(plan.workload)
+        self._database, self._scope = database(plan.target), SERVER
+        self._counter: str | None = None
+        if work:
+            self._scope = work.scope(self._database.dialects)
+            self._counter = metric_of(work, plan.load).counter
         self._session: Session | None = None
         self._server: host.ServerCpu | None = None
         self._full_pages = FullPages()
@@ -179,6 +183,8 @@ class Sampler(threading.Thread):
         self._replicas.stop()
         if self._session:
             self._session.close()
+        self._counters.close()
+        self._host.close()
 
     def _answer(self, edge: str, future: Future[float]) -> None:
         """Sample; the host too before the answer, while the clients are still connected."""
@@ -230,8 +236,7 @@ class Sampler(threading.Thread):
     def _sample(self, edge: str) -> float:
         session = self._connected()
         sent = time.monotonic_ns()
-        counter = metric_of(self._workload, self._plan.load).counter
-        total = math.nan if counter is None else _count(session, counter)
+        total = math.nan if self._counter is None else _count(session, self._counter)
         returned = time.monotonic_ns()
         engine_sent = time.monotonic_ns()
         engine = self._database.counters(session)
@@ -255,9 +260,7 @@ class Sampler(threading.Thread):
         if self._session is None:
             pooling = self._plan.pooling
             options = SessionOptions(statement_timeout_ms=30_000, application="hdbkit sampler", pooling=pooling)
-            self._session = self._database.connect(
-                self._plan.target, self._workload.scope(self._database.dialects), options
-            )
+            self._session = self._database.connect(self._plan.target, self._scope, options)
             self._database.lift_timeouts(self._session)
             if self._server is None and (pid := self._database.server_process(self._session)) is not None:
                 self._server = host.ServerCpu(pid)  # one for the run: totals of two processes do not compare
@@ -316,6 +319,7 @@ class ServerHost(threading.Thread):
                     lines.try_to_add(_asked(agent))
         except HdbkitError as error:  # access is denied: a retry would not help
             lines.try_to_add({"error": str(error)})
+        lines.close()
 
 
 def rows(lines: list[dict[str, Any]], start_ns: int) -> list[dict[str, Any]]:

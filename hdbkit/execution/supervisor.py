@@ -93,7 +93,7 @@ class Supervisor:
         self._clients = JsonLines(folder.spools / "clients.ndjson")
         self._new_generator = generator
         self._generator = generator(folder, self._plan)
-        self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s)
+        self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s, self._workload)
         self._server_host = ServerHost(self._plan.target, folder.spools)
         self._waits = WaitSampler(self._plan, folder.spools)
         self._faults = RunFaults(folder, self._plan, kept)

@@ -89,6 +89,7 @@ class WaitSampler(threading.Thread):
                     break
                 self._ended.wait(_AGAIN_S)  # the server is away: the run itself reports that
         self._close()
+        lines.close()
 
     def _asked(self) -> dict[str, Any]:
         session = self._session = self._session or self._connected()

@@ -240,7 +240,8 @@ def _schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
     build = build_command(target, spec)
     if found is None:
         problem = f"there is no schema of {asked.title} in {target.described}"
-        if words := _words_for_hammerdb(target, spec):
+        if other := made_by_hammerdb(target, spec):
+            words = shlex.join([*other.spec.workload_words, "--schema-from", "hammerdb"])
             raise SchemaProblem(f"{problem}, but HammerDB created one there", f"to run it, give {words}")
         raise SchemaProblem(problem, asked.advice_to_build(build))
     different = differences(found, spec)
@@ -254,17 +255,17 @@ def _schema_in(schema: Schema, target: Target, asked: Workload) -> WorkloadSpec:
     return found
 
 
-def _words_for_hammerdb(target: Target, spec: WorkloadSpec) -> str:
-    """The options for a schema that HammerDB created in the target's database; empty if there is none."""
+def made_by_hammerdb(target: Target, spec: WorkloadSpec) -> Workload | None:
+    """The workload with the schema that HammerDB created in the target's database; None if there is none."""
     if spec.model_dump(include={"schema_from"}) != {"schema_from": SchemaFrom.HDBKIT}:
-        return ""
+        return None
     other = workload(spec.identity.model_copy(update={"schema_from": SchemaFrom.HAMMERDB}))
     try:
         with closing(database(target).schema(target, other)) as schema:
             found = other.found(schema)
     except HdbkitError:  # another engine than HammerDB's, or tables that it did not make
-        return ""
-    return shlex.join([*other.spec.workload_words, "--schema-from", "hammerdb"]) if found else ""
+        return None
+    return workload(found) if found else None
 
 
 LOG_TABLES: Final = frozenset({"build_spec", "build_part"})

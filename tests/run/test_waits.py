@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import hdbkit
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.waits import CLASSES, OUTSIDE, SAMPLER, SERVER_CPU, parts_of
 from hdbkit.api import Result
-from hdbkit.config import TprocCLoad
+from hdbkit.config import Load, TprocCLoad
+from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
 
 
@@ -62,3 +65,33 @@ def test_two_runs_are_compared_with_a_reason(contended: Result, built: PrivateSe
     assert alone.summary.waits is None
     same = hdbkit.compare(str(contended.folder.path), str(contended.folder.path))
     assert same.explanation is not None and not same.explanation.causes
+
+
+def test_a_watched_load_of_others_is_a_run_that_compares(built: PrivateServer) -> None:
+    load = TprocCLoad(virtual_users=2, rampup_s=0, duration_s=30, mix={"new_order": 1})
+    running = hdbkit.start(built.target, load=load)
+    try:
+        while running.status is not Status.MEASURING:
+            time.sleep(0.1)
+        watched = [hdbkit.watch(built.target, Load(duration_s=3, virtual_users=2, waits_hz=20)) for _ in range(2)]
+    finally:
+        running.stop()
+    measured = running.wait()
+    assert watched[0].metric.name == "NOPM"
+    assert watched[0].metric_value == pytest.approx(measured.metric_value, rel=0.5)
+    assert watched[0].summary.engine_tpm > watched[0].metric_value
+    assert (watched[0].summary.completed, watched[0].manifest.status) == (None, Status.DONE)
+    assert watched[0].summary.waits.others
+    assert not watched[0].summary.waits.waits
+    found = hdbkit.compare([measured.run_id], [one.run_id for one in watched])
+    assert any("another program's" in one for one in found.warnings)
+    assert "another program" in watched[0].report().read_text(encoding="utf-8")
+
+
+def test_a_database_without_a_known_schema_is_watched_by_its_own_count(built: PrivateServer) -> None:
+    other = built.target.model_copy(update={"database": "postgres"})
+    found = hdbkit.watch(other, Load(duration_s=1))
+    assert (found.metric.name, found.manifest.workload_title) == ("engine TPM", "load of others")
+    assert found.metric_value == found.summary.engine_tpm >= 0
+    assert hdbkit.result(found.run_id).report().is_file()
+    assert found.run_id in set(hdbkit.runs()["run_id"])

@@ -16,19 +16,20 @@ from hdbkit.databases.nulldb import NullDatabase, NullSession
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.sampler import Replicas, Sampler
 from hdbkit.plan import RunPlan
+from hdbkit.workloads import workload
 
 
 @pytest.fixture
 def sampler(tmp_path: Path) -> Iterator[Sampler]:
     """A sampler of a null engine; its thread runs."""
     target = Target.parse(f"nulldb:///{tmp_path.name}")
-    made = Sampler(RunPlan(run_id="r", target=target, workload=TprocCSpec(), load=Load()), tmp_path, interval_s=0.01)
+    made = Sampler(
+        RunPlan(run_id="r", target=target, workload=TprocCSpec(), load=Load()), tmp_path, 0.01, workload(TprocCSpec())
+    )
     made.start()
     yield made
     made.stop()
     made.join(60)
-    for lines in (made._counters, made._host):
-        lines._file.close()
 
 
 @pytest.mark.parametrize("answer", [[], [(None,)], [("many",)]])
@@ -65,7 +66,9 @@ def test_a_replica_that_hangs_delays_no_sample(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(NullSession, "ask", lambda *_, **__: [(1,)])
     target = Target.parse(f"nulldb:///{tmp_path.name}").with_(replicas=("db2",))
     load = Load(replica_reads=True)
-    made = Sampler(RunPlan(run_id="r", target=target, workload=TprocCSpec(), load=load), tmp_path, interval_s=5)
+    made = Sampler(
+        RunPlan(run_id="r", target=target, workload=TprocCSpec(), load=load), tmp_path, 5, workload(TprocCSpec())
+    )
     made.start()
     try:
         assert made.ask("start").result(60)
@@ -75,8 +78,6 @@ def test_a_replica_that_hangs_delays_no_sample(tmp_path: Path, monkeypatch: pyte
         made.stop()
         made.join(60)
         made._replicas.join(60)
-        for lines in (made._counters, made._host):
-            lines._file.close()
 
 
 def test_any_error_of_a_replica_leaves_its_lag_unknown(monkeypatch: pytest.MonkeyPatch) -> None:

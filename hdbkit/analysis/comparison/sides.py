@@ -22,7 +22,7 @@ from hdbkit.analysis.run.schedule import RATE_DECIDES, kept_its_rate
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import MAX_BLOCKS, Critical, blocks_needed
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
-from hdbkit.analysis.wording import Interval, blocks_text, change, percent, percents, sentence
+from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, change, percent, percents, sentence
 from hdbkit.config.metric import Better, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
@@ -403,6 +403,7 @@ def _of_side(side: str, manifests: Sequence[Manifest]) -> list[str]:
     found = [f"{side}: {failed:,} {plural(manifests[0].noun)} failed"] if failed else []
     found += [f"{side}: failed checks: {', '.join(checks)}"] if checks else []
     found += [f"{side}: measured by {tool}" for tool in sorted({one.measured_by for one in manifests} - {""})]
+    found += [f"{side}: {WATCHED}"] if any(not one.operations and not one.measured_by for one in manifests) else []
     return found + ([f"{side}: {RATE_DECIDES}"] if any(kept_its_rate(one) for one in manifests) else [])
 
 

@@ -64,7 +64,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
     client_us = client_cpu_us(clients, users["n"])
     supervisor_us = supervisor_cpu_us(host, window, int(users["n"].sum()))
     server_us, server_unknown = server_cpu_us(host, window, completed)
-    return RunResult(
+    found = RunResult(
         metric_value=_metric_value(manifest, window, judged, grew, operations),
         metric_unknown=_metric_unknown(manifest, operations),
         engine_tpm=_engine_tpm(counters, grew),
@@ -101,6 +101,15 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         data=_data(counters),
         clients_lost=None if clients is None else int((clients["ended"] != "done").sum()),
     )
+    return found if manifest.operations else _of_others(found)
+
+
+def _of_others(found: RunResult) -> RunResult:
+    """The figures of a load that another program sent, of which there is no record."""
+    unknown = ("completed", "committed", "rolled_back_by_design", "failed", "retries", "operations_per_s")
+    value = found.engine_tpm if found.metric_value is None else found.metric_value
+    costs = ("littles_law", "client_cpu_us_per_operation", "client_and_supervisor_cpu_us_per_operation")
+    return found.model_copy(update={**dict.fromkeys((*unknown, *costs, "clients_lost"), None), "metric_value": value})
 
 
 def _engine_tpm(counters: pd.DataFrame | None, grew: dict[str, Growth]) -> float | None:
@@ -130,6 +139,8 @@ def _metric_value(
         case Measure.RATE:
             if metric.counter:
                 return rate(grew, COUNTED, per_s=metric.per_s)
+            if not manifest.operations:
+                return None
             return metric.per_s * sum((operations[name].committed or 0) for name in names) / window.duration_s
         case Measure.QUANTILE:
             codes = [manifest.operations.index(name) for name in names]

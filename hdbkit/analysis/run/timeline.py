@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.run.records import metric_codes, operations_of, table
-from hdbkit.results.columns import Outcome
+from hdbkit.readings import ENDS
+from hdbkit.results.columns import COUNTED, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
@@ -15,8 +16,11 @@ def throughput(folder: RunFolder, manifest: Manifest, step_s: int = 1) -> pd.Dat
     """Columns second, rate, failed: ``metric.rate`` and failures per second, over the whole run.
 
     Each row stands for ``step_s`` seconds from ``second`` on; a last, incomplete step is left out. These are
-    the clients' counts, whatever the result was counted by.
+    the clients' counts, whatever the result was counted by. Of the load of another program they are those of the
+    schema or server, a row per sample.
     """
+    if not manifest.operations:
+        return _counted(table(folder, "counters"), manifest)
     step_us = step_s * 1_000_000
     step = f"(t_end_us // {step_us})::INTEGER"
     committed = f"operation IN {metric_codes(manifest)} AND outcome = {Outcome.COMMITTED.value}"
@@ -32,6 +36,17 @@ def throughput(folder: RunFolder, manifest: Manifest, step_s: int = 1) -> pd.Dat
     done[found["step"]], failed[found["step"]] = found["committed"], found["failed"]
     seconds, per_s = np.arange(steps) * step_s, manifest.metric.rate.per_s
     return pd.DataFrame({"second": seconds, "rate": done[:steps] * per_s / step_s, "failed": failed[:steps] / step_s})
+
+
+def _counted(counters: pd.DataFrame | None, manifest: Manifest) -> pd.DataFrame:
+    """What the schema counted between samples, or the transactions that the server ended; columns as throughput."""
+    if counters is None:
+        return pd.DataFrame(columns=["second", "rate", "failed"], dtype=float)
+    rows = counters[counters["name"].isin([COUNTED] if manifest.metric.counter else ENDS)]
+    totals = rows.groupby("t_sent_us")["value"].sum()
+    seconds = totals.index.to_numpy() / 1e6
+    rates = manifest.metric.per_s * np.diff(totals.to_numpy()) / np.diff(seconds)
+    return pd.DataFrame({"second": seconds[:-1], "rate": rates, "failed": 0.0})
 
 
 def committed_by_second(folder: RunFolder, manifest: Manifest) -> pd.Series[int] | None:
