@@ -10,6 +10,7 @@ from hdbkit.api.batch import BatchResult as BatchResult
 from hdbkit.api.compare import Comparison as Comparison
 from hdbkit.api.connection import Connection as Connection
 from hdbkit.api.connection import DropResult as DropResult
+from hdbkit.api.connection import Maintenance as Maintenance
 from hdbkit.api.data_files import datagen as datagen
 from hdbkit.api.discovery import list_databases as list_databases
 from hdbkit.api.engines import list_engines as list_engines

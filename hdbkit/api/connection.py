@@ -29,6 +29,7 @@ from hdbkit.loading import build as build_schema
 from hdbkit.loading import drop as drop_schema
 from hdbkit.servers import control
 from hdbkit.servers.values import allowed, with_unit
+from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.checking import Started, run_checks
@@ -54,6 +55,24 @@ class DropResult:
 
     def __str__(self) -> str:
         return f"dropped {len(self.dropped)} objects in {self.location}"
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """What maintenance of a server did."""
+
+    duration_s: float
+    """0 if the account may not do it."""
+    before: dict[str, float]
+    """The amounts of background work that the server reports, such as ``dirty pages``."""
+    after: dict[str, float]
+    notes: tuple[str, ...]
+    """Why it is incomplete, if it is."""
+
+    def __str__(self) -> str:
+        amounts = [f"{name} {self.before[name]:,.0f} to {left:,.0f}" for name, left in self.after.items()]
+        done = [*amounts, f"in {self.duration_s:.1f} s"] if self.duration_s else []
+        return "; ".join(filter(None, ("; ".join(self.notes), f"maintenance: {', '.join(done)}" if done else "")))
 
 
 class Connection:
@@ -194,6 +213,34 @@ class Connection:
         found = control(self.target).settings().values()
         rows = [{**vars(one), "text": with_unit(one, one.value), "allowed": allowed(one)} for one in found]
         return pd.DataFrame(rows).set_index("name")
+
+    def maintain(self) -> Maintenance:
+        """Let the server finish its background work, so that consecutive runs start alike.
+
+        Old row versions are removed, and changed pages are written (purge, vacuum, checkpoint). If the target sets
+        ``may_change_settings``, settings of MariaDB and MySQL that speed this up are changed for that time.
+
+        Raises:
+            InputError: the engine has no settings, and so no such commands.
+
+        Example:
+            >>> print(hdbkit.connect("lab").maintain())  # doctest: +SKIP
+        """
+        engine, notes = database(self.target), list[str]()
+        if Capability.SETTINGS not in engine.capabilities:
+            raise InputError(f"{engine.title} has no maintenance that hdbkit can do")
+        server = control(self.target)
+        server.say = notes.append
+        before = self._background_work()
+        duration_s = server.maintain()
+        return Maintenance(duration_s, before, self._background_work(), tuple(notes))
+
+    def _background_work(self) -> dict[str, float]:
+        engine = database(self.target)
+        if "rest_left" not in statements(engine.dialects, SERVER_STATEMENTS):
+            return {}
+        with closing(engine.connect(self.target)) as session:
+            return {str(name): float(amount) for name, amount in session.ask("rest_left")}
 
     def problems(self, settings: Mapping[str, Sequence[str]]) -> list[str]:
         """The errors in these values of settings, one sentence each; changes nothing.

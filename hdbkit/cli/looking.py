@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 from hdbkit import api
@@ -25,6 +27,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command(cls=Sectioned, epilog="Example: hdbkit doctor postgresql://bench@db1/lab")(doctor)
     app.command(epilog="Example: hdbkit report last")(report)
+    app.command(epilog="Example: hdbkit chart last throughput --file throughput.png")(chart)
     about_runs = typer.Typer(help="List, show, tag and remove runs.", no_args_is_help=True, rich_markup_mode=None)
     about_runs.command("list", epilog="Example: hdbkit runs list --where 'virtual_users = 8' --csv")(runs_list)
     about_runs.command("show", epilog="Example: hdbkit runs show last")(runs_show)
@@ -68,6 +71,31 @@ def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:
         return
     for path in paths:
         show.console.print(path, markup=False)
+
+
+def chart(
+    run_id: AnyId,
+    key: Annotated[str | None, typer.Argument(help="which chart; without it, they are listed")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="where it is written: .png, .svg, .pdf or .html [default: KEY.html]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write one chart of a run, a sweep or a comparison to a file; with --json, its question, figure and numbers."""
+    found = _reported(run_id)
+    if isinstance(found, api.Releases):
+        raise InputError("the charts of a comparison of commits are in its reports")
+    charts = found.charts()
+    if key is None:
+        rows = [{"chart": name, "question": one.question} for name, one in charts.items()]
+        show.print_json(rows) if as_json else show.console.print(show.table(pd.DataFrame(rows)))
+        return
+    if key not in charts:
+        raise InputError(f"there is no chart '{key}'; there is {', '.join(charts) or 'none'}")
+    if as_json:
+        show.print_json(charts[key].spec())
+    else:
+        show.console.print(str(charts[key].save(file or Path(f"{key}.html"), title=True)), markup=False)
 
 
 def _reported(wanted: str) -> api.Result | api.ExperimentResult:

@@ -38,6 +38,7 @@ COMMANDS = {
     "releases": ("releases", "Build commits of a server and compare them in turn"),
     "runs": ("looking", "List, show, tag and remove runs"),
     "report": ("looking", "Write the report of a run or an experiment"),
+    "chart": ("looking", "Write one chart of a run or an experiment to a file"),
     "batch": ("batching", "Execute a notebook once per parameter file"),
     "site": ("batching", "Write a static site of results"),
     "datagen": ("data_files", "Write a workload's rows to files"),

@@ -85,6 +85,9 @@ def run(
     params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
     label: Annotated[str | None, typer.Option(help="a name to find the run by")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the run and return; see: hdbkit attach")] = False,
+    maintain: Annotated[
+        bool, typer.Option("--maintain", help="first let the server purge, vacuum and write changed pages")
+    ] = False,
     count: Annotated[
         int | None,
         typer.Option("--show", min=1, help="perform so many operations one by one and print each; no run is stored"),
@@ -98,6 +101,8 @@ def run(
     values = read_load(params).given if params else {}
     load = load_from({**values, **given})
     spec = specification(workload, **fields)
+    if maintain:
+        show.notes.print(str(api.connect(target).maintain()), markup=False)
     if count:
         return _show_operations(api.show_operations(target, spec, load, count=count), as_json)
     if detach:

@@ -386,7 +386,7 @@ _CONTROL: Final = (
     ),
     Operation(
         "rest_left",
-        "the background work that remains; asked where rest_settings has rows",
+        "the background work that remains; shown around maintenance, and awaited where rest_settings has rows",
         columns=("name", "amount"),
         needs=_SETTINGS,
         without="the server has finished once its checkpoint has",

@@ -185,6 +185,7 @@ class Sampler(threading.Thread):
             self._session.close()
         self._counters.close()
         self._host.close()
+        self._statements.close()
 
     def _answer(self, edge: str, future: Future[float]) -> None:
         """Sample; the host too before the answer, while the clients are still connected."""

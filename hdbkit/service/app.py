@@ -13,9 +13,10 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
-from hdbkit.api import Workspace
+from hdbkit.api import Workspace, documents
 from hdbkit.api.documents import ExperimentDocument, RunDocument
 from hdbkit.config.problems import did_you_mean
+from hdbkit.results.folder import is_run
 from hdbkit.service import answers
 from hdbkit.service.answers import Ascii, ErrorAnswer, Refused, unless_known
 from hdbkit.service.experiments import Experiments
@@ -103,6 +104,7 @@ def make_app(
     _add_jobs(app, jobs, permit)
     _add_results(app, jobs, live, permit)
     _add_experiments(app, Experiments(workspace), permit)
+    _add_charts(app, workspace, permit)
     _add_targets(app, workspace, permit)
     _describe_requests(app)
     if sign_in is not None:
@@ -224,6 +226,34 @@ def _add_experiments(app: FastAPI, experiments: Experiments, permit: Permissions
         """Stop an experiment as Ctrl-C does: the server is restored, and the verb `resume` continues it."""
         permit(request, Role.RUN, starts=True)
         return experiments.stop(experiment_id)
+
+
+def _add_charts(app: FastAPI, workspace: Workspace, permit: Permissions) -> None:
+    @app.get(
+        "/api/runs/{run_id}/charts/{key}",
+        tags=["results"],
+        responses=_UNKNOWN
+        | {200: {"content": {"application/json": {}, "image/svg+xml": {}}, "description": "the chart"}},
+        response_class=Response,
+    )
+    def get_chart(
+        request: Request,
+        run_id: ExperimentId,
+        key: Annotated[str, Path(pattern=r"^[a-z0-9_]{1,60}$", description="its key", examples=["throughput"])],
+        svg: Annotated[
+            bool, Query(description="as an image, instead of JSON with question, words, figure and CSV")
+        ] = False,
+    ) -> Response:
+        """One chart of a run of the workspace; `hdbkit chart RUN` lists the keys."""
+        permit(request, Role.READ)
+        if not is_run(workspace.results, run_id):
+            raise Refused(404, f"there is no run '{run_id}'")
+        charts = workspace.result(run_id).charts()
+        if key not in charts:
+            raise Refused(404, f"run {run_id} has no chart '{key}' (it has: {', '.join(charts)})")
+        if svg:
+            return Response(charts[key].image("svg", title=True), media_type="image/svg+xml")
+        return Response(documents.as_text(charts[key].spec()), media_type="application/json")
 
 
 def _add_targets(app: FastAPI, workspace: Workspace, permit: Permissions) -> None:

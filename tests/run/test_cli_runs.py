@@ -18,7 +18,7 @@ from hdbkit.errors import InputError
 from hdbkit.paths import data_folder
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
-from tests.unit.synthetic import operations, write_run
+from tests.unit.synthetic import operations, with_result, write_run
 
 SHORT = ("-u", 2, "--rampup-s", 0, "--duration-s", 0.5)
 OF_THE_HOST = {"CPU pressure", "Little's law", "steady state", "window's edges read at once"}
@@ -207,3 +207,16 @@ def test_operations_are_shown_one_by_one_with_what_is_sent_and_nothing_is_stored
     assert first["elapsed_ms"] >= first["sent"][0]["elapsed_ms"] >= 0.5
     assert not [*results.glob("2*")]
     assert "$1 = 1, $2 = " in command("run", target.url, "--show", 1).out
+
+
+def test_one_chart_is_written_to_a_file_and_an_unknown_one_is_an_error(
+    command: HdbkitCommand, results: Path, tmp_path: Path
+) -> None:
+    run_id = with_result(write_run(results / "20260101-000000-nulldb-c-w1-u1-abcdef")).folder.run_id
+    assert "throughput" in command("chart", run_id).out
+    path = tmp_path / "throughput.svg"
+    assert command("chart", run_id, "throughput", "--file", path).out.strip() == str(path)
+    assert "<svg" in path.read_text()
+    assert command("chart", run_id, "throughput", "--json").json["key"] == "throughput"
+    said = command("chart", run_id, "thruput")
+    assert (said.code, "there is no chart 'thruput'; there is throughput, " in said.err) == (2, True)

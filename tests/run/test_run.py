@@ -515,3 +515,11 @@ def test_shown_operations_have_their_statements_inputs_and_rows(built: PrivateSe
     assert "client_insert_history" in names
     (query,) = hdbkit.api.show_operations(built.target, load=TprocCLoad(mix={"stock_level": 1}), count=1)
     assert query.sent[0].rows[0][0] >= 0
+
+
+def test_maintenance_reports_the_amounts_before_and_after(built: PrivateServer) -> None:
+    hdbkit.run(built.target, load=Load(virtual_users=1, rampup_s=0, duration_s=10, iterations=200))
+    done = hdbkit.connect(built.target).maintain()
+    assert done.after["old row versions"] <= done.before["old row versions"]
+    assert str(done).startswith("maintenance: old row versions ")
+    assert str(done).endswith(" s") and done.duration_s > 0

@@ -108,6 +108,7 @@ NO_COMMAND = {
     "Connection.schema": "run and build say what is there",
     "Connection.memory_warnings": "sweep shows them before it starts",
     "Connection.problems": "sweep tells them before it starts",
+    "Connection.maintain": "run --maintain",
     "Connection.settings": "an API of settings for notebooks; runs show --json has those of a run",
     **dict.fromkeys(("Running.live", "LiveView.tick", "LiveView.close"), "the lines of run and attach"),
     "Running.wait": "attach",
@@ -124,6 +125,7 @@ NO_COMMAND = {
 """Verbs of the API without a command of their own, and where the command line has them."""
 
 NO_VERB = {
+    "chart": "Result.charts of the API has all of them",
     "sql show": "prints the project's own files",
     **dict.fromkeys(("serve", "app", "token add", "token list", "token remove"), "the service is above the API"),
 }

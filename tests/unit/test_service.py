@@ -37,7 +37,7 @@ from hdbkit.web import endpoint, guard
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import AuditLog, Guard
 from tests.unit.services import Service, running_service, written_job
-from tests.unit.synthetic import write_sweep
+from tests.unit.synthetic import with_result, write_run, write_sweep
 
 WRONG = [
     ("run", "{", "the body: must be JSON: expecting property name"),
@@ -349,6 +349,19 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     gate.close()
     audit.close()
     assert not list((place.results / JOBS).iterdir())
+
+
+def test_one_chart_of_a_run_is_json_or_an_image(service: Service) -> None:
+    made = with_result(write_run(service.folder / "results" / "20260101-000000-nulldb-c-w1-u1-abcdef"))
+    place, reader = f"/api/runs/{made.folder.run_id}/charts", service.clients["read"]
+    found = reader.get(f"{place}/throughput")
+    assert (found.status_code, found.json()["key"]) == (200, "throughput")
+    assert found.json()["csv"].startswith("second,")
+    image = reader.get(f"{place}/throughput?svg=true")
+    assert (image.status_code, "<svg" in image.text) == (200, True)
+    assert "has no chart 'thruput' (it has: throughput, " in reader.get(f"{place}/thruput").json()["error"]
+    assert reader.get("/api/runs/other/charts/throughput").json()["error"] == "there is no run 'other'"
+    assert service.clients["none"].get(f"{place}/throughput").status_code == 401
 
 
 def test_experiments_are_listed_shown_stopped_and_resumed_by_those_who_may(service: Service) -> None:

@@ -151,3 +151,7 @@ SELECT :name::text || :value::text WHERE false;
 -- name: rest_settings
 -- None: after its checkpoint the server is idle.
 SELECT name, setting FROM pg_settings WHERE false;
+
+-- name: rest_left
+-- Row versions that nobody can see, as far as the server's statistics know them.
+SELECT 'old row versions', coalesce(sum(n_dead_tup), 0)::bigint FROM pg_stat_user_tables;
