@@ -15,6 +15,7 @@ from rich.segment import Segment
 from rich.table import Table
 
 from hdbkit.analysis.comparison.plans import PlanPair, changed_note
+from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.faults import effect_text
 from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.wording import about
@@ -217,6 +218,8 @@ def _summary(result: Result) -> None:
         f"server CPU us/{manifest.noun}": summary.server_cpu_us_per_operation,
     }
     console.print("  " + "   ".join(f"{escape(name)} {cell(value)}" for name, value in figures.items()))
+    if limit := bottleneck(manifest):
+        console.print(f"  {limit}", markup=False)
     reasons = {metric.name: summary.metric_unknown, "server CPU": summary.server_cpu_unknown}
     for name, reason in filter(lambda item: item[1], reasons.items()):
         console.print(f"  {name} unknown: {reason}", markup=False)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hdbkit.analysis.reasons import reasons
+from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
 from hdbkit.analysis.run.warnings import run_warnings
@@ -136,7 +137,7 @@ def card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
     value = result.metric_value if result else None
     return Card(
         question=_question(manifest),
-        answer=answer(manifest),
+        answer=f"{answer(manifest)} {bottleneck(manifest) if result else ''}".strip(),
         verdict="measured" if manifest.status is Status.DONE else str(manifest.status),
         value="" if value is None else metric.text(value),
         of=f"{metric.title}, {_basis(metric)}" if value is not None else "",

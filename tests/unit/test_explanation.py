@@ -105,6 +105,13 @@ def test_what_grew_is_counted_by_statement() -> None:
     assert statement_growth([after]) == []
 
 
+def test_a_disturbance_of_both_runs_of_a_block_hides_no_cause(rows: Rows) -> None:
+    base, new = rows(6, log=0.6), rows(6, log=1.2)
+    busy = np.array([1.0, 4.0, 1.0, 6.0, 2.0, 9.0])
+    why = found(base.mul(busy, axis=0), new.mul(busy, axis=0))
+    assert [one.name for one in why.causes] == [LOG]
+
+
 def test_alike_sides_have_no_cause(rows: Rows) -> None:
     named = sum(bool(found(rows(6, log=1.9), rows(6, log=1.9)).causes) for _ in range(60))
     assert named <= 6  # at 5 %, 7 or more of 60 in 3 % of all seeds

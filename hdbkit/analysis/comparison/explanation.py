@@ -6,6 +6,9 @@ and client and network (``run.waits``). The differences have intervals by the re
 together (Bonferroni). Parts are only named where the total differs, so that an error in either is at most 5 %. Two
 runs without replication are compared by ten stretches of each: the intervals then hold for these two runs alone.
 
+Within a session the times of both sides of a block are scaled to the level of all blocks first: what disturbs a host
+multiplies the times of both.
+
 A part is named as a cause where its interval excludes zero, it points the same way as the total, and it accounts for
 at least a fifth of the total. With it are named what changed beside it: the operation in which most of it is, a count
 of the server's work, the processors' time that other processes took, and plans that all runs of a side have and none
@@ -17,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -259,13 +263,47 @@ def explained_by_parts(
             name: Replication(Unit.NONE, tuple(_column(one[name]) for one in of_side.values()), how) for name in ms
         }
     else:
-        by_run = ms.assign(side=sides).set_axis(pd.Index(table["run_id"]))
-        ordered = runs.assign(side=runs["run_id"].map(by_run["side"]))
+        ordered = runs.assign(side=runs["run_id"].map(dict(zip(table["run_id"], sides, strict=True))))
+        levels = _levels(
+            ordered.assign(score=ordered["run_id"].map(dict(zip(table["run_id"], ms[TOTAL], strict=True))))
+        )
+        ms = ms.mul(table["run_id"].map(levels), axis=0)
+        by_run = ms.set_axis(pd.Index(table["run_id"]))
         designs = {name: replication(ordered.assign(score=ordered["run_id"].map(by_run[name]))) for name in ms}
     found = {str(name): _part(str(name), ms[name], sides, designs[name], len(ms.columns) - 1) for name in ms}
     total = found.pop(TOTAL)
     in_order = sorted(found.values(), key=lambda one: -abs(one.difference_ms))
     return Explanation(noun, total, tuple(in_order), counters, designs[TOTAL].words)
+
+
+def _levels(runs: pd.DataFrame) -> dict[str, float]:
+    """By which the times of each run are multiplied, so that all pairs of neighbouring runs have the same level.
+
+    What disturbs a host multiplies the times of both sides. The level of a block is the geometric mean of both, so
+    that it favours neither; where the sides do not share sessions there are no blocks, and times stay as they are.
+    """
+    blocks: list[pd.DataFrame] = []
+    for _, session in runs.groupby("session", sort=False):
+        in_order = session.sort_values("started") if "started" in session else session
+        for block in _in_blocks(in_order):
+            blocks.append(block)
+            if block["side"].nunique() < 2:
+                return dict.fromkeys(runs["run_id"], 1.0)
+    levels = [float(np.log(one.groupby("side")["score"].mean()).mean()) for one in blocks]
+    middle = float(np.mean(levels))
+    return {run: math.exp(middle - level) for one, level in zip(blocks, levels, strict=True) for run in one["run_id"]}
+
+
+def _in_blocks(runs: pd.DataFrame) -> list[pd.DataFrame]:
+    """Stretches of neighbouring runs that end with the first run of the other side; the last takes what follows."""
+    ends, seen = [0], set[str]()
+    for end, side in enumerate(runs["side"], 1):
+        seen.add(side)
+        if len(seen) == 2:
+            ends.append(end)
+            seen = set()
+    ends = [*ends[:-1], len(runs)] if len(ends) > 1 else [0, len(runs)]
+    return [runs.iloc[first:last] for first, last in pairwise(ends)]
 
 
 def _without_small(ms: pd.DataFrame, sides: pd.Series[str]) -> pd.DataFrame:
