@@ -168,6 +168,9 @@ class Target(ConfigModel):
                 "HDBKIT_TARGETS to its path"
             )
         entry = known[name]
+        if isinstance(entry, dict) and isinstance(url := entry.get("url"), str):
+            stated = cls._from_url(url).model_dump(exclude_defaults=True)
+            entry = {**stated, **{key: value for key, value in entry.items() if key != "url"}}
         forbidden = {
             "password": f"passwords are not allowed in files; remove it and set {PASSWORD_VARIABLE}",
             "name": f"the target's name is '{name}' already; remove this key",

@@ -15,6 +15,7 @@ from hdbkit.databases import database, sql_session
 from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._base.probing import Product, recognized
 from hdbkit.databases._mysqlclient.probe import PRODUCTS as OF_MYSQL
+from hdbkit.databases.postgresql import PostgreSQL
 from hdbkit.databases.postgresql.probe import PRODUCTS as OF_POSTGRESQL
 from hdbkit.errors import CannotConnect
 from hdbkit.servers import find_binaries, private_server
@@ -144,3 +145,15 @@ def _kind(one: Product) -> str:
     if one.hindrance:
         return f"refused: {one.hindrance}"
     return "another implementation" if one.is_foreign else "addition"
+
+
+def test_a_variant_of_another_package_is_a_class_with_its_own_dialect(changed: Changed) -> None:
+    class Variant(PostgreSQL):
+        kind = "variant"
+        title = "Variant"
+        capabilities = PostgreSQL.capabilities - {Capability.PLANS}
+
+    engine = Variant().at(changed())
+    with closing(engine.connect(changed())) as session:
+        assert engine.version(session).startswith("Variant 1")
+    assert engine.capabilities == Variant.capabilities

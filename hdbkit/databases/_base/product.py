@@ -53,7 +53,7 @@ def _found(target: Target) -> BaseDatabase | None:
         if sign and request not in answers:
             answers[request] = _answer(host, port, request)
         if sign and re.match(sign, answers[request], re.DOTALL):
-            return engine
+            return None if isinstance(own, type(engine)) else engine  # a variant of its own
     return None
 
 

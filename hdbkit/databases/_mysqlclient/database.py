@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 
 _PRODUCTS = (("mysql", "MySQL"), ("mariadb", "MariaDB"))
-"""Kind and title of the products that answer to this protocol, by whether they are MariaDB."""
+"""Kind and title of the engines that hdbkit has for this protocol, by whether they are MariaDB."""
 _COUNTERS = {
     "Com_commit": "commits",
     "Com_rollback": "rollbacks",
@@ -139,6 +139,8 @@ class MysqlclientDatabase(BaseDatabase):
 
     processes: ClassVar[tuple[str, ...]]
     """Possible names of the server process."""
+    is_mariadb: ClassVar[bool] = False
+    """Whether its servers are MariaDB, which they state themselves."""
     capabilities = frozenset(Capability) - {
         Capability.OPTIMISTIC,
         Capability.SCHEMAS,
@@ -237,8 +239,8 @@ class MysqlclientDatabase(BaseDatabase):
 
     def _require_product(self, session: MysqlclientSession, target: Target) -> None:
         """Close the session of a server of another kind than the target's. Raises ``CannotConnect``."""
-        kind, title = _PRODUCTS[bool(session.is_mariadb)]
-        if kind != self.kind:
+        if bool(session.is_mariadb) is not self.is_mariadb:
+            kind, title = _PRODUCTS[bool(session.is_mariadb)]
             session.close()
             version = session.version.partition("-")[0]
             right = target.with_(kind=kind).url

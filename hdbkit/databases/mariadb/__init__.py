@@ -14,6 +14,7 @@ class MariaDB(MysqlclientDatabase):
 
     kind = "mariadb"
     title = "MariaDB"
+    is_mariadb = True
     recognized_by = (b"", rb"...\0\n.*MariaDB")
     dialects = (ANSI, "mysql", kind)
     processes = ("mariadbd", "mysqld")

@@ -45,8 +45,9 @@ SELECT IF(@@GLOBAL.tx_read_only, 'tx_read_only is on (SET GLOBAL tx_read_only = 
           'tx_read_only is on in new sessions, which init_connect may set')
 FROM DUAL WHERE @@SESSION.tx_read_only;
 
--- name: set_isolation
-SET SESSION tx_isolation = :level;
+-- commands: set_isolation
+-- The variable tx_isolation is deprecated from 11.1 on, and its successor does not exist before.
+SELECT CONCAT('SET SESSION TRANSACTION ISOLATION LEVEL ', REPLACE(:level, '-', ' '));
 
 -- name: replica_status
 -- One row on a replica. Requires REPLICATION CLIENT or SLAVE MONITOR.
