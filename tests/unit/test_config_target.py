@@ -164,6 +164,14 @@ def test_the_command_of_a_run_leaves_out_what_its_steps_decide() -> None:
     assert plan.command == ("hdbkit run nulldb://db1/ --warehouses 1 --steps '5 s at 2 users; 5 s at 4 users'")
 
 
+def test_an_entry_may_state_a_url(tmp_path: Path) -> None:
+    file = tmp_path / "targets.yaml"
+    file.write_text('lab: {url: "postgresql://bench@db1:5433/tpcc?sslmode=require", may_restart: true}')
+    target = Target.parse("lab", file)
+    assert target.url == "postgresql://bench@db1:5433/tpcc?sslmode=require"
+    assert (target.name, target.may_restart) == ("lab", True)
+
+
 def test_a_target_that_was_given_by_name_is_typed_by_name(named: Path) -> None:
     lab = Target.parse("lab")
     assert lab.given == "lab"
