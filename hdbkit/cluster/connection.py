@@ -7,8 +7,11 @@ cluster, else those in the files that dask's own configuration names (``distribu
 from __future__ import annotations
 
 import asyncio
+import atexit
 import importlib
 import importlib.util
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -270,7 +273,8 @@ def ssh_cluster(hosts: Sequence[str], threads: int | None, security: Any) -> Any
     if importlib.util.find_spec("asyncssh") is None:
         raise MissingDriver("a cluster by SSH", "asyncssh", "cluster")
     kwargs = _WORKER if threads is None else {**_WORKER, "nthreads": threads}
-    options = [{**_address(host), "kwargs": kwargs} for host in hosts]
+    own = "hdbkit.cluster.local_worker.RemoteWorker"
+    options = [{**_address(host), "kwargs": kwargs, "worker_class": own} for host in hosts]
     try:
         return _cluster("distributed.deploy.ssh.Worker", options, {"protocol": "tls"}, security)
     except Exception as error:  # asyncssh has errors of its own, and dask raises plain ones
@@ -282,13 +286,25 @@ def _cluster(kind: str, workers: Sequence[dict[str, Any]], scheduler: dict[str, 
     distributed: Any = importlib.import_module("distributed")
     module, _, name = kind.rpartition(".")
     worker = getattr(importlib.import_module(module), name)
-    with importlib.import_module("dask").config.set({"distributed.scheduler.http.routes": []}):
+    settings = {"distributed.scheduler.http.routes": [], "temporary-directory": own_folder()}
+    with importlib.import_module("dask").config.set(settings):
         return distributed.SpecCluster(
             {number: {"cls": worker, "options": options} for number, options in enumerate(workers)},
             {"cls": distributed.Scheduler, "options": {**scheduler, **_NO_PAGES, "security": security}},
             security=security,
             silence_logs="ERROR",
         )
+
+
+def own_folder() -> str:
+    """A new folder for the files of a scheduler or a worker, which is removed when the process ends.
+
+    dask's own is ``dask-scratch-space`` in the folder for temporary files. It imports modules from there and follows
+    links, so an account that makes the folder first would execute programs as ours.
+    """
+    folder = tempfile.mkdtemp(prefix="hdbkit-dask-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _address(line: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A worker in a process of this host. It reads the certificate of its cluster from a pipe: no file has the key."""
+"""Workers that hdbkit starts. One of this host reads the certificate of its cluster from a pipe: no file has it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import json
 import os
 import signal
 import sys
-import tempfile
 from typing import IO, Any
 
 import dask.config
 import distributed
 from distributed.deploy.subprocess import Subprocess
 
+from hdbkit.cluster.connection import own_folder
 from hdbkit.processes import command_of
 from hdbkit.web.certificate import new_certificate
 
@@ -33,6 +33,13 @@ class LocalWorker(Subprocess):
         assert started.stdin is not None
         started.stdin.write(json.dumps(self._given).encode())
         started.stdin.close()
+
+
+class RemoteWorker(distributed.Nanny):
+    """The worker of a host that is reached by SSH, in a folder of its own."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **{**options, "local_directory": own_folder()})
 
 
 def temporary_certificate() -> bytes:
@@ -54,13 +61,12 @@ def security_from(content: bytes) -> tuple[Any, IO[bytes]]:
 
 async def _served(given: dict[str, Any]) -> None:
     security, _file = security_from(base64.b64decode(given["content"]))
-    with tempfile.TemporaryDirectory(prefix="hdbkit-worker-") as folder:  # dask's own is one that others can make
-        async with distributed.Worker(
-            given["scheduler"], security=security, local_directory=folder, **given["options"]
-        ) as worker:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(number, lambda: asyncio.ensure_future(worker.close()))
-            await worker.finished()
+    async with distributed.Worker(
+        given["scheduler"], security=security, local_directory=own_folder(), **given["options"]
+    ) as worker:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, lambda: asyncio.ensure_future(worker.close()))
+        await worker.finished()
 
 
 def main() -> None:

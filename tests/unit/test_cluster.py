@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -112,6 +113,31 @@ def test_a_host_that_refuses_ssh_is_one_sentence() -> None:
         ssh_cluster(["127.0.0.1:1"], None, security)
 
 
+def test_no_folder_that_others_made_is_used_by_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    from hdbkit.cluster.local_worker import RemoteWorker
+
+    (kept := tmp_path / "kept").write_text("content")
+    (theirs := tmp_path / "dask-scratch-space").mkdir()
+    (theirs / "global.lock").symlink_to(kept)  # dask opens it for writing
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with connected(Cluster.parse("local:1")) as connection:
+        assert connection.await_workers()
+        assert str(theirs) not in sys.path  # dask imports modules from there
+    options = {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
+
+    async def worked() -> None:
+        async with (
+            distributed.Scheduler(local_directory=tmp_path / "other", **options) as scheduler,
+            RemoteWorker(scheduler.address, nthreads=1, memory_limit=0, **options),
+        ):
+            pass
+
+    asyncio.run(worked())
+    assert kept.read_text() == "content"
+
+
 @pytest.mark.parametrize(("clients", "hosts"), [(200, 4), (10, 4), (3, 3), (7, 100)])
 def test_each_client_has_one_host(clients: int, hosts: int) -> None:
     found = shares(clients, hosts)
@@ -172,17 +198,6 @@ def test_a_host_that_fails_or_hangs_does_not_concern_the_others() -> None:
     assert connection.all({}, 1) == {}
     with pytest.raises(HdbkitError, match="no driver"):
         connection.all({**calls, 5: partial(answer, HdbkitError("no driver"))}, 0.05, raising=(HdbkitError,))
-
-
-def test_a_link_in_a_folder_that_dask_shares_changes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    shared, own = tmp_path / "dask-scratch-space", tmp_path / "own"
-    shared.mkdir()
-    own.write_text("content")
-    (shared / "global.lock").symlink_to(own)
-    with connected(Cluster(local=1)) as connection:
-        connection.await_workers()
-    assert own.read_text() == "content"
 
 
 def test_other_accounts_read_no_file_of_a_load_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
