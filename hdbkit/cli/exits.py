@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from hdbkit.errors import HdbkitError, InputError, ServerDown
+from hdbkit.errors import HdbkitError, InputError, ServerDown, is_disk_full
+from hdbkit.paths import results_folder, state_folder
 from hdbkit.text import without_controls
 
 
@@ -59,9 +62,20 @@ def guarded(command: Callable[[], object]) -> int:
         code = Exit.DONE
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:  # a full or protected disk under a report, a catalog, a CSV
-        place = error.filename or "a file"
-        code = _say(f"{place} cannot be read or written: {error.strerror or error}", Exit.RUN_FAILED)
+        place, advice = error.filename or "a file", ""
+        if is_disk_full(error):
+            place, advice = error.filename or _full_place(), "; free space there, then repeat the command"
+        code = _say(f"{place} cannot be read or written: {error.strerror or error}{advice}", Exit.RUN_FAILED)
     return code if isinstance(code, int) else Exit.DONE
+
+
+def _full_place() -> str:
+    """A file in the first folder of ours whose file system is full: a failed write does not name its file."""
+    for place in (results_folder(), Path(tempfile.gettempdir()), state_folder(), Path.cwd()):
+        with suppress(OSError):
+            if os.statvfs(next(one for one in (place, *place.parents) if one.exists())).f_bavail == 0:
+                return f"a file in {place}"
+    return "a file"
 
 
 def _exit_of(error: HdbkitError) -> Exit:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hdbkit.config import Cache, Target, WorkloadSpec
 from hdbkit.config.passwords import PASSWORD_VARIABLE
-from hdbkit.errors import DamagedResult, InputError, RunFailed
+from hdbkit.errors import DamagedResult, InputError, RunFailed, disk_full, is_disk_full
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.finish import complete, remove_spools
 from hdbkit.execution.folder_setup import is_in_charge, make_run_folder, note_in_charge
@@ -140,7 +140,9 @@ class RunHandle:
         try:
             done = complete(self.folder, manifest)
         except OSError as error:
-            raise RunFailed(self.run_id, f"its tables could not be written ({error}); its spools are kept") from None
+            full = f"{disk_full(self.folder.path)}; " if is_disk_full(error) else ""
+            reason = f"{full}its tables could not be written ({error}); its spools are kept"
+            raise RunFailed(self.run_id, reason) from None
         note = "recovered: its supervisor had died" if manifest.status is Status.ABANDONED else "recovered"
         done = done.moved_to(Status.DONE if manifest.status is Status.DONE else Status.STOPPED, note)
         self.folder.write(done)

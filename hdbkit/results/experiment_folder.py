@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -108,12 +109,23 @@ class ExperimentFolder:
         return is_revoked(self.before)
 
     def write_plan(self, plan: BaseModel) -> None:
-        """Write the plan and its seal, replacing an earlier one atomically.
+        """Write the plan and its seal, replacing an earlier one atomically; a new experiment leaves all or nothing.
 
         The seal is written first and has the earlier plans as well, so that it fits at any time. Raises
-        ``InputError`` if the account cannot seal.
+        ``InputError`` if the account cannot seal, or the folder cannot be written.
         """
         require_key()
+        try:
+            self._write_plan(plan)
+        except OSError as error:
+            if not self.planned:
+                shutil.rmtree(self.path, ignore_errors=True)
+            raise InputError(
+                f"the folder {self.path} cannot be filled ({error.strerror}); "
+                "free space there, or set HDBKIT_RESULTS to another folder"
+            ) from error
+
+    def _write_plan(self, plan: BaseModel) -> None:
         text = plan.model_dump_json(indent=1).encode()
         make_folder(self.path, exist_ok=True)
         write_sealed(

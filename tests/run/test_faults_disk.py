@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 import hdbkit
+from hdbkit.api import Running
 from hdbkit.api import result as result_of
 from hdbkit.config import Load, SweepSpec
-from hdbkit.errors import ExperimentFailed, RunFailed
+from hdbkit.errors import ExperimentFailed, InputError, RunFailed
 from hdbkit.experiment import EventKind, ExperimentEvent
 from hdbkit.files import JsonLines
 from hdbkit.results.manifest import Status
@@ -121,8 +122,9 @@ def test_the_record_that_meets_a_full_disk_is_kept(tmp_path: Path, monkeypatch: 
     reader.close()
 
 
+@pytest.mark.parametrize("when", ["before it", "before a run", "during a run"])
 def test_a_disk_that_fills_during_a_sweep_leaves_the_server_as_it_was_and_the_sweep_is_resumed(
-    small: Path, null_target: NullTarget
+    small: Path, null_target: NullTarget, when: str
 ) -> None:
     target = null_target().with_(may_change_settings=True)
     spec = SweepSpec(
@@ -138,12 +140,27 @@ def test_a_disk_that_fills_during_a_sweep_leaves_the_server_as_it_was_and_the_sw
 
         def fill(event: ExperimentEvent) -> None:
             heard.append(event)
-            if event.kind is EventKind.STARTED and event.planned and event.planned.number == 3:
+            third = event.planned is not None and event.planned.number == 3
+            if when == "before a run" and third and event.kind is EventKind.STARTED:
                 disk.enter_context(full(small))
 
+        def fill_later(run: Running) -> None:
+            third = heard[-1].planned is not None and heard[-1].planned.number == 3
+            if when == "during a run" and third and run.status is Status.MEASURING and not filled:
+                filled.append(disk.enter_context(full(small)))
+
+        filled = list[None]()
+        if when == "before it":
+            with (
+                full(small),
+                pytest.raises(InputError, match=r"cannot be filled \(No space left"),
+            ):
+                hdbkit.sweep(target, spec)
+            hdbkit.sweep(target, spec)
+            return
         sentence = "the disk of .* is full; finished runs are kept; free space on it, then run: hdbkit resume .*full"
         with pytest.raises(ExperimentFailed, match=sentence):
-            hdbkit.sweep(target, spec, watch=fill)
+            hdbkit.sweep(target, spec, watch=fill, watch_run=fill_later)
         assert control(target).settings()["speed"].value == "1"
     done = hdbkit.resume_experiment("last", watch=heard.append)
     assert set(done.runs["status"]) == {"done"}

@@ -61,7 +61,8 @@ def test_no_acknowledged_new_order_is_lost(server: PrivateServer, victim: str, s
     before = schema_orders(server)
     running = hdbkit.start(server.target, load=LOAD)
     wait_for(running, Status.MEASURING)
-    time.sleep(draw.uniform(0.3, 3))
+    until(lambda: len(schema_orders(server) - before) > 50 + USERS, "there are orders to lose")
+    time.sleep(draw.uniform(0, 3))
     clients = client_pids(running)
     match victim:
         case "client":
