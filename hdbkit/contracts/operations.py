@@ -306,9 +306,9 @@ _SCHEMA: Final = (
     ),
     Operation(
         "list_not_analyzable",
-        "which of these tables, separated by commas, the account may not analyze",
+        "which of these tables, separated by commas, the account may not analyze, and the GRANT that permits it",
         ("tables",),
-        columns=("table",),
+        columns=("table", "grant"),
         needs=_SQL,
         without="the server itself must refuse to analyze them",
     ),

@@ -255,20 +255,18 @@ class SqlSchema:
         if refused := self._not_analyzable(tables):
             raise InputError(
                 f"{self.target.account} may not analyze {', '.join(refused)} in {self.target.described}; "
-                "omit --analyze, or use the account that owns the tables"
+                f"omit --analyze, or run as an administrator in database {self.target.database}: "
+                + "; ".join(dict.fromkeys(refused.values()))
             )
         self._engine.lift_timeouts(self.session)
         for table in tables:
             self.session.query("update_statistics", table=table)
 
-    def _not_analyzable(self, tables: list[str]) -> list[str]:
-        """Those of the tables that this account may not analyze, where the server does not refuse that itself."""
-        known = "list_not_analyzable" in self._known
-        return (
-            [str(one) for (one,) in self.session.query("list_not_analyzable", tables=",".join(tables))]
-            if known
-            else []
-        )
+    def _not_analyzable(self, tables: list[str]) -> dict[str, str]:
+        """Those of the tables that this account may not analyze, with the GRANT; none where the server refuses it."""
+        if "list_not_analyzable" not in self._known:
+            return {}
+        return dict(self.session.query("list_not_analyzable", tables=",".join(tables)))
 
     def do(self, name: str) -> None:
         """Run a step: the statement of an index, or ``analyze`` with its table."""

@@ -148,8 +148,12 @@ WHERE NOT permitted;
 
 -- name: list_not_analyzable
 -- Tables among these that this account may not analyze; the server would leave them out with a warning. The privilege
--- exists from version 17 on.
-SELECT c.relname
+-- exists from version 17 on; before it, only the owner may.
+SELECT c.relname,
+       CASE WHEN current_setting('server_version_num')::integer < 170000
+            THEN format('GRANT %I TO %I', pg_get_userbyid(c.relowner), current_user)
+            ELSE format('GRANT MAINTAIN ON %s TO %I',
+                        string_agg(format('%I.%I', n.nspname, c.relname), ', ') OVER (), current_user) END
 FROM pg_class AS c
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_database AS d ON d.datname = current_database()
