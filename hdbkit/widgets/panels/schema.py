@@ -134,7 +134,7 @@ class SchemaPanel(Panel):
 
     def _make_buttons(self) -> None:
         self.build = button("Build", self.guarded(self._build), style="primary", hint="build, or continue a build")
-        self.cancel = button("Cancel", self.guarded(self._cancel), hint="stop the build; loaded rows stay")
+        self.cancel = button("Stop", self.guarded(self._cancel), hint="stop the build; loaded rows stay")
         self.check = button("Check", self.guarded(self._check), hint="row counts, indexes, routines, consistency")
         self.drop = button("Drop ...", self.guarded(self._ask), hint="asks for confirmation")
         self.cancel.disabled = True

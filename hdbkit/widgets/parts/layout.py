@@ -31,7 +31,7 @@ def row(*children: ipywidgets.Widget) -> ipywidgets.Widget:
 
 _ICONS = {
     **dict.fromkeys(("Run", "Start", "Start the sweep", "Resume"), "play"),
-    **dict.fromkeys(("Stop", "Cancel"), "stop"),
+    "Stop": "stop",
     **dict.fromkeys(("Search", "Examine"), "search"),
     **dict.fromkeys(("Start a private server", "Read the server's settings"), "server"),
     **dict.fromkeys(("Delete ...", "Drop ...", "Stop and remove its data"), "trash"),
