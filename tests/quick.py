@@ -51,7 +51,7 @@ UNUSUAL: Final = {
         "timezone": "'Asia/Kathmandu'",
         "transform_null_equals": "on",
     },
-    "mariadb": {**_UNUSUAL, "tx_read_only": "1", "max_statement_time": "60"},
+    "mariadb": {**_UNUSUAL, "tx_read_only": "1"},
     "mysql": {**_UNUSUAL, "transaction_read_only": "1"},
 }
 """By kind of server, defaults that an administrator may choose, and that must not change what hdbkit does."""

@@ -92,11 +92,10 @@ def run(target: Target, **options: object) -> None:
 
 
 def sweep_and_compare(target: Target) -> None:
-    load = QUICK.model_copy(update={"duration_s": 0.5})
-    swept = hdbkit.sweep(
-        target, SweepSpec(factors={"isolation": ["read_committed", "serializable"]}, blocks=2, load=load)
-    )
-    compared = hdbkit.compare(*swept.runs["run_id"][:2], run=True, blocks=2)
+    load, tried = Load(rampup_s=0, duration_s=0.5), {"isolation": ["read_committed", "serializable"]}
+    swept = hdbkit.sweep(target, SweepSpec(factors=tried, blocks=2, virtual_users=[2], load=load))
+    one, other = (hdbkit.run(target, load=QUICK).run_id for _ in range(2))
+    compared = hdbkit.compare(one, other, run=True, blocks=2)
     if {*swept.runs["status"]} != {"done"} or len(compared.base) != len(compared.new):
         raise HdbkitError(swept.runs.to_string())
 
