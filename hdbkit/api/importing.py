@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.files import replace_file
 from hdbkit.hammerdb import Given, Job, Profiled, Translation, is_job_file, read_jobs, read_settings, translate
@@ -22,6 +23,7 @@ from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Event, HostFacts, Manifest, ServerFacts, Status
 from hdbkit.results.run_result import ClientUse, OperationResult, RunResult
 from hdbkit.workloads import metric_of, workload
+from hdbkit.workloads.present import notice_of
 from hdbkit.workspace import BareWorkspace
 
 _NAME = "hammerdb"
@@ -165,7 +167,7 @@ def _run_of(job: Job, source: str) -> Manifest:
     ended = job.started + timedelta(seconds=load.rampup_s + load.duration_s)
     return Manifest(
         run_id=run_id,
-        notice=kind.notice,
+        notice=notice_of(kind, database(target)),
         status=Status.DONE,
         history=[Event(status=Status.STARTING, at=job.started), Event(status=Status.DONE, at=ended)],
         plan=RunPlan(run_id=run_id, target=target, workload=spec, load=load),

@@ -34,6 +34,8 @@ class Database(Protocol):
     title: str
     extra: str
     """The extra of this package that installs the driver."""
+    publishing: str
+    """What the vendor's licence demands before results are published, as a clause; empty if nothing is known."""
     default_port: int | None
     """The port of a target that names none; None if the engine has no address."""
     answers: frozenset[str]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hdbkit.arrivals import rate_of
 from hdbkit.config.fault import Thing
+from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.execution.control import Control
 from hdbkit.execution.precheck import Ready
@@ -20,6 +21,7 @@ from hdbkit.results.folder import RunFolder, make_folder
 from hdbkit.results.manifest import Manifest, Phase, Status
 from hdbkit.results.spool import arrow_types
 from hdbkit.workloads import metric_of, workload
+from hdbkit.workloads.present import notice_of
 
 FAULTS = "faults.ndjson"
 """The file in the spool folder with a line for the beginning and the end of each fault."""
@@ -84,7 +86,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
     software = {"hdbkit": version("hdbkit"), "python": platform.python_version()}
     manifest = Manifest(
         run_id=plan.run_id,
-        notice=kind.notice,
+        notice=notice_of(kind, database(plan.target)),
         status=Status.STARTING,
         plan=plan,
         operations=list(kind.operations),

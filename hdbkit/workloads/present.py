@@ -11,7 +11,7 @@ from typing import Final, cast
 
 from hdbkit.config import Load, Target, WorkloadSpec, spec_from
 from hdbkit.config.workload_spec import SchemaFrom
-from hdbkit.contracts import Access, Capability, Schema, Session, SessionOptions, SqlSession, Verb, Workload
+from hdbkit.contracts import Access, Capability, Database, Schema, Session, SessionOptions, SqlSession, Verb, Workload
 from hdbkit.databases import database
 from hdbkit.errors import (
     ConfigErrors,
@@ -52,6 +52,11 @@ def present_schema(target: Target, wanted: WorkloadSpec | None = None) -> Worklo
         return schema_in(schema, target, asked)
     finally:
         schema.close()
+
+
+def notice_of(work: Workload, engine: Database) -> str:
+    """The notice that every result shows: that of the workload, and of the engine's licence."""
+    return f"{work.notice}; {engine.title}: {engine.publishing}" if engine.publishing else work.notice
 
 
 def require_privileges(target: Target, spec: WorkloadSpec, loads: Iterable[Load]) -> None:

@@ -144,6 +144,20 @@ def test_a_job_without_a_time_profile_is_shown_without_latencies(
     assert (shown.exit_code, "9,000" in shown.output, "p50" in shown.output) == (0, True, False), shown.output
 
 
+def test_results_of_a_vendor_whose_licence_restricts_publishing_have_a_notice(tmp_path: Path) -> None:
+    work, found = Workspace(results=tmp_path / "results"), []
+    titles = [one["title"] for one in table()["databases"].values()]
+    for number, title in enumerate(titles):
+        (tmp_path / str(number)).mkdir()
+        path = job_file(tmp_path / str(number), **{f"A{number}": result_line(9000)})
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("UPDATE jobmain SET db = ?, jobdict = ''", (title,))
+            database.commit()
+        (run_id,) = work.import_hammerdb_jobs(path).run_ids
+        found.append("licence may forbid publishing" in work.result(run_id).manifest.notice)
+    assert (len(found), sum(found)) == (6, 2)
+
+
 @pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0 and no more"])
 def test_another_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "hammer.DB"

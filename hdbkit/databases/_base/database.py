@@ -50,6 +50,7 @@ class BaseDatabase:
 
     kind: str
     title: str
+    publishing = ""
     also_named: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     """Other names of the kind in URLs, each with the options of the target that it stands for."""
     recognized_by: tuple[bytes, bytes] = (b"", b"")

@@ -138,6 +138,7 @@ class Oracle(OracledbDatabase):
 
     kind = KIND
     title = "Oracle Database"
+    publishing = "its licence may forbid publishing results without the vendor's consent"
     extra = KIND
     dialects: tuple[str, ...] = (ANSI, PLSQL, KIND)
     capabilities = frozenset(Capability) - {

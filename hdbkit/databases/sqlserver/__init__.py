@@ -217,6 +217,7 @@ class SqlServer(DbapiDatabase):
     kind = KIND
     also_named: Mapping[str, Mapping[str, str]] = MappingProxyType({"mssql": {}})
     title = "SQL Server"
+    publishing = "its licence may forbid publishing results without the vendor's consent"
     extra = KIND
     driver = "pyodbc"
     default_port: int | None = PORT

@@ -163,6 +163,7 @@ class TimesTen(OracledbDatabase):
 
     kind = KIND
     title = "TimesTen"
+    publishing = "its licence may forbid publishing results without the vendor's consent"
     extra = KIND
     dialects: tuple[str, ...] = (ANSI, PLSQL, KIND)
     capabilities = frozenset(
