@@ -10,12 +10,14 @@ from typing import Any, cast
 from hdbkit.config import Isolation
 from hdbkit.contracts import PENDING, Bench, Capability, OverlappingSession, SessionOptions, SqlSession
 from hdbkit.errors import RETRIED, ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.sql import ANSI, statements
 from hdbkit.workloads.tproc_c.conformance.rules import Rules, equal, raised, true
 from hdbkit.workloads.tproc_c.conformance.small import Small, item, load, warehouse
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 RULES = Rules()
 PAY = "client_update_warehouse_ytd"
+_INDEX = "index_"
 
 
 def _ytd(session: SqlSession) -> list[Any]:
@@ -134,6 +136,13 @@ def a_duplicate_key_is_a_constraint(bench: Bench, session: SqlSession) -> None:
     session.begin()
     _refused(ErrorClass.CONSTRAINT, load, session, "warehouse", [warehouse(1)])
     equal(session.query("count_warehouse"), [(2,)])
+
+
+@RULES.alone()
+def indexes_are_listed_by_the_names_that_create_them(bench: Bench, session: SqlSession) -> None:
+    """Also those of primary keys: a build compares these names after its load."""
+    created = {name.removeprefix(_INDEX) for name in statements((ANSI,), "tproc_c") if name.startswith(_INDEX)}
+    equal(sorted(created - {name for (name,) in session.query("list_indexes")}), [])
 
 
 @RULES.alone(Capability.LOCK_TIMEOUT, Capability.WRITERS_WAIT)
