@@ -93,7 +93,7 @@ class RunsChoice:
         else:
             kinds = chosen.names
             if len(chosen) == 2 and kinds.nunique() == 1:  # two runs are two sides
-                kinds = kinds + " of " + chosen["started"].astype(str).str[11:19]
+                kinds = kinds + " of " + chosen["started"].fillna("").astype(str).str[11:19]
                 kinds = kinds.str.cat(["", " (later)"]) if kinds.nunique() == 1 else kinds
         return {str(name): list(rows["run_id"]) for name, rows in chosen.groupby(kinds, sort=False)}
 
