@@ -55,12 +55,12 @@ class ExperimentPosition(ConfigModel):
 class RequiredRate(ConfigModel):
     """The minimum rate that a configuration of a search must reach, in the unit of the workload's metric."""
 
-    min_value: float = Field(description="a run ends early once it is certain to stay below this")
+    min_value: float = Field(description="a run ends early once it stays below this with a confidence of 99.9 %")
     best_value: float = Field(description="the rate that the fastest configuration so far would have reached")
 
 
 class Limits(ConfigModel):
-    """Limits of a run: it ends early once it is certain to violate one. Default: none."""
+    """Limits of a run: it ends early once it violates one with a confidence of 99.9 %. Default: none."""
 
     abort: AbortRules = AbortRules()
     required: RequiredRate | None = None

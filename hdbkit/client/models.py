@@ -9,7 +9,7 @@ class AbortRules(TypedDict):
     """
     Limits of a run. A run that exceeds one fails, and its configuration does not run in later blocks.
 
-    The run ends as soon as exceeding a limit is certain.
+    The run ends as soon as it exceeds a limit with a confidence of 99.9 %.
     """
 
     failed_share: NotRequired[float | None]

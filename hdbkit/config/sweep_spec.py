@@ -99,7 +99,7 @@ class CompareBy(StrEnum):
 class AbortRules(ConfigModel):
     """Limits of a run. A run that exceeds one fails, and its configuration does not run in later blocks.
 
-    The run ends as soon as exceeding a limit is certain.
+    The run ends as soon as it exceeds a limit with a confidence of 99.9 %.
     """
 
     failed_share: float | None = Field(

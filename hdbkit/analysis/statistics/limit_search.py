@@ -127,7 +127,7 @@ def interval(levels: Sequence[float], lower: Floats, upper: Floats) -> tuple[flo
     """The last level shown to be within the limit, as are all lower ones, and the first beyond it, as are all higher.
 
     ``lower`` and ``upper`` bound the mean excess at each level, with 97.5 % confidence each; ``levels`` ascend. 0 or
-    infinity: no level is certain.
+    infinity: no level is shown to be.
     """
     low = _last(zip(levels, upper < 0, strict=True), 0.0)
     return low, _last(reversed([*zip(levels, lower > 0, strict=True)]), math.inf)
