@@ -10,6 +10,8 @@ from typing import Protocol
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished
+from hdbkit.analysis.reasons import reasons
+from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.wording import percent
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import times
@@ -93,6 +95,7 @@ def card(found: History, changes: Sequence[str]) -> Card:
         of="" if last is None else f"{many(len(changes), 'change')}; the newest is of {_minute(last['since'])}",
         facts=measured_by(manifests),
         checks=checks_over_runs(manifests),
+        reasons=reasons(start_warnings(manifests)),
     )
 
 
