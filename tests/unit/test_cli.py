@@ -194,6 +194,7 @@ ELSEWHERE = {
     "command": "the line itself",
     "spec": "demo: hdbkit sweep",
     "stop": "Ctrl-C",
+    "sides": "base and new: the names that Python code gives them",
     "within_s": "panels show the newest runs first; a command line waits for all",
     **dict.fromkeys(("watch", "watch_run", "progress", "build_progress", "say"), "what the screen shows"),
 }

@@ -305,7 +305,7 @@ def test_a_sweep_is_that_of_the_call_that_is_shown_and_is_watched_until_its_answ
     monkeypatch.setattr(panel, "say", lambda text, *state: (said.append(text), say(text, *state)))
     panel.stop.observe(lambda change: said.append(f"stop: {change['new']}"), "disabled")
     panel.go.click()
-    until(lambda: "Configurations against the baseline" in text_of(panel))
+    until(lambda: "Each configuration" in text_of(panel) or questions(panel.view.charts))
     until(lambda: questions(panel.view.charts))
     result = panel.wait()
     planned = plan_checked(target, scope["spec"], None, "", DEFAULT).model_dump_json()
