@@ -67,11 +67,11 @@ def probe(engine: PostgreSQL, target: Target) -> Answers:
         product, title = recognized(PRODUCTS, _stated(session))
         if product and product.hindrance:
             raise Rejected(target.url, f"the server is {title}, and {product.hindrance}", NO_ENGINE)
-        missing = unanswered(QUESTIONS, session.parse, _DENIED)
-        require_answers(target, engine.title, title, NEEDED, missing)
         is_direct = not is_pooled(session)
         if is_direct and _shares_session(engine, target, session):
             raise Rejected(target.url, NOT_OWN, ONE_SESSION)
+        missing = unanswered(QUESTIONS, session.parse, _DENIED)
+        require_answers(target, engine.title, title, NEEDED, missing)
         if not missing and not (product and product.is_foreign):
             return Answers(title, asked=QUESTIONS)
         lacks = lacking(missing, answered(lambda: engine.counters(session), {}))
@@ -108,7 +108,7 @@ def _shares_session(engine: PostgreSQL, target: Target, session: PsycopgSession)
             return True
         session.begin()
         try:
-            session.ask("backend")
+            answered(lambda: session.ask("backend"), [])
             return not answers(other, other.connection.send_query_params, b"SELECT 1", _ANSWER_S)
         finally:
             session.rollback()
