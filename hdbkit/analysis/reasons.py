@@ -66,7 +66,7 @@ _KNOWN = (
      "set a longer rampup_s, or rampup_max_s"),
     ("shorter than a cycle", "window shorter than a checkpoint cycle", "it has all of that writing or none",
      "set a longer duration_s"),
-    ("row locks", "users wait for each other's locks", "the waits are measured, too", "build more warehouses"),
+    ("row locks", "users wait for each other's locks", "the waits are measured, too", "build a larger schema"),
     ("ended early|^it ", "the run ended early", "the window is shorter than planned", "repeat the run"),
 )  # fmt: skip
 """A pattern of the warning, its six words, its effect and what to do; in the order of their weight."""

@@ -53,7 +53,7 @@ from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import ComparisonPlan, in_blocks
 from hdbkit.report import compare_card, compare_report
 from hdbkit.report.tables import cell
-from hdbkit.results.catalog import find_run, rows_of, runs_of_profile, runs_under
+from hdbkit.results.catalog import find_run, profile_tag, rows_of, runs_of_profile, runs_under
 from hdbkit.results.differences import differing, side_names
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
@@ -470,7 +470,8 @@ def _names(base: Side | Target, new: Side | Target) -> tuple[str, str]:
 def _names_of(base: Side | Target, new: Side | Target, results: Mapping[str, list[Result]]) -> tuple[str, str]:
     """The names of both sides: as requested if each is a label or a profile, else by what differs between them."""
     words = [_words(side) for side in (base, new)]
-    if all(word not in one.run_id for word, side in zip(words, results.values(), strict=True) for one in side):
+    each = [(word, one.manifest) for word, side in zip(words, results.values(), strict=True) for one in side]
+    if all(word == one.plan.label or profile_tag(word) in one.tags for word, one in each):
         found = _names(base, new)
         if found != (BASE, NEW):
             return found

@@ -13,7 +13,7 @@ from hdbkit.config.sweep_values import setting_text
 from hdbkit.contracts import Capability, ServerControl
 from hdbkit.databases import database
 from hdbkit.databases import kinds as database_kinds
-from hdbkit.errors import CannotConnect, InputError
+from hdbkit.errors import InputError
 from hdbkit.servers._guard import read_note
 from hdbkit.servers.agent_control import AgentControl
 from hdbkit.servers.file_control import FileData, LocalControl
@@ -38,7 +38,7 @@ def control(target: Target) -> ServerControl:
         CannotConnect: the agent does not answer, or rejects the token.
     """
     target = target.first
-    if not _has_settings(target):
+    if Capability.SETTINGS not in database(target).capabilities:
         files = database(target).files(target) if target.may_change_settings else ()
         return FileData(target, files) if files else NoSettings(target)
     if target.server_folder:
@@ -46,14 +46,6 @@ def control(target: Target) -> ServerControl:
     if target.control.agent:
         return AgentControl(target)
     return LocalControl(target, launcher(target.kind)) if target.control.has_file else SqlControl(target)
-
-
-def _has_settings(target: Target) -> bool:
-    """Whether the server has settings; one that does not answer, such as one to be started, has those of its kind."""
-    try:
-        return Capability.SETTINGS in database(target).capabilities
-    except CannotConnect:
-        return Capability.SETTINGS in database(target.kind).capabilities
 
 
 def launcher(kind: str) -> Launcher:

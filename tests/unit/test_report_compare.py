@@ -139,7 +139,7 @@ def test_open_loops_are_compared_by_both_times_and_their_throughput_is_warned_of
     assert "new_order p95_us" not in found.table.index
     text = " ".join(read(found.report()).text)
     assert "new_order response p95 (ms)" in text
-    assert "kept (new): the load's rate decides the throughput; compare latencies instead" in found.warnings
+    assert "new: the load's rate decides the throughput; compare latencies instead" in found.warnings
     assert not any("saturated (base)" in one for one in found.warnings if "rate" in one), (
         "the server decides it there"
     )

@@ -324,7 +324,7 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     app = Guard(make_app(Jobs(place), place), lambda _: holder, audit, gate, advice="")
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == len(VERBS) + 10
+    assert len(operations) == len(VERBS) + 11
     ways = [(one, GenerationMode.POSITIVE) for one in operations]
     ways += [(one, GenerationMode.NEGATIVE) for one in operations if one.body and role is Role.SETTINGS]
     for operation, mode in ways:

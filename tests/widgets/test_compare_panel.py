@@ -72,7 +72,8 @@ def test_two_groups_get_a_verdict_charts_and_what_differed(panel: ComparePanel) 
     panel.runs.by.value = "experiment_id"
     shown = compared(panel)
     named: dict[str, Any] = panel.runs.sides or {}
-    assert hdbkit.compare(**named).ratio.sentence[1:] in shown
+    assert f'hd-chip">{hdbkit.compare(**named).ratio.verdict}<' in shown
+    assert "20260102-000000-sweep-abc against no sweep: NOPM -" in shown
     titles = ("Which is fastest?", "develop over time?", "How long did")
     asked = questions(panel.view.charts)
     assert [title for title in titles if not any(title in one for one in asked)] == []

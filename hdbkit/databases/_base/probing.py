@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database
 from hdbkit.databases._base.database import BaseDatabase
-from hdbkit.errors import ErrorClass, Rejected, TransactionError
+from hdbkit.errors import CannotConnect, ErrorClass, Rejected, TransactionError
 from hdbkit.readings import Found
 
 _WITHOUT: Mapping[str, Capability] = {
@@ -142,8 +142,12 @@ class _AtTarget(BaseDatabase):
 
     @property
     def capabilities(self) -> frozenset[Capability]:  # type: ignore[override]
-        """Those of the engine that the server has."""
-        return frozenset(self.unbound.capabilities - self.probed.lacks)
+        """Those of the engine that the server has; all of them if it does not answer, so that it can be started."""
+        try:
+            lacks = self.probed.lacks
+        except CannotConnect:
+            lacks = frozenset()
+        return frozenset(self.unbound.capabilities - lacks)
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """As the engine itself: the account of the target does not exist yet."""

@@ -126,7 +126,7 @@ class RunsPanel(Panel):
     def refresh(self) -> None:
         """Read the list again, the newest runs first. Raises ``InputError`` for a wrong filter."""
         self._refreshed += 1
-        self._seen = self._stamp()
+        times = frozenset(manifest_times(self.workspace.results))
         where, this = self.where.value.strip() or None, self._refreshed
         listed = call_code(self.workspace, "runs", repr(where) if where else "", "wide=True")
         self.show_call(first_lines(self.workspace) + listed)
@@ -136,7 +136,7 @@ class RunsPanel(Panel):
 
         def show(runs: api.RunList) -> None:
             if this == self._refreshed:  # else a later call shows its own list
-                self.runs = runs
+                self.runs, self._seen = runs, self._stamp(times)
                 self._show()
 
         newest_first(self, read, show)
@@ -148,12 +148,11 @@ class RunsPanel(Panel):
 
     def _look(self) -> None:
         """Read the list again if a run began, ended or was changed."""
-        if self._stamp() != self._seen:
+        if self._stamp(frozenset(manifest_times(self.workspace.results))) != self._seen:
             self.guarded(self.refresh)()
 
-    def _stamp(self) -> int:
-        in_progress = frozenset(one.run_id for one in self.workspace.running_runs())
-        return hash((frozenset(manifest_times(self.workspace.results)), in_progress))
+    def _stamp(self, times: frozenset[tuple[str, int]]) -> int:
+        return hash((times, frozenset(one.run_id for one in self.workspace.running_runs())))
 
     def _show(self) -> None:
         runs, differ = self.runs, list(self.runs.attrs["differing"])

@@ -121,12 +121,15 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
         """The call that starts the sweep; shows the number of runs, the duration and what the server says as well."""
         target = self.shared.target
         self.permit.layout.display = "none" if target is None or target.may_change_settings else ""
-        self.wrong.value = self.planned.value = self.power.value = ""
+        self.wrong.value = self.power.value = ""
         try:
             spec = self.form.spec
             planned = self.workspace.plan_sweep(target or _ANYWHERE, spec)
         except ConfigErrors as error:
             self.planned.value = f"<p>{html.escape(str(error))}</p>"
+            raise
+        except InputError:
+            self.planned.value = ""
             raise
         self.planned.value = plan_html(planned)
         if len(planned.configurations) < 2 and spec != self._given:
