@@ -64,6 +64,13 @@ class Client:
         """The document that the verb returned, as ``--json`` of the command line."""
         return cast(dict[str, Any], self._service.json("GET", f"/api/jobs/{_part(job_id)}/result"))
 
+    def get_chart(self, run_id: str, key: str, *, svg: bool = False) -> dict[str, Any] | str:
+        """One chart of a run: question, words, figure and CSV, or an image; `hdbkit chart RUN` lists the keys."""
+        path = f"/api/runs/{_part(run_id)}/charts/{_part(key)}"
+        if svg:
+            return "\n".join(self._service.lines(f"{path}?svg=true"))
+        return cast(dict[str, Any], self._service.json("GET", path))
+
     def get_live(self, job_id: str) -> Iterator[dict[str, Any]]:
         """The state and figures of a job, once per second until it has ended."""
         for line in self._service.lines(f"/api/jobs/{_part(job_id)}/live"):

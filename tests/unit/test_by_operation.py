@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,10 +99,9 @@ def test_an_operation_that_one_side_never_completed_is_undecided() -> None:
     assert operations_table(found.reset_index(), TIME)[0].rows[2][2:] == ["\N{EN DASH}", "", "", "undecided"]
 
 
-def test_a_rate_has_no_verdicts_on_operations() -> None:
-    runs: Sequence[pd.DataFrame] = (sweep(), in_turn())
-    assert operation_verdicts(runs[0], manifests(runs[0], {}), RATE).empty
-    assert compared_by_operation(runs[1], manifests(runs[1], {}), RATE, compared(runs[1], RATE)).empty
+def test_a_sweep_by_a_rate_has_no_verdicts_on_operations() -> None:
+    runs = sweep()
+    assert operation_verdicts(runs, manifests(runs, {}), RATE).empty
 
 
 QUANTILES = {f"{name} {quantile}": noise for name in "abcde" for quantile, noise in (("p50", 0.01), ("p99", 0.08))}

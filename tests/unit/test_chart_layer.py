@@ -12,6 +12,7 @@ import pytest
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import dots
 from hdbkit.charts.style import COLOURS, colour, figure
+from hdbkit.report.card import Card
 from hdbkit.report.page import Page, write_page
 from tests.conftest import PATIENCE_MS
 
@@ -42,7 +43,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "run-1" / "report.html").write_text("<title>the first run</title>")
     charts = [over_time("first", 10), over_time("second", 1000), of_runs()]
     (folder / "experiments" / "one").mkdir(parents=True)
-    page = Page(kicker="k", question="q?", answer="a", notice="n", command="c", charts=charts)
+    card = Card(question="q?", answer="a", verdict="equivalent", value="x1")
+    page = Page(kicker="k", card=card, notice="n", command="c", charts=charts)
     return write_page(folder / "experiments" / "one" / "report.html", page)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from hdbkit.databases._base.access import ends_here
 from hdbkit.databases._mysqlclient import database as mysqlclient
-from hdbkit.databases._mysqlclient.database import MysqlclientDatabase
+from hdbkit.databases.mysql import MySQL
 
 
 def test_a_connection_between_two_ends_of_this_host_is_recognized() -> None:
@@ -29,7 +29,7 @@ def test_a_connection_between_two_ends_of_this_host_is_recognized() -> None:
                 assert client.fileno() >= 0, "it stays open"
 
 
-class Engine(MysqlclientDatabase):
+class Engine(MySQL):
     """An engine whose servers are processes like this one."""
 
     processes = (Path("/proc/self/comm").read_text().strip(),)

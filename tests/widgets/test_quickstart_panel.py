@@ -108,7 +108,7 @@ def test_phases_are_seconds_on_a_private_server_until_somebody_changes_them(null
     assert phases() == [(120, 300), (10, 60)]
     shared.target = private
     assert phases() == [(2, 20), (2, 20)]
-    assert "hdbkit.Load(rampup_s=2.0, duration_s=20.0)" in code_of(run)
+    assert "rampup_s=2.0, duration_s=20.0)" in code_of(run)
     run.form.fields["duration_s"].value = sweep.form.duration.value = 30
     shared.target = null_target
     assert phases() == [(2, 30), (2, 30)]

@@ -90,7 +90,7 @@ def test_the_code_names_a_workspace_that_is_not_the_default_one(pair: list[Workb
     one.compare.runs.by.value = "run_id"
     one.compare.runs.take_all.click()
     assert "users" in executed(one.compare)["charts"]
-    one.sweep.form.show(SweepSpec(settings={"speed": ("1",)}, load=LOAD))
+    one.sweep.form.show(SweepSpec(settings={"speed": ("1", "2")}, load=LOAD))
     assert 'workspace.start_sweep("one", spec)' in code_of(one.sweep)
     for panel in (one.target, one.schema, one.run, one.sweep, one.compare, one.runs):
         assert f"workspace = hdbkit.{one.workspace!r}\n" in code_of(panel)
@@ -100,7 +100,7 @@ def test_the_code_names_a_workspace_that_is_not_the_default_one(pair: list[Workb
 def test_the_code_does_not_name_the_default_workspace() -> None:
     bench = hdbkit.ui("nulldb:///somewhere")
     try:
-        bench.sweep.form.show(SweepSpec(settings={"speed": ("1",)}, load=LOAD))
+        bench.sweep.form.show(SweepSpec(settings={"speed": ("1", "2")}, load=LOAD))
         assert "workspace" not in text_of(bench)
     finally:
         bench.close()
