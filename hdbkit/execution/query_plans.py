@@ -18,6 +18,8 @@ from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import workload
 
 _AS_TEXT, _FOR_PROGRAMS = "explain_text", "explain_json"
+_LOCK_TIMEOUT_MS = 2000
+"""A run does not wait longer than this for a table that somebody has locked; it then has no plans."""
 
 
 def plans_of(plan: RunPlan) -> dict[str, QueryPlan]:
@@ -33,7 +35,10 @@ def plans_of(plan: RunPlan) -> dict[str, QueryPlan]:
     examples = work.examples(plan.load, plan.users[0])
     if not examples or Capability.PLANS not in engine.capabilities or plan.slices:
         return {}
-    return explained(engine, plan.target, work.scope(engine.dialects), session_options(plan), examples)
+    options = session_options(plan)
+    if Capability.LOCK_TIMEOUT in engine.capabilities:
+        options = replace(options, lock_timeout_ms=_LOCK_TIMEOUT_MS)
+    return explained(engine, plan.target, work.scope(engine.dialects), options, examples)
 
 
 def explained(

@@ -265,7 +265,7 @@ def of_baseline(
     """
     apart = baseline & (judged_df < df)
     noisy = noisier_p(own, cell_df, pooled, df) < NOISIER_P
-    wider = np.where(noisy, 1.0, np.maximum(own / pooled, 1.0))
+    wider = np.where(noisy, 1.0, np.maximum(own / np.maximum(pooled, 1e-300), 1.0))
     judged: Floats = np.where(apart, variances * wider, variances)
     return judged, np.where(apart & noisy, np.minimum(cell_df, judged_df), judged_df)
 
