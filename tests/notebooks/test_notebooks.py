@@ -47,7 +47,7 @@ SAYS = {
     "01_build_and_check": "no check failed",
     "02_run": "report: ",
     "03_sweep_settings": "speed=2",
-    "04_compare": '"text": "new',
+    "04_compare": "client against stored",
     "05_scaling_virtual_users": "Little's law",
     "06_why_processes": "Python processes (hdbkit)",
     "07_published_results": "All 54 response times are 60000 / tpm",
