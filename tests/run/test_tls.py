@@ -111,7 +111,7 @@ def test_the_advice_for_a_name_that_cannot_be_verified_through_the_proxy_works(
     elsewhere = server.target.with_(
         host="db1", port=1, options=options, password=SecretStr(password_of(server.target))
     )
-    engine = database(elsewhere)
+    engine = database(elsewhere.kind)
     with pytest.raises(
         CannotConnect, match="is not trusted here; name the file of its authority in the option ssl_ca"
     ):
