@@ -107,6 +107,8 @@ def test_the_advice_for_a_name_that_cannot_be_verified_through_the_proxy_works(
 ) -> None:
     if server.target.kind == "postgresql":
         pytest.skip("its driver verifies the server's own name")
+    use(certificates, "named")
+    server.restart()
     options = {"ssl_mode": "verify_ca"}
     elsewhere = server.target.with_(
         host="db1", port=1, options=options, password=SecretStr(password_of(server.target))
