@@ -139,7 +139,7 @@ def test_a_run_is_started_watched_stopped_and_stays_with_the_notebook(desk: Desk
     page.wait_for_selector(".hdbkit-alive")
     page.get_by_text("report: ").last.wait_for()
     for label, value in (("Virtual users", "2"), ("Ramp-up", "0")):
-        page.locator(".hdbkit-panel").get_by_label(label).fill(value)
+        page.locator(".hdbkit-panel").get_by_label(label, exact=True).fill(value)
         page.keyboard.press("Tab")
     press(desk, "Run")
     await_points(desk, 3)

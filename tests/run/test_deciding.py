@@ -50,7 +50,7 @@ def noisy(run_one: RunOne, root: Path, noise: float) -> RunOne:
     def run(plan: RunPlan) -> Manifest:
         manifest = run_one(plan)
         assert plan.experiment
-        factor = np.exp(np.random.default_rng(plan.experiment.number).normal(0, noise))
+        factor = np.exp(np.random.default_rng([1, plan.experiment.number]).normal(0, noise))
         changed = manifest.model_copy(update={"result": figures(manifest.measured.metric_value * factor)})
         RunFolder(root / plan.run_id).write(changed)
         return changed
