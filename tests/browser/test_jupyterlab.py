@@ -239,11 +239,12 @@ def list_tag_and_export(bench: Bench) -> None:
     """Both are in the table; one is tagged, and the file of the table has its tag."""
     bench.go("Runs")
     table = bench.panel.locator(".hdbkit-runs")
-    table.get_by_role("button", name="metric_value").click()
+    table.get_by_role("button", name="NOPM").click()
     table.locator("th[aria-sort=descending]").wait_for()
     table.locator("tr[data-key]").nth(1).wait_for()
     assert table.locator("tr[data-key]").count() == 2
     table.get_by_text("two", exact=True).click()
+    bench.panel.get_by_text("Search, tags, notes and deletion").click()
     bench.panel.get_by_placeholder("tags, or a note").fill("kept")
     bench.press("Tag")
     table.locator("tr[aria-selected=true]").get_by_text("kept", exact=True).wait_for()
@@ -277,7 +278,7 @@ def sweep_a_setting(bench: Bench) -> None:
     bench.wait("block 1 of 2")
     bench.wait("done: 4 of 4 runs done")
     ranking = bench.panel.locator("table", has_text="Configurations against the baseline").locator("tbody tr")
-    ranking.nth(1).wait_for()
+    ranking.nth(1).wait_for(state="attached")
     assert ranking.count() == 2
 
 

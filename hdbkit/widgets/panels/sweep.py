@@ -45,9 +45,9 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
         spec: SweepSpec | None = None,
     ) -> None:
         super().__init__(shared, target=target, workload=spec.workload if spec is not None else None)
-        self._asked = ("", "")
+        self._asked: tuple[object, ...] = ()
         self._given = spec
-        self._answer: tuple[tuple[str, str], Sequence[str], Sequence[str]] = (("", ""), (), ())
+        self._answer: tuple[tuple[object, ...], Sequence[str], Sequence[str]] = ((), (), ())
         self._reads: dict[ipywidgets.HTML, object] = {}
         self.form = SweepForm(self.guarded(self.refresh))
         self._phases = DefaultPhases(DEFAULT_LOAD) if spec is None else None
@@ -150,7 +150,7 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
 
     def _ask(self, target: Target, spec: SweepSpec) -> None:
         """Ask the server once which values it rejects. Raises ``InputError`` if it has rejected some."""
-        asked = (target.url, repr(spec.settings))
+        asked = (target.url, target.may_change_settings, repr(spec.settings))
         if asked == self._answer[0]:
             self.wrong.value = "".join(f"<p>{html.escape(one)}</p>" for one in (*self._answer[1], *self._answer[2]))
             if self._answer[1]:
