@@ -359,6 +359,7 @@ def run_and_list(bench: Bench) -> None:
     bench.go("Runs")
     rows = bench.panel.locator(".hdbkit-runs tr[data-key]")
     rows.nth(2).wait_for()
+    bench.panel.get_by_text("Search, tags, notes and deletion").click()
     bench.fill(Where=f"label = '{HOSTILE}")
     bench.wait("is not a valid filter")
     bench.fill(Where="")
