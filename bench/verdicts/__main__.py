@@ -34,7 +34,8 @@ def main() -> int:
         noise.record()
         return 0
     if sys.argv[1:2] == ["table"] or not sys.argv[1:]:
-        print_table(STATEMENTS, Path(sys.argv[2]) if sys.argv[2:] else None)
+        some = [one for one in STATEMENTS if not sys.argv[3:] or any(word in one.words for word in sys.argv[3:])]
+        print_table(some, Path(sys.argv[2]) if sys.argv[2:] else None)
         return 0
     for name in sys.argv[1:]:
         PARTS[name]()

@@ -2,9 +2,9 @@
 
 Each round has one experiment of each kind, in random order, on private PostgreSQL servers with equal data and
 settings: a sweep by runs and one by slices over a setting that vacuum alone uses, a comparison in turn and one at the
-same time, and a search for the highest rate, whose interval must overlap that of the one before. All runs last one to
-two seconds. A line for each is appended to FILE, so that an interrupted series goes on; the counts of all lines are
-printed.
+same time, and a search for the highest rate, whose interval must overlap that of the one before. Runs last one
+second, and nine by slices. A line for each is appended to FILE, so that an interrupted series goes on; the counts of
+all lines are printed.
 """
 
 from __future__ import annotations
@@ -26,33 +26,34 @@ from hdbkit.errors import HdbkitError
 from hdbkit.servers import PrivateServer
 
 ROUNDS = 30
-BLOCKS, SLICED_RUNS = 4, 7
-"""Seven runs by slices are so many that the verdict is not about these runs alone."""
-SEARCHES_EVERY = 2
-"""A search takes as long as all else of a round, so that not every round has one."""
-LOAD = hdbkit.Load(rampup_s=0.3, duration_s=1, counter_interval_s=60)
+BLOCKS, SLICED_RUNS = 3, 3
+"""Three runs by slices of four configurations are so many that the verdict is not about these runs alone."""
+LOAD = hdbkit.Load(rampup_s=0.3, duration_s=1, counter_interval_s=60, waits_hz=0)
 USERS = (2,)
 NOTHING = hdbkit.Preparation(reset=Reset.NONE, cooldown_s=0)
-_SETTING: dict[str, tuple[str, ...]] = {"vacuum_cost_page_hit": ("1", "2")}
+_SETTING = "vacuum_cost_page_hit"
 _DIFFERENT = ("faster", "slower", "different")
 
 
 def swept(one: PrivateServer, seed: int, compare_by: CompareBy) -> tuple[str, str]:
-    """The verdict and the sentence of a sweep of two equal configurations."""
+    """The verdict and the sentence of a sweep of two equal configurations, by slices of four."""
     slices = compare_by is CompareBy.SLICES
     spec = hdbkit.SweepSpec(
-        settings=_SETTING,
+        settings={_SETTING: ("1", "2", "3", "4") if slices else ("1", "2")},
         virtual_users=USERS,
         blocks=SLICED_RUNS if slices else BLOCKS,
         compare_by=compare_by,
         reset=Reset.NONE,
         cooldown_s=0,
-        slice_s=0.1 if slices else None,
+        slice_s=0.2 if slices else None,
         seed=seed,
-        load=LOAD.with_(duration_s=2 if slices else 1),
+        load=LOAD.with_(duration_s=9 if slices else 1),
     )
-    found = hdbkit.sweep(one.target, spec).verdicts.iloc[1]
-    return str(found["verdict"]), str(found["sentence"])
+    found = hdbkit.sweep(one.target, spec).verdicts.iloc[1:]
+    verdict, sentence = found.sort_values("verdict", key=lambda each: ~each.isin(_DIFFERENT)).iloc[0][
+        ["verdict", "sentence"]
+    ]
+    return str(verdict), str(sentence)
 
 
 def compared(one: PrivateServer, other: PrivateServer, seed: int, together: bool) -> tuple[str, str]:
@@ -65,12 +66,16 @@ def compared(one: PrivateServer, other: PrivateServer, seed: int, together: bool
 
 
 def highest_rate(one: PrivateServer, seed: int, before: list[tuple[float, float]]) -> tuple[str, str]:
-    """Whether the intervals of this search and of the one before exclude each other; the first only begins."""
+    """Whether the intervals of this search and of the one before exclude each other; the first only begins.
+
+    A search begins at the lower end of the one before.
+    """
+    rate = before[-1][0] if before and before[-1][0] else None
     found = hdbkit.find_max(
         one.target,
         "p95=50ms",
-        load=LOAD.with_(virtual_users=USERS[0]),
-        blocks=3,
+        load=LOAD.with_(virtual_users=USERS[0], rate=rate),
+        blocks=2,
         preparation=NOTHING,
         label=f"max{seed}",
     )
@@ -96,10 +101,15 @@ def kinds(one: PrivateServer, other: PrivateServer) -> dict[str, Callable[[int],
     }
 
 
+def judged(file: Path) -> pd.DataFrame:
+    """The lines of the experiments that came to a verdict."""
+    lines = pd.read_csv(file, sep="\t", names=["time", "load", "kind", "verdict", "sentence"])
+    return lines[lines["verdict"] != "none"]
+
+
 def show_counts(file: Path) -> None:
     """Print how many of the lines are false verdicts, with exact intervals."""
-    lines = pd.read_csv(file, sep="\t", names=["time", "load", "kind", "verdict", "sentence"])
-    lines = lines[lines["verdict"] != "none"]
+    lines = judged(file)
     for kind, verdicts in [*lines.groupby("kind")["verdict"], ("all", lines["verdict"])]:
         wrong = int(verdicts.isin(_DIFFERENT).sum())
         exact = scipy.stats.binomtest(wrong, len(verdicts)).proportion_ci()
@@ -113,12 +123,12 @@ def main() -> None:
     """Run the rounds that FILE lacks."""
     file = Path(sys.argv[1])
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
-    known = pd.read_csv(file, sep="\t", header=None)[2].value_counts().to_dict() if file.exists() else {}
+    known = judged(file)["kind"].value_counts().to_dict() if file.exists() else {}
     with scratch(), server(1) as one, server(1) as other:
         made = kinds(one, other)
         for number in range(rounds):
             for kind in random.Random(number).sample(sorted(made), len(made)):
-                if number < known.get(kind, 0) or (kind == "find-max" and number % SEARCHES_EVERY):
+                if number < known.get(kind, 0):
                     continue
                 try:
                     verdict, sentence = made[kind](int(time.time()))
