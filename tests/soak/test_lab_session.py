@@ -121,7 +121,7 @@ class Session:
         rows.first.click()
         bench.press("Report")
         bench.wait("report.html")
-        bench.panel.get_by_label("filter", exact=True).fill(f"label ~ {self.label}")
+        bench.panel.get_by_label("Search", exact=True).fill(f"label ~ {self.label}")
         desk_page.keyboard.press("Enter")
         bench.panel.get_by_label("group by", exact=True).select_option("label")
         bench.panel.locator(".hdbkit-chip").first.click()

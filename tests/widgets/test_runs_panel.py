@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import shutil
@@ -81,11 +80,6 @@ def test_the_table_has_all_runs_and_shows_the_columns_in_which_they_differ(panel
     assert values(panel, "label") == {two[0]: "users 1", two[1]: "users 2"}
     assert values(panel, "p95_ms")[two[0]] == hdbkit.runs().set_index("run_id").loc[two[0], "p95_us"] / 1000
     assert values(panel, "experiment_id") == dict.fromkeys(two)
-    panel.where.value = "virtual_users = 1"
-    assert shown(panel) == two[:1]
-    assert "1 run<" in text_of(panel)
-    panel.where.value = "virtual_users = 3"
-    assert "no run matches the filter" in text_of(panel)
 
 
 def test_a_large_folder_shows_the_newest_runs_first_and_then_all(
@@ -103,9 +97,10 @@ def test_a_large_folder_shows_the_newest_runs_first_and_then_all(
     background[0]()
     assert shown(panel) == two[::-1]
     assert "2 runs<" in text_of(panel)
-    panel.where.value = "virtual_users = 1"
-    background[0]()  # a list of all, which comes late
-    assert shown(panel) == two[:1]
+    hdbkit.result(two[0]).remove()
+    panel.refresh()
+    background[0]()  # a list of both, which comes late
+    assert shown(panel) == two[1:]
     panel.close()
 
 
@@ -156,19 +151,6 @@ def test_the_list_reads_itself_again_when_a_run_was_added(panel: RunsPanel, two:
     manifest.write_text(manifest.read_text().replace("aaaaaa", "bbbbbb"))
     panel._look()
     until(lambda: added.name in shown(panel))  # older runs are read in the background
-
-
-@pytest.mark.parametrize("wrong", ["speed > 3", "failed >", "label = 'x", "failed > 1)", "1); SELECT (1"])
-def test_a_wrong_condition_is_reported_as_it_was_typed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
-) -> None:
-    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
-    panel = RunsPanel()
-    panel.where.value = wrong
-    (sentence,) = re.findall("<p>(.*?)</p>", text_of(panel)[text_of(panel).index('role="alert"') :])
-    assert html.unescape(sentence).startswith(f"'{wrong}' is not a valid filter of runs")
-    assert "columns: run_id" in sentence
-    assert "ORDER" not in sentence
 
 
 def test_an_empty_list_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,10 +57,6 @@ class RunsPanel(Panel):
         self.runs = api.RunList()
         self._names: dict[str, str] = {}
         self._refreshed = 0
-        self.where = ipywidgets.Text(
-            description="Where", placeholder="virtual_users = 8 and label = 'nightly'", continuous_update=False,
-            layout=ipywidgets.Layout(width="min(100%, 460px)"),
-        )  # fmt: skip
         self.table = RunTable(lambda run_id: outline(RunFolder(self.workspace.results / run_id)))
         self.empty = ipywidgets.HTML(_EMPTY).add_class("hdbkit-empty")
         self.table.keep_views(self.workspace.results / "views.json")
@@ -70,7 +66,6 @@ class RunsPanel(Panel):
         self.chart = ChartBox(self)
         self._make_question()
         self._lay_out()
-        self.where.observe(self.guarded(self.refresh), "value")
         self.table.observe(self.guarded(self._show_picked), "picked")
         self.shared.observe(self.guarded(self.refresh), "finished")
         self._seen = 0
@@ -90,10 +85,6 @@ class RunsPanel(Panel):
         self.sides = ipywidgets.HTML().add_class("hdbkit-sides")
         self.swap = button("Swap", self.guarded(self._swap), hint="make B the baseline")
         self.compare = button("Compare", self.guarded(self._compare), style="primary", hint="compare the ticked runs")
-        refresh, csv = (
-            button("Refresh", self.guarded(self.refresh), hint="read the results folder again"),
-            button("CSV", self.guarded(self._csv), hint="make a link to all rows and columns as a file"),
-        )
         drawn = "parallel coordinates of the selected runs, or of all"
         marked = row(
             self.text,
@@ -102,8 +93,7 @@ class RunsPanel(Panel):
             button("Note", self.guarded(self._note), hint="replace the note of the selected runs"),
             button("Delete ...", self.guarded(self._ask), hint="asks for confirmation"),
         )
-        more = ipywidgets.VBox([row(self.where, refresh, csv, self.csv), marked])
-        self.more = ipywidgets.Accordion([more], titles=["Search, tags, notes and deletion"], selected_index=None)
+        self.more = ipywidgets.Accordion([marked], titles=["Tags, notes and deletion"], selected_index=None)
         self.body.children = [
             row(self.sides, self.swap, self.compare).add_class("hdbkit-compare-bar"),
             self.empty,
@@ -113,6 +103,8 @@ class RunsPanel(Panel):
                 self.report,
                 button("Pin as baseline", self.guarded(self._pin), hint="compare others with it; none: unpin"),
                 button("Settings and results", self.guarded(self._draw), hint=drawn),
+                button("CSV", self.guarded(self._csv), hint="make a link to all rows and columns as a file"),
+                self.csv,
             ),
             self.more,
             self.question,
@@ -124,15 +116,14 @@ class RunsPanel(Panel):
     # -- what is shown ------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Read the list again, the newest runs first. Raises ``InputError`` for a wrong filter."""
+        """Read the list again, the newest runs first."""
         self._refreshed += 1
         times = frozenset(manifest_times(self.workspace.results))
-        where, this = self.where.value.strip() or None, self._refreshed
-        listed = call_code(self.workspace, "runs", repr(where) if where else "", "wide=True")
-        self.show_call(first_lines(self.workspace) + listed)
+        this = self._refreshed
+        self.show_call(first_lines(self.workspace) + call_code(self.workspace, "runs", "wide=True"))
 
         def read(within_s: float | None) -> api.RunList:
-            return self.workspace.runs(where, wide=True, within_s=within_s)
+            return self.workspace.runs(wide=True, within_s=within_s)
 
         def show(runs: api.RunList) -> None:
             if this == self._refreshed:  # else a later call shows its own list
@@ -174,9 +165,8 @@ class RunsPanel(Panel):
         damaged, unread = self.runs.attrs["damaged"], self.runs.attrs["unread"]
         passed = f"; {many(len(damaged), 'folder')} cannot be read: {damaged[0]}" if damaged else ""
         left = f"; reading {many(unread, 'older run')} ..." if unread else ""
-        self.empty.layout.display = "none" if len(frame) or unread or self.where.value.strip() else ""
-        none = "no run matches the filter" if self.where.value.strip() else "no runs yet"
-        found = many(len(frame), "run") if len(frame) else none
+        self.empty.layout.display = "none" if len(frame) or unread else ""
+        found = many(len(frame), "run") if len(frame) else "no runs yet"
         self.say(f"{found}{left}{passed}", State.BUSY if unread else State.IDLE)
 
     def _show_picked(self) -> None:

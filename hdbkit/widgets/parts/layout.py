@@ -35,8 +35,8 @@ _ICONS = {
     **dict.fromkeys(("Search", "Examine"), "search"),
     **dict.fromkeys(("Start a private server", "Read the server's settings"), "server"),
     **dict.fromkeys(("Delete ...", "Drop ...", "Stop and remove its data"), "trash"),
-    **dict.fromkeys(("Refresh", "Refresh the list"), "refresh"),
-    **{"Build": "build", "Check": "check", "Compare": "compare", "CSV": "save", "Pin as baseline": "pin"},
+    **{"Refresh the list": "refresh", "Pin as baseline": "pin"},
+    **{"Build": "build", "Check": "check", "Compare": "compare", "CSV": "save"},
     **{"Report": "report", "Tag": "tag", "Test connection": "plug"},
 }
 """The icons of ``panel.css`` by the words of buttons."""

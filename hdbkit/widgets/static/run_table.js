@@ -84,7 +84,7 @@ function render({ model, el }) {
   const box = make("div", { class: "hdbkit-runs-box" }, table);
   const chips = make("span", { class: "hdbkit-chips" }), count = make("span", { class: "hdbkit-count", role: "status" });
   const by = make("select", { "aria-label": "group by" });
-  const filter = make("input", { type: "text", "aria-label": "filter", placeholder: "filter: label ~ night, virtual_users = 8" });
+  const filter = make("input", { type: "search", "aria-label": "Search", placeholder: "Search: a word, or virtual_users = 8 and label ~ night" });
   const saved = make("select", { "aria-label": "saved views" });
   const name = make("input", { type: "text", "aria-label": "name of the view", placeholder: "name", size: 8 });
   const save = make("button", { type: "button", title: "save columns, order, groups and filters under this name" }, "Save view");
@@ -92,7 +92,7 @@ function render({ model, el }) {
   const chooser = make("div", { class: "hdbkit-chooser" });
   const choose = make("details", {}, make("summary", {}, "Columns"), chooser);
   el.replaceChildren(make("div", { class: "hdbkit-runs-tools" },
-    make("label", {}, "Group by ", by), filter, chips, choose, saved, name, save, forget, count), box);
+    filter, chips, make("label", {}, "Group by ", by), choose, saved, name, save, forget, count), box);
 
   const view = () => model.get("view");
   const value = (row, column) => columns.get(column)?.at(row) ?? null;
@@ -119,10 +119,13 @@ function render({ model, el }) {
 
   // -- which rows, in which order ------------------------------------------------------------------------
 
-  function passes(row) {
-    return (view().filters ?? []).every((one) => {
+  // What is searched for: a word in any column, or a comparison; several are joined by "and".
+  const wanted = () => filter.value.split(/\s+and\s+/i).map((one) => one.trim()).filter((one) => one && !/^\w+\s*(!=|<=|>=|[=<>~])$/.test(one));
+
+  function passes(row, filters) {
+    return filters.every((one) => {
       const found = FILTER.exec(one);
-      if (found && columns.has(found[1])) return fits(value(row, found[1]), found[2], found[3]);
+      if (found && columns.has(found[1])) return fits(value(row, found[1]), found[2], found[3].replace(/^(['"])(.*)\1$/, "$2"));
       return [...columns.keys()].some((column) => fits(value(row, column), "~", one));
     });
   }
@@ -139,7 +142,8 @@ function render({ model, el }) {
   }
 
   function arrange() {
-    const rows = ordered([...keys.keys()].filter(passes));
+    const filters = [...(view().filters ?? []), ...wanted()];
+    const rows = ordered([...keys.keys()].filter((row) => passes(row, filters)));
     const group = columns.has(view().group_by) ? view().group_by : "";
     if (!group) {
       lines = rows.map((row) => ({ row }));
@@ -384,10 +388,11 @@ function render({ model, el }) {
   box.addEventListener("scroll", () => requestAnimationFrame(() => drawRows()));
   by.addEventListener("change", () => { closed.clear(); change({ group_by: by.value }); });
   for (const field of [filter, name]) field.addEventListener("keydown", (event) => event.stopPropagation());
+  filter.addEventListener("input", draw);
   filter.addEventListener("change", () => {
-    const word = filter.value.trim(), filters = view().filters ?? [];
+    const filters = view().filters ?? [], words = wanted().filter((one) => !filters.includes(one));
     filter.value = "";
-    if (word && !filters.includes(word)) change({ filters: [...filters, word] });
+    words.length ? change({ filters: [...filters, ...words] }) : draw();
   });
   save.addEventListener("click", () => {
     const called = name.value.trim();
