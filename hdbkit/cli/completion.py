@@ -68,8 +68,10 @@ def _known(what: str) -> list[str]:
 def _target_names() -> list[str]:
     import yaml
 
-    with suppress(HdbkitError, OSError, ValueError, RecursionError, yaml.YAMLError):
-        top = yaml.compose(read_text(targets_file()), Loader=yaml.SafeLoader)
+    from hdbkit.config.files import compose
+
+    with suppress(HdbkitError, OSError, ValueError, yaml.YAMLError):
+        top = compose(read_text(targets_file()))
         if isinstance(top, yaml.MappingNode):
             return [str(name.value) for name, _ in top.value]
     return []

@@ -19,6 +19,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 _MAX_DEPTH = 40
 _MAX_VALUES = 100_000
+_NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
+_LIMITS = f"it has more than {_MAX_VALUES} values, or is nested more than {_MAX_DEPTH} deep"
 
 
 def read_yaml(path: Path) -> tuple[Any, Lines]:
@@ -35,11 +37,11 @@ def read_yaml(path: Path) -> tuple[Any, Lines]:
         text = text.replace("\t", " ")  # YAML does not allow tabs as JSON does
     reader = _Reader()
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = compose(text)
         content = reader.content(node, (), 0) if node is not None else None
     except yaml.YAMLError as error:
         raise InputError(f"{path} is not valid YAML: {_problem(error)}") from None
-    except (RecursionError, ValueError) as error:
+    except ValueError as error:
         raise InputError(f"{path} cannot be parsed: {_one_line(error)}") from None
     if reader.problems:
         raise ConfigErrors(str(path), reader.problems)
@@ -66,6 +68,25 @@ def validate(content: Any, model: type[Model], source: str, lines: Lines | None 
         raise ConfigErrors(source, problems_of(error, model, lines)) from None
 
 
+def compose(text: str) -> yaml.Node | None:
+    """The nodes of a YAML text. Raises ``yaml.YAMLError``, and ``ValueError`` where they are nested too deeply."""
+    return yaml.compose(text, Loader=_Loader)
+
+
+class _Loader(yaml.SafeLoader):
+    """Stops at the depth limit while it reads: the scanner's time grows with the square of the depth."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self._depth > _MAX_DEPTH:
+            raise ValueError(_LIMITS)
+        self._depth += 1
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
 class _Reader:
     """Converts YAML nodes to plain values; records their lines and duplicate keys."""
 
@@ -78,24 +99,26 @@ class _Reader:
         """The plain value of ``node``; raises ``ValueError`` for aliases that are recursive or grow without limit."""
         self._values += 1
         if depth > _MAX_DEPTH or self._values > _MAX_VALUES:
-            raise ValueError(f"it has more than {_MAX_VALUES} values, or is nested more than {_MAX_DEPTH} deep")
+            raise ValueError(_LIMITS)
         self.lines.setdefault(at, _line(node))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at, depth)
         if isinstance(node, yaml.SequenceNode):
             return [self.content(one, (*at, i), depth + 1) for i, one in enumerate(node.value)]
+        if node.tag in _NUMBERS and ":" in node.value:  # not converted: its time grows with the square of the length
+            what = "is a number of base 60 in YAML; put it in quotes, or write a plain number"
+            self.problems.append(Problem(location(at), what, _line(node)))
+            return node.value
         value = _scalar(node)
         if isinstance(value, str) and not is_utf8(value):
             self.problems.append(Problem(location(at), "must be text that UTF-8 can encode", _line(node)))
-        if isinstance(value, int | float) and ":" in str(node.value):
-            what = "is a number of base 60 in YAML; put it in quotes, or write a plain number"
-            self.problems.append(Problem(location(at), what, _line(node)))
         return value
 
     def _mapping(self, node: yaml.MappingNode, at: tuple[str | int, ...], depth: int) -> dict[str, Any]:
         content: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = _scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else None
+            is_text = isinstance(key_node, yaml.ScalarNode) and key_node.tag not in _NUMBERS
+            key = _scalar(key_node) if is_text else None
             if not isinstance(key, str):
                 raise ValueError(f"line {_line(key_node)}: a key must be text (put it in quotes)")
             if not is_utf8(key):

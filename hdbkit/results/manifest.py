@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.errors import DamagedResult
@@ -203,6 +204,15 @@ class Manifest(BaseModel):
     faults: list[FaultLine] = Field(default_factory=list, description="faults that the run caused on purpose")
     tags: list[str] = Field(default_factory=list)
     note: str = ""
+
+    @field_validator("metric")
+    @classmethod
+    def _of_known_operations(cls, metric: Metric, info: ValidationInfo) -> Metric:
+        """A run that hdbkit only watched names no operations."""
+        operations = info.data.get("operations")
+        if operations and (missing := [name for name in metric.operations if name not in operations]):
+            raise PydanticCustomError("unknown", "it counts {name}, which is not in operations", {"name": missing[0]})
+        return metric
 
     @field_validator("result", mode="before")
     @classmethod

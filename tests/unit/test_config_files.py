@@ -68,6 +68,9 @@ def test_a_character_that_json_escapes_as_a_pair_is_read_and_half_of_a_pair_is_r
         ("just words", "must be keys and values"),
         ("", "must be keys and values"),
         ("a: &a [*a]", "nested more than 40 deep"),
+        ("[" * 60_000, "nested more than 40 deep"),
+        ("1" + ":1" * 100_000, "is a number of base 60"),
+        ("? 1" + ":1" * 100_000, "a key must be text"),
     ],
 )
 def test_a_file_that_cannot_be_understood_is_reported_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:

@@ -60,6 +60,14 @@ def test_a_damaged_manifest_is_reported_in_a_sentence(results: Path, content: st
         folder.read()
 
 
+def test_a_metric_of_an_operation_that_the_manifest_lacks_is_reported_in_a_sentence(results: Path) -> None:
+    folder = make(results, "a")
+    path = folder.path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "operations": ["payment"]}))
+    with pytest.raises(DamagedResult, match=r"damaged: metric: it counts new_order, which is not in operations"):
+        folder.read()
+
+
 def test_a_newer_format_says_what_to_do(results: Path) -> None:
     folder = make(results, "a")
     path = folder.path / "manifest.json"

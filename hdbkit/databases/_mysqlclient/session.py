@@ -350,8 +350,9 @@ class MysqlclientSession:
 
     def _raise_warnings(self) -> None:
         """Raise warnings as errors: with LOCAL, the server only warns about skipped rows and truncated values."""
-        if self.connection.warning_count():
-            for level, code, text in self.query("warnings"):
+        if count := self.connection.warning_count():
+            hidden = [("Warning", 0, f"{count} warnings of the load, which max_error_count = 0 hides")]
+            for level, code, text in self.query("warnings") or hidden:
                 if level != "Note":
                     self.rollback()
                     raise TransactionError(_class_of(code, text), str(code), text)

@@ -340,6 +340,23 @@ def test_a_mode_that_changes_texts_is_refused_for_the_sql_of_users(server: Priva
         database(server.target).connect(server.target, own)
 
 
+def test_a_server_that_hides_conditions_is_refused_for_routines_alone_and_hides_no_row(
+    server: PrivateServer, admin: Any, connect: Sessions
+) -> None:
+    admin.execute("SET GLOBAL max_error_count = 0")
+    try:
+        with pytest.raises(CannotConnect, match=r"max_error_count is 0.*SET GLOBAL max_error_count = 64"):
+            connect()
+        few = replace(scope(server.target), statements={"count_item": scope(server.target).statements["count_item"]})
+        engine = database(server.target)
+        with closing(engine.loading_session(engine.connect(server.target, few), server.target, few)) as session:
+            session.begin()
+            too_long = b"2\t1\t%b\t1.00\td\n" % (b"x" * 25)
+            assert refused(session.load, ITEM, [too_long]) is ErrorClass.OTHER
+    finally:
+        admin.execute("SET GLOBAL max_error_count = 64")
+
+
 def test_client_statements_are_prepared_where_an_execution_takes_values(
     server: PrivateServer, connect: Sessions
 ) -> None:
