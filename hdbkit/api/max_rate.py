@@ -38,6 +38,10 @@ from hdbkit.workloads import workload as workload_of
 from hdbkit.workspace import BareWorkspace
 
 DEFAULT_BLOCKS = 5
+_THESE_MINUTES = (
+    " Response times at the same rate changed in the course of the search, so the interval is about these minutes: "
+    "at another time the rate may be outside it."
+)
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ class MaxRate(ExperimentResult):
 
     @property
     def answer(self) -> str:
-        """The result in one sentence."""
+        """The result in one sentence, and whether it is about the minutes of the search alone."""
         ends = [None if end is None else number(end) for end in (self.low, self.high)]
         if None in ends:
             interval = f"above {ends[0]}" if ends[0] else f"below {ends[1]}" if ends[1] else "unknown"
@@ -122,7 +126,7 @@ class MaxRate(ExperimentResult):
         return (
             f"The highest rate at which the {self.limit.quantile} of the response time of {self._newest.headline} "
             f"stays within {exact_number(self.limit.max_ms)} ms is {number(self.rate)} {self.counted} per second "
-            f"(95 % confidence interval: {interval}; {blocks})."
+            f"(95 % confidence interval: {interval}; {blocks}).{_THESE_MINUTES if self.found.changed else ''}"
         )
 
     @property
@@ -141,7 +145,7 @@ class MaxRate(ExperimentResult):
     def charts(self) -> dict[str, Chart]:
         """The chart ``max_rate``: the rate of each run against its latency, with the limit and the interval."""
         limit, names = (self.limit.quantile, self.limit.max_ms), (self.counted, self._newest.headline)
-        return {"max_rate": max_rate_chart(self.runs, self.found, limit, names, self.answer)}
+        return {"max_rate": max_rate_chart(self.runs, self.found[:3], limit, names, self.answer)}
 
     def report(self) -> Path:
         """Write the one-page report; return its path."""

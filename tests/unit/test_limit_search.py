@@ -29,6 +29,7 @@ def test_a_known_crossing_is_found_and_lies_within_its_interval(truth: float) ->
     found = estimate(blocks)
     assert found.level == pytest.approx(truth, rel=1e-3), "the curve is straight in logarithms"
     assert found.low < truth < found.high < 1.09 * found.low
+    assert not found.changed
     assert [trial.block for trial in trials if trial.block] == [1] * 4 + [2] * 4 + [3] * 4
 
 
@@ -72,6 +73,16 @@ def test_where_every_level_is_at_the_limit_an_end_is_claimed_in_five_percent() -
     blocks = [[dict(zip((90.0, 97.0, 103.0, 110.0), one, strict=True)) for one in of_search] for of_search in noise]
     ends = [estimate(one) for one in blocks]
     assert 0.03 < np.mean([one.low > 0 or one.high < math.inf for one in ends]) < 0.065
+
+
+def test_a_search_whose_blocks_have_a_trend_is_about_its_own_time() -> None:
+    """The first runs are slow, the later ones are not: one interval in four ends below the rate of the later ones."""
+    draw, truth, silent = np.random.default_rng(3), 480.0, []
+    for _ in range(40):
+        slow = iter(0.8 * np.exp(-np.arange(200) / 18) + 0.1 * draw.normal(size=200))
+        found = estimate(played(lambda level, slow=slow: 5 * math.log(level / truth) + next(slow), 5)[1])
+        silent.append(not found.low <= truth <= found.high and not found.changed)
+    assert sum(silent) <= 2
 
 
 @pytest.mark.parametrize(("excess", "level", "within"), [(1.0, 1.0, False), (-1.0, 1e5, True)])

@@ -15,6 +15,11 @@ upper end is found downwards from the highest level in the same way. Such a sequ
 has several tests (Maurer, Hothorn and Lehmacher 1995, in: Biometrie in der chemisch-pharmazeutischen Industrie 6,
 3-18), so both ends together have a confidence of at least 95 %. Nothing is assumed of the shape of the curve. The
 estimate is where the isotonic regression of the means (Ayer et al. 1955, Ann. Math. Stat. 26, 641-647) crosses 0.
+
+An interval is about the time of the blocks alone where trials show that the response changes with time: the search
+arrived at a place that the blocks exclude, or the blocks differ at the same levels, or have a trend. Both are tests
+of ranks, at 10 %, which disturbed trials hardly affect (Friedman 1937, J. Am. Statist. Assoc. 32, 675-701; Page 1963,
+ibid. 58, 216-230).
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
@@ -35,7 +41,10 @@ MIN_BLOCKS = 2
 _BISECTED = 1.05
 """The bisection ends when the ends of the bracket are at most this factor apart."""
 _NEAR, _FAR = 1.03, 1.08
-"""How far the levels of a block are from the middle of the bracket, as factors in both directions."""
+_FACTORS = (1 / _FAR, 1 / _NEAR, _NEAR, _FAR)
+"""How far the levels of a block are from the middle of the bracket."""
+_CHANGED_P = 0.1
+"""The probability below which blocks that differ, or have a trend, are not taken for chance."""
 _MAX_WIDER = 4
 """How often the levels reach twice as far (on the log scale), at most, to exclude what is undecided."""
 
@@ -52,11 +61,15 @@ class Trial(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """The highest level within the limit, and its 95 % interval; 0 or infinity where an end is unknown."""
+    """The highest level within the limit, and its 95 % interval; 0 or infinity where an end is unknown.
+
+    ``changed``: the response changed in the course of the search, so the interval is about the time of its blocks.
+    """
 
     level: float
     low: float
     high: float
+    changed: bool = False
 
 
 class LimitNotFound(Exception):
@@ -88,7 +101,7 @@ def search(
         middle = _rounded(math.sqrt(low * high))
         low, high = (low, middle) if (yield Trial(0, middle)) > 0 else (middle, high)
     centre = math.sqrt(low * high)
-    levels = [_rounded(centre * factor) for factor in (1 / _FAR, 1 / _NEAR, _NEAR, _FAR)]
+    levels = [_rounded(centre * factor) for factor in _FACTORS]
     found: list[dict[float, float]] = [{} for _ in range(blocks)]
     for number in range(blocks):
         for _, level in sorted(zip(in_turn(len(levels), seed, number + 1), levels, strict=True)):
@@ -120,7 +133,23 @@ def estimate(blocks: Sequence[Block]) -> Estimate:
     excesses = np.clip([[one[level] for level in levels] for one in blocks], -MAX_EXCESS, MAX_EXCESS)
     means, errors = excesses.mean(axis=0), excesses.std(axis=0, ddof=1) / math.sqrt(len(blocks))
     margin = scipy.special.stdtrit(len(blocks) - 1, 0.975) * errors
-    return Estimate(_crossing(levels, means), *interval(levels, means - margin, means + margin))
+    low, high = interval(levels, means - margin, means + margin)
+    searched = math.exp(np.log(list(blocks[0])[: len(_FACTORS)]).mean())
+    changed = not low <= searched <= high or _changing(excesses)
+    return Estimate(_crossing(levels, means), low, high, changed)
+
+
+def _changing(excesses: Floats) -> bool:
+    """Whether blocks differ at the same levels beyond chance, or have a trend; ``excesses`` are (blocks, levels)."""
+    blocks = len(excesses)
+    ranks = pd.DataFrame(excesses).rank().to_numpy() - (blocks + 1) / 2
+    variance = float((ranks**2).sum()) / (blocks - 1)
+    if not variance:
+        return False
+    of_blocks, place = ranks.sum(axis=1), np.arange(blocks) - (blocks - 1) / 2
+    differ = scipy.special.chdtrc(blocks - 1, (of_blocks**2).sum() / variance)
+    trend = 2 * scipy.special.ndtr(-abs(place @ of_blocks) / math.sqrt(variance * (place**2).sum()))
+    return bool(min(differ, trend) < _CHANGED_P)
 
 
 def interval(levels: Sequence[float], lower: Floats, upper: Floats) -> tuple[float, float]:
