@@ -1,6 +1,7 @@
-"""The socket that an HTTP server listens on: connections that have shown no valid token never fill it.
+"""The socket that an HTTP server listens on: connections without a request that has a valid token never fill it.
 
-These have a limited time to send a request, and are limited in number. Beyond it, the address that has the most of
+These have a limited time to send a request, also the next one, since the token may have been revoked, and are
+limited in number. Beyond it, the address that has the most of
 them loses the one that has been silent longest, never the new one: it may be about to send a valid token. So a flood
 from one address costs others nothing, and who shares its address is served, since a client that sends is not silent.
 """
@@ -25,6 +26,8 @@ class _Connection(socket.socket):
     gate: Gate | None = None
     key: tuple[str, int] = ("", 0)
     expires: asyncio.TimerHandle | None = None
+    answering = 0
+    """Its requests with a valid token that are being answered."""
 
     def recv(self, *arguments: Any) -> bytes:
         """Receive, and note that the peer is not silent."""
@@ -50,6 +53,7 @@ class Gate(socket.socket):
 
     def __init__(self, listening: socket.socket) -> None:
         super().__init__(listening.family, listening.type, listening.proto, listening.detach())
+        self._open: dict[tuple[str, int], _Connection] = {}
         self._unverified: dict[str, dict[tuple[str, int], _Connection]] = {}
         """By address, the one that has been silent longest first."""
         self._accepted = 0
@@ -66,8 +70,8 @@ class Gate(socket.socket):
         if sum(map(len, self._unverified.values())) >= MAX_UNVERIFIED:
             most = max(self._unverified.values(), key=len)
             self._end(next(iter(most.values())))
-        self._unverified.setdefault(connection.key[0], {})[connection.key] = connection
-        connection.expires = asyncio.get_running_loop().call_later(HEADER_S, self._end, connection)
+        self._open[connection.key] = connection
+        self._await_request(connection)
         return connection, address
 
     def heard(self, connection: _Connection) -> None:
@@ -76,13 +80,32 @@ class Gate(socket.socket):
         if same.get(connection.key) is connection:
             same[connection.key] = same.pop(connection.key)
 
-    def known(self, host: str, port: int) -> None:
-        """Note that the connection from here has sent a valid token."""
-        if found := self._unverified.get(host, {}).get((host, port)):
-            self.left(found)
+    def answers(self, host: str, port: int) -> _Connection | None:
+        """Note that a request with a valid token from here is being answered; None if its connection is closed."""
+        found = self._open.get((host, port))
+        if found is not None:
+            found.answering += 1
+            self._verified(found)
+        return found
+
+    def answered(self, connection: _Connection) -> None:
+        """Note the end of that; the next request has its own time."""
+        connection.answering -= 1
+        if not connection.answering and self._open.get(connection.key) is connection:
+            self._await_request(connection)
 
     def left(self, connection: _Connection) -> None:
-        """Note that a connection is closed, or no longer unverified."""
+        """Note that a connection is closed."""
+        self._verified(connection)
+        if self._open.get(connection.key) is connection:
+            del self._open[connection.key]
+
+    def _await_request(self, connection: _Connection) -> None:
+        self._unverified.setdefault(connection.key[0], {})[connection.key] = connection
+        connection.expires = asyncio.get_running_loop().call_later(HEADER_S, self._end, connection)
+
+    def _verified(self, connection: _Connection) -> None:
+        """It is not among the unverified."""
         if connection.expires is not None:
             connection.expires.cancel()
         same = self._unverified.get(connection.key[0], {})

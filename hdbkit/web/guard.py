@@ -52,6 +52,8 @@ IS_VALID = "is_valid"
 """The key in a request's state with a function: whether its token is still valid, for answers that take long."""
 BODY = "body"
 """The key in a request's state with its content, as bytes."""
+_CONNECTION = "connection"
+"""The key in a request's state with its connection at the gate."""
 ANYONE = "anyone"
 """The holder where a path needs no token; such a connection stays unverified."""
 
@@ -102,6 +104,8 @@ class Guard:
         except asyncio.CancelledError:  # the server ends and waits no longer; uvicorn would print a traceback
             pass
         finally:
+            if connection := scope["state"].pop(_CONNECTION, None):
+                self._gate.answered(connection)
             self._note(scope, answered["status"], time.monotonic() - began)
         return None
 
@@ -141,7 +145,7 @@ class Guard:
     def _identified(self, scope: Scope, holder: object) -> None:
         scope["state"] |= {HOLDER: holder, IS_VALID: lambda: self._who(scope) is not None}
         if holder != ANYONE and scope.get("client"):  # None once the client has disconnected
-            self._gate.known(*scope["client"])
+            scope["state"][_CONNECTION] = self._gate.answers(*scope["client"][:2])
 
     async def _reject(self, scope: Scope, send: Send) -> None:
         """Answer a wrong token; after several, its address waits. Others behind the same address are not affected."""

@@ -48,7 +48,7 @@ def test_the_address_with_most_connections_loses_the_most_silent_and_known_ones_
                 return one
 
             first = await connected("127.0.0.1")
-            gated.known(*first.getsockname())
+            assert gated.answers(*first.getsockname())
             of_one = [await connected("127.0.0.1") for _ in range(3)]
             of_one[0].sendall(b"GET")
             others = [await connected(f"127.0.0.{number}") for number in (5, 6)]
@@ -72,10 +72,15 @@ def test_headers_that_do_not_end_in_time_end_the_connection(monkeypatch: pytest.
             slow, known = (socket.create_connection(gated.getsockname(), 5) for _ in range(2))
             await asyncio.sleep(0)
             await asyncio.sleep(0.02)
-            gated.known(*known.getsockname())
+            kept = gated.answers(*known.getsockname())
+            assert kept
             slow.sendall(b"GET / HTTP/1.1")
             await asyncio.sleep(0.3)
             assert states([slow, known]) == ["closed", "open"]
+            gated.answered(kept)
+            assert states([known]) == ["open"]
+            await asyncio.sleep(0.3)
+            assert states([known]) == ["closed"], "its next request did not come in time either"
             slow.close()
             known.close()
             await asyncio.sleep(0.05)
