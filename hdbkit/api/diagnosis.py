@@ -1,4 +1,4 @@
-"""What must be right before a target is measured: account, server, schema, hosts. Nothing is changed."""
+"""What must be right before a target is measured: account, server, schema, hosts."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ class DiagnosisVerbs(DiscoveryVerbs):
 
         Returns:
             With a target one row per finding: subject, state (ok, warning, problem), detail, advice. It connects and
-            reads, and changes nothing; what this account may not read is a warning. Without a target one row per
-            driver
-            and server: what, name, usable, detail.
+            reads; on another product than the engine's own it also creates and drops a table and a routine
+            ``hdbkit_probe_...``. What this account may not read is a warning. Without a target one row per driver and
+            server: what, name, usable, detail.
 
         Example:
             >>> hdbkit.doctor("lab").query("state != 'ok'")  # doctest: +SKIP

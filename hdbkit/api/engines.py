@@ -62,8 +62,9 @@ class EngineVerbs(BareWorkspace):
 
 
 def _gaps(engine: Database) -> Iterator[tuple[str, str, str, str]]:
+    missing = {*Capability} - engine.capabilities
     for capability in Capability:
-        if capability not in engine.capabilities:
+        if capability in missing:
             yield "capability", capability.name, "absent", capability.meaning
     for gap in lacking(engine):
         one = gap.operation

@@ -49,7 +49,8 @@ def doctor(
 ) -> int:
     """Examine a target before it is measured; without one, show the usable drivers and private servers.
 
-    It changes nothing. The exit code is 1 if runs on the target would fail.
+    It reads; on another product than the engine's own it also creates and drops a table and a routine
+    hdbkit_probe_... The exit code is 1 if runs on the target would fail.
     """
     found = api.doctor(target, workload=workload, **fields)
     if as_json:

@@ -24,6 +24,7 @@ from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._base.probing import within
 from hdbkit.databases._base.product import product_named
 from hdbkit.errors import InputError
 from hdbkit.sql import add_schemas
@@ -40,6 +41,7 @@ __all__ = [
     "schema_option_models",
     "sql_session",
     "unusable",
+    "within",
 ]
 
 

@@ -1,6 +1,6 @@
 """Engines as such: what one lacks of the declared operations, whether it keeps a workload's rules, and a new one.
 
-The questions are those of ``hdbkit doctor`` and of each run: nothing is changed.
+The questions are those of ``hdbkit doctor`` and of each run.
 """
 
 from __future__ import annotations

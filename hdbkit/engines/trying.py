@@ -30,7 +30,7 @@ from hdbkit.contracts import (
     Violation,
     Workload,
 )
-from hdbkit.databases import database
+from hdbkit.databases import database, within
 from hdbkit.errors import InputError
 from hdbkit.workloads.present import require_claim, require_primary
 
@@ -38,6 +38,8 @@ SCHEMA: Final = "hdbkit_check"
 """The schema of the tables, on engines that have schemas."""
 _RECORD: Final = '{"kind": "engine check"}'
 _LOCK_TIMEOUT_MS: Final = 10_000
+_RULE_S: Final = 120.0
+"""A rule that takes longer is broken: a session waits for another without end."""
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,14 @@ class _Bench:
         self.capabilities = self._engine.capabilities
         self.sent: list[str] = []
         """The names of the statements that were sent last."""
-        self._sessions: list[Session] = []
+        self.sessions: list[Session] = []
 
     def connect(self, options: SessionOptions | None = None) -> SqlSession:
         scope = self._work.scope(self._engine.dialects)
-        self._sessions.append(self._engine.connect(self._target, scope, options))
-        self._engine.lift_timeouts(self._sessions[-1])
+        self.sessions.append(self._engine.connect(self._target, scope, options))
+        self._engine.lift_timeouts(self.sessions[-1])
         speaks_sql = Capability.SQL in self._engine.capabilities
-        used = self._sessions[-1] if speaks_sql else _Plain(self._sessions[-1], self._schema)
+        used = self.sessions[-1] if speaks_sql else _Plain(self.sessions[-1], self._schema)
         return cast(SqlSession, _Noting(used, self.sent))
 
     def emptied(self) -> SqlSession:
@@ -123,7 +125,7 @@ class _Bench:
         return session
 
     def close(self) -> None:
-        for session in self._sessions:
+        for session in self.sessions:
             session.close()
 
 
@@ -211,7 +213,8 @@ def _tried(bench: _Bench, rule: Rule) -> Tried:
     """Try a rule. Whatever it raises breaks it: no error of a driver may leave an engine."""
     with closing(bench):
         try:
-            rule.hold(bench)
+            with within(_RULE_S, bench.sessions):
+                rule.hold(bench)
         except Violation as violation:
             return Tried(rule.name, False, str(violation))
         except Exception as error:

@@ -27,10 +27,10 @@ KNOWN = asked()
 
 
 def is_own(path: Path) -> bool:
-    """A file that belongs to one engine or driver: its operations are its own affair."""
+    """A file that belongs to one engine or driver, or to the probes of these: its operations are its own affair."""
     package, name = path.relative_to(ROOT).parts[1], path.stem
     if package == "databases":
-        return in_a_package_of_engines(path)
+        return in_a_package_of_engines(path) or path.stem == "probing"
     return package == "servers" and (name in built_in() or name.startswith("_mysqld"))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,11 @@ from hdbkit.config import Target
 from hdbkit.contracts import Capability
 from hdbkit.databases import database, sql_session
 from hdbkit.databases._base.file_lock import HostSchema
-from hdbkit.databases._base.probing import Product, recognized
+from hdbkit.databases._base.probing import Probe, Product, recognized
 from hdbkit.databases._mysqlclient.probe import PRODUCTS as OF_MYSQL
 from hdbkit.databases.postgresql import PostgreSQL
 from hdbkit.databases.postgresql.probe import PRODUCTS as OF_POSTGRESQL
-from hdbkit.errors import CannotConnect
+from hdbkit.errors import CannotConnect, Rejected
 from hdbkit.servers import find_binaries, private_server
 from hdbkit.workloads import specification, workload
 from tests.architecture.source_tree import ROOT
@@ -96,6 +97,26 @@ def test_a_server_that_cannot_be_measured_is_one_sentence(changed: Changed) -> N
         hdbkit.connect(target).build(warehouses=1)
     found = hdbkit.doctor(target).query("subject == 'connection'")
     assert found.state.tolist() == ["problem"] and "H2 2.5.252" in found.detail.item()
+
+
+def test_the_second_session_of_a_server_that_serves_one_at_a_time_is_given_up(
+    changed: Changed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = changed("CREATE FUNCTION waits() RETURNS integer LANGUAGE sql AS 'SELECT 1 FROM pg_sleep(30)'")
+    monkeypatch.setattr("hdbkit.databases._base.probing._ANSWER_S", 1)
+    monkeypatch.setattr(Probe, "_second", lambda probe: Waiting(probe._engine.connect(target)))
+    with pytest.raises(Rejected, match="all one session"):
+        database(target).capabilities  # noqa: B018
+
+
+class Waiting:
+    """A session whose answers wait."""
+
+    def __init__(self, session: Any) -> None:
+        self.close, self.fileno, self._session = session.close, session.fileno, session
+
+    def ask(self, _: str) -> Any:
+        return self._session.execute("SELECT waits()")
 
 
 def test_forked_processes_do_not_ask_again(changed: Changed, monkeypatch: pytest.MonkeyPatch) -> None:

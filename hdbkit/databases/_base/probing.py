@@ -8,18 +8,23 @@ routines work. Forked processes inherit the answers.
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping
+import socket
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
-from typing import Any, NamedTuple, cast
+from functools import cache, cached_property, lru_cache, partial
+from threading import Event, Timer
+from typing import Any, ClassVar, NamedTuple, cast
 
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Database
+from hdbkit.contracts import SERVER, Capability, Database, SessionOptions, Table
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.errors import CannotConnect, ErrorClass, Rejected, TransactionError
-from hdbkit.readings import Found
+from hdbkit.readings import Found, answered
 
 _WITHOUT: Mapping[str, Capability] = {
     "control_settings": Capability.SETTINGS,
@@ -36,6 +41,13 @@ _COUNTED: Mapping[str, Capability] = {
     "scanned_rows": Capability.COUNTS_SCANS,
 }
 """By counter, the capability that a server without it lacks."""
+_SIGNS = ("product_version", "product_extensions", "product_settings", "product_variables")
+"""The statements whose rows are what a server states about itself."""
+_ANSWER_S, _ENDED_S = 3, 1.0
+"""How long a second session may take to answer, and a server to notice that a session has ended."""
+_NO_ENGINE = "it needs an engine of its own (CONTRIBUTING.md)"
+_NOT_OWN = "the server's connections are all one session, so that clients would disturb each other"
+_ONE_SESSION = "name a server that gives each connection a session of its own"
 
 
 class Product(NamedTuple):
@@ -80,18 +92,185 @@ def recognized(products: Iterable[Product], stated: str) -> tuple[Product | None
     return None, ""
 
 
-def unanswered(questions: Iterable[str], ask: Callable[[str], Any], denied: Collection[str]) -> tuple[str, ...]:
-    """The questions that the server cannot answer, whoever asks. Raises ``TransactionError`` if it is lost."""
-    missing = []
-    for one in questions:
+@contextmanager
+def within(seconds: float, sessions: Iterable[Any]) -> Iterator[None]:
+    """End the connections of sessions ``seconds`` from now, so that their calls fail instead of waiting.
+
+    Drivers that reveal no socket are not ended.
+    """
+    late = Event()
+
+    def end() -> None:
+        late.set()
+        for one in list(sessions):
+            with suppress(Exception), socket.socket(fileno=os.dup(one.fileno())) as plain:
+                plain.shutdown(socket.SHUT_RDWR)
+
+    waiting = Timer(seconds, end)
+    waiting.daemon = True
+    waiting.start()
+    try:
+        yield
+    except TransactionError as error:
+        if not late.is_set():
+            raise
+        text = f"the server did not answer within {seconds:g} s"
+        raise TransactionError(error.error_class, error.code, text) from error
+    finally:
+        waiting.cancel()
+
+
+class Probe:
+    """The questions to one server, over a session and a second one. A protocol states its words and its products."""
+
+    products: ClassVar[tuple[Product, ...]]
+    """By what servers state about themselves; the first that applies counts."""
+    needed: ClassVar[tuple[str, ...]]
+    """The statements that each build and run needs."""
+    questions: ClassVar[tuple[str, ...]]
+    """Those without which the server is less than the engine."""
+    denied: ClassVar[frozenset[str]]
+    """The codes of errors for want of a privilege, which answer nothing."""
+    inserts: ClassVar[bool] = False
+    """Whether rows are loaded by INSERT where a bulk load does not report duplicate keys."""
+
+    def __init__(self, engine: Any, target: Target) -> None:
+        self._engine, self._target = engine, target
+
+    def answers(self) -> Answers:
+        """Ask the server. Raises the errors of ``connect``, and ``Rejected`` for one that cannot be measured."""
+        session = self._engine.connect(self._target)
+        with ExitStack() as opened:
+            opened.callback(session.close)
+            product, title = recognized(self.products, self._stated(session))
+            if product and product.hindrance:
+                raise Rejected(self._target.url, f"the server is {title}, and {product.hindrance}", _NO_ENGINE)
+            if self.is_direct(session) and self._shares(session):
+                raise Rejected(self._target.url, _NOT_OWN, _ONE_SESSION)
+            is_foreign = bool(product and product.is_foreign)
+            own = (product.dialect,) if product and product.dialect else ()
+            session.dialects = (*session.dialects, *own)
+            missing = self._unanswered(session, title)
+            if not missing and not is_foreign:
+                return Answers(title, asked=self.questions)
+            lacks = lacking(missing, answered(lambda: self._engine.counters(session), {}))
+            lacks |= product.lacks if product else frozenset()
+            if Capability.STORED_ROUTINES not in lacks and not self._has_routines(session):
+                lacks |= {Capability.STORED_ROUTINES}
+            session = self._engine.loading_session(session, self._target, SERVER)
+            opened.callback(session.close)
+            problem = self._load_problem(session)
+            hindrance = "" if self.inserts else problem
+            return Answers(
+                *(title, is_foreign, self.questions, missing, hindrance),
+                dialects=own,
+                lacks=lacks,
+                errors=product.errors if product else {},
+                claims=self._claims(session),
+                bulk_loads=not problem,
+            )
+
+    def is_direct(self, session: Any) -> bool:
+        """Whether no pooler serves the session."""
+        return True
+
+    def _second(self) -> Any:
+        return self._engine.connect(self._target, options=SessionOptions(connect_timeout_s=_ANSWER_S))
+
+    def _stated(self, session: Any) -> str:
+        """What the server states about itself: version, extensions, and variables that only some products have."""
+        rows = [row for one in _SIGNS for row in answered(partial(self._engine.asked, session, one), [])]
+        return " ".join([getattr(session, "version", ""), *("=".join(map(str, row)) for row in rows)])
+
+    def _shares(self, session: Any) -> bool:
+        """Whether a second connection has no session of its own, or none that answers during a transaction."""
+        began = time.monotonic()
         try:
-            ask(one)
+            other = self._second()
+        except CannotConnect:  # the account may have one connection alone, which the server states at once
+            return time.monotonic() - began >= _ANSWER_S
+        with closing(other), within(_ANSWER_S, [other]):
+            try:
+                if _number(session) == _number(other) is not None:
+                    return True
+                session.begin()
+                _number(session)
+                _number(other)
+            except TransactionError:
+                return True
+            finally:
+                session.rollback()
+        return False
+
+    def _unanswered(self, session: Any, title: str) -> tuple[str, ...]:
+        """The questions that the server cannot answer, whoever asks.
+
+        Raises ``Rejected`` if a needed one is among them, and ``TransactionError`` if the connection is lost.
+        """
+        missing = []
+        for one in self.questions:
+            try:
+                session.parse(one)
+            except TransactionError as error:
+                if error.error_class is ErrorClass.CONNECTION_LOST:
+                    raise
+                if error.code not in self.denied:
+                    missing.append(one)
+        if lacks := [one for one in self.needed if one in missing]:
+            who = title or f"a server that speaks the protocol of {self._engine.title}"
+            what = f"cannot answer what hdbkit asks {self._engine.title}: {', '.join(lacks)}"
+            raise Rejected(self._target.url, f"the server is {who}, and {what}", _NO_ENGINE)
+        return tuple(missing)
+
+    def _has_routines(self, session: Any) -> bool:
+        """Whether a routine can be created, called and dropped; an account that may not is no answer."""
+        name = _trial_name()
+        session.begin()
+        try:
+            session.query("probe_create_routine", name=name)
+            return answered(lambda: bool(session.query("probe_call_routine", name=name)), False)
         except TransactionError as error:
-            if error.error_class is ErrorClass.CONNECTION_LOST:
-                raise
-            if error.code not in denied:
-                missing.append(one)
-    return tuple(missing)
+            return error.code in self.denied or not self._target.database
+        finally:
+            session.rollback()
+            answered(lambda: self._engine.asked(session, "probe_drop_routine", name=name), [])
+
+    def _load_problem(self, session: Any) -> str:
+        """Why rows cannot be loaded in bulk; empty if they can, or if no table can be created."""
+        table = Table(_trial_name(), ("id",))
+        session.begin()
+        try:
+            session.query("probe_create_table", name=table.name)
+        except TransactionError:
+            return ""
+        try:
+            session.load(table, [b"1\n1\n"])
+        except TransactionError as error:
+            return "" if error.error_class is ErrorClass.CONSTRAINT else f"rows cannot be loaded: {error.text}"
+        finally:
+            session.rollback()
+            answered(lambda: self._engine.asked(session, "probe_drop_table", name=table.name), [])
+        return "its bulk load accepts a key that is there twice"
+
+    def _claims(self, session: Any) -> bool:
+        """Whether a lock of another transaction is seen, and free when its session has ended. Asked last."""
+        name = _trial_name()
+
+        def taken(by: Any) -> bool:
+            return answered(lambda: bool(by.query("probe_lock", name=name)[0][0]), False)
+
+        with suppress(TransactionError, CannotConnect), closing(self._second()) as other:
+            other.begin()
+            session.begin()
+            with within(_ANSWER_S, [session, other]):
+                if not taken(other) or taken(session):
+                    return False
+                other.close()
+                end = time.monotonic() + _ENDED_S
+                while not (free := taken(session)) and time.monotonic() < end:
+                    time.sleep(0.05)
+                return free
+        return False
 
 
 def lacking(missing: Collection[str], counters: Collection[str]) -> frozenset[Capability]:
@@ -100,26 +279,12 @@ def lacking(missing: Collection[str], counters: Collection[str]) -> frozenset[Ca
     return frozenset({*found, *(capability for name, capability in _COUNTED.items() if name not in counters)})
 
 
-def require_answers(
-    target: Target, title: str, product: str, needed: Collection[str], missing: Collection[str]
-) -> None:
-    """Raise ``Rejected`` for a server that does not answer what each build and run asks."""
-    if lacks := [one for one in needed if one in missing]:
-        who = product or f"a server that speaks the protocol of {title}"
-        reason = f"the server is {who}, and cannot answer what hdbkit asks {title}: {', '.join(lacks)}"
-        raise Rejected(target.url, reason, NO_ENGINE)
+def _number(session: Any) -> Any:
+    """The number of a session on its server, if that has any. Raises ``TransactionError`` if it is lost."""
+    return answered(lambda: session.ask("backend")[0][0], None)
 
 
-NO_ENGINE = "it needs an engine of its own (CONTRIBUTING.md)"
-"""What to do about a server that cannot be measured as what it looks like."""
-
-
-NOT_OWN = "the server's connections are all one session, so that clients would disturb each other"
-ONE_SESSION = "name a server that gives each connection a session of its own"
-
-
-def probe_name() -> str:
-    """A name for what a trial creates and drops."""
+def _trial_name() -> str:
     return f"hdbkit_probe_{secrets.token_hex(4)}"
 
 
@@ -145,6 +310,8 @@ class _AtTarget(BaseDatabase):
         """Those of the engine that the server has; all of them if it does not answer, so that it can be started."""
         try:
             lacks = self.probed.lacks
+        except Rejected:
+            raise
         except CannotConnect:
             lacks = frozenset()
         return frozenset(self.unbound.capabilities - lacks)

@@ -36,6 +36,7 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.databases._base.database import options_of
+from hdbkit.databases._base.probing import within
 from hdbkit.databases._base.product import product_named
 from hdbkit.errors import BuildFailed, InputError, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, statements
@@ -45,6 +46,8 @@ _RECORD = frozenset({"build_spec", "build_part"})
 _OPTIONS = SessionOptions(application="hdbkit build")
 _CLAIM_PATIENCE_S = 1.0
 """The server may not have noticed yet that the session of a killed build has ended."""
+_CLAIM_ANSWER_S = 60.0
+"""No lock is waited for: a server that takes longer serves one session at a time."""
 _INDEX = "index_"
 _ANALYZE = "analyze"
 
@@ -137,8 +140,9 @@ class SqlSchema:
             self._engine.lift_timeouts(self._claim)
             self._claim.begin()
         end = time.monotonic() + _CLAIM_PATIENCE_S
-        while not (claimed := bool(self._claim.query("claim_schema")[0][0])) and time.monotonic() < end:
-            time.sleep(0.1)
+        with within(_CLAIM_ANSWER_S, [self._claim]):
+            while not (claimed := bool(self._claim.query("claim_schema")[0][0])) and time.monotonic() < end:
+                time.sleep(0.1)
         return claimed
 
     def create(self, spec: str) -> None:

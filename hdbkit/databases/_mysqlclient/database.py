@@ -166,9 +166,9 @@ class MysqlclientDatabase(BaseDatabase):
 
     def probe(self, target: Target) -> Answers:
         """What the server is and can do. Raises the errors of ``connect``."""
-        from hdbkit.databases._mysqlclient.probe import probe
+        from hdbkit.databases._mysqlclient.probe import MysqlclientProbe
 
-        return probe(self, target)
+        return MysqlclientProbe(self, target).answers()
 
     def driver_version(self) -> str:
         """Mysqlclient and its client library."""

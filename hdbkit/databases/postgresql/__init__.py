@@ -135,9 +135,9 @@ class PostgreSQL(BaseDatabase):
 
     def probe(self, target: Target) -> Answers:
         """What the server is and can do. Raises the errors of ``connect``."""
-        from hdbkit.databases.postgresql.probe import probe
+        from hdbkit.databases.postgresql.probe import PostgreSQLProbe
 
-        return probe(self, target)
+        return PostgreSQLProbe(self, target).answers()
 
     def driver_version(self) -> str:
         """Psycopg, its implementation, and the version of libpq."""

@@ -84,9 +84,7 @@ class TargetPanel(Panel):
         self.test = button(
             "Test connection", self.guarded(self._test), style="primary", hint="connect once, read the version"
         )
-        self.examine = button(
-            "Examine", self.guarded(self._examine), hint="read what would disturb a run; nothing is changed"
-        )
+        self.examine = button("Examine", self.guarded(self._examine), hint="read what would disturb a run")
         self.start_private = button(
             "Start a private server", self.guarded(self._start_private), hint=f"a server that hdbkit starts; {_END}"
         )

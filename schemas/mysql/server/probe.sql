@@ -15,6 +15,9 @@ SELECT GET_LOCK(:name, 0);
 -- name: probe_create_table
 CREATE TABLE {name} (id INT NOT NULL PRIMARY KEY);
 
+-- name: probe_drop_table
+DROP TABLE {name};
+
 -- name: probe_create_routine
 CREATE PROCEDURE {name}() BEGIN DECLARE one INT DEFAULT 1; SELECT one; END;
 

@@ -11,8 +11,12 @@ SELECT extname, extversion FROM pg_extension;
 -- Settings that only some products have.
 SELECT name FROM pg_settings WHERE split_part(name, '.', 1) IN ('alloydb', 'apg', 'aurora', 'neon', 'rds', 'supautils');
 
+-- name: probe_lock
+-- Whether this transaction has the lock now.
+SELECT pg_try_advisory_xact_lock(1752457836, hashtext(:name));
+
 -- name: probe_create_table
-CREATE TEMPORARY TABLE hdbkit_probe (id integer NOT NULL PRIMARY KEY);
+CREATE TEMPORARY TABLE {name} (id integer NOT NULL PRIMARY KEY);
 
 -- name: probe_create_routine
 CREATE FUNCTION pg_temp.{name}() RETURNS integer LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
