@@ -13,7 +13,7 @@ from pydantic import SecretStr
 import hdbkit
 from hdbkit.config import Load, SweepSpec, Target, TprocCSpec, TprocHSpec
 from hdbkit.databases import sql_session
-from hdbkit.errors import HdbkitError
+from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.loading import build, drop
 from hdbkit.servers import PrivateServer, control, private_server
 
@@ -93,7 +93,7 @@ class Place:
                 perform(target)
             except HdbkitError as error:
                 text = str(error)
-                assert "\n" not in text, text
+                assert text.count("\n") == isinstance(error, ConfigErrors), text
                 assert self.state() == before, f"{verb} changed something, then: {text}"
                 commands = re.findall(r"(?:GRANT|ALTER) [^;]*?(?=; |;|$|, or |\)$)", text)
                 assert commands, f"{verb}: no command in: {text}"
