@@ -64,14 +64,19 @@ class RunList(pd.DataFrame):
         details = listing.details.set_axis(pd.Index(listing.runs["run_id"])).loc[list(self["run_id"])]
         return differing(pd.DataFrame(self)[[*listing.runs.columns]], details.set_axis(self.index))
 
-    def html(self, link: Callable[[str], str] = lambda _: "", note: str = "") -> str:
-        """The list as HTML without script; ``link`` gives the page of a run by its id, ``note`` is a line below."""
+    def html(self, link: Callable[[str], str] = lambda _: "", note: str = "", dated: bool = False) -> str:
+        """The list as HTML without script.
+
+        ``link`` gives the page of a run by its id, ``note`` is a line below; ``dated`` shows dates instead of ages.
+        """
         root: Path = getattr(self, "_root")  # noqa: B009
         everything = getattr(self, "_listing").runs  # noqa: B009
         outlines = {str(one): outline(RunFolder(root / str(one))) for one in self["run_id"]}
         pinned = everything[everything["run_id"] == RunList(everything).baseline]
         baseline = pinned.iloc[0] if len(pinned) else None
-        return run_list(pd.DataFrame(self), self._differences, outlines, link=link, baseline=baseline, note=note)
+        return run_list(
+            pd.DataFrame(self), self._differences, outlines, link=link, baseline=baseline, note=note, dated=dated
+        )
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "_listing") or not self.columns.is_unique or not set(self.columns) >= _NEEDED:

@@ -117,7 +117,10 @@ class SiteVerbs(ResultVerbs):
             except DamagedResult as error:
                 skipped.append(str(error))
         entries.sort(key=lambda one: one.facts["at"], reverse=True)
-        index = write_index(folder, title, entries)
+        listed = self.runs()
+        listed = listed[listed["run_id"].isin([one.facts["name"] for one in entries])]
+        runs = listed.html(lambda run_id: chosen.links[run_id], dated=True) if len(listed) else ""
+        index = write_index(folder, title, entries, runs=runs)
         _replace_earlier(folder, earlier, [one.link for one in entries])
         rows = [(one.facts["kind"], one.facts["name"], one.state, folder / one.link) for one in entries]
         return Site(index, pd.DataFrame(rows, columns=list(COLUMNS)), skipped)
@@ -201,9 +204,6 @@ def _run_entry(folder: Path, result: Result, links: Mapping[str, str]) -> Entry:
     manifest, page = result.manifest, links[result.run_id]
     _write_report(folder, page, result.run_id, result.folder.report, result.report, links)
     plan = manifest.plan
-    label, experiment_id = plan.label, plan.experiment.experiment_id if plan.experiment else ""
-    users = f"{result.virtual_users:,} virtual user{'s' if result.virtual_users > 1 else ''}"
-    about = [manifest.server.version, manifest.scale, users, _started(manifest), label, *manifest.tags]
     state, mark = _ended(manifest)
     return Entry(
         title=manifest.metric.text(result.metric_value) if result.metric_value is not None else result.run_id,
@@ -211,13 +211,11 @@ def _run_entry(folder: Path, result: Result, links: Mapping[str, str]) -> Entry:
         state=state,
         mark=mark,
         verdict=run_answer(manifest, below_value=result.metric_value is not None),
-        about=" · ".join(map(str, filter(None, [*about, manifest.note, result.run_id]))),
+        about=result.run_id,
         facts={
             "kind": "run", "name": result.run_id, "at": result.run_id, "state": state,
             "database": plan.target.kind, "workload": plan.workload.kind,
         },
-        links={f"sweep {experiment_id}": links[experiment_id]} if experiment_id in links else {},
-        thumbnail=_thumbnail(result.charts),
     )  # fmt: skip
 
 
@@ -226,10 +224,6 @@ def _ended(manifest: Manifest) -> tuple[str, str]:
     if any(check.passed is False for check in manifest.checks):
         return "check failed", "bad"
     return (str(manifest.status), "good") if manifest.status is Status.DONE else (str(manifest.status), "unsure")
-
-
-def _started(manifest: Manifest) -> str:
-    return f"{manifest.history[0].at:%Y-%m-%d %H:%M} UTC" if manifest.history else ""
 
 
 def _sweep_entry(folder: Path, done: SweepResult, links: Mapping[str, str]) -> Entry:

@@ -48,7 +48,7 @@ class Line:
     at: str
     differing: Sequence[str]
     facts: Mapping[str, str]
-    """What a page can filter by."""
+    """What a page can filter by; ``words`` are searched beside those that are shown."""
 
 
 def run_list(
@@ -59,6 +59,7 @@ def run_list(
     link: Callable[[str], str] = lambda _: "",
     baseline: pd.Series[Any] | None = None,
     note: str = "",
+    dated: bool = False,
     now: datetime | None = None,
 ) -> Markup:
     """The table.
@@ -70,6 +71,7 @@ def run_list(
         link: the page of a run, by its id; empty: none.
         baseline: the run that the others are compared with; None: there is none.
         note: a line below the table.
+        dated: show when runs started instead of how long ago, for pages that are kept.
         now: what the ages refer to; by default the present.
     """
     names = short_names(runs, differences)
@@ -91,10 +93,16 @@ def run_list(
             failed=int(run["checks_failed"] or 0),
             status=str(run["status"]),
             course=outline_svg(outlines.get(str(run["run_id"]), ())),
-            age=age(run["started"], now),
+            age=str(run["started"] or "")[:16].replace("T", " ") if dated else age(run["started"], now),
             at=str(run["started"] or ""),
             differing=[cell(value) for value in others],
-            facts={"kind": "run", "database": str(run["database"]), "workload": str(run["workload"])},
+            facts={
+                "kind": "run",
+                "database": str(run["database"]),
+                "workload": str(run["workload"]),
+                "state": "check failed" if run["checks_failed"] else str(run["status"]),
+                "words": " ".join(str(run[one] or "") for one in ("run_id", "target", "label", "tags", "note")),
+            },
         )
         for run, name, others in zip(runs.to_dict("records"), names, differing.itertuples(index=False), strict=True)
     ]

@@ -89,15 +89,20 @@ def write_site_page(folder: Path, name: str, title: str, content: Content, sourc
     replace_file(path, text.encode())
 
 
-def write_index(folder: Path, title: str, entries: Sequence[Entry], words: str = "") -> Path:
-    """Write the index of the site in ``folder``, its entries in this order, and give its path."""
+def write_index(folder: Path, title: str, entries: Sequence[Entry], words: str = "", runs: str = "") -> Path:
+    """Write the index of the site in ``folder``, and give its path.
+
+    ``runs`` is a list of runs in HTML; entries of these runs are lines of the list, the others follow in this order.
+    """
     shown = [
         {**one.__dict__, "thumbnail": Markup(one.thumbnail)}  # noqa: S704 (an image of our own)
         for one in entries
+        if f'data-run="{one.facts.get("name")}"' not in runs
     ]
     filters = {name: sorted({one.facts[name] for one in entries if one.facts.get(name)}) for name in FILTERS}
     text = templates().get_template("site_index.html").render(
-        title=title, words=words, entries=shown, filters=filters, static=STATIC, policy=_POLICY
+        title=title, words=words, entries=shown, total=len(entries), runs=Markup(runs),  # noqa: S704 (escaped)
+        filters=filters, static=STATIC, policy=_POLICY,
     )  # fmt: skip
     replace_file(folder / "index.html", text.encode())
     return folder / "index.html"

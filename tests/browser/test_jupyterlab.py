@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.alone, pytest.mark.flaky(reruns=1), pytest.mark.timeou
 TILES = [
     *("Start here", "Build and check", "Run", "Sweep settings", "Compare"),
     *("Scaling virtual users", "Why processes", "Published results", "Compare engines", "Own workload"),
-    "Tproc h",
+    "TPROC-H",
 ]
 
 

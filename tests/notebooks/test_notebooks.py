@@ -38,10 +38,10 @@ SMALL: dict[str, dict[str, Any]] = {
     "07_published_results": {},
     "08_compare_engines": {"engines": ["postgresql"], "warehouses": 1, "virtual_users": 1, "blocks": 1, **SHORT},
     "09_own_workload": {"target": "private", "rows": 500, "virtual_users": 1, "blocks": 2, **SHORT},
-    "10_tproc_h": {"engines": ["duckdb", "duckdb"], "scale_factor": 0.01, "queries": "q01,q06", "blocks": 2},
+    "10_TPROC-H": {"engines": ["duckdb", "duckdb"], "scale_factor": 0.01, "queries": "q01,q06", "blocks": 2},
 }
 """Values that make each short; ``private`` is a server that the kernel starts, ``suite`` a null database."""
-LONG = {"03_sweep_settings", "06_why_processes", "08_compare_engines", "09_own_workload", "10_tproc_h"}
+LONG = {"03_sweep_settings", "06_why_processes", "08_compare_engines", "09_own_workload", "10_TPROC-H"}
 SAYS = {
     "00_start_here": "driver",
     "01_build_and_check": "no check failed",
@@ -53,7 +53,7 @@ SAYS = {
     "07_published_results": "All 54 response times are 60000 / tpm",
     "08_compare_engines": "postgresql: stored routines (new) complete",
     "09_own_workload": "read p99",
-    "10_tproc_h": "Which queries became faster or slower?",
+    "10_TPROC-H": "Which queries became faster or slower?",
 }
 """What its outputs hold when it has done its work."""
 BUILT_BY = "01_build_and_check"

@@ -213,7 +213,7 @@ def test_at_several_counts_of_users_a_configuration_is_a_row_and_a_count_a_colum
 def test_what_to_type_stands_beside_the_answer_of_an_undecided_sweep(tmp_path: Path) -> None:
     step = "to decide what is undecided: hdbkit resume a --blocks 9"
     page = write_sweep(tmp_path / "s.html", [], next_step=step).read_text(encoding="utf-8")
-    assert "To decide what is undecided: <code>hdbkit resume a --blocks 9</code>" in page
+    assert 'To decide what is undecided: <code tabindex="0">hdbkit resume a --blocks 9</code>' in page
     assert 'class="next"' not in write_sweep(tmp_path / "t.html", []).read_text(encoding="utf-8")
 
 

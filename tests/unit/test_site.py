@@ -68,9 +68,9 @@ def test_a_site_of_chosen_results_replaces_an_earlier_one(
     assert {(one["kind"], one["state"]) for one in said.json["pages"]} == {("run", "done"), ("notebook", "done")}
     index = (site / "index.html").read_text()
     assert "<h1>Release &lt;2&gt;</h1>" in index
-    value = api.result("aaaaaa").manifest.metric.text(api.result("aaaaaa").metric_value or 0)
-    (entry,) = [one for one in index.split("<li ") if f">{value}</a>" in one]
-    assert entry.count(value) == 1 and "of all types, measured over" in entry, "the value is its title alone"
+    line = index.partition('<tr data-run="20261101-120000-nulldb-c-w1-u2-aaaaaa"')[2].partition("</tr>")[0]
+    assert f'class="n value" style="--share: 100.0%">{api.result("aaaaaa").metric_value:,.0f}</td>' in line
+    assert 'href="runs/20261101-120000-nulldb-c-w1-u2-aaaaaa.html"' in line and "ago" not in line
     assert 'href="runs/20261101-120000-nulldb-c-w1-u2-aaaaaa.html">20261101' in index, "the notebook's result"
     said = command("site", site)
     assert said.code == 0
@@ -153,7 +153,7 @@ def test_a_site_searches_and_draws_from_a_folder_and_executes_nothing_of_a_noteb
     page.goto((tmp_path / "site" / "index.html").as_uri())
     assert serious(page) == []
     page.fill("#words", "bbbbbb")
-    assert page.locator(".entries > li:visible").count() == 1
+    assert page.locator("[data-run]:visible").count() == 1
     page.reload()
     assert page.locator("#count").inner_text() == "1 of 3 results"
     page.select_option("#filter-kind", "notebook")
@@ -166,7 +166,7 @@ def test_a_site_searches_and_draws_from_a_folder_and_executes_nothing_of_a_noteb
     assert serious(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
     page.click("text=All results")
-    page.click(".entries h2 a >> nth=0")
+    page.click("[data-run] a >> nth=0")
     page.wait_for_selector(".plot[data-drawn]")
     assert said == []
     context.close()

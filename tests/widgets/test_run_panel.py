@@ -236,7 +236,7 @@ def test_without_a_target_nothing_is_started() -> None:
     parts = list(panel.root.children)
     at = parts.index(panel._error)
     assert (parts[at - 2], parts[at + 1 : at + 3]) == (panel.body, panel.view.parts)
-    assert parts[at - 1].children[0] is panel._state
+    assert parts[at - 1].children[1] is panel._state
     panel.close()
 
 

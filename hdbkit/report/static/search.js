@@ -1,8 +1,8 @@
 // Search and filters of an index: the entries are in the page, and the choice is in its address, so it can be shared.
 (() => {
   "use strict";
-  const form = document.getElementById("search"), entries = [...document.querySelectorAll(".entries > li")];
-  const texts = entries.map((one) => one.textContent.toLowerCase());
+  const form = document.getElementById("search"), entries = [...document.querySelectorAll(".entries > li, [data-run]")];
+  const texts = entries.map((one) => `${one.textContent} ${one.dataset.words ?? ""}`.toLowerCase());
   const count = document.getElementById("count"), none = document.getElementById("none");
   const fields = [...form.elements].filter((one) => one.name);
 

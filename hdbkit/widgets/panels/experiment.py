@@ -65,6 +65,7 @@ class ExperimentPanel(Panel, Generic[Found]):
         self.go = button(words, self.guarded(self.start), style="primary", hint=hint)
         self.stop = button("Stop", self.guarded(self._stop), hint=f"stop this {self.noun}; what it measured is kept")
         self.resume = button("Resume", self.guarded(self._resume), hint="run what is missing")
+        self.aim = ipywidgets.HTML().add_class("hdbkit-aim")
         self.progress = ipywidgets.HTML().add_class("hdbkit-progress")
         self.view: Any = type(self).shows(self)
         self.result: Found | None = None
@@ -77,7 +78,7 @@ class ExperimentPanel(Panel, Generic[Found]):
     def lay_out(self, *fields: ipywidgets.Widget) -> None:
         """Show these fields, and follow what the panels share."""
         self.body.children = [group("Workload"), self.choice.box, *fields, row(self.go, self.bell), self.wrong_fields]
-        strip = row(self._state, self.progress, self.resume, self.stop).add_class("hdbkit-strip")
+        strip = row(self.aim, self._state, self.progress, self.resume, self.stop).add_class("hdbkit-strip")
         self.root.children = [strip if part is self._state else part for part in self.root.children]
         self.show_below(*self.view.parts)
         self.shared.observe(self.guarded(self.use_shared), ["target", "workload"])
@@ -160,6 +161,9 @@ class ExperimentPanel(Panel, Generic[Found]):
     def refresh(self) -> None:
         """Show the call that the button makes, or why it cannot be pressed."""
         code = self._why = ""
+        target = self.shared.target if self.needs_target else None
+        self.aim.value = f"on {html.escape(target.given)}" if target else ""
+        self.aim.tooltip = target.url if target else ""
         self.wrong_fields.show(None)
         try:
             code = self.code()
