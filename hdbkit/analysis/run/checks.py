@@ -27,7 +27,7 @@ from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
-from hdbkit.results.run_result import RunResult
+from hdbkit.results.run_result import LittlesLaw, RunResult
 from hdbkit.text import many, percent_of, plural, share, with_article
 
 MAX_PRESSURE_PCT = 20.0
@@ -146,13 +146,22 @@ def _littles_law(run: _Run) -> Line:
         return None, "operations begin by a schedule; the law is checked only for closed loops without pauses"
     if not run.result.completed or law is None or law.mean_us is None:
         return None, "nothing was completed in the window"
-    longest = max(line.mean_us or 0 for line in run.result.operations.values())
-    allowed = LAW_TOLERANCE + (longest + _over_the_edges_us(run) / law.users) / 1e6 / run.window.duration_s
+    longest_us = max(line.mean_us or 0 for line in run.result.operations.values())
     detail = (
         f"throughput x cycle time = {law.users_by_law:.2f} of {law.users} users; "
         f"{law.outside_pct:.1f} % of a user's time is outside the calls"
     )
-    return abs(law.ratio - 1) <= allowed, detail
+    return law_holds(law, longest_us, _over_the_edges_us(run), run.window.duration_s), detail
+
+
+def law_holds(law: LittlesLaw, longest_us: float, over_the_edges_us: float, duration_s: float) -> bool:
+    """Whether the law accounts for all users, but for operations that are cut by the edges of the window.
+
+    Args:
+        longest_us: the mean of the longest operation.
+        over_the_edges_us: the time of all operations that span an edge of the window.
+    """
+    return abs(law.ratio - 1) <= LAW_TOLERANCE + (longest_us + over_the_edges_us / law.users) / 1e6 / duration_s
 
 
 def _over_the_edges_us(run: _Run) -> float:

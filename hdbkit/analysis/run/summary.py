@@ -89,7 +89,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         others_cpu_pct=others_cpu_pct(host, clients, window, _server_elsewhere(manifest)),
         throttled_pct=throttled_pct(host, window),
         server_host=server_host_use(table(folder, "server_host"), window),
-        littles_law=_littles_law(users, window, manifest.plan.load.sessions),
+        littles_law=littles_law(users, window, manifest.plan.load.sessions),
         counters={name: one.value for name, one in grew.items()},
         waiting_locks=mean_waiting(counters),
         replication_lag_s=replication_lag(counters),
@@ -252,7 +252,7 @@ def _users(folder: RunFolder, window: Window) -> pd.DataFrame:
     return found.set_index("virtual_user").sort_index()
 
 
-def _littles_law(users: pd.DataFrame, window: Window, planned: int) -> LittlesLaw:
+def littles_law(users: pd.DataFrame, window: Window, planned: int) -> LittlesLaw:
     """Little's law over the users of the window."""
     n, busy_us, span_us = (int(users[name].sum()) for name in ("n", "busy_us", "span_us"))
     gaps = n - len(users)
