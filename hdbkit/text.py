@@ -38,8 +38,11 @@ def exact_number(value: float) -> str:
 
 
 def share(fraction: float) -> str:
-    """``0.021`` as ``2.1 %``, ``0.02`` as ``2 %``."""
-    return f"{round(fraction * 100, 1):g} %"
+    """``0.021`` as ``2.1 %``, ``0.02`` as ``2 %``, ``0.99983`` as ``99.98 %``."""
+    digits = 1
+    while fraction < 1 and round(fraction * 100, digits) >= 100:
+        digits += 1
+    return f"{round(fraction * 100, digits):.10g} %"
 
 
 def percent_of(change: float) -> str:

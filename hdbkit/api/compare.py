@@ -39,7 +39,7 @@ from hdbkit.api.executing import executed
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun, RunVerbs
-from hdbkit.api.sides import Work, counts_of, results_of_sides, sides_of, work_of
+from hdbkit.api.sides import Work, counts_of, ends_of, results_of_sides, sides_of, work_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.wait_charts import explained
@@ -355,6 +355,7 @@ class ComparisonVerbs(RunVerbs):
                 default.
             virtual_users: the user counts; by default those that the runs of both sides have.
             label: a word; the runs are labelled ``LABEL-base`` and ``LABEL-new``. By default the experiment's id.
+                Comparisons under one label share one error rate of 5 %, so each of them has wider intervals.
             preparation: how the servers are prepared before each run; by default as in a sweep.
             smallest_effect: the smallest relevant relative difference.
 
@@ -381,6 +382,7 @@ class ComparisonVerbs(RunVerbs):
             blocks=blocks,
             seed=seed,
             prepared=preparation or Preparation(),
+            before=ends_of(self, ComparisonPlan, "label", sides[0].label),
             together=together,
             names=_names(base, new),
             smallest_effect=smallest_effect,
@@ -395,9 +397,8 @@ class ComparisonVerbs(RunVerbs):
         base, new = plan.sides
         apart = not plan.together and base.target.url != new.target.url
         together = _again((base.label, new.label), sides).together if apart else ""
-        again = Again(together=together, resume=f"hdbkit resume {plan.experiment_id}", level=plan.spending.after)
-        confidence = plan.spending.level(plan.blocks)
-        return of_sides(sides, plan.names, self, plan.smallest_effect, again=again, confidence=confidence)
+        again = Again(together=together, resume=f"hdbkit resume {plan.experiment_id}", level=plan.confidence_after)
+        return of_sides(sides, plan.names, self, plan.smallest_effect, again=again, confidence=plan.confidence)
 
     def overlay(self, groups: Mapping[str, Side]) -> dict[str, Chart]:
         """Chart any number of groups of runs together; ``groups`` maps a name to runs, given as for ``compare``.

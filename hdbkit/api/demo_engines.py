@@ -100,8 +100,8 @@ class EngineDemoVerbs(RunVerbs):
         if not base or not new:
             raise InputError(f"{folder.experiment_id} has not measured both engines yet; see: hdbkit experiments")
         titles = [database(Target(kind=kind, database="data")).title for kind in plan.engines]
-        names, confidence = (f"{titles[0]} (base)", f"{titles[1]} (new)"), plan.spending.level(plan.blocks)
-        return of_sides({BASE: base, NEW: new}, names, self, confidence=confidence)
+        names = (f"{titles[0]} (base)", f"{titles[1]} (new)")
+        return of_sides({BASE: base, NEW: new}, names, self, confidence=plan.confidence)
 
 
 def _read(name: str) -> EngineDemo:

@@ -12,11 +12,12 @@ import pandas as pd
 from hdbkit.analysis.comparison.groups import Finished, common_metric, values_by_users
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
 from hdbkit.analysis.run.courses import readable
-from hdbkit.analysis.statistics.scalability import laws, laws_table
+from hdbkit.analysis.statistics.scalability import MIN_BLOCKS, laws, laws_table
+from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.api.executing import executed
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.running import OnRun, RunVerbs
-from hdbkit.api.sides import counts_of, require_word, settled
+from hdbkit.api.sides import counts_of, ends_of, require_word, settled
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import history_chart
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
@@ -56,6 +57,12 @@ class Profile(ExperimentResult):
         """The metric of its runs. Raises ``InputError`` if the runs have different metrics."""
         return common_metric({self.name: self.finished})
 
+    @cached_property
+    def confidence(self) -> float:
+        """Of the statements on its peak: the error rate is spent over all numbers of blocks that allow one."""
+        ends = tuple(one for one in ends_of(self.workspace, ProfilePlan, "profile", self.name) if one >= MIN_BLOCKS)
+        return Spending(ends[0], ends).level(ends[-1]) if ends else 0.95
+
     @property
     def by_users(self) -> pd.DataFrame:
         """A row per count of virtual users: runs, metric_value (geometric mean), low and high (95 % each), and
@@ -69,12 +76,14 @@ class Profile(ExperimentResult):
     def scaling(self) -> pd.DataFrame:
         """The Universal Scalability Law and its peak; empty with fewer than four counts, or without 1 among them."""
         rate = self.metric.measure is Measure.RATE
-        return laws_table(laws(self.runs.assign(profile=self.name), "profile") if rate else {}, "profile")
+        named = self.runs.assign(profile=self.name)
+        return laws_table(laws(named, "profile", self.confidence) if rate else {}, "profile")
 
     def charts(self) -> dict[str, Chart]:
         """The charts that its runs allow: users, scaling (the fitted law) and history (run by run)."""
         named = self.runs.assign(profile=self.name)
-        found = [throughput_over_users(named, self.metric, "profile"), scaling_laws(named, self.metric, "profile")]
+        law = scaling_laws(named, self.metric, "profile", confidence=self.confidence)
+        found = [throughput_over_users(named, self.metric, "profile"), law]
         return {chart.key: chart for chart in [*found, history_chart(self.runs, self.segments, self.metric)] if chart}
 
     @cached_property

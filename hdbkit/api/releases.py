@@ -258,10 +258,10 @@ class ReleaseVerbs(RunVerbs):
         first, *rest = results_of_sides(self, folder, plan).values()
         if not first or not all(rest):
             raise InputError(f"{folder.experiment_id} has not measured every commit yet; see: hdbkit experiments")
-        names, confidence = [str(one) for one in plan.commits], 1 - (1 - plan.spending.level(plan.blocks)) / len(rest)
+        names, confidence = [str(one) for one in plan.commits], 1 - (1 - plan.confidence) / len(rest)
         again = Again(
             resume=f"hdbkit resume {plan.experiment_id}",
-            level=lambda blocks: 1 - (1 - plan.spending.after(blocks)) / len(rest),
+            level=lambda blocks: 1 - (1 - plan.confidence_after(blocks)) / len(rest),
         )
         comparisons = (
             of_sides(

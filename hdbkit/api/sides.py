@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from hdbkit.api.result import Result
 from hdbkit.config import Load, Target, WorkloadSpec, load_from
 from hdbkit.config.served import option_of_file
 from hdbkit.config.target import target_names
-from hdbkit.errors import InputError
+from hdbkit.errors import DamagedResult, InputError
 from hdbkit.experiment.sides import Side, SidesPlan
 from hdbkit.plan import RunPlan
-from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.catalog import list_runs, profiles_of
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.servers.private import is_server_folder
@@ -155,3 +157,16 @@ def results_of_sides(workspace: BareWorkspace, folder: ExperimentFolder, plan: S
             run = Result(RunFolder(folder.root / line.run_id), workspace)
             found[plan.sides[planned.configuration].name].append(run)
     return found
+
+
+def ends_of(workspace: BareWorkspace, kind: type[SidesPlan], column: str, value: str) -> tuple[int, ...]:
+    """The numbers of blocks, in all, at which the experiments could end whose runs have this label or profile."""
+    runs = (
+        profiles_of(list_runs(workspace.results).runs) if column == "profile" else list_runs(workspace.results).runs
+    )
+    ends: tuple[int, ...] = ()
+    for experiment_id in runs.loc[runs[column] == value].sort_values("started")["experiment_id"].dropna().unique():
+        with suppress(DamagedResult):  # runs that were copied without their experiment
+            plan = experiment_folder(workspace.results, experiment_id).read_plan(kind)
+            ends = plan.model_copy(update={"before": ends}).ends
+    return ends

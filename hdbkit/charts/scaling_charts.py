@@ -65,7 +65,9 @@ def throughput_over_users(
     return Chart("users", question, fig, " ".join(filter(None, words)), table.rename(columns={"group": by}))
 
 
-def scaling_laws(runs: pd.DataFrame, metric: Metric, by: str = "label", drawn: Sequence[str] = ()) -> Chart | None:
+def scaling_laws(
+    runs: pd.DataFrame, metric: Metric, by: str = "label", drawn: Sequence[str] = (), confidence: float = 0.95
+) -> Chart | None:
     """The Universal Scalability Law of each value of ``by`` over its runs, with its band and its peak.
 
     Where the law does not fit, a curve through the means. None if the metric is not a rate, or no value has enough
@@ -76,9 +78,10 @@ def scaling_laws(runs: pd.DataFrame, metric: Metric, by: str = "label", drawn: S
         metric: what ``metric_value`` is.
         by: the column whose values are compared.
         drawn: those of its values that are drawn, by default the fastest.
+        confidence: of the statements on a peak.
     """
     known = runs.dropna(subset=["metric_value"]).assign(group=lambda one: one[by].astype(str))
-    found = laws(known, "group") if metric.better is Better.HIGHER else {}
+    found = laws(known, "group", confidence) if metric.better is Better.HIGHER else {}
     if not found:
         return None
     tops = known.groupby("group", sort=False)["metric_value"].max()

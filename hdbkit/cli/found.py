@@ -11,7 +11,7 @@ from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.manifest import Status
-from hdbkit.text import percent_of
+from hdbkit.text import percent_of, share
 
 
 def show_run(result: api.Result, as_json: bool, if_stopped: Exit | None = Exit.STOPPED) -> int:
@@ -82,13 +82,14 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
     changes = {name: figures[name].map(percent_of, na_action="ignore").astype(object) for name in shares}
     show.console.print(show.table(figures.assign(**changes).reset_index()))
     show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
+    intervals = f"simultaneous {share(found.compared.confidence)} intervals"
     if len(found.by_users):
         measured = ["base", "new", "base_operations_per_s", "new_operations_per_s"]
         by_users = found.by_users[["virtual_users", *measured, "ratio", "low", "high", "verdict"]]
-        show.console.print(show.table(by_users, title="By user count, simultaneous 95 % intervals"))
+        show.console.print(show.table(by_users, title=f"By user count, {intervals}"))
     if len(found.by_operation):
         by_operation = found.by_operation.drop(columns="sentence").rename(columns={"base": "base s", "new": "new s"})
-        show.console.print(show.table(by_operation, title="By operation, simultaneous 95 % intervals"))
+        show.console.print(show.table(by_operation, title=f"By operation, {intervals}"))
     listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
     if len(listed):
         show.console.print(show.table(listed.reset_index(), title="Differences"))

@@ -81,7 +81,7 @@ class EarlyEnd:
             np.add(series, np.bincount(part[chosen], minlength=PARTS)[:PARTS], out=series)
 
     def _broken(self, parts: int) -> Iterator[str]:
-        """The limits that are certain to be broken, as phrases."""
+        """The limits that are broken with a confidence of ``LEVEL``, as phrases."""
         required, rules = self._limits.required, self._limits.abort
         if required is not None:
             value = upper_bound(self._counted[:parts]) * self._metric.per_s * 1e9 / self._part_ns

@@ -61,11 +61,25 @@ class SidesPlan(ExperimentPlan):
         default=(), description="the numbers of blocks before each time that some were added"
     )
 
+    before: tuple[int, ...] = Field(
+        default=(),
+        description="the numbers of blocks, in all, at which earlier experiments under its label could end",
+    )
+
     @property
-    def spending(self) -> Spending:
-        """How it spends its error rate: over each number of blocks at which it could end."""
-        looks = (*self.looks, self.blocks)
-        return Spending(looks[0], looks)
+    def ends(self) -> tuple[int, ...]:
+        """The numbers of blocks, with those of earlier experiments under its label, at which it could end."""
+        done = self.before[-1] if self.before else 0
+        return (*self.before, *(done + one for one in (*self.looks, self.blocks)))
+
+    @property
+    def confidence(self) -> float:
+        """Of its intervals: the error rate is spent over each number of blocks at which it could end."""
+        return Spending(self.ends[0], self.ends).level(self.ends[-1])
+
+    def confidence_after(self, blocks: int) -> float:
+        """The confidence after so many blocks, more than it has."""
+        return Spending(self.ends[0], self.ends).after(self.ends[-1] - self.blocks + blocks)
 
     @property
     def targets(self) -> tuple[Target, ...]:

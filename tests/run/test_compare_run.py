@@ -39,6 +39,8 @@ def test_two_targets_are_measured_in_turn(command: HdbkitCommand, null_target: N
     longer = command("resume", "last", "--blocks", 4, "--json")
     assert longer.json["basis"].startswith("4 blocks of one session")
     assert len(hdbkit.runs()) == 8
+    again = hdbkit.plan_comparison(fast, slow, blocks=3, label="gate")
+    assert again.ends == (3, 4, 7), "comparisons under one label share one error rate"
 
 
 def test_a_comparison_of_its_own_process_that_was_killed_is_resumed_as_one_that_was_not(

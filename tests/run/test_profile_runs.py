@@ -43,8 +43,12 @@ def test_a_profile_in_a_process_of_its_own_that_was_killed_is_resumed(
     assert sorted(zip(found.runs["virtual_users"], found.runs["block"], strict=True)) == [
         (1, 1), (1, 2), (2, 1), (2, 2),
     ]  # fmt: skip
+    assert found.confidence == 0.95, "two blocks allow no statement on a peak"
+    longer = hdbkit.resume_experiment(running.experiment_id, blocks=3)
+    assert isinstance(longer, hdbkit.Profile)
+    assert round(longer.confidence, 6) == 0.96
     listed = hdbkit.experiments().iloc[0]
-    assert (listed["kind"], listed["status"], listed["runs"], listed["ended"]) == ("profile", "done", 4, 4)
+    assert (listed["kind"], listed["status"], listed["runs"], listed["ended"]) == ("profile", "done", 6, 6)
 
 
 def test_the_server_is_in_the_same_state_before_each_run_of_a_profile(built: PrivateServer, results: Path) -> None:

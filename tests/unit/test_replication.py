@@ -203,9 +203,10 @@ def test_more_blocks_spend_what_is_left_of_the_error_rate(one: Manifest) -> None
         runs=in_blocks((side, side), (1,), range(1, 9), "e"), names=("a", "b"), smallest_effect=0.02,
     )  # fmt: skip
     longer = planned.extended(16).extended(16)
-    assert [one.spending.level(one.blocks) for one in (planned, longer)] == pytest.approx([0.96, 0.995])
-    assert planned.spending.after(16) == pytest.approx(0.995)
-    assert longer.spending.looks == (8, 16)
+    again = planned.model_copy(update={"before": planned.ends})
+    assert [one.confidence for one in (planned, longer, again)] == pytest.approx([0.96, 0.995, 0.995])
+    assert planned.confidence_after(16) == pytest.approx(0.995)
+    assert (longer.ends, again.ends, again.extended(16).ends) == ((8, 16), (8, 16), (8, 16, 24))
 
 
 def test_the_number_of_blocks_is_a_range_that_the_uncertainty_of_the_noise_leaves() -> None:

@@ -97,7 +97,7 @@ class Compared:
         if self.design.unit is Unit.BLOCKS:
             found.append("how the sides compare in other sessions is not estimated")
         if self.confidence > _ALONE:
-            level = f"{100 * self.confidence:.3g} %"
+            level = share(self.confidence)
             found.append(
                 f"intervals of {level} each, so that those of all comparisons and numbers of blocks hold with 95 %"
             )
