@@ -142,7 +142,8 @@ def _within(runs: pd.DataFrame) -> Replication:
     words = f"{blocks} blocks of one session"
     apart = _table([one[:, 0] for one in columns])
     if together:
-        words += ", both sides at the same time, each under the load of the other"
+        words += ", both sides at the same time, each under the load of the other: what else differs between "
+        words += "their servers is part of the ratio"
         return Replication(Unit.BLOCKS, (apart,), words, together)
     if all(
         abs(one[:, 1].sum()) <= abs(one[:, 1]).max(initial=0) for one in columns
