@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from hdbkit.caution import Caution, Kind
 from hdbkit.errors import ErrorClass, TransactionError
 
 T = TypeVar("T")
@@ -135,10 +136,11 @@ class WriteCycle:
         """Why a window is too short for it, and what to set; empty if it is not."""
         if window_s >= self.seconds:
             return ""
-        return (
+        return Caution(
             f"the window ({window_s:g} s) is shorter than a cycle of the server's background writing "
             f"({self.setting} = {self.value}), so it may contain all of that writing or none; set duration_s to "
-            f"{self.seconds:g} or more, or reduce {self.setting}"
+            f"{self.seconds:g} or more, or reduce {self.setting}",
+            Kind.CYCLE,
         )
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hdbkit.caution import Caution
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.text import percent_of, share
 
-WATCHED = "the load is another program's: its latencies, errors and number of users are unknown"
+WATCHED = Caution("the load is another program's: its latencies, errors and number of users are unknown")
 _MANY = 1.5
 """From this ratio on, "times as fast" is easier to read than per cent."""
 _MAX_LOG = 700.0

@@ -40,6 +40,7 @@ from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import Work, counts_of, ends_of, results_of_sides, sides_of, work_of
+from hdbkit.caution import Caution, Kind
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import compare_charts
 from hdbkit.charts.wait_charts import explained
@@ -241,7 +242,7 @@ class Comparison(ExperimentResult):
         """What the ratio reflects beside the servers, a sentence without its full stop each."""
         sides = zip(self.names, (self.base, self.new), strict=True)
         found = comparison_warnings(self.differences, {name: [one.manifest for one in side] for name, side in sides})
-        return [self.left_out, *found] if self.left_out else found
+        return [Caution(self.left_out, Kind.LEFT_OUT), *found] if self.left_out else found
 
     def gate(self, below: float) -> Gate:
         """Whether the metric became worse by more than ``below`` (such as -0.02), at any of the user counts.

@@ -130,7 +130,7 @@ class Result:
     @property
     def warnings(self) -> list[str]:
         """Reasons to doubt that the run measured what was intended, one phrase each."""
-        return list(run_warnings(self.manifest).values())
+        return list(run_warnings(self.manifest))
 
     @property
     def passed(self) -> bool:

@@ -13,8 +13,8 @@ from functools import cached_property
 
 from markupsafe import Markup
 
-from hdbkit.analysis.reasons import Reason, reasons
 from hdbkit.analysis.wording import TOO_FEW, says_nothing
+from hdbkit.caution import Caution, Kind
 from hdbkit.charts.intervals import Limits, times
 from hdbkit.report.tables import Table
 from hdbkit.report.templating import templates
@@ -92,13 +92,19 @@ class Card:
     interval: str = ""
     """The interval of a value that is no ratio."""
     checks: Sequence[CheckLine] = ()
-    reasons: Sequence[Reason] = ()
+    warnings: Sequence[str] = ()
     next_step: str = ""
 
     @property
     def failed(self) -> list[CheckLine]:
         """The checks that failed."""
         return [one for one in self.checks if one.passed is False]
+
+    @cached_property
+    def reasons(self) -> list[Caution]:
+        """The warnings, the worst first; without failed checks, which are listed by themselves."""
+        found = [Caution.of(one) for one in self.warnings]
+        return sorted((one for one in found if one.kind is not Kind.CHECK), key=lambda one: one.kind.rank)
 
     @property
     def chip(self) -> str:
@@ -138,7 +144,7 @@ class Card:
 
 def answer_card(answer: str, notice: str, warnings: Sequence[str]) -> str:
     """An answer with its warnings as a notebook shows it."""
-    return Card("", answer, "measured", "", reasons=reasons(warnings)).in_notebook(notice)
+    return Card("", answer, "measured", "", warnings=warnings).in_notebook(notice)
 
 
 def measured_by(manifests: Sequence[Manifest], users: Sequence[int] = ()) -> list[str]:

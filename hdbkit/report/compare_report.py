@@ -14,7 +14,6 @@ from hdbkit.analysis.comparison.groups import Groups
 from hdbkit.analysis.comparison.plans import PlanPair, plans_note
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import Compared, settings_apart
-from hdbkit.analysis.reasons import reasons
 from hdbkit.analysis.wording import TOO_FEW, percent, percents, says_nothing
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import times
@@ -123,7 +122,7 @@ def card(found: Sides) -> Card:
         bar=Bar(ratio.ratio, ratio.low, ratio.high, found.compared.smallest_effect),
         facts=measured_by(manifests),
         checks=checks_over_runs(manifests),
-        reasons=reasons(found.warnings),
+        warnings=found.warnings,
         next_step=found.compared.advice if ratio.verdict == "undecided" else "",
     )
 

@@ -10,7 +10,6 @@ from typing import Protocol
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished
-from hdbkit.analysis.reasons import reasons
 from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.wording import percent
 from hdbkit.charts.chart import Chart
@@ -95,7 +94,7 @@ def card(found: History, changes: Sequence[str]) -> Card:
         of="" if last is None else f"{many(len(changes), 'change')}; the newest is of {_minute(last['since'])}",
         facts=measured_by(manifests),
         checks=checks_over_runs(manifests),
-        reasons=reasons(start_warnings(manifests)),
+        warnings=start_warnings(manifests),
     )
 
 

@@ -8,7 +8,6 @@ from typing import Protocol
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished
-from hdbkit.analysis.reasons import reasons
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.charts.chart import Chart
@@ -69,7 +68,7 @@ def card(found: RateFound) -> Card:
         interval=f"95 % interval {low} to {high} per second",
         facts=measured_by(manifests),
         checks=checks_over_runs(manifests),
-        reasons=reasons(start_warnings(manifests)),
+        warnings=start_warnings(manifests),
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hdbkit.analysis.reasons import reasons
 from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
@@ -143,7 +142,7 @@ def card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
         of=f"{metric.title}, {_basis(metric)}" if value is not None else "",
         facts=[*measured_by([manifest])[1:], *([f"{result.window_s:,.0f} s"] if result else [])],
         checks=manifest.checks,
-        reasons=reasons([*errors, *run_warnings(manifest).values()]),
+        warnings=[*errors, *run_warnings(manifest)],
     )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import pandas as pd
 
+from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
 from hdbkit.report.tables import UNKNOWN, Table, cell, heading, text_table
 from hdbkit.results.journal import RESTORED, UNCHANGED, ExperimentState, JournalLine, Step
@@ -91,12 +92,13 @@ def unrestored(journal: Journal, experiment_id: str) -> list[str]:
     """A warning where the server still has settings of the sweep, or has others than before it; none otherwise."""
     servers = ExperimentState(journal).servers.values()
     if any(state.changed for state in servers):
-        return [
+        text = (
             f"The server still has settings of the sweep. They are restored at its end; to restore them now, run: "
             f"hdbkit resume {experiment_id}."
-        ]
+        )
+        return [Caution(text, Kind.UNRESTORED)]
     return [
-        f"{name} was {state.found[name]} before the sweep and is {value} after it."
+        Caution(f"{name} was {state.found[name]} before the sweep and is {value} after it.", Kind.CHANGED)
         for state in servers
         for name, value in (state.restored.details.get("found", {}) if state.restored else {}).items()
         if name in state.found and state.found[name] != value

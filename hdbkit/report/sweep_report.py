@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.comparison.plans import changed_note
-from hdbkit.analysis.reasons import reasons
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.looks import verdict_words
 from hdbkit.analysis.sweep.together import latency_metric
@@ -99,7 +98,7 @@ def card(found: SweepAnalysis) -> Card:
         bar=None if best is None else _bar(best, spec.smallest_effect),
         facts=measured_by(found.manifests, spec.virtual_users),
         checks=checks_over_runs(found.manifests),
-        reasons=reasons([*found.warnings, *warnings]),
+        warnings=[*found.warnings, *warnings],
         next_step=found.next_step,
     )
 

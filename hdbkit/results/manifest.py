@@ -6,16 +6,49 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
+from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.plan import RunPlan
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.run_result import RunResult
+
+
+def _warned(given: Any) -> Caution:
+    """A warning of a manifest: its text and the word of its kind, which a newer version may have added."""
+    if isinstance(given, str):
+        return Caution.of(given)
+    kind = next((one for one in Kind if one.value == given["kind"]), Kind.OTHER)
+    return Caution(str(given["text"]), kind)
+
+
+Warned = Annotated[
+    str,
+    PlainValidator(_warned),
+    PlainSerializer(lambda one: {"text": str(one), "kind": Caution.of(one).kind.value}),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {"text": {"type": "string"}, "kind": {"type": "string"}},
+            "required": ["text", "kind"],
+        }
+    ),
+]
+"""A warning as manifests have it: a :class:`hdbkit.caution.Caution`."""
 
 
 class Status(StrEnum):
@@ -194,7 +227,7 @@ class Manifest(BaseModel):
     load_hosts: list[LoadHost] = Field(default_factory=list, description="empty: the host of the supervisor alone")
     supervisor_pid: int | None = None
     ended_early: str = Field(default="", description="why it ended early by itself; empty if it did not")
-    warnings: list[str] = Field(
+    warnings: list[Warned] = Field(
         default_factory=list, description="what was wrong with schema and load before the run, and with its faults"
     )
     doing: str = Field(default="", description="what is being done at the end of the run, while it lasts")

@@ -19,6 +19,7 @@ from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.records import completed_by_part, window_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings
+from hdbkit.caution import Kind
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -220,11 +221,10 @@ def test_stolen_and_throttled_time_are_warnings_and_no_failed_checks(write: Writ
     """A virtual machine or a container cannot prevent it, and the figures are those of this machine."""
     run = write(host=host_of(16, steal=0.05, throttled=0.3))
     manifest = run.manifest.model_copy(update={"result": summarize(run.folder, run.manifest)})
-    assert (
-        "other machines took 5.0 % of the CPU time of the load host (steal time)" in run_warnings(manifest)["steal"]
-    )
-    assert "a CPU quota of a control group paused" in run_warnings(manifest)["throttled"]
-    assert "for 30 % of the window" in run_warnings(manifest)["throttled"]
+    found = {one.kind: one for one in run_warnings(manifest)}
+    assert "other machines took 5.0 % of the CPU time of the load host (steal time)" in found[Kind.STEAL]
+    assert "a CPU quota of a control group paused" in found[Kind.THROTTLED]
+    assert "for 30 % of the window" in found[Kind.THROTTLED]
     assert [one.name for one in check_run(run.folder, run.manifest) if one.passed is False] == []
 
 
@@ -233,11 +233,11 @@ def test_other_processes_on_the_host_are_a_warning(write: Write, server_share: f
     host = host_of(16)
     run = write(host=host.assign(server_cpu_s=server_share * 2 * host["t_us"] / 1e6))
     result = summarize(run.folder, run.manifest)
-    warnings = run_warnings(run.manifest.model_copy(update={"result": result}))
-    assert ("others" in warnings) is others
+    warnings = {one.kind: one for one in run_warnings(run.manifest.model_copy(update={"result": result}))}
+    assert (Kind.OTHERS in warnings) is others
     if others:
         assert re.fullmatch(
-            r"other processes used \d\d % of the CPU time of the load host; at most .*", warnings["others"]
+            r"other processes used \d\d % of the CPU time of the load host; at most .*", warnings[Kind.OTHERS]
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import re
 import shutil
 from html.parser import HTMLParser
@@ -12,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from hdbkit.analysis.reasons import _KNOWN, reasons
 from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
+from hdbkit.caution import Caution, Kind
 from hdbkit.report import run_report, sweep_report
 from hdbkit.report.card import Bar, Card
 from hdbkit.report.page import Figure, Page, write_page
@@ -67,13 +68,13 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def test_a_card_has_one_line_of_trust_with_the_worst_reason_first() -> None:
     warnings = [
-        "in 2 of 6 runs: the data (1 GiB) are larger than shared_buffers (128 MiB): pages are read from files",
-        "2 of 6 runs failed the check 'steady state'",
+        Caution("the data (1 GiB) are larger than shared_buffers", Kind.CACHE).after("in 2 of 6 runs: "),
+        Caution("2 of 6 runs failed the check 'steady state'", Kind.CHECK),
         "something <new> of this kind happened in some run, so it counts",
-        "other processes used 78 % of the CPU time of the load host; at most 20 % is acceptable",
+        Caution("other processes used 78 % of the CPU time of the load host", Kind.OTHERS),
     ]
     passed = [CheckLine(name="a rule", passed=True, detail=""), CheckLine(name="another", passed=None, detail="")]
-    words = " ".join(str(Card("q", "a", "faster", "x2", checks=passed, reasons=reasons(warnings)).html()).split())
+    words = " ".join(str(Card("q", "a", "faster", "x2", checks=passed, warnings=warnings).html()).split())
     assert (
         "<summary>3 reasons to be careful: other processes used the load host; 1 check passed, 1 undecided<" in words
     )
@@ -87,15 +88,29 @@ def test_a_failed_check_strikes_the_card() -> None:
         CheckLine(name="steady state", passed=False, detail="it fell"),
         CheckLine(name="b", passed=True, detail=""),
     ]
-    card = Card("q", "a", "faster", "x2", checks=checks, reasons=reasons(["it drifts by 5 %"]))
+    card = Card("q", "a", "faster", "x2", checks=checks, warnings=["it drifts by 5 %"])
     words = " ".join(str(card.html()).split())
     assert (card.chip, card.mark) == ("not reliable", "failed")
     assert '<span class="hd-failed">1 of 2 checks failed: steady state</span>; 1 reason to be careful: ' in words
 
 
 def test_every_reason_has_six_words_at_most() -> None:
-    assert {len(texts[1].split()) for texts in _KNOWN} <= set(range(1, 7))
-    assert all(len(texts) == 4 for texts in _KNOWN)
+    named = [one for one in Kind if one is not Kind.OTHER]
+    assert {len(one.brief.split()) for one in named} <= set(range(1, 7))
+    assert all(one.effect and one.advice for one in named)
+    assert Caution("one, two").brief == "one"
+    assert pickle.loads(pickle.dumps(Caution("text", Kind.LOCKS))).kind is Kind.LOCKS
+
+
+def test_a_warning_of_a_manifest_keeps_its_kind(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "a-run").folder
+    locks = Caution("users wait", Kind.LOCKS)
+    folder.write(folder.read().model_copy(update={"warnings": [locks, "plain"]}))
+    assert [(one, Caution.of(one).kind) for one in folder.read().warnings] == [
+        ("users wait", Kind.LOCKS), ("plain", Kind.OTHER),
+    ]  # fmt: skip
+    stored = json.loads((folder.path / "manifest.json").read_bytes())["warnings"]
+    assert stored[0] == {"text": "users wait", "kind": "locks"}
 
 
 @pytest.mark.parametrize(

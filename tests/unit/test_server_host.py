@@ -98,7 +98,7 @@ def test_a_host_that_was_the_limit_itself_is_reported(
     made = write_run(tmp_path / "a-run", users=1, duration_s=3)
     write_table(made.folder.table("server_host"), server_host_of(6, **reported), columns.SERVER_HOST)
     manifest = made.manifest.model_copy(update={"result": summarize(made.folder, made.manifest)})
-    found = [one for kind, one in run_warnings(manifest).items() if kind.startswith("server host")]
+    found = [one for one in run_warnings(manifest) if one.kind.value.startswith("server")]
     assert len(found) == bool(sentence)
     assert sentence in "".join(found)
 

@@ -14,8 +14,9 @@ from hdbkit.analysis.run.server_work import (
     replication_lag,
     work_of,
 )
-from hdbkit.analysis.run.warnings import BUSY, DATA, FULL_PAGES, run_warnings
+from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.sweep.starts import data_by_block, start_warnings
+from hdbkit.caution import Kind
 from hdbkit.config import Load
 from hdbkit.execution.sampler import FullPages
 from hdbkit.readings import LAG
@@ -105,24 +106,24 @@ def test_a_standby_that_answered_after_the_start_of_the_window_has_a_lag() -> No
 
 def test_a_window_among_full_page_images_is_a_warning_and_one_behind_them_is_not() -> None:
     among = manifest(result={"full_pages": {"first": 0.3, "last": 0.02}})
-    assert "0.3 per transaction at its start, 0.02 at its end" in run_warnings(among)[FULL_PAGES]
-    assert run_warnings(manifest(result={"full_pages": {"first": 0.3, "last": 0.25}})) == {}
-    assert run_warnings(manifest(result={"full_pages": {"first": 0.03, "last": 0.0}})) == {}
+    assert "0.3 per transaction at its start, 0.02 at its end" in run_warnings(among)[0]
+    assert run_warnings(manifest(result={"full_pages": {"first": 0.3, "last": 0.25}})) == []
+    assert run_warnings(manifest(result={"full_pages": {"first": 0.03, "last": 0.0}})) == []
     lists = among.model_copy(update={"lists": [(["new_order"], 1)]})
-    assert run_warnings(lists) == {}, "a list has no ramp-up to extend"
+    assert run_warnings(lists) == [], "a list has no ramp-up to extend"
 
 
 def test_data_that_are_larger_than_the_cache_or_the_memory_are_reported() -> None:
     small = SERVER.model_copy(update={"cache_bytes": 64 * MIB})
     counters = {"blks_hit": 900.0, "blks_read": 100.0}
-    found = run_warnings(manifest(server=small, result={"counters": counters}))[DATA]
+    found = run_warnings(manifest(server=small, result={"counters": counters}))[0]
     assert found.startswith("the data (100 MiB) are larger than shared_buffers (64 MiB)")
     assert "(0.1 per transaction; 90.00 % were in its cache)" in found
     full = manifest(server=small).model_copy(update={"host": HostFacts(memory_bytes=80 * MIB)})
-    assert "larger than the memory of the host (80 MiB)" in run_warnings(full)[DATA]
+    assert "larger than the memory of the host (80 MiB)" in run_warnings(full)[0]
     elsewhere = full.model_copy(update={"server": small.model_copy(update={"on_this_host": False})})
-    assert "larger than shared_buffers" in run_warnings(elsewhere)[DATA]
-    assert run_warnings(manifest()) == {}
+    assert "larger than shared_buffers" in run_warnings(elsewhere)[0]
+    assert run_warnings(manifest()) == []
 
 
 def test_growth_is_shown_by_block_and_a_warning_when_it_is_much() -> None:
@@ -146,7 +147,7 @@ def test_data_of_a_schema_without_a_count_have_a_size_alone() -> None:
 
 def test_a_sweep_counts_the_runs_with_warnings() -> None:
     busy = [manifest(1), manifest(2, place={"busy_pct": 42.0}), manifest(3, place={"busy_pct": 3.0})]
-    assert set(run_warnings(busy[1])) == {BUSY}
+    assert [one.kind for one in run_warnings(busy[1])] == [Kind.BUSY]
     (found,) = start_warnings(busy)
     assert found == "in 1 of 3 runs: the host was 42 % busy when the clients started, after a cool-down of 30 s"
 

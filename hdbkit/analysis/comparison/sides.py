@@ -23,6 +23,7 @@ from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.statistics.power import MAX_BLOCKS, Critical, blocks_needed
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
 from hdbkit.analysis.wording import WATCHED, Interval, blocks_text, change, percent, percents, sentence
+from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Better, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
@@ -376,35 +377,37 @@ def comparison_warnings(differences: pd.DataFrame, sides: Mapping[str, Iterable[
         differences: columns base and new by what differs, such as ``load.duration_s``.
         sides: the runs of each side by its name.
     """
-    found = [line for name, manifests in sides.items() for line in _of_side(name, list(manifests))]
+    found: list[str] = [
+        line.after(f"{name}: ") for name, manifests in sides.items() for line in _of_side(list(manifests))
+    ]
     names = [str(name) for name in differences.index if str(name).startswith(("load.", "workload."))]
     work = [name for name in names if not name.endswith(".seed")]
     if work:
-        found.append(
-            f"The sides did not do the same work: {', '.join(work)} {'differ' if len(work) > 1 else 'differs'}"
-        )
+        verb = "differ" if len(work) > 1 else "differs"
+        found.append(Caution(f"The sides did not do the same work: {', '.join(work)} {verb}", Kind.OTHER_WORK))
     host = [str(name) for name in differences.index if str(name).startswith("host.")]
     if host:
-        found.append(f"The clients of the sides ran on different hosts ({', '.join(host)})")
+        text = f"The clients of the sides ran on different hosts ({', '.join(host)})"
+        found.append(Caution(text, Kind.OTHER_HOSTS))
     if CLIENT_PATH in differences.index:
         base, new = differences.loc[CLIENT_PATH]
-        found.append(
-            f"The sides used different client code ({base or 'unknown'}, {new or 'unknown'}), "
-            "whose time is part of each latency"
-        )
+        used = f"({base or 'unknown'}, {new or 'unknown'})"
+        text = f"The sides used different client code {used}, whose time is part of each latency"
+        found.append(Caution(text, Kind.CLIENT_CODE))
     return found
 
 
-def _of_side(side: str, manifests: Sequence[Manifest]) -> list[str]:
+def _of_side(manifests: Sequence[Manifest]) -> list[Caution]:
     """What is to be known of a side: who measured it, failed operations and checks (what fails is often fast), a rate
     that decides its throughput."""
     failed = sum((one.result and one.result.failed) or 0 for one in manifests)
     checks = sorted({line.name for one in manifests for line in one.checks if line.passed is False})
-    found = [f"{side}: {failed:,} {plural(manifests[0].noun)} failed"] if failed else []
-    found += [f"{side}: failed checks: {', '.join(checks)}"] if checks else []
-    found += [f"{side}: measured by {tool}" for tool in sorted({one.measured_by for one in manifests} - {""})]
-    found += [f"{side}: {WATCHED}"] if any(not one.operations and not one.measured_by for one in manifests) else []
-    return found + ([f"{side}: {RATE_DECIDES}"] if any(kept_its_rate(one) for one in manifests) else [])
+    found = [Caution(f"{failed:,} {plural(manifests[0].noun)} failed", Kind.FAILED_OPERATIONS)] if failed else []
+    found += [Caution(f"failed checks: {', '.join(checks)}", Kind.CHECK)] if checks else []
+    tools = sorted({one.measured_by for one in manifests} - {""})
+    found += [Caution(f"measured by {tool}", Kind.OTHER_TOOL) for tool in tools]
+    found += [WATCHED] if any(not one.operations and not one.measured_by for one in manifests) else []
+    return found + ([RATE_DECIDES] if any(kept_its_rate(one) for one in manifests) else [])
 
 
 # The changes of a comparison in one list: the metric, and each latency, with their intervals.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.records import Window, operations_of, window_of
 from hdbkit.arrivals import Times, due_us
+from hdbkit.caution import Caution, Kind
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Backlog, Latencies, ScheduleResult
@@ -27,7 +28,7 @@ LATE_US: Final = 10_000
 """An operation that begins later than this after its scheduled start is counted as late."""
 SATURATED_SHARE: Final = 0.01
 """A schedule is not kept if more than this share of the operations was skipped, or added to the backlog."""
-RATE_DECIDES: Final = "the load's rate decides the throughput; compare latencies instead"
+RATE_DECIDES: Final = Caution("the load's rate decides the throughput; compare latencies instead", Kind.RATE)
 """The warning of comparisons and sweeps with runs that kept their rate."""
 _ROWS_AT_ONCE: Final = 1_000_000
 _SECOND_US: Final = 1_000_000

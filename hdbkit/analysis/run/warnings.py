@@ -7,34 +7,27 @@ from collections.abc import Mapping
 from hdbkit.analysis.run.host import MAX_OTHERS_PCT, MAX_STEAL_PCT, MAX_THROTTLED_PCT
 from hdbkit.analysis.run.server_host import busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
+from hdbkit.caution import Caution, Kind
 from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, ServerHostUse
 from hdbkit.text import size_text
 
-DATA, FULL_PAGES, BUSY, EARLY = "data", "full pages", "busy", "early end"
-SCHEMA, RESTART = "schema", "restart"
-STEAL, OTHERS, THROTTLED = "steal", "others", "throttled"
-SERVER_CPU, SERVER_STEAL, SERVER_DISK = "server host CPU", "server host steal", "server host disk"
-"""The kinds of warning."""
 _MANY_IMAGES = 0.05
 _FALLEN = 0.5
 _FULL_PCT = 95.0
 """From this share on, processors or a disk count as saturated."""
 
 
-def run_warnings(manifest: Manifest) -> dict[str, str]:
-    """Each warning of a run by its kind: one sentence without its full stop."""
-    found = {DATA: "", FULL_PAGES: "", BUSY: _busy(manifest), RESTART: ""}
-    found[SCHEMA] = "; ".join(manifest.warnings)
-    found[EARLY] = f"it {manifest.ended_early}" if manifest.ended_early else ""
+def run_warnings(manifest: Manifest) -> list[Caution]:
+    """The warnings of a run: one sentence each without its full stop."""
+    found = [_busy(manifest), *manifest.warnings]
+    found += [Caution(f"it {manifest.ended_early}", Kind.EARLY)] if manifest.ended_early else []
     if result := manifest.result:
-        found |= {DATA: _fit(manifest, result), FULL_PAGES: _full_pages(manifest, result)}
-        found[RESTART] = "; ".join(filter(None, (_restarted(result), _moved(result))))
-        found |= {STEAL: _steal(result.host_cpu_pct, "load host"), OTHERS: _others(result.others_cpu_pct)}
-        found[THROTTLED] = _throttled(result.throttled_pct)
-        found |= _server_host(result.server_host)
-    return {kind: sentence for kind, sentence in found.items() if sentence}
+        found += [_fit(manifest, result), _full_pages(manifest, result), _restarted(result), _moved(result)]
+        found += [_steal(result.host_cpu_pct, "load host", Kind.STEAL), _others(result.others_cpu_pct)]
+        found += [_throttled(result.throttled_pct), *_server_host(result.server_host)]
+    return [Caution.of(one) for one in found if one]
 
 
 def _restarted(result: RunResult) -> str:
@@ -42,7 +35,10 @@ def _restarted(result: RunResult) -> str:
     if not times:
         return ""
     listed = " and ".join(f"{at:.0f} s" for at in times)
-    return f"the server was restarted during the run, {listed} after its start: the result includes its recovery"
+    return Caution(
+        f"the server was restarted during the run, {listed} after its start: the result includes its recovery",
+        Kind.RESTART,
+    )
 
 
 def _moved(result: RunResult) -> str:
@@ -50,7 +46,10 @@ def _moved(result: RunResult) -> str:
     if not times:
         return ""
     listed = " and ".join(f"{at:.0f} s" for at in times)
-    return f"another server answered from {listed} after the run's start on, so what the servers counted is unknown"
+    return Caution(
+        f"another server answered from {listed} after the run's start on, so what the servers counted is unknown",
+        Kind.MOVED,
+    )
 
 
 def _fit(manifest: Manifest, result: RunResult) -> str:
@@ -61,15 +60,17 @@ def _fit(manifest: Manifest, result: RunResult) -> str:
         return ""
     memory_bytes = manifest.host.memory_bytes if server.on_this_host else None
     if memory_bytes and data_bytes > memory_bytes:
-        return (
+        return Caution(
             f"the data ({size_text(data_bytes)}) are larger than the memory of the host ({size_text(memory_bytes)}): "
-            f"the disks are measured with the server{_reads(manifest.noun, result)}"
+            f"the disks are measured with the server{_reads(manifest.noun, result)}",
+            Kind.MEMORY,
         )
     if data_bytes > server.cache_bytes:
         cache = f"{server.cache} ({size_text(server.cache_bytes)})"
-        return (
+        return Caution(
             f"the data ({size_text(data_bytes)}) are larger than {cache}: "
-            f"the other pages are read from files, at best out of the system's memory{_reads(manifest.noun, result)}"
+            f"the other pages are read from files, at best out of the system's memory{_reads(manifest.noun, result)}",
+            Kind.CACHE,
         )
     return ""
 
@@ -92,10 +93,11 @@ def _full_pages(manifest: Manifest, result: RunResult) -> str:
     rates = result.full_pages
     if not rates or manifest.one_by_one or rates.first < _MANY_IMAGES or rates.last > _FALLEN * rates.first:
         return ""
-    return (
+    return Caution(
         "the window began before the full-page writes that follow a checkpoint had subsided "
         f"({_two_digits(rates.first)} per {manifest.noun} at its start, {_two_digits(rates.last)} at its end); "
-        "set a longer rampup_s, or rampup_max_s"
+        "set a longer rampup_s, or rampup_max_s",
+        Kind.FULL_PAGES,
     )
 
 
@@ -103,56 +105,60 @@ def _busy(manifest: Manifest) -> str:
     noted = manifest.plan.experiment
     if noted is None or noted.busy_pct is None or noted.busy_pct <= IDLE_BUSY_PCT:
         return ""
-    return (
+    return Caution(
         f"the host was {noted.busy_pct:.0f} % busy when the clients started, after a cool-down of "
-        f"{noted.rested_s:.0f} s"
+        f"{noted.rested_s:.0f} s",
+        Kind.BUSY,
     )
 
 
-def _steal(shares: Mapping[str, float] | None, host: str) -> str:
+def _steal(shares: Mapping[str, float] | None, host: str, kind: Kind) -> str:
     """That a virtual machine did not get the CPU time that it asked for."""
     steal_pct = (shares or {}).get("steal", 0.0)
     if steal_pct <= MAX_STEAL_PCT:
         return ""
-    return (
+    return Caution(
         f"other machines took {steal_pct:.1f} % of the CPU time of the {host} (steal time); "
-        f"at most {MAX_STEAL_PCT:g} % is acceptable"
+        f"at most {MAX_STEAL_PCT:g} % is acceptable",
+        kind,
     )
 
 
 def _others(share_pct: float | None) -> str:
     if share_pct is None or share_pct <= MAX_OTHERS_PCT:
         return ""
-    return (
+    return Caution(
         f"other processes used {share_pct:.0f} % of the CPU time of the load host; at most {MAX_OTHERS_PCT:g} % is "
-        "acceptable"
+        "acceptable",
+        Kind.OTHERS,
     )
 
 
 def _throttled(share_pct: float | None) -> str:
     if share_pct is None or share_pct <= MAX_THROTTLED_PCT:
         return ""
-    return (
+    return Caution(
         f"a CPU quota of a control group paused clients or the server, over all cores for {share_pct:.0f} % of the "
-        "window: throughput and latencies are those of the quota; raise it, or give them cores of their own"
+        "window: throughput and latencies are those of the quota; raise it, or give them cores of their own",
+        Kind.THROTTLED,
     )
 
 
-def _server_host(use: ServerHostUse | None) -> dict[str, str]:
+def _server_host(use: ServerHostUse | None) -> list[str]:
     """Where the database's host itself was the limit, or shared; nothing without an agent."""
     if use is None:
-        return {}
-    found: dict[str, str] = {}
-    shares = use.cpu_pct or {}
+        return []
+    found, shares = [_steal(use.cpu_pct, "database's host", Kind.SERVER_STEAL)], use.cpu_pct or {}
     if shares and busy_pct(shares) >= _FULL_PCT:
-        found[SERVER_CPU] = (
-            f"the processors of the database's host were {busy_pct(shares):.0f} % busy: they limit the throughput"
-        )
-    found[SERVER_STEAL] = _steal(shares, "database's host")
+        busy = f"{busy_pct(shares):.0f} % busy: they limit the throughput"
+        found.append(Caution(f"the processors of the database's host were {busy}", Kind.SERVER_CPU))
     full = {name: disk["busy_pct"] for name, disk in use.disks.items() if disk.get("busy_pct", 0.0) >= _FULL_PCT}
     if full:
         named = " and ".join(f"{name} ({share:.0f} % of the time)" for name, share in full.items())
-        found[SERVER_DISK] = (
-            f"a disk of the database's host was busy nearly all the time and may be the limit: {named}"
+        found.append(
+            Caution(
+                f"a disk of the database's host was busy nearly all the time and may be the limit: {named}",
+                Kind.SERVER_DISK,
+            )
         )
     return found

@@ -24,6 +24,7 @@ from hdbkit.analysis.statistics.autocorrelation import inflation
 from hdbkit.analysis.sweep.observations import MIN_RUN_DF, grouped, slices_of
 from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, percent
+from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
 from hdbkit.results.experiment_folder import STRETCH
 from hdbkit.results.folder import RunFolder
@@ -88,18 +89,19 @@ def _unit(observations: pd.DataFrame) -> str:
 
 def slice_warnings(runs: Runs, observations: pd.DataFrame, metric: Metric) -> list[str]:
     """Reasons to doubt the result of a sweep by slices, one phrase each; none for a sweep by runs."""
-    found = [
-        f"the slices of run {_number(manifest)} are not used: {result.unusable}"
+    found: list[str] = [
+        Caution(f"the slices of run {_number(manifest)} are not used: {result.unusable}", Kind.UNUSED_SLICES)
         for (_, manifest), result in zip(runs, _results(runs), strict=True)
         if result.unusable
     ]
     results = _results(runs)
     counted, dropped = sum(one.cycles for one in results), sum(one.dropped for one in results)
     if counted and dropped > MANY_DROPPED * (counted + dropped):
-        found.append(
+        text = (
             f"{share(dropped / (counted + dropped))} of the cycles were dropped because a change of settings was "
             "missing or late, as after long operations; use a longer slice_s"
         )
+        found.append(Caution(text, Kind.DROPPED))
     labels = configuration_labels(observations) if runs else {}
     by_run = STRETCH not in observations
     found += [
@@ -109,8 +111,11 @@ def slice_warnings(runs: Runs, observations: pd.DataFrame, metric: Metric) -> li
         (one for one in carry_over(runs, metric) if one.p < CARRY_OVER_P), key=lambda one: abs(np.log(one.ratio))
     )[-1:]
     return found + [
-        f"slices after {labels.get(one.configuration, one.configuration)} are {change(one.ratio, metric)} than after "
-        "the others; the order is balanced, so this changes no comparison, but a longer slice_s reduces it"
+        Caution(
+            f"slices after {labels.get(one.configuration, one.configuration)} are {change(one.ratio, metric)} than "
+            "after the others; the order is balanced, so this changes no comparison, but a longer slice_s reduces it",
+            Kind.CARRY_OVER,
+        )
         for one in left
     ]
 
@@ -211,13 +216,14 @@ def varying(changed: pd.DataFrame) -> list[Varying]:
     return found
 
 
-def _varying_text(one: Varying, labels: Mapping[int, str], metric: Metric, by_run: bool) -> str:
+def _varying_text(one: Varying, labels: Mapping[int, str], metric: Metric, by_run: bool) -> Caution:
     which = f"{labels.get(one.configuration, one.configuration)} at {virtual_users(one.virtual_users)}"
     allowed = "its interval allows for that, more runs make it narrower"
     otherwise = "its interval holds for these runs, more runs show how much it varies"
-    return (
+    return Caution(
         f"the change of {which} differs between runs beyond chance ({percent(one.low, metric)} to "
-        f"{percent(one.high, metric)}); {allowed if by_run else otherwise}"
+        f"{percent(one.high, metric)}); {allowed if by_run else otherwise}",
+        Kind.VARYING,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from hdbkit.analysis.run.warnings import run_warnings
+from hdbkit.caution import Caution, Kind
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, share, size_text
 
@@ -39,13 +40,13 @@ def data_by_block(manifests: Sequence[Manifest]) -> pd.DataFrame:
 
 def start_warnings(manifests: Sequence[Manifest]) -> list[str]:
     """Growth of the data, and the warnings of the runs of a sweep, one phrase each."""
-    seen: dict[str, str] = {}
+    seen: dict[str, Caution] = {}
     counts: Counter[str] = Counter()
     for manifest in manifests:
-        for kind, sentence in run_warnings(manifest).items():
-            seen.setdefault(kind, sentence)
-            counts[kind] += 1
-    found = [f"in {count} of {many(len(manifests), 'run')}: {seen[kind]}" for kind, count in counts.items()]
+        first = {one.kind or one.brief: one for one in reversed(run_warnings(manifest))}
+        seen = first | seen
+        counts.update(list(first))
+    found = [one.after(f"in {counts[kind]} of {many(len(manifests), 'run')}: ") for kind, one in seen.items()]
     return [*_grown(manifests), *found]
 
 
@@ -54,7 +55,8 @@ def _grown(manifests: Sequence[Manifest]) -> list[str]:
     if len(met) < 2 or met.iloc[-1] < (1 + MAX_GROWTH) * met.iloc[0]:
         return []
     grown = met.iloc[-1] / met.iloc[0] - 1
-    return [
+    text = (
         f"the data grew by {share(grown)} from the first block to the last ({size_text(met.iloc[0])} to "
         f"{size_text(met.iloc[-1])}), so that later runs had more work; 'reset: restore' starts each with the same"
-    ]
+    )
+    return [Caution(text, Kind.GROWTH)]

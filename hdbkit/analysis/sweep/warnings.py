@@ -15,6 +15,7 @@ from hdbkit.analysis.statistics.power import POWER
 from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.verdicts import configuration_labels
 from hdbkit.analysis.wording import change, percent
+from hdbkit.caution import Caution, Kind
 from hdbkit.config.metric import Metric
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.manifest import Manifest
@@ -34,7 +35,7 @@ _MAX_BLOCKS = 100
 def rate_warnings(manifests: Sequence[Manifest]) -> list[str]:
     """Whether the runs of a sweep kept a rate, so that its verdicts on a throughput say nothing; one phrase."""
     kept = sum(kept_its_rate(one) for one in manifests)
-    return [f"in {kept} of {many(len(manifests), 'run')}: {RATE_DECIDES}"] if kept else []
+    return [RATE_DECIDES.after(f"in {kept} of {many(len(manifests), 'run')}: ")] if kept else []
 
 
 def sweep_warnings(runs: pd.DataFrame, metric: Metric) -> list[str]:
@@ -42,12 +43,14 @@ def sweep_warnings(runs: pd.DataFrame, metric: Metric) -> list[str]:
 
     Where configurations alternate within runs, what changes from run to run and a drift affect all alike.
     """
-    found, each = [], each_run(runs)
+    found: list[str] = []
+    each = each_run(runs)
     unfinished = int((each["status"] == "failed").sum())
     if unfinished:
-        found.append(f"{unfinished} of {len(each)} runs failed and {'is' if unfinished == 1 else 'are'} not counted")
+        verb = "is" if unfinished == 1 else "are"
+        found.append(Caution(f"{unfinished} of {len(each)} runs failed and {verb} not counted", Kind.FAILED_RUNS))
     for name, count in failed_checks(runs).items():
-        found.append(f"{count} of {len(each)} runs failed the check '{name}'")
+        found.append(Caution(f"{count} of {len(each)} runs failed the check '{name}'", Kind.CHECK))
     model = BlockModel.fitted(runs, metric)
     if model.df < 1:
         return found
@@ -56,7 +59,8 @@ def sweep_warnings(runs: pd.DataFrame, metric: Metric) -> list[str]:
     labels = configuration_labels(runs)
     found += _outlying_run(model, usable(runs), labels, metric) + _unequal_noise(model, labels)
     if model.noise >= _LARGE_NOISE:
-        found.append(f"the noise of a run is {share(model.noise)}: only large differences can be decided")
+        text = f"the noise of a run is {share(model.noise)}: only large differences can be decided"
+        found.append(Caution(text, Kind.NOISE))
     return found + ([] if alternating else _drift(centred, metric))
 
 
@@ -93,15 +97,14 @@ def _centred(done: pd.DataFrame, metric: Metric) -> pd.DataFrame:
 
 def _outlying_blocks(centred: pd.DataFrame, metric: Metric, noise: float) -> list[str]:
     blocks = centred.groupby("block")["deviation"].agg(["mean", "count"])
-    found = []
+    found: list[str] = []
     for block, mean, count in blocks.itertuples():
         away = mean - blocks["mean"].median()
         apart = float(np.expm1(away))
         if abs(apart) > _OUTLYING and abs(away) > _SURPRISING * noise / np.sqrt(count):
             far = percent(1 + apart, metric)
-            found.append(
-                f"{metric.name} of block {block} differs by {far} from the median of the {len(blocks)} blocks"
-            )
+            text = f"{metric.name} of block {block} differs by {far} from the median of the {len(blocks)} blocks"
+            found.append(Caution(text, Kind.BLOCK))
     return found
 
 
@@ -122,22 +125,22 @@ def _outlying_run(model: BlockModel, done: pd.DataFrame, labels: Mapping[int, st
     run = done.iloc[worst]
     where = f"{labels[int(run['configuration'])]}, {virtual_users(int(run['virtual_users']))}, block {run['block']}"
     far = change(float(np.exp(model.residuals[worst] / left[worst])), metric)
-    return [f"run {run['number']} ({where}) is {far} than its configuration and its block suggest; it is included"]
+    text = f"run {run['number']} ({where}) is {far} than its configuration and its block suggest; it is included"
+    return [Caution(text, Kind.OUTLIER)]
 
 
 def _unequal_noise(model: BlockModel, labels: Mapping[int, str]) -> list[str]:
     """The configurations that are noisier than all others together, by an F test with Bonferroni's correction."""
     squares, df = np.bincount(model.cell, model.residuals**2), np.bincount(model.cell, 1 - model.leverage)
-    found = []
+    found: list[str] = []
     for (users, configuration), position in model.cells.items():
         rest_df = model.df - df[position]
         rest = (squares.sum() - squares[position]) / rest_df if rest_df >= 1 else 0.0
         ratio = squares[position] / df[position] / rest if rest > 0 and df[position] > 0 else 0.0
         if float(scipy.special.fdtrc(df[position], rest_df, ratio)) * len(df) < _NOTABLE_P:
             which, times = f"{labels[configuration]} at {virtual_users(users)}", np.sqrt(ratio)
-            found.append(
-                f"the noise of {which} is {times:.1f} times that of the others; its interval is wider for it"
-            )
+            text = f"the noise of {which} is {times:.1f} times that of the others; its interval is wider for it"
+            found.append(Caution(text, Kind.UNEQUAL_NOISE))
     return found
 
 
@@ -162,4 +165,5 @@ def _drift(centred: pd.DataFrame, metric: Metric) -> list[str]:
     total = float(np.expm1(line.slope * (centred["number"].max() - centred["number"].min())))
     if line.pvalue > _DRIFT_P or abs(total) < _DRIFT:
         return []
-    return [f"{metric.name} drifts by {percent(1 + total, metric)} from the first run to the last"]
+    text = f"{metric.name} drifts by {percent(1 + total, metric)} from the first run to the last"
+    return [Caution(text, Kind.DRIFT)]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from hdbkit.caution import Caution, Kind
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import DetailChart, Metric
 from hdbkit.config.specs.tproc_c import READING, TRANSACTIONS, InputRules, Routines, TprocCLoad, TprocCSpec
@@ -164,7 +165,9 @@ class TprocC(BaseWorkload[TprocCSpec]):
     def hint(self, load: Load) -> str:
         """That users share home warehouses, or that none uses another one."""
         own = self.load(load)
-        return "; ".join(filter(None, (self._shared_homes(own), self._without_remote(own))))
+        homes = self._shared_homes(own)
+        text = "; ".join(filter(None, (homes, self._without_remote(own))))
+        return Caution(text, Kind.LOCKS if homes else Kind.OTHER)
 
     def _without_remote(self, own: TprocCLoad) -> str:
         if own.remote_warehouses or self.spec.warehouses == 1:
