@@ -211,6 +211,14 @@ def test_a_stall_at_the_edge_of_a_short_window_breaks_no_law(write: Write) -> No
     assert found.passed is True, found.detail
 
 
+def test_clients_that_wait_for_a_processor_at_the_edge_of_a_short_window_break_no_law(write: Write) -> None:
+    """All users begin no operation for 0.6 s, once within the window and once at its end."""
+    rows = operations(4, 7.5)
+    paused = rows[~rows["t_start_us"].between(3_000_000, 3_600_000) & (rows["t_start_us"] < 6_400_000)]
+    found = line(write(rows=paused, duration_s=5), "Little's law")
+    assert found.passed is True, found.detail
+
+
 def test_time_outside_the_calls_is_reported_and_is_not_an_error(write: Write) -> None:
     found = line(write(gap_us=400), "Little's law")
     assert found.passed is True
