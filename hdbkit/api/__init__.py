@@ -39,7 +39,6 @@ from hdbkit.api.releases import Release as Release
 from hdbkit.api.releases import Releases as Releases
 from hdbkit.api.releases import Search as Search
 from hdbkit.api.result import Result as Result
-from hdbkit.api.run_list import RunList as RunList
 from hdbkit.api.running import Running as Running
 from hdbkit.api.running import default_load as default_load
 from hdbkit.api.running_experiment import RunningExperiment as RunningExperiment

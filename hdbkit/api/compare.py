@@ -7,7 +7,7 @@ import math
 import shlex
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import product
@@ -80,10 +80,10 @@ class Comparison(ExperimentResult):
     names: tuple[str, str]
     workspace: BareWorkspace
     """The workspace for its report."""
-    by_operation: pd.DataFrame = field(default_factory=pd.DataFrame)
+    by_operation: pd.DataFrame
     """One row per operation: ``operation``, ``base`` and ``new`` (mean times in s), ``ratio`` (above 1: faster),
     ``low`` and ``high`` (all intervals hold together), ``verdict``, ``sentence``."""
-    left_out: str = ""
+    left_out: str
     """Which operations the metric lacks here because not all runs completed them, and which runs; empty: none."""
 
     @property

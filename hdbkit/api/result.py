@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -16,7 +16,6 @@ from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.api.experiment_result import show
-from hdbkit.api.run_list import RunList
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import events_of, run_charts
 from hdbkit.config.metric import Metric
@@ -31,6 +30,9 @@ from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.query_plans import QueryPlan, read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.workspace import BareWorkspace
+
+if TYPE_CHECKING:
+    from hdbkit.api.run_list import RunList
 
 _COUNTS = ("count", "committed", "rolled_back", "failed", "retries")
 
@@ -329,6 +331,8 @@ class ResultVerbs(BareWorkspace):
             >>> hdbkit.runs("label = 'nightly'")[["run_id", "metric_value"]]  # doctest: +SKIP
             >>> hdbkit.runs(wide=True).groupby("configuration")["metric_value"].median()  # doctest: +SKIP
         """
+        from hdbkit.api.run_list import RunList  # a class of pandas
+
         root = self.results
         listing = list_runs(root, where, within_s=within_s)
         open_ones = listing.runs[~listing.runs["status"].isin([one.value for one in Status if one.ended])]

@@ -120,27 +120,6 @@ def log_axis(values: Iterable[float]) -> dict[str, Any]:
     return {"type": "log", "range": bounds, "tickvals": ticks, "ticktext": texts}
 
 
-class PlainFigure(go.Figure):  # type: ignore[misc]  # plotly has no types
-    """plotly's figure, without its logo and its buttons that lead to another host, unless a caller wants them.
-
-    plotly gets a copy of the configuration, as it removes keys from what it is given.
-    """
-
-    def show(self, *args: Any, **options: Any) -> None:
-        """Show it with plotly's default renderer."""
-        super().show(*args, **{"config": {**CONFIG}, **options})
-
-    def _ipython_display_(self) -> None:
-        self.show()
-
-    def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
-        return super()._repr_mimebundle_(*args, **{"config": {**CONFIG}, **options})
-
-    def to_html(self, *args: Any, **options: Any) -> str:
-        """Give the figure as HTML."""
-        return str(super().to_html(*args, **{"config": {**CONFIG}, **options}))
-
-
 def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
     """An empty figure with titled axes, on a transparent ground; a long title of the y axis has several lines."""
     titled = {"color": colour("muted"), "size": 13}
@@ -166,6 +145,8 @@ def figure(x: str, y: str, height: int = HEIGHT, **layout: Any) -> go.Figure:
         "xaxis": {**axis, "title": {"text": x, "font": titled}},
         "yaxis": {**axis, "title": {"text": "<br>".join(textwrap.wrap(y, _LONGEST_TITLE)), "font": titled}},
     }
+    from hdbkit.charts.plain import PlainFigure
+
     return PlainFigure(layout=base).update_layout(**layout)
 
 

@@ -8,13 +8,14 @@ that varies). A session ends with a pause of ``SESSION_GAP``, and with a reboot.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pandas as pd
 
 from hdbkit.results.manifest import Manifest
 
-SESSION_GAP = pd.Timedelta(hours=2)
+SESSION_GAP = timedelta(hours=2)
 """A run that starts so long after the one before begins a session."""
 
 

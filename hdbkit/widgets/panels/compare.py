@@ -10,6 +10,7 @@ import ipywidgets
 
 from hdbkit import api
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
+from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import ExperimentPlan
@@ -182,7 +183,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         """Only to measure."""
         return bool(self.mode.value == _TARGETS)
 
-    def _offer(self, runs: api.RunList) -> None:
+    def _offer(self, runs: RunList) -> None:
         self.runs.load(runs)
         kept, names = self.stored.value, runs["experiment_id"].dropna().unique().tolist()
         self.stored.options = names

@@ -13,6 +13,7 @@ import pandas as pd
 from hdbkit import api
 from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.run.courses import outline, readable
+from hdbkit.api.run_list import RunList
 from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.errors import InputError
 from hdbkit.report.run_list import BASELINE
@@ -54,7 +55,7 @@ class RunsPanel(Panel):
 
     def __init__(self, shared: Shared | None = None) -> None:
         super().__init__(shared)
-        self.runs = api.RunList()
+        self.runs = RunList()
         self._names: dict[str, str] = {}
         self._refreshed = 0
         self.table = RunTable(lambda run_id: outline(RunFolder(self.workspace.results / run_id)))
@@ -122,10 +123,10 @@ class RunsPanel(Panel):
         this = self._refreshed
         self.show_call(first_lines(self.workspace) + call_code(self.workspace, "runs", "wide=True"))
 
-        def read(within_s: float | None) -> api.RunList:
+        def read(within_s: float | None) -> RunList:
             return self.workspace.runs(wide=True, within_s=within_s)
 
-        def show(runs: api.RunList) -> None:
+        def show(runs: RunList) -> None:
             if this == self._refreshed:  # else a later call shows its own list
                 self.runs, self._seen = runs, self._stamp(times)
                 self._show()

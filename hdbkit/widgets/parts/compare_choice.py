@@ -8,7 +8,7 @@ from typing import Any
 
 import ipywidgets
 
-from hdbkit.api import RunList
+from hdbkit.api.run_list import RunList
 from hdbkit.errors import InputError
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import has_value

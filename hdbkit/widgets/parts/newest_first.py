@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hdbkit.api import RunList
+from hdbkit.api.run_list import RunList
 from hdbkit.widgets.parts.base import Panel
 
 FIRST_S = 0.25
