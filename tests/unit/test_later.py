@@ -14,7 +14,8 @@ from importlib import import_module
 from hdbkit.cli.main import COMMANDS
 for module, _ in COMMANDS.values():
     import_module(f"hdbkit.cli.{module}")
-print(*(one for one in ("pandas", "duckdb", "pyarrow", "plotly", "scipy.stats") if type(sys.modules[one]) is ModuleType))
+large = ("pandas", "duckdb", "pyarrow", "plotly", "scipy.stats")
+print(*(one for one in large if type(sys.modules[one]) is ModuleType))
 import pandas, pyarrow.parquet as pq, scipy.stats
 print(len(pandas.DataFrame({"a": [1, 2]})), pq.read_table.__name__, scipy.stats.norm.cdf(0))
 """
