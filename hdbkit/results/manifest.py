@@ -187,7 +187,7 @@ class HostFacts(_Facts):
 class Manifest(BaseModel):
     """``manifest.json``: written by the supervisor, and later by ``Result.tag`` and ``note``."""
 
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, frozen=True)
     format_version: int = FORMAT_VERSION
     run_id: str
     notice: str
