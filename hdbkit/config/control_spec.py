@@ -77,12 +77,17 @@ class Commands(ConfigModel):
     start: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
     restart: tuple[str, ...] = Field(default=(), description="default: stop, then start")
+    restore: tuple[str, ...] = Field(
+        default=(),
+        description="brings the data back to what it was before the experiment, as by a snapshot of its storage; the "
+        "server runs when it begins and when it ends, with the same settings",
+    )
     failover: tuple[str, ...] = Field(default=(), description="makes another server the primary one")
     reload: tuple[str, ...] = Field(
         default=(), description="makes the server read its settings file; default: by SQL, else by a signal"
     )
 
-    @field_validator("stop", "start", "status", "restart", "failover", "reload")
+    @field_validator("stop", "start", "status", "restart", "restore", "failover", "reload")
     @classmethod
     def _no_secret(cls, command: tuple[str, ...]) -> tuple[str, ...]:
         if found := secret_in(command):

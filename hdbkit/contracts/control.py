@@ -95,8 +95,12 @@ class ServerControl(Protocol):
 
     say: Callable[[str], None]
     """Called with a sentence on what the control waits for; a sweep writes it to its journal."""
-    can_restore_data: bool
     can_restart: bool
+
+    @property
+    def can_restore_data(self) -> bool:
+        """Whether ``restore_data`` can bring the data back."""
+        ...
 
     @property
     def keeps_settings(self) -> bool:

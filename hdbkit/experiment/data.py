@@ -8,16 +8,19 @@ a second copy. Each run starts from the copy of its schema.
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from hdbkit.config import Reset, Target, WorkloadSpec
 from hdbkit.contracts import BUILT, ServerControl
 from hdbkit.control_groups import limits
+from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, Problem, SchemaProblem, ServerFailed
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.loading import build, drop
+from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
 
+_WAYS = "name a command that does it in 'control.commands.restore' of the target, or use 'none' or 'auto'"
 _ADVICE = "the next run that needs this schema builds it anew"
 
 
@@ -36,8 +39,9 @@ def unrestorable(plan: ExperimentPlan, target: Target, control: ServerControl) -
     """The requests for the data that this server cannot fulfil."""
     found = []
     if plan.preparation.reset is Reset.RESTORE and not control.can_restore_data:
-        found.append(Problem("reset", f"the data of {control.identity} cannot be restored; use 'none' or 'auto'"))
-    if plan.schema_factors and (not control.can_restore_data or target.control.agent):
+        found.append(Problem("reset", f"the data of {control.identity} cannot be restored; {_WAYS}"))
+    copies = control.can_restore_data and not (target.control.agent or target.control.commands.restore)
+    if plan.schema_factors and not copies:
         need = f"{' and '.join(plan.schema_factors)} need the schema to be rebuilt"
         advice = "use a private server on this host, or a file whose target sets 'may_change_settings: true'"
         found.append(Problem("factors", f"{need}, but the data of {control.identity} cannot be kept; {advice}"))
@@ -65,6 +69,15 @@ def bring_data(plan: ExperimentPlan, planned: PlannedRun, control: ServerControl
     if there == wanted:
         return restored_s, 0.0
     return _build(target, wanted, control)
+
+
+def counted(target: Target, wanted: WorkloadSpec) -> float | None:
+    """The schema's own count of what was committed; None for a workload that has none."""
+    engine, work = database(target), workload(wanted)
+    if work.metric.counter is None:
+        return None
+    with closing(engine.connect(target, work.scope(engine.dialects))) as session:
+        return float(session.ask(work.metric.counter)[0][0])
 
 
 def _build(target: Target, wanted: WorkloadSpec, control: ServerControl) -> tuple[float, float]:

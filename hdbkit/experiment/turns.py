@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,15 +15,17 @@ from hdbkit.errors import (
     InputError,
     NoneFree,
     ServerDown,
+    ServerFailed,
     innermost_reason,
     is_caused_by,
     is_disk_full,
     states_disk_full,
 )
 from hdbkit.experiment.course import Course
+from hdbkit.experiment.data import counted
 from hdbkit.experiment.events import EventKind
 from hdbkit.experiment.outcomes import given_up, outcome
-from hdbkit.experiment.plan import PlannedRun, run_plan
+from hdbkit.experiment.plan import Cell, PlannedRun, run_plan
 from hdbkit.experiment.preparing import prepare_run
 from hdbkit.experiment.servers import Servers
 from hdbkit.experiment.slicing import switching
@@ -47,6 +49,8 @@ class Turns:
     servers: Servers
     run_one: RunOne
     run_together: RunTogether | None = None
+    restored: dict[str, float] = field(default_factory=dict)
+    """The schema's count after the first restoration by a target's command; each later one must give the same."""
 
     def execute(self, turn: Sequence[PlannedRun]) -> None:
         """Execute the runs of a turn, and record how they ended.
@@ -123,6 +127,8 @@ class Turns:
         for planned in turn:
             course.report(EventKind.PREPARING, planned)
             prepared = prepare_run(course.plan, planned, self._control(planned))
+            if prepared["restored_s"]:
+                self._check_restored(course.plan.cell(planned))
             required = required_rate(course.plan, course.folder, planned)
             plans.append(run_plan(course.plan, planned, datetime.now(UTC), prepared, required))
             details.append(prepared)
@@ -136,6 +142,17 @@ class Turns:
         (plan,) = plans
         with switching(plan, RunFolder(course.folder.root / plan.run_id), self._control(turn[0])):
             return [self.run_one(plan)]
+
+    def _check_restored(self, cell: Cell) -> None:
+        """Raise ``ServerFailed`` if a command of the target has not brought the data back."""
+        url = cell.target.url
+        if cell.target.control.commands.restore and (count := counted(cell.target, cell.workload)) is not None:
+            first = self.restored.setdefault(url, count)
+            if count != first:
+                raise ServerFailed(
+                    f"control.commands.restore of {url} has not restored the data: the schema counts {count:,.0f}, "
+                    f"and {first:,.0f} after the first restoration"
+                )
 
     def _could_not(self, planned: PlannedRun, begun: dict[int, str], error: HdbkitError) -> None:
         """Record runs that could not be executed; raise the error if it ends the experiment."""

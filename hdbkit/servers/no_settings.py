@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import KEPT, ApplyBy, Change, Setting
+from hdbkit.contracts import ApplyBy, Change, Setting
 from hdbkit.databases import database
 from hdbkit.errors import ServerFailed
 from hdbkit.readings import HostLoad
 from hdbkit.servers.power import power_of
+from hdbkit.servers.restore_command import RestoreCommand
 from hdbkit.servers.server_access import discard, host_of
 
 
-class NoSettings:
+class NoSettings(RestoreCommand):
     """``contracts.ServerControl`` without settings; it starts and stops the server by the target's commands."""
 
-    can_restore_data = False
     keeps_settings = True
 
     def __init__(self, target: Target) -> None:
@@ -76,17 +76,6 @@ class NoSettings:
         began = time.monotonic()
         self.power.restart()
         return time.monotonic() - began
-
-    def keep_data(self, copy: str = KEPT) -> float:
-        """Not supported. Raises ``ServerFailed``."""
-        raise ServerFailed(f"the data of {self._target.url} cannot be kept")
-
-    def restore_data(self, copy: str = KEPT) -> float:
-        """Not supported. Raises ``ServerFailed``."""
-        raise ServerFailed(f"the data of {self._target.url} cannot be restored")
-
-    def drop_kept_data(self) -> None:
-        """Do nothing: there is no copy."""
 
     def maintain(self) -> float:
         """Nothing to do between runs."""

@@ -19,11 +19,12 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
-from hdbkit.contracts import CHANGED, KEPT, ApplyBy, Change, Database, Power, Session, Setting
+from hdbkit.contracts import CHANGED, ApplyBy, Change, Database, Power, Session, Setting
 from hdbkit.errors import HdbkitError, ServerDown, ServerFailed, TransactionError
 from hdbkit.processes import working_folder
 from hdbkit.readings import ENDS, HostLoad
 from hdbkit.servers.power import run_or_fail
+from hdbkit.servers.restore_command import RestoreCommand
 from hdbkit.servers.running_settings import RunningSettings
 from hdbkit.servers.server_access import is_disconnected
 from hdbkit.servers.settings_file import SettingsFile, only, with_earlier
@@ -36,10 +37,9 @@ IN_MEMORY = "in_memory"
 _EARLIER = "the sweep's before.json has the earlier lines"
 
 
-class SqlControl(RunningSettings):
+class SqlControl(RunningSettings, RestoreCommand):
     """``contracts.ServerControl`` through SQL; see the protocol for what each method promises."""
 
-    can_restore_data = False
     keeps_by_sql = True
     """Whether the server itself keeps the changed settings."""
 
@@ -278,17 +278,6 @@ class SqlControl(RunningSettings):
     def host_load(self) -> HostLoad | None:
         """None: SQL does not report the load of the host."""
         return None
-
-    def keep_data(self, copy: str = KEPT) -> float:
-        """Not supported through SQL. Raises ``ServerFailed``."""
-        raise ServerFailed(f"the data of {self._target.url} cannot be kept: this needs a private server")
-
-    def restore_data(self, copy: str = KEPT) -> float:
-        """Not supported through SQL. Raises ``ServerFailed``."""
-        raise ServerFailed(f"the data of {self._target.url} cannot be restored: this needs a private server")
-
-    def drop_kept_data(self) -> None:
-        """Do nothing: there is no copy."""
 
     # -- steps -------------------------------------------------------------------------------------------
 

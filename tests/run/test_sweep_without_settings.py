@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import hdbkit
 from hdbkit.api import connect
-from hdbkit.config import Load, SweepSpec, Target
+from hdbkit.config import Commands, ControlSpec, Load, SweepSpec, Target
 from hdbkit.contracts import BUILT
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError, ServerFailed
@@ -165,3 +166,52 @@ def test_a_sweep_of_settings_is_refused_before_anything_starts(target: Target, r
     with pytest.raises(ConfigErrors, match="has no settings that hdbkit can change, such as cache_size"):
         hdbkit.sweep(target, SweepSpec(settings={"cache_size": ("1", "2")}, blocks=2, load=load))
     assert not list(results.glob("experiments/2*"))
+
+
+GROWING = """\
+schema_name: things
+tables:
+  things: {rows: 20, columns: {id: row, content: 1}}
+operations:
+  add: {}
+variables:
+  value: {uniform: {max: 20}}
+metric: {name: things/s, title: things per second, unit: things/s, counter: things_there}
+"""
+ADDS = """\
+-- name: create_things
+CREATE TABLE things (id INTEGER PRIMARY KEY, content INTEGER);
+-- name: add
+INSERT INTO things (content) VALUES (:value);
+-- name: things_there
+SELECT COUNT(*) FROM things;
+"""
+
+
+def test_a_command_of_the_target_restores_the_data_and_is_not_believed(target: Target, tmp_path: Path) -> None:
+    folder = tmp_path / "things"
+    folder.mkdir()
+    (folder / "workload.yaml").write_text(GROWING)
+    (folder / "statements.sql").write_text(ADDS)
+    work = specification(folder)
+    assert connect(target).build(work, loaders=1).passed
+    file, kept = str(target.database), str(tmp_path / "kept.db")
+    shutil.copy(file, kept)
+    spec = SweepSpec(
+        workload=work,
+        factors={"max_retries": [0, 1]},
+        blocks=2,
+        load=Load(rampup_s=0, duration_s=0.3),
+        cooldown_s=0,
+    )
+
+    def restored_by(*command: str) -> hdbkit.SweepResult:
+        return hdbkit.sweep(target.with_(control=ControlSpec(commands=Commands(restore=command))), spec)
+
+    done = restored_by("cp", kept, file)
+    assert list(done.runs["status"]) == ["done"] * 4
+    with closing(sqlite3.connect(file)) as there:
+        assert there.execute("SELECT COUNT(*) FROM things").fetchone() == (20,)
+    done = restored_by("true")
+    assert list(done.runs["status"]) == ["done", "failed", "failed", "failed"]
+    assert "has not restored the data: the schema counts" in done.runs["note"].iloc[1]
