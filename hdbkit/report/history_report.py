@@ -85,13 +85,24 @@ def card(found: History, changes: Sequence[str]) -> Card:
     """The newest change of a profile."""
     metric, known = found.metric, found.segments.dropna(subset=["ratio"])
     last = known.sort_values("since").iloc[-1] if len(known) else None
+    if last is not None:
+        value, of = (
+            times(float(last["ratio"])),
+            f"{many(len(changes), 'change')}; the newest is of {_minute(last['since'])}",
+        )
+    else:
+        newest = found.segments.sort_values("since").iloc[-1]
+        value, of = (
+            metric.text(newest["metric_value"]),
+            f"mean of {many(int(newest['runs']), 'run')} at {many(int(newest['virtual_users']), 'virtual user')}",
+        )
     manifests = [manifest for _, manifest in found.finished]
     return Card(
         question=f"When did {metric.name} change?",
         answer=found.answer,
         verdict="no change" if last is None else "faster" if last["ratio"] > 1 else "slower",
-        value="" if last is None else times(float(last["ratio"])),
-        of="" if last is None else f"{many(len(changes), 'change')}; the newest is of {_minute(last['since'])}",
+        value=value,
+        of=of,
         facts=measured_by(manifests),
         checks=checks_over_runs(manifests),
         warnings=start_warnings(manifests),

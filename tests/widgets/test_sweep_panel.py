@@ -305,9 +305,9 @@ def test_a_sweep_is_that_of_the_call_that_is_shown_and_is_watched_until_its_answ
     monkeypatch.setattr(panel, "say", lambda text, *state: (said.append(text), say(text, *state)))
     panel.stop.observe(lambda change: said.append(f"stop: {change['new']}"), "disabled")
     panel.go.click()
-    until(lambda: "Each configuration" in text_of(panel) or questions(panel.view.charts))
-    until(lambda: questions(panel.view.charts))
     result = panel.wait()
+    drawn = sorted(result.charts().values(), key=lambda one: one.key != "configurations")
+    assert questions(panel.view.charts) == [one.question for one in drawn], "all charts of the whole sweep"
     planned = plan_checked(target, scope["spec"], None, "", DEFAULT).model_dump_json()
     assert comparable((result.folder.path / "plan.json").read_text()) == comparable(planned)
     assert any(re.search(r"run \d of 4 \(1 user, speed=", one) for one in said)
