@@ -249,8 +249,9 @@ def test_an_operation_has_no_statement_that_is_run_anyway(tmp_path: Path, prefix
 
 def test_a_misspelt_engine_is_reported(tmp_path: Path) -> None:
     assert errors(folder(tmp_path, postgres="-- name: look\nSELECT 1")) == [
-        "None postgres/own.sql: there is no engine 'postgres' (known: db2, db2_luw, duckdb, mariadb, mysql, odbc, "
-        "oracle, plsql, postgresql, sqlite, sqlserver, sqlserver_microsoft, timesten). Did you mean 'postgresql'?"
+        "None postgres/own.sql: there is no engine 'postgres' (known: clickhouse, db2, db2_luw, duckdb, "
+        "mariadb, mysql, odbc, oracle, plsql, postgresql, sqlite, sqlserver, sqlserver_microsoft, timesten). "
+        "Did you mean 'postgresql'?"
     ]
 
 

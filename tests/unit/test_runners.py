@@ -55,7 +55,7 @@ def test_each_engine_with_a_free_driver_has_an_image_of_its_own_with_that_driver
     images = {one["name"]: chosen(one["extras"]) for one in MATRIX if "extras" in one}
     drivers = {name: extras - {"tproc-h", "service", "agent"} for name, extras in images.items()}
     assert [name for name, extras in drivers.items() if len(extras) > 1] == []
-    in_the_process = {"nulldb", "sqlite", "duckdb"}
+    in_the_process = {"nulldb", "sqlite", "duckdb", "clickhouse"}
     assert drivers.pop("embedded") == set()
     assert set(drivers) == set(kinds()) - in_the_process - {"timesten"}, "TimesTen's client library is not free"
 

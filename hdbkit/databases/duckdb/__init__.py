@@ -25,10 +25,11 @@ from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Capability, Scope, SessionOptions, Table
 from hdbkit.contracts import Schema as Schema
 from hdbkit.contracts import Workload as Workload
-from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._base.dbapi import DbapiSession
 from hdbkit.databases._base.dbapi_statements import Compiled
-from hdbkit.databases._base.file_lock import FileSchema, ProcessLock
-from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, TransactionError
+from hdbkit.databases._base.file_lock import ProcessLock
+from hdbkit.databases._base.in_process import FileDatabase
+from hdbkit.errors import ErrorClass, InputError, MissingDriver, TransactionError
 from hdbkit.sql import ANSI, in_scope
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ class DuckdbSession(DbapiSession):
                 self._lock.end()
 
 
-class DuckDB(DbapiDatabase):
+class DuckDB(FileDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = "duckdb"
@@ -262,10 +263,9 @@ class DuckDB(DbapiDatabase):
             Capability.PLANS,
         }
     )
-    answers = frozenset({"claim_schema"})
     options = ("threads", "memory_limit", "temp_directory")
     preload: tuple[str, ...] = ("duckdb", "hdbkit.databases.duckdb")
-    schema_type = FileSchema
+    suffixes = ("", ".wal")
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -282,18 +282,10 @@ class DuckDB(DbapiDatabase):
             raise MissingDriver(self.kind, "duckdb", self.extra) from None
         return f"duckdb {duckdb.__version__}"
 
-    def files(self, target: Target) -> tuple[Path, ...]:
-        """The database and its write-ahead log."""
-        return tuple(Path(f"{target.database}{suffix}") for suffix in ("", ".wal"))
-
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DuckdbSession:
         """A session; the file is opened when it is needed, and created by the first change."""
         self.check_options(target)
-        path = Path(target.database or "")
-        if target.host or not target.database:
-            raise CannotConnect(target.url, "DuckDB has no host", "write duckdb:///file, or duckdb:////folder/file")
-        if not path.parent.is_dir():
-            raise CannotConnect(target.url, f"there is no folder {path.parent}", "create it, or correct the path")
+        self.path(target)
         wanted = options or SessionOptions()
         if wanted.parallel_workers is not None:
             target = target.with_(options={**target.options, "threads": str(1 + wanted.parallel_workers)})

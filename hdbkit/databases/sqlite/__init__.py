@@ -21,8 +21,9 @@ from hdbkit.config import Target
 from hdbkit.contracts import Capability, SessionOptions
 from hdbkit.contracts import Schema as Schema
 from hdbkit.contracts import Workload as Workload
-from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
+from hdbkit.databases._base.dbapi import DbapiSession
 from hdbkit.databases._base.file_lock import FileSchema
+from hdbkit.databases._base.in_process import FileDatabase
 from hdbkit.errors import CannotConnect, ErrorClass
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find
 
@@ -90,7 +91,7 @@ class SqliteSchema(FileSchema):
         super().create(spec)
 
 
-class Sqlite(DbapiDatabase):
+class Sqlite(FileDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = "sqlite"
@@ -109,32 +110,24 @@ class Sqlite(DbapiDatabase):
             Capability.LOCK_TIMEOUT,
         }
     )
-    answers = frozenset({"claim_schema"})
     options = ("journal_mode", "synchronous", "cache_size_kib")
     option_values = MappingProxyType({"journal_mode": _JOURNALS, "synchronous": _SYNCHRONOUS})
     preload: tuple[str, ...] = ("sqlite3", "hdbkit.databases.sqlite")
     session_type = SqliteSession
     schema_type = SqliteSchema
+    suffixes = ("", "-wal", "-shm")
     errors = (sqlite3.Error,)
 
     def driver_version(self) -> str:
         """The standard library's module, and the library."""
         return f"sqlite3 (SQLite {sqlite3.sqlite_version})"
 
-    def files(self, target: Target) -> tuple[Path, ...]:
-        """The database, its write-ahead log, and the index of that."""
-        return tuple(Path(f"{target.database}{suffix}") for suffix in ("", "-wal", "-shm"))
-
     def opened(self, target: Target, options: SessionOptions) -> sqlite3.Connection:
         """A connection; without a file to an empty database in memory, so that asking creates no file."""
-        path = Path(target.database or "")
-        if target.host or not target.database:
-            raise CannotConnect(target.url, "SQLite has no host", "write sqlite:///file, or sqlite:////folder/file")
-        if not path.parent.is_dir():
-            raise CannotConnect(target.url, f"there is no folder {path.parent}", "create it, or correct the path")
+        path = self.path(target)
         try:
             return sqlite3.connect(
-                f"file:{quote(os.fspath(path.absolute()))}" if path.exists() else ":memory:",
+                f"file:{quote(os.fspath(path))}" if path.exists() else ":memory:",
                 timeout=(options.lock_timeout_ms or _LOCK_TIMEOUT_MS) / 1000,
                 detect_types=sqlite3.PARSE_DECLTYPES | sqlite3.PARSE_COLNAMES,
                 isolation_level=None,

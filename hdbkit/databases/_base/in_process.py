@@ -1,0 +1,34 @@
+"""Engines that are a library: the database is a file or folder of this host, and there is no server to connect to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hdbkit.config import Target
+from hdbkit.databases._base.dbapi import DbapiDatabase
+from hdbkit.databases._base.file_lock import FileSchema
+from hdbkit.databases._base.sql_schema import SqlSchema
+from hdbkit.errors import CannotConnect
+
+
+class FileDatabase(DbapiDatabase):
+    """Contract: :class:`hdbkit.contracts.Database`. A lock on a file next to the database reserves a schema."""
+
+    answers = frozenset({"claim_schema"})
+    schema_type: type[SqlSchema] = FileSchema
+    suffixes: tuple[str, ...] = ()
+    """What its files end with, behind the name of the database: the database, and its logs."""
+
+    def files(self, target: Target) -> tuple[Path, ...]:
+        """The database and its logs."""
+        return tuple(Path(f"{target.database}{suffix}") for suffix in self.suffixes)
+
+    def path(self, target: Target) -> Path:
+        """The file or folder of a target. Raises ``CannotConnect`` if it names none, or there is no place for it."""
+        path = Path(target.database or "")
+        if target.host or not target.database:
+            advice = f"write {self.kind}:///file, or {self.kind}:////folder/file"
+            raise CannotConnect(target.url, f"{self.title} has no host", advice)
+        if not path.parent.is_dir():
+            raise CannotConnect(target.url, f"there is no folder {path.parent}", "create it, or correct the path")
+        return path.absolute()

@@ -1,0 +1,25 @@
+-- fragment: long_text
+VARCHAR
+
+-- fragment: table_options
+-- These columns let UPDATE change rows.
+ENGINE = MergeTree SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1
+
+-- fragment: limit(rows)
+LIMIT {rows}
+
+-- fragment: now
+now()
+
+-- fragment: typed(value, type)
+CAST({value} AS Nullable({type}))
+
+-- fragment: dividend(amount)
+CAST({amount} AS DOUBLE)
+
+-- fragment: index_options
+TYPE minmax GRANULARITY 1
+
+-- fragment: primary_key(table, name, columns)
+-- No key is unique here; rows are in the order of the load, which a data-skipping index makes use of.
+CREATE INDEX {name} ON {table} {columns} TYPE minmax GRANULARITY 1
