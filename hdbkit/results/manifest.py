@@ -32,8 +32,9 @@ def _warned(given: Any) -> Caution:
     """A warning of a manifest: its text and the word of its kind, which a newer version may have added."""
     if isinstance(given, str):
         return Caution.of(given)
-    kind = next((one for one in Kind if one.value == given["kind"]), Kind.OTHER)
-    return Caution(str(given["text"]), kind)
+    if not isinstance(given, dict) or not isinstance(given.get("text"), str):
+        raise ValueError("must be a text and its kind")
+    return Caution(given["text"], next((one for one in Kind if one.value == given.get("kind")), Kind.OTHER))
 
 
 Warned = Annotated[

@@ -104,3 +104,11 @@ def test_the_waits_for_locks_are_a_number(tmp_path: Path) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), "result": {**summary, "waiting_locks": "many"}}))
     with pytest.raises(DamagedResult, match=r"result\.waiting_locks: input should be a valid number"):
         folder.read()
+
+
+@pytest.mark.parametrize("warning", [{}, 5, {"kind": "noise"}, {"text": 5}])
+def test_a_warning_that_is_none_is_damage(tmp_path: Path, warning: object) -> None:
+    path = write_run(tmp_path / "20260101-a", duration_s=2).folder.path / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "warnings": [warning]}))
+    with pytest.raises(DamagedResult, match="must be a text and its kind"):
+        Workspace(results=tmp_path).result("20260101-a")
