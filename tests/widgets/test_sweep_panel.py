@@ -76,7 +76,7 @@ def called(panel: SweepPanel) -> str:
 
 def test_settings_are_found_by_name_and_by_what_they_do(panel: SweepPanel) -> None:
     picker = read(panel).form.picker
-    assert [name for _, name in picker.list.options] == ["speed", "commit", "buffers"]
+    assert [name for _, name in picker.list.options] == ["buffers", "speed", "commit"], "sizes are first"
     picker.search.value = "LATENCY"
     assert [name for _, name in picker.list.options] == ["speed"]
     picker.search.value = "nothing like it"

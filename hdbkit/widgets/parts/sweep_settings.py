@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
 import ipywidgets
 import pandas as pd
@@ -43,8 +44,14 @@ class SettingsPicker:
         self._show_list()
 
     def load(self, settings: pd.DataFrame) -> None:
-        """Offer the settings of a server, as ``Connection.settings()`` gives them; picked settings stay."""
-        self._known = settings[settings["apply_by"] != "fixed"]
+        """Offer the settings of a server, as ``Connection.settings()`` gives them; picked settings stay.
+
+        Sizes are first, then other quantities, then choices and numbers; texts, which hardly change speed, are last.
+        """
+        known = settings[settings["apply_by"] != "fixed"]
+        self._known = known.assign(at=[_place(one) for one in known.to_dict("records")]).sort_values(
+            "at", kind="stable"
+        )
         self._show_list()
         self._picked.annotate(self._about_setting)
 
@@ -119,3 +126,10 @@ class SettingsPicker:
         one = self._known.loc[name]
         others = one["choices"] or (("on", "off") if one["kind"] == "bool" else ())
         return text_of((str(one["text"]), *(choice for choice in others if choice != one["text"])))
+
+
+def _place(setting: Mapping[Hashable, Any]) -> int:
+    """The place of a setting's kind in the list."""
+    if isinstance(setting["unit"], str):
+        return 0 if setting["unit"].endswith("B") else 1
+    return {"size": 0, "string": 3, "list": 3}.get(str(setting["kind"]), 2)

@@ -24,6 +24,21 @@
     return text[0].toUpperCase() + text.slice(1);
   }
 
+  // The first notebook measures nothing before a button is pressed, so its tile runs it.
+  async function runAll(app, opened) {
+    await opened.context.ready;
+    await opened.sessionContext.ready;
+    app.shell.activateById(opened.id);
+    const top = () => {
+      opened.content.activeCellIndex = 0;
+      opened.content.scrollToItem(0);
+    };
+    const ran = app.commands.execute("notebook:run-all-cells");
+    top();
+    await ran;
+    top();  // JupyterLab goes to the last cell that it ran
+  }
+
   async function activate(app, launcher) {
     const { notebookIcon } = await part("@jupyterlab/ui-components");
     const folder = await app.serviceManager.contents.get("", { content: true });
@@ -35,7 +50,11 @@
         label: words(path),
         caption: `Open ${path}`,
         icon: notebookIcon,
-        execute: () => app.commands.execute("docmanager:open", { path }),
+        execute: async () => {
+          const opened = await app.commands.execute("docmanager:open", { path });
+          if (place === 0) await runAll(app, opened);
+          return opened;
+        },
       });
       launcher.add({
         command,
