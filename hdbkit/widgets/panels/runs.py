@@ -15,7 +15,7 @@ from hdbkit.analysis.comparison.groups import common_metric
 from hdbkit.analysis.run.courses import outline, readable
 from hdbkit.api.run_list import RunList
 from hdbkit.charts.parallel_chart import parallel_coordinates
-from hdbkit.errors import InputError
+from hdbkit.errors import DamagedResult, InputError
 from hdbkit.report.run_list import BASELINE
 from hdbkit.results.differences import short_names
 from hdbkit.results.folder import RunFolder, manifest_times
@@ -128,7 +128,8 @@ class RunsPanel(Panel):
 
         def show(runs: RunList) -> None:
             if this == self._refreshed:  # else a later call shows its own list
-                self.runs, self._seen = runs, self._stamp(times)
+                self.runs = runs
+                self._seen = self._stamp(times)
                 self._show()
 
         newest_first(self, read, show)
@@ -144,7 +145,19 @@ class RunsPanel(Panel):
             self.guarded(self.refresh)()
 
     def _stamp(self, times: frozenset[tuple[str, int]]) -> int:
-        return hash((times, frozenset(one.run_id for one in self.workspace.running_runs())))
+        """What a change of the list shows in: the manifests, and which of the listed runs are still in progress.
+
+        It asks for listed runs only, as a folder with thousands of new runs is not read before its first rows.
+        """
+        listed = self.runs[["run_id", "status"]].itertuples(index=False) if len(self.runs) else ()
+        begun = [str(run_id) for run_id, status in listed if not Status(status).ended]
+        return hash((times, frozenset(one for one in begun if self._is_running(one))))
+
+    def _is_running(self, run_id: str) -> bool:
+        try:
+            return not self.workspace.attach(run_id).status.ended
+        except (InputError, DamagedResult):  # removed since it was listed
+            return False
 
     def _show(self) -> None:
         runs, differ = self.runs, list(self.runs.attrs["differing"])
