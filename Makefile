@@ -4,7 +4,7 @@
 #   make test             ruff, mypy and the tests of each change
 #   make stress [TIMES=5] make test, repeated beside two busy processes
 #   make soak             long tests: random kills of runs and sweeps, 10,000 damaged files, each engine's demo
-#   make newest           hdbkit on Debian's newest MySQL and Python, unpacked into its cache; part of make soak
+#   make newest           hdbkit on Debian's newest servers and Python, unpacked into its cache; part of make soak
 #   make lint             ruff, mypy, import-linter
 #   make bench [QUICK=1]  the speed of hdbkit beside other tools; each figure with its target
 #   make lab              JupyterLab with the notebooks
@@ -16,6 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALLED := $(VENV)/.installed
+NEWEST := python3.14 postgresql-19 mysql-server-core mariadb-server-core redis-server valkey-server
 
 unexport PYTHONDONTWRITEBYTECODE # tests, sweeps and bench start hundreds of processes, which read compiled modules
 
@@ -40,7 +41,7 @@ soak: $(INSTALLED) newest
 	@$(BIN)/python -m pytest --durations=10 -m long tests
 
 newest: $(INSTALLED)
-	@$(BIN)/python .ci/newest mysql-server-core python3.14 || true # tests of what is missing are skipped
+	@for one in $(NEWEST); do $(BIN)/python .ci/newest $$one || true; done # tests of what is missing are skipped
 	@HDBKIT_SOAK=1 $(BIN)/python -m pytest tests/soak/test_newest.py
 
 lint: $(INSTALLED)

@@ -1,4 +1,4 @@
-"""The newest MySQL and Python that `.ci/newest` has unpacked here."""
+"""The newest servers and Python that `.ci/newest` has unpacked here."""
 
 from __future__ import annotations
 
@@ -13,10 +13,22 @@ from hdbkit.servers import private_server
 from hdbkit.workloads import specification
 from tests.newest import needs, needs_python, on_newest_python, unpacked
 
+SERVERS = {
+    "postgresql-19": ("postgresql", "usr/lib/postgresql/19/bin"),
+    "mysql-server-core": ("mysql", "usr/sbin"),
+    "mariadb-server-core": ("mariadb", "usr/sbin"),
+    "redis-server": ("redis", "usr/bin"),
+    "valkey-server": ("redis", "usr/bin"),
+}
+"""By package, the kind of server and the folder of its programs."""
 
-@needs("mysql-server-core", "usr/sbin")
-def test_the_newest_mysql_keeps_every_rule_and_is_built_checked_and_run() -> None:
-    with private_server("mysql", source=str(unpacked("mysql-server-core", "usr/sbin"))) as server:
+
+@pytest.mark.parametrize(
+    ("package", "kind", "part"),
+    [pytest.param(name, *place, marks=needs(name, place[1]), id=name) for name, place in SERVERS.items()],
+)
+def test_the_newest_server_keeps_every_rule_and_is_built_checked_and_run(package: str, kind: str, part: str) -> None:
+    with private_server(kind, source=str(unpacked(package, part))) as server:
         rules = hdbkit.check_engine(server.admin)
         assert set(rules["state"]) <= {"kept", "answered", "absent", "optional", "not applicable"}, rules.to_string()
         build(server.target, specification())

@@ -1,0 +1,46 @@
+"""The wheel in an environment of its own, into which pip may install nothing that needs a compiler."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from hatchling.builders.wheel import WheelBuilder
+
+import hdbkit
+from tests.architecture.source_tree import ROOT
+
+
+def test_the_wheel_installs_without_a_compiler_and_works_outside_of_a_checkout(tmp_path: Path) -> None:
+    wheel = next(WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"]))
+    venv.create(tmp_path / "own")
+    ours = tmp_path / "own" / "bin"
+    install = (
+        "-m",
+        "pip",
+        "--python",
+        ours / "python",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "--only-binary",
+        ":all:",
+    )
+    subprocess.run([sys.executable, *install, f"{wheel}[postgresql]"], check=True)
+
+    def said(*words: str) -> str:
+        return subprocess.run(
+            [ours / "hdbkit", *words],
+            cwd=tmp_path,
+            env={"COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    assert hdbkit.__version__ in said("--version")
+    assert "postgresql" in said("engine", "list")
+    assert str(tmp_path / "own") in said("sql", "show", "sqlite", "list_tables"), "its SQL is that of the wheel"
+    said("engine", "check", "sqlite:///new.db")
