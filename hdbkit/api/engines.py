@@ -9,7 +9,8 @@ import pandas as pd
 
 from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database, Operation
-from hdbkit.databases import database, kinds
+from hdbkit.databases import TRIED, database, kinds
+from hdbkit.databases import save as save_lacks
 from hdbkit.engines import ask_server, asked, lacking, provided, try_rules, write_skeleton
 from hdbkit.errors import InputError
 from hdbkit.workloads import rules as rules_of
@@ -29,6 +30,7 @@ class EngineVerbs(BareWorkspace):
         target: Target | str,
         *,
         rules: bool = True,
+        save: bool = False,
         progress: Callable[[str], None] = lambda _: None,
     ) -> pd.DataFrame:
         """Compare the engine of a target with what hdbkit asks of engines, and try the rules that every engine must
@@ -40,6 +42,8 @@ class EngineVerbs(BareWorkspace):
         Args:
             target: the target; its account must be allowed to create tables.
             rules: whether rules are tried; without them nothing is connected to.
+            save: keep what broken rules show about locks and isolation; it is a capability that the server lacks as
+                long as it states the same product and version.
             progress: called with the name of each rule before it is tried.
 
         Returns:
@@ -56,8 +60,13 @@ class EngineVerbs(BareWorkspace):
             >>> found[found["state"].isin(["missing", "broken"])]  # doctest: +SKIP
         """
         at = self.target(target)
-        engine = database(at)
-        rows = [*_gaps(engine), *(_tried(at, progress) if rules else ())]
+        if save:
+            save_lacks(database(at), frozenset())
+        rows = [*_gaps(database(at)), *(_tried(at, progress) if rules else ())]
+        if save:
+            broken = {name for part, name, state, _ in rows if (part, state) == ("rule", "broken")}
+            needs = [rule.needs for rule in rules_of(specification().kind) if rule.name in broken]
+            save_lacks(database(at), TRIED & frozenset().union(*needs))
         return pd.DataFrame(rows, columns=["part", "name", "state", "detail"])
 
 

@@ -33,6 +33,7 @@ def add_to(app: typer.Typer) -> None:
 def check(
     target: TargetArgument,
     rules: Annotated[bool, typer.Option("--rules/--no-rules", help="whether rules are tried on the target")] = True,
+    save: Annotated[bool, typer.Option("--save", help="keep what it shows about locks and isolation")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Report what the engine of a target lacks, and try the rules that every engine must keep.
@@ -41,7 +42,7 @@ def check(
     empty database on an engine without schemas. Nothing else in the target is touched.
     """
     with show.notes.status("checking") as line:
-        found = api.check_engine(target, rules=rules, progress=lambda what: line.update(escape(what)))
+        found = api.check_engine(target, rules=rules, save=save, progress=lambda what: line.update(escape(what)))
     if as_json:
         show.print_json(documents.of_frame(found))
     else:

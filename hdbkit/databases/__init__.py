@@ -24,12 +24,13 @@ from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
-from hdbkit.databases._base.probing import within
+from hdbkit.databases._base.probing import TRIED, save, within
 from hdbkit.databases._base.product import product_named
 from hdbkit.errors import InputError
 from hdbkit.sql import add_schemas
 
 __all__ = [
+    "TRIED",
     "BaseDatabase",
     "DbapiDatabase",
     "DbapiSession",
@@ -38,6 +39,7 @@ __all__ = [
     "kind_of",
     "kinds",
     "product_named",
+    "save",
     "schema_option_models",
     "sql_session",
     "unusable",

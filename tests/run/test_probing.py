@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 import hdbkit
 from hdbkit.config import Target
 from hdbkit.contracts import Capability
-from hdbkit.databases import database, sql_session
+from hdbkit.databases import database, save, sql_session
 from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._base.probing import Probe, Product, recognized
 from hdbkit.databases._mysqlclient.probe import PRODUCTS as OF_MYSQL
@@ -85,6 +86,19 @@ def test_a_build_without_optional_answers_makes_no_routines_and_has_a_claim(chan
         schema.create(work.record)
         schema.routines()
         assert schema.log().tables and not schema.session.query("list_routines")
+
+
+def test_what_a_check_shows_about_locks_is_used_while_the_server_states_the_same(
+    changed: Changed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    target = changed()
+    save(database(target), frozenset({Capability.ROW_LOCKS}))
+    assert Capability.ROW_LOCKS not in database(target).capabilities
+    other = changed("CREATE EXTENSION IF NOT EXISTS plpgsql", "DELETE FROM pg_extension")
+    assert Capability.ROW_LOCKS in database(other).capabilities
+    save(database(target), frozenset())
+    assert Capability.ROW_LOCKS in database(target).capabilities
 
 
 def test_a_server_that_cannot_be_measured_is_one_sentence(changed: Changed) -> None:

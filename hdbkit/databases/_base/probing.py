@@ -8,6 +8,7 @@ routines work. Forked processes inherit the answers.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -17,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
+from pathlib import Path
 from threading import Event, Timer
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -24,6 +26,8 @@ from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Capability, Database, SessionOptions, Table
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.errors import CannotConnect, ErrorClass, Rejected, TransactionError
+from hdbkit.files import replace_file
+from hdbkit.paths import state_folder
 from hdbkit.readings import Found, answered
 
 _WITHOUT: Mapping[str, Capability] = {
@@ -79,6 +83,8 @@ class Answers(Found):
     errors: Mapping[str, ErrorClass] = field(default_factory=dict)
     claims: bool = True
     """Whether its lock is one that others see, and that ends with its session."""
+    stated: str = ""
+    """What the server states about itself."""
     bulk_loads: bool = True
     """Whether its bulk load reports a key that is there twice."""
 
@@ -142,7 +148,9 @@ class Probe:
         session = self._engine.connect(self._target)
         with ExitStack() as opened:
             opened.callback(session.close)
-            product, title = recognized(self.products, self._stated(session))
+            stated = self._stated(session)
+            product, title = recognized(self.products, stated)
+            lacks = _saved().get(f"{self._engine.kind} {stated}", frozenset())
             if product and product.hindrance:
                 raise Rejected(self._target.url, f"the server is {title}, and {product.hindrance}", _NO_ENGINE)
             if self.is_direct(session) and self._shares(session):
@@ -152,8 +160,8 @@ class Probe:
             session.dialects = (*session.dialects, *own)
             missing = self._unanswered(session, title)
             if not missing and not is_foreign:
-                return Answers(title, asked=self.questions)
-            lacks = lacking(missing, answered(lambda: self._engine.counters(session), {}))
+                return Answers(title, asked=self.questions, lacks=lacks, stated=stated)
+            lacks |= lacking(missing, answered(lambda: self._engine.counters(session), {}))
             lacks |= product.lacks if product else frozenset()
             if Capability.STORED_ROUTINES not in lacks and not self._has_routines(session):
                 lacks |= {Capability.STORED_ROUTINES}
@@ -167,6 +175,7 @@ class Probe:
                 lacks=lacks,
                 errors=product.errors if product else {},
                 claims=self._claims(session),
+                stated=stated,
                 bulk_loads=not problem,
             )
 
@@ -277,6 +286,35 @@ def lacking(missing: Collection[str], counters: Collection[str]) -> frozenset[Ca
     """What a server lacks that has no answer to these questions, and has these counters."""
     found = {capability for question, capability in _WITHOUT.items() if question in missing}
     return frozenset({*found, *(capability for name, capability in _COUNTED.items() if name not in counters)})
+
+
+TRIED = frozenset(
+    {
+        *(Capability.ISOLATION, Capability.ROW_LOCKS, Capability.WRITERS_WAIT, Capability.READS_NEVER_WAIT),
+        *(Capability.SNAPSHOT_CONFLICTS, Capability.LOCK_ERRORS, Capability.LOCK_TIMEOUT),
+    }
+)
+"""What only two sessions show, so that a check of the rules saves what a server lacks of it."""
+
+
+def save(engine: Database, lacks: frozenset[Capability]) -> None:
+    """Keep what a server lacks of ``TRIED``, while it states the same about itself; engines that ask have answers."""
+    if isinstance(engine.probed, Answers) and engine.probed.stated:
+        kept = _saved() | {f"{engine.kind} {engine.probed.stated}": lacks}
+        _file().parent.mkdir(parents=True, exist_ok=True)
+        replace_file(_file(), json.dumps({name: sorted(one) for name, one in kept.items() if one}).encode())
+    at.cache_clear()
+
+
+def _saved() -> dict[str, frozenset[Capability]]:
+    with suppress(OSError, ValueError):
+        kept = json.loads(_file().read_text(encoding="utf-8"))
+        return {name: frozenset(map(Capability, lacks)) for name, lacks in kept.items()}
+    return {}
+
+
+def _file() -> Path:
+    return state_folder() / "engine-checks.json"
 
 
 def _number(session: Any) -> Any:
