@@ -103,7 +103,7 @@ class Quickstart:
         workspace: the workspace for runs and server.
         target: a private server that stays until this process ends (``private``), or a target of your own, whose
             settings may be changed.
-        load: the load of the run; by default four virtual users, for seconds on a private server, else for minutes.
+        load: the load of the run; by default that of the sweep: seconds on a private server, else minutes.
         spec: the sweep; by default two values of one setting.
 
     Raises:
@@ -123,7 +123,7 @@ class Quickstart:
         example = self._given or Target(kind=_kind_to_start(), server_folder=Path())
         self._kind, default = example.kind, default_load(example)
         self._spec = _sweep(self._kind, spec, default)
-        self._load = load or default.model_copy(update={"virtual_users": self._spec.virtual_users[0]})
+        self._load = load or self._spec.load.model_copy(update={"virtual_users": self._spec.virtual_users[0]})
         self._stop, self._looked_s = Event(), 0.0
         self._watch: OnStep = lambda _: None
         self.target: Target | None = self._given

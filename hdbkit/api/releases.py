@@ -161,8 +161,9 @@ class ReleaseVerbs(RunVerbs):
         Builds are kept in the cache, so a commit is built once. The checkout is not changed.
 
         Args:
-            checkout, refs, database, configure, blocks, workload, load, virtual_users, settings, smallest_effect,
-                preparation: as for :func:`plan_releases`; with ``bisect`` two commits, an earlier and a later one.
+            checkout, refs, database, configure, blocks: as for :func:`plan_releases`; with ``bisect`` two commits, an
+                earlier and a later one.
+            workload, load, virtual_users, settings, smallest_effect, preparation: as for :func:`plan_releases`.
             bisect: search for the commit with which most of a slowdown came.
             max_blocks: of a search, up to this many where fewer do not decide; by default four times ``blocks``.
             watch: called at each step of the experiment.

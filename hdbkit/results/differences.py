@@ -95,11 +95,12 @@ def short_names(runs: pd.DataFrame, differences: pd.DataFrame) -> pd.Series[str]
         places, distinct = pd.factorize(values)
         by_group = pd.Series(places).groupby(together)
         varied.append((by_group.transform("min") != by_group.transform("max")).to_numpy())
-        texts.append([[*distinct.tolist(), ""][one] for one in places])
+        words = [*distinct.tolist(), ""]
+        texts.append([words[one] for one in places])
     found = []
     for row, own in enumerate(label):
-        words = [text[row] for text, several in zip(texts, varied, strict=True) if several[row] and text[row]]
-        found.append(", ".join(filter(None, [own, *words[:_MAX_PARTS]])) or f"{texts[0][row]}, {texts[1][row]}")
+        parts = [text[row] for text, several in zip(texts, varied, strict=True) if several[row] and text[row]]
+        found.append(", ".join(filter(None, [own, *parts[:_MAX_PARTS]])) or f"{texts[0][row]}, {texts[1][row]}")
     return pd.Series(found, index=runs.index, dtype=object)
 
 

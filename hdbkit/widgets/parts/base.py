@@ -120,7 +120,7 @@ class Panel:
     def __init__(self, shared: Shared | None = None) -> None:
         self.shared = shared if shared is not None else Shared()
         self.body = ipywidgets.VBox().add_class("hdbkit-body")
-        self.header = ipywidgets.HTML(f"<h3>{html.escape(self.title)}</h3>").add_class("hdbkit-header")
+        self.header = ipywidgets.HTML(f"<h2>{html.escape(self.title)}</h2>").add_class("hdbkit-header")
         self._style = ipywidgets.HTML(f"<style>{_style_sheet()}</style>").add_class("hdbkit-style")
         self._state = ipywidgets.HTML().add_class("hdbkit-state")
         self._error = Alert().add_class("hdbkit-error")
