@@ -2,12 +2,9 @@
 
 import sys
 
-from hdbkit.later import import_large_ones_later
-
 
 def main() -> None:
     """Import the command line, which takes a second and may be interrupted, and execute it."""
-    import_large_ones_later()
     try:
         from hdbkit.cli import main as command_line
     except KeyboardInterrupt:

@@ -68,7 +68,7 @@ def _known(what: str) -> list[str]:
 def _target_names() -> list[str]:
     import yaml
 
-    from hdbkit.config.files import compose
+    from hdbkit.yaml_nodes import compose
 
     with suppress(HdbkitError, OSError, ValueError, yaml.YAMLError):
         top = compose(read_text(targets_file()))

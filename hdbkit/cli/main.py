@@ -14,6 +14,7 @@ import typer
 from hdbkit.cli.exits import Interruptible, guarded
 from hdbkit.errors import InputError
 from hdbkit.files import is_utf8
+from hdbkit.later import import_large_ones_later
 
 COMMANDS = {
     "doctor": ("looking", "Examine a target, or show usable drivers and servers"),
@@ -120,6 +121,7 @@ def typer_of(module: str) -> typer.Typer:
 
 @cache
 def _of_module(name: str) -> Mapping[str, Any]:
+    import_large_ones_later()
     return typer.main.get_group(typer_of(name)).commands
 
 

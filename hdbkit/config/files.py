@@ -13,14 +13,13 @@ from pydantic import BaseModel, ValidationError
 from hdbkit.config.problems import location, problems_of
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import is_utf8, read_text
+from hdbkit.yaml_nodes import MAX_DEPTH, compose
 
 Lines = dict[tuple[str | int, ...], int]
 Model = TypeVar("Model", bound=BaseModel)
 
-_MAX_DEPTH = 40
 _MAX_VALUES = 100_000
 _NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
-_LIMITS = f"it has more than {_MAX_VALUES} values, or is nested more than {_MAX_DEPTH} deep"
 
 
 def read_yaml(path: Path) -> tuple[Any, Lines]:
@@ -68,25 +67,6 @@ def validate(content: Any, model: type[Model], source: str, lines: Lines | None 
         raise ConfigErrors(source, problems_of(error, model, lines)) from None
 
 
-def compose(text: str) -> yaml.Node | None:
-    """The nodes of a YAML text. Raises ``yaml.YAMLError``, and ``ValueError`` where they are nested too deeply."""
-    return yaml.compose(text, Loader=_Loader)
-
-
-class _Loader(yaml.SafeLoader):
-    """Stops at the depth limit while it reads: the scanner's time grows with the square of the depth."""
-
-    _depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        if self._depth > _MAX_DEPTH:
-            raise ValueError(_LIMITS)
-        self._depth += 1
-        node: yaml.Node | None = super().compose_node(parent, index)
-        self._depth -= 1
-        return node
-
-
 class _Reader:
     """Converts YAML nodes to plain values; records their lines and duplicate keys."""
 
@@ -98,8 +78,8 @@ class _Reader:
     def content(self, node: yaml.Node, at: tuple[str | int, ...], depth: int) -> Any:
         """The plain value of ``node``; raises ``ValueError`` for aliases that are recursive or grow without limit."""
         self._values += 1
-        if depth > _MAX_DEPTH or self._values > _MAX_VALUES:
-            raise ValueError(_LIMITS)
+        if depth > MAX_DEPTH or self._values > _MAX_VALUES:
+            raise ValueError(f"it has more than {_MAX_VALUES} values, or is nested more than {MAX_DEPTH} deep")
         self.lines.setdefault(at, _line(node))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at, depth)

@@ -21,7 +21,7 @@ START = 5_000 * MS
 def watched(load: Load) -> LiveSchedule | None:
     rate = {"rate_per_s": load.rate} if load.is_open else {}
     manifest = Manifest(
-        run_id="a", notice="", status=Status.MEASURING, plan=plan_of(load=load), operations=["a"],
+        run_id="a", notice="", status=Status.MEASURING, plan=plan_of(load=load), operations=["new_order"],
         metric=workload(TprocCSpec()).metric, noun="transaction", paced=load.paced, **rate,
     )  # fmt: skip
     return LiveSchedule.of(manifest, START)

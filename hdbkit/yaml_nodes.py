@@ -1,0 +1,28 @@
+"""The nodes of a YAML text, with a limit of depth: the scanner's time grows with the square of the depth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+MAX_DEPTH = 40
+
+
+def compose(text: str) -> yaml.Node | None:
+    """The nodes of a YAML text. Raises ``yaml.YAMLError``, and ``ValueError`` where they are nested too deeply."""
+    return yaml.compose(text, Loader=_Loader)
+
+
+class _Loader(yaml.SafeLoader):
+    """Stops at the limit while it reads."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self._depth > MAX_DEPTH:
+            raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+        self._depth += 1
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
