@@ -16,28 +16,12 @@ def test_the_wheel_installs_without_a_compiler_and_works_outside_of_a_checkout(t
     wheel = next(WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"]))
     venv.create(tmp_path / "own")
     ours = tmp_path / "own" / "bin"
-    install = (
-        "-m",
-        "pip",
-        "--python",
-        ours / "python",
-        "install",
-        "--quiet",
-        "--no-compile",
-        "--only-binary",
-        ":all:",
-    )
-    subprocess.run([sys.executable, *install, f"{wheel}[postgresql]"], check=True)
+    pip = (sys.executable, "-m", "pip", "--python", ours / "python", "install", "--quiet", "--no-compile")
+    subprocess.run([*pip, "--only-binary", ":all:", f"{wheel}[postgresql]"], check=True)
 
     def said(*words: str) -> str:
-        return subprocess.run(
-            [ours / "hdbkit", *words],
-            cwd=tmp_path,
-            env={"COLUMNS": "200"},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        command, environment = [ours / "hdbkit", *words], {"COLUMNS": "200"}
+        return subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
 
     assert Path(wheel).name.split("-")[1] in said("--version")
     assert "postgresql" in said("engine", "list")

@@ -20,8 +20,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from MySQLdb.constants import FIELD_TYPE
-
 from hdbkit.config import Target
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import Row, SessionOptions
@@ -176,7 +174,7 @@ def _arguments(target: Target, options: SessionOptions, sends_files: bool = Fals
         "database": target.database,
         CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
         "charset": "utf8mb4",
-        "conv": CONVERTERS,
+        "conv": converters(),
         "client_flag": CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS,
         "local_infile": int(sends_files),
         **{name: given[name] for name in _PASSED_ON if name in given},
@@ -325,16 +323,23 @@ def _connect_error(target: Target, code: int, text: str, late: bool = False) -> 
     return kind(target.url, reason, advice)
 
 
-CONVERTERS: dict[int, Callable[[Any], Any]] = {
-    **dict.fromkeys((FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG), int),
-    **dict.fromkeys((FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE), float),
-    **dict.fromkeys((FIELD_TYPE.DECIMAL, FIELD_TYPE.NEWDECIMAL), Decimal),
-    FIELD_TYPE.DATE: date.fromisoformat,
-    **dict.fromkeys((FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP), datetime.fromisoformat),
-    **dict.fromkeys((FIELD_TYPE.STRING, FIELD_TYPE.VAR_STRING, FIELD_TYPE.VARCHAR, FIELD_TYPE.JSON), str),
-    **dict.fromkeys((FIELD_TYPE.TINY_BLOB, FIELD_TYPE.BLOB, FIELD_TYPE.MEDIUM_BLOB, FIELD_TYPE.LONG_BLOB), str),
-}
-"""The conversion of each column type."""
+@cache
+def converters() -> dict[int, Callable[[Any], Any]]:
+    """The conversion of each column type."""
+    from MySQLdb.constants import FIELD_TYPE
+
+    return {
+        **dict.fromkeys(
+            (FIELD_TYPE.TINY, FIELD_TYPE.SHORT, FIELD_TYPE.INT24, FIELD_TYPE.LONG, FIELD_TYPE.LONGLONG), int
+        ),
+        **dict.fromkeys((FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE), float),
+        **dict.fromkeys((FIELD_TYPE.DECIMAL, FIELD_TYPE.NEWDECIMAL), Decimal),
+        FIELD_TYPE.DATE: date.fromisoformat,
+        **dict.fromkeys((FIELD_TYPE.DATETIME, FIELD_TYPE.TIMESTAMP), datetime.fromisoformat),
+        **dict.fromkeys((FIELD_TYPE.STRING, FIELD_TYPE.VAR_STRING, FIELD_TYPE.VARCHAR, FIELD_TYPE.JSON), str),
+        **dict.fromkeys((FIELD_TYPE.TINY_BLOB, FIELD_TYPE.BLOB, FIELD_TYPE.MEDIUM_BLOB, FIELD_TYPE.LONG_BLOB), str),
+    }
+
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
 

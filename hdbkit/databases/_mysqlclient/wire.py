@@ -20,8 +20,9 @@ from MySQLdb import Error
 from MySQLdb.constants import CLIENT
 
 from hdbkit.contracts import PENDING, Row
-from hdbkit.databases._mysqlclient.connect import CONVERTERS
+from hdbkit.databases._mysqlclient.connect import converters
 
+_CONVERTERS = converters()
 _WAKE_AT = socket.SOL_SOCKET, socket.SO_RCVLOWAT
 _ANYTHING, _BEYOND_AN_END = 1, 12
 """Minimum bytes for a wake-up: the end of a CALL has 11 bytes, an error 13 or more."""
@@ -139,7 +140,7 @@ def answer_of(raw: bytes) -> tuple[str, list[Row]]:
     """The name of the first column and the rows of an answer."""
     packets = islice(_packets(raw), 1, None)
     columns = [next(packets) for _ in range(next(packets)[0])]
-    readers = [CONVERTERS.get(column[-6], str) for column in columns]
+    readers = [_CONVERTERS.get(column[-6], str) for column in columns]
     rows = []
     for packet in packets:
         if packet[0] != _END:
