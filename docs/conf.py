@@ -68,13 +68,25 @@ def setup(app: Any) -> None:
     app.connect(
         "autodoc-process-docstring", lambda _app, what, _name, model, _, lines: add_fields(what, model, lines)
     )
-    app.connect("html-page-context", label_captions, priority=900)
+    app.connect("build-finished", complete_pages)
 
 
-def label_captions(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:  # noqa: ARG001
-    """Give the captions of the navigation, which are headings, the level that a screen reader needs."""
-    tree = context.get("furo_navigation_tree", "")
-    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+SPOKEN = {
+    'class="caption" role="heading">': 'class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="This page">',
+    "<pre>": '<pre tabindex="0">',
+}
+"""What the theme's pages lack for screen readers and keys: levels of headings, names of areas, code that scrolls."""
+
+
+def complete_pages(app: Any, error: Exception | None) -> None:
+    """Add ``SPOKEN`` to each page."""
+    for path in () if error else Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        for found, wanted in SPOKEN.items():
+            text = text.replace(found, wanted)
+        path.write_text(text, encoding="utf-8")
 
 
 def add_fields(what: str, model: Any, lines: list[str]) -> None:
