@@ -216,7 +216,7 @@ def test_the_last_of_several_streams_refreshes_while_the_others_query(analytic: 
 
 
 def test_a_query_beyond_its_timeout_fails_and_its_stream_continues(analytic: Target, results: Path) -> None:
-    if analytic.kind not in EMBEDDED:
+    if analytic.kind != EMBEDDED[0]:
         pytest.skip("so short a timeout also ends the preparation of its queries")
     with pytest.raises(RunFailed, match=r"no query was completed .*q01, q09, q18: ") as failed:
         hdbkit.run(analytic, SPEC, TprocHLoad(queries="q01,q09,q18", statement_timeout_ms=1))

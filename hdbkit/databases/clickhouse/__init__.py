@@ -147,6 +147,7 @@ class ClickHouse(FileDatabase):
             Capability.DECIMALS,
             Capability.STATEMENT_TIMEOUT,
             Capability.PARALLEL_WORKERS,
+            Capability.PLANS,
         }
     )
     options = ("max_threads", "max_memory_usage")

@@ -26,3 +26,6 @@ WHERE name IN ('max_threads', 'max_memory_usage', 'max_block_size', 'join_algori
 -- name: explain_text
 -- The plan of a statement.
 EXPLAIN {statement};
+
+-- name: explain_json
+EXPLAIN json = 1 {statement};
