@@ -126,6 +126,10 @@ def within(seconds: float, sessions: Iterable[Any]) -> Iterator[None]:
         waiting.cancel()
 
 
+class Unmeasurable(Rejected):
+    """The server answers, and is no server that hdbkit can measure."""
+
+
 class Probe:
     """The questions to one server, over a session and a second one. A protocol states its words and its products."""
 
@@ -144,7 +148,7 @@ class Probe:
         self._engine, self._target = engine, target
 
     def answers(self) -> Answers:
-        """Ask the server. Raises the errors of ``connect``, and ``Rejected`` for one that cannot be measured."""
+        """Ask the server. Raises the errors of ``connect``, and ``Unmeasurable``."""
         session = self._engine.connect(self._target)
         with ExitStack() as opened:
             opened.callback(session.close)
@@ -152,9 +156,9 @@ class Probe:
             product, title = recognized(self.products, stated)
             lacks = _saved().get(f"{self._engine.kind} {stated}", frozenset())
             if product and product.hindrance:
-                raise Rejected(self._target.url, f"the server is {title}, and {product.hindrance}", _NO_ENGINE)
+                raise Unmeasurable(self._target.url, f"the server is {title}, and {product.hindrance}", _NO_ENGINE)
             if self.is_direct(session) and self._shares(session):
-                raise Rejected(self._target.url, _NOT_OWN, _ONE_SESSION)
+                raise Unmeasurable(self._target.url, _NOT_OWN, _ONE_SESSION)
             is_foreign = bool(product and product.is_foreign)
             own = (product.dialect,) if product and product.dialect else ()
             session.dialects = (*session.dialects, *own)
@@ -214,7 +218,7 @@ class Probe:
     def _unanswered(self, session: Any, title: str) -> tuple[str, ...]:
         """The questions that the server cannot answer, whoever asks.
 
-        Raises ``Rejected`` if a needed one is among them, and ``TransactionError`` if the connection is lost.
+        Raises ``Unmeasurable`` if a needed one is among them, and ``TransactionError`` if the connection is lost.
         """
         missing = []
         for one in self.questions:
@@ -228,7 +232,7 @@ class Probe:
         if lacks := [one for one in self.needed if one in missing]:
             who = title or f"a server that speaks the protocol of {self._engine.title}"
             what = f"cannot answer what hdbkit asks {self._engine.title}: {', '.join(lacks)}"
-            raise Rejected(self._target.url, f"the server is {who}, and {what}", _NO_ENGINE)
+            raise Unmeasurable(self._target.url, f"the server is {who}, and {what}", _NO_ENGINE)
         return tuple(missing)
 
     def _has_routines(self, session: Any) -> bool:
@@ -348,7 +352,7 @@ class _AtTarget(BaseDatabase):
         """Those of the engine that the server has; all of them if it does not answer, so that it can be started."""
         try:
             lacks = self.probed.lacks
-        except Rejected:
+        except Unmeasurable:
             raise
         except CannotConnect:
             lacks = frozenset()
