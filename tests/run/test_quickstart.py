@@ -118,9 +118,9 @@ def test_a_private_server_is_used_for_seconds_and_a_target_of_your_own_for_minut
     assert (api.default_load(private).rampup_s, api.default_load(private).duration_s) == (2, 20)
     assert api.default_load(target) == Load()
     quick = SWEEP.with_(load=Load(rampup_s=1, duration_s=5))
-    run_s = [Quickstart(DEFAULT, one, spec=quick).steps[2].expected_s for one in (private, target)]
-    assert run_s[0] < 60
-    assert run_s[1] > 400
+    run_s = {Quickstart(DEFAULT, one, spec=quick).steps[2].expected_s for one in (private, target)}
+    assert len(run_s) == 1, "the first run has the load of the sweep that was given"
+    assert 6 < run_s.pop() < 60
 
 
 def test_the_first_kind_with_binaries_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
