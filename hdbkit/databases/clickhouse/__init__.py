@@ -6,6 +6,7 @@ What fails cannot be undone, and keys may be there twice. So a build that was in
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import socket
 import subprocess
@@ -24,6 +25,7 @@ from hdbkit.contracts import Workload as Workload
 from hdbkit.databases._base.dbapi import DbapiSession
 from hdbkit.databases._base.file_lock import FileSchema
 from hdbkit.databases._base.in_process import FileDatabase
+from hdbkit.databases.clickhouse.server import account_of
 from hdbkit.errors import CannotConnect, ErrorClass, MissingDriver
 from hdbkit.sql import ANSI, in_scope
 
@@ -171,7 +173,7 @@ class ClickHouse(FileDatabase):
         end, problem = time.monotonic() + _PATIENCE_S, "its process does not start"
         while time.monotonic() < end:
             try:
-                connection = _connected(name)
+                connection = connected(name, target.url)
                 problem = connection.recv()
             except (EOFError, OSError):
                 subprocess.run([sys.executable, "-P", _SERVER, folder, name], check=False)
@@ -201,10 +203,17 @@ class ClickHouse(FileDatabase):
         return ErrorClass.CONNECTION_LOST, "", str(error)
 
 
-def _connected(name: str) -> Connection:
-    """A connection to the process of this account that serves an address. Raises ``OSError``."""
+def connected(name: str, url: str) -> Connection:
+    """A connection to the process of this account that serves an address.
+
+    Raises:
+        OSError: none serves it.
+        CannotConnect: another account does, whose answers could execute code here.
+    """
     with socket.socket(socket.AF_UNIX) as plain:
         plain.connect(f"\0{name}")
+        if account_of(plain) != os.getuid():
+            raise CannotConnect(url, "another account has taken its address on this host", "use another folder")
         return Connection(plain.detach())
 
 

@@ -53,7 +53,7 @@ def _serve(folder: str, listener: socket.socket) -> None:
             if threads:
                 continue
             break
-        if _user(opened) == os.getuid():
+        if account_of(opened) == os.getuid():
             opened.settimeout(None)
             threads.append(threading.Thread(target=_answer, args=(folder, problem, Connection(opened.detach()))))
             threads[-1].start()
@@ -62,7 +62,7 @@ def _serve(folder: str, listener: socket.socket) -> None:
         kept.close()
 
 
-def _user(opened: socket.socket) -> int:
+def account_of(opened: socket.socket) -> int:
     """The account of the process at the other end."""
     return int.from_bytes(opened.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8], sys.byteorder)
 
