@@ -353,4 +353,4 @@ def _sweep(kind: str, given: SweepSpec | Path | str | None, default: Load) -> Sw
     if given is not None:
         return given if isinstance(given, SweepSpec) else SweepSpec.read(Path(given))
     quick = sweep_of(kind, "sweep-quick")
-    return quick if default != Load() else quick.with_(load=default, blocks=_OWN_BLOCKS, slice_s=None)
+    return quick if default != Load() else quick.with_(load=default, blocks=_OWN_BLOCKS)

@@ -192,7 +192,7 @@ def test_another_baseline_turns_the_ratio_around() -> None:
 def test_the_answer_names_the_best() -> None:
     text = answer(judge(synthetic_runs([1, 1.2, 2.2, 2.9]), RATE), RATE)
     assert text.startswith("flush=off, memory=2GB is 2.9")
-    assert "(the best of 3 that are faster" in text
+    assert ", the best of 3 that are faster" in text
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_the_lead_of_the_best_of_many_is_shrunk_and_then_right_on_average() -> N
 def test_the_answer_states_what_is_left_after_the_choice() -> None:
     judged = judge(synthetic_runs([1, 1.02, 1.1, 1.01, 0.99], blocks=4, noise=0.02, seed=1), RATE)
     assert (judged["verdict"] == "faster").any()
-    assert " after allowing for the choice among 5)." in answer(judged, RATE)
+    assert " after allowing for the choice among 5." in answer(judged, RATE)
 
 
 def test_two_configurations_are_not_shrunk() -> None:

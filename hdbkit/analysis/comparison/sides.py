@@ -430,8 +430,8 @@ def changes(figures: pd.DataFrame, ratio: Ratio, metric: Metric) -> pd.DataFrame
     for name, row in figures.iterrows():
         operation, _, quantile = str(name).rpartition(" ")
         if quantile in _NAMES:
-            ratio_of, low, high = (1 / (1 + float(row[name])) for name in ("change", "high", "low"))
-            rows.append((f"{operation} {_NAMES[quantile]}", ratio_of, low, high))
+            scores = 1 / (1 + row[["change", "high", "low"]].astype(float))  # infinite where a low end is -100 %
+            rows.append((f"{operation} {_NAMES[quantile]}", *scores))
     found = pd.DataFrame(rows, columns=["figure", "ratio", "low", "high"]).dropna(ignore_index=True)
     judged = pd.Series("not shown", index=found.index)
     return found.assign(judged=judged.mask(found["low"] > 1, "better").mask(found["high"] < 1, "worse"))

@@ -362,8 +362,7 @@ def _faster_answer(faster: pd.DataFrame, count: int, metric: Metric) -> str:
     found, left = (change(float(leader[name]), metric) for name in ("ratio", "shrunken_ratio"))
     if np.isfinite(leader["shrunken_ratio"]) and left != found:
         among.append(f"{left} after allowing for the choice among {count}")
-    words = f" ({'; '.join(among)})" if among else ""
-    return f"{capital(str(leader['sentence']))}{words}."
+    return f"{capital(', '.join([str(leader['sentence']), *among]))}."
 
 
 def in_these_runs(verdicts: pd.DataFrame) -> str:
