@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -152,8 +153,8 @@ def test_the_variables_of_a_routine_are_read(mariadb: Target) -> None:
     for prepared in WORK.user(session, WORK.load(Load()), UserPlan(index=0, seed=4)).next_batch():
         name = WORK.operations[prepared.operation]
         if name not in ("delivery", *read):
-            raw = prepared.perform(prepared.bound)
-            read[name] = [len(row) for row in session.rows(raw)]
+            with suppress(RolledBackByDesign):  # the routine draws it: one of a hundred new orders
+                read[name] = [len(row) for row in session.rows(prepared.perform(prepared.bound))]
     session.close()
     assert read == {"new_order": [6], "payment": [26], "order_status": [8], "stock_level": [1]}
 

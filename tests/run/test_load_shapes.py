@@ -58,8 +58,8 @@ def test_operations_of_an_own_workload_wait_for_their_keying_times(file: Target,
 def test_options_without_effect_are_a_warning(file: Target, tmp_path: Path) -> None:
     own = folder(tmp_path, yaml="operations:\n  look: {}\n", sql=SQL)
     load = Load(rampup_s=0, duration_s=60, iterations=1, arrivals=Arrivals.UNIFORM, keying_scale=0.5)
-    warning = "keying_scale has no effect without keying_and_thinking; arrivals has no effect without a rate"
-    assert warning in hdbkit.run(file, own, load).warnings  # a crowded host has a warning, too
+    warnings = {"keying_scale has no effect without keying_and_thinking", "arrivals has no effect without a rate"}
+    assert warnings <= {*hdbkit.run(file, own, load).warnings}  # a crowded host has a warning, too
 
 
 def test_keying_and_thinking_are_refused_where_a_workload_has_no_times(file: Target, tmp_path: Path) -> None:
