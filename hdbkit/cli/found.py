@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from hdbkit import api
 from hdbkit.analysis.comparison.plans import plans_note
 from hdbkit.analysis.comparison.sides import settings_apart
-from hdbkit.analysis.wording import about
+from hdbkit.analysis.wording import about, says_nothing
 from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
@@ -77,7 +79,7 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
     why = [found.explanation.sentence] if found.explanation else []
     for line in (*why, *(f"warning: {one}" for one in found.warnings)):
         show.console.print(line, markup=False)
-    figures = found.table.rename(index={"metric_value": found.metric.heading})
+    figures = _with_intervals(found.table, 1).rename(index={"metric_value": found.metric.heading})
     shares = ("change", "low", "high")
     changes = {name: figures[name].map(percent_of, na_action="ignore").astype(object) for name in shares}
     show.console.print(show.table(figures.assign(**changes).reset_index()))
@@ -86,10 +88,10 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
     if len(found.by_users):
         measured = ["base", "new", "base_operations_per_s", "new_operations_per_s"]
         by_users = found.by_users[["virtual_users", *measured, "ratio", "low", "high", "verdict"]]
-        show.console.print(show.table(by_users, title=f"By user count, {intervals}"))
+        show.console.print(show.table(_with_intervals(by_users), title=f"By user count, {intervals}"))
     if len(found.by_operation):
         by_operation = found.by_operation.drop(columns="sentence").rename(columns={"base": "base s", "new": "new s"})
-        show.console.print(show.table(by_operation, title=f"By operation, {intervals}"))
+        show.console.print(show.table(_with_intervals(by_operation), title=f"By operation, {intervals}"))
     listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
     if len(listed):
         show.console.print(show.table(listed.reset_index(), title="Differences"))
@@ -97,6 +99,12 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
         show.console.print(f"{note}; see them with --plans", markup=False)
     if apart:
         show.console.print(f"{apart}; list them with --all", markup=False)
+
+
+def _with_intervals(table: pd.DataFrame, equal: float = 0) -> pd.DataFrame:
+    """A table without the intervals that say nothing; ``equal`` is added to its values to make them ratios."""
+    nothing = [says_nothing(*ends) for ends in (table[["low", "high"]].astype(float) + equal).to_numpy()]
+    return table.assign(**{name: table[name].mask(nothing) for name in ("low", "high")})
 
 
 def _sweep(done: api.SweepResult, as_json: bool) -> int:

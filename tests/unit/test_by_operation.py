@@ -8,8 +8,9 @@ import pytest
 
 from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles
 from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.comparison.sides import compared
+from hdbkit.analysis.comparison.sides import Ratio, changes, compared
 from hdbkit.analysis.sweep.together import operation_verdicts
+from hdbkit.cli.found import _with_intervals
 from hdbkit.report.compare_report import operations_table
 from hdbkit.report.sweep_report import operation_tables
 from hdbkit.results.manifest import Manifest
@@ -141,6 +142,15 @@ def test_a_latency_without_repetition_or_value_has_no_interval() -> None:
     once = runs.iloc[:2]
     assert compared_quantiles(once, values, compared(once, RATE))["low"].isna().all()
     assert compared_quantiles(runs, pd.DataFrame(index=runs["run_id"]), compared(runs, RATE)).empty
+
+
+def test_an_interval_of_two_noisy_runs_reaches_a_time_of_zero_and_is_not_printed() -> None:
+    row = {"change": 1.0, "low": -1.0, "high": 1e30}
+    latency = pd.DataFrame([row, row | {"low": 0.5, "high": 2.0}], index=["a p50_us", "b p50_us"])
+    found = changes(latency, Ratio(0.5, 0.1, 2.0, "undecided", ""), RATE).set_index("figure")
+    assert found.loc["a p50", ["ratio", "high"]].tolist() == [0.5, np.inf]
+    printed = _with_intervals(latency, 1)
+    assert printed["low"].isna().tolist() == printed["high"].isna().tolist() == [True, False]
 
 
 def test_few_blocks_suffice_as_the_noise_of_all_operations_is_judged_together() -> None:
