@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from hdbkit import api
@@ -103,7 +104,8 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
 
 def _with_intervals(table: pd.DataFrame, equal: float = 0) -> pd.DataFrame:
     """A table without the intervals that say nothing; ``equal`` is added to its values to make them ratios."""
-    nothing = [says_nothing(*ends) for ends in (table[["low", "high"]].astype(float) + equal).to_numpy()]
+    ratios = table[["low", "high"]].astype(float) + equal
+    nothing = np.array([says_nothing(*ends) for ends in ratios.to_numpy()], dtype=bool)
     return table.assign(**{name: table[name].mask(nothing) for name in ("low", "high")})
 
 
