@@ -41,7 +41,8 @@ class EngineVerbs(BareWorkspace):
 
         Args:
             target: the target; its account must be allowed to create tables.
-            rules: whether rules are tried; without them nothing is connected to.
+            rules: whether rules are tried; without them only an engine that asks its server what it is
+                connects.
             save: keep what broken rules show about locks and isolation; it is a capability that the server lacks as
                 long as it states the same product and version.
             progress: called with the name of each rule before it is tried.
