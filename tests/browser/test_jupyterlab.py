@@ -268,6 +268,8 @@ def sweep_a_setting(bench: Bench) -> None:
     bench.go("Sweep")
     bench.press("Read the server's settings")
     bench.wait("the server has 3 settings")
+    bench.panel.get_by_placeholder("part of a name").fill("speed")  # the first needs a restart
+    bench.panel.locator("select:visible option:only-child", has_text="speed").wait_for(state="attached")
     bench.press("Add to the sweep")
     bench.panel.get_by_placeholder("values, separated by commas").fill("1, 2")
     bench.fill(Blocks=2, **{"Ramp-up": 0, "Duration": 0.5})
