@@ -129,7 +129,7 @@ class Card:
     def careful(self) -> str:
         """How many reasons there are, and the worst in six words."""
         if not self.reasons:
-            return "" if self.failed else "no reason to doubt the result"
+            return "" if self.failed else "no warnings"
         return f"{many(len(self.reasons), 'reason')} to be careful: {self.reasons[0].brief}"
 
     def html(self) -> Markup:
