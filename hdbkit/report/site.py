@@ -92,12 +92,12 @@ def write_site_page(folder: Path, name: str, title: str, content: Content, sourc
 def write_index(folder: Path, title: str, entries: Sequence[Entry], words: str = "", runs: str = "") -> Path:
     """Write the index of the site in ``folder``, and give its path.
 
-    ``runs`` is a list of runs in HTML; entries of these runs are lines of the list, the others follow in this order.
+    ``runs`` is the list of all runs in HTML; it stands for their entries, and the others follow in this order.
     """
     shown = [
         {**one.__dict__, "thumbnail": Markup(one.thumbnail)}  # noqa: S704 (an image of our own)
         for one in entries
-        if f'data-run="{one.facts.get("name")}"' not in runs
+        if not runs or one.facts.get("kind") != "run"
     ]
     filters = {name: sorted({one.facts[name] for one in entries if one.facts.get(name)}) for name in FILTERS}
     text = templates().get_template("site_index.html").render(
