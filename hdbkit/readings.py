@@ -56,11 +56,13 @@ class Found:
     hindrance: str = ""
     """Why nothing can be built on it; empty if nothing is known to prevent it."""
 
-    def named(self, own: str) -> str:
-        """The product with ``own``, the version that the server states in the protocol."""
-        if not self.product:
-            return own
-        return f"{self.product}, speaks {own}" if self.is_foreign else f"{own} with {self.product}"
+    def named(self, title: str, protocol: str, version: str) -> str:
+        """The product, or the variant ``title``, with the ``version`` that the server states in the ``protocol``."""
+        own = f"{protocol} {version}"
+        if self.product and not self.is_foreign:
+            return f"{own} with {self.product}"
+        who = self.product or title
+        return own if who == protocol else f"{who}, speaks {own}"
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,9 @@ _COUNTED = {
 
 
 def engine_list(
-    markdown: Annotated[bool, typer.Option("--markdown", help="print the table of docs/engines.md")] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="print the table of docs/engines.md: hdbkit's own engines")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare all engines: their capabilities, and the optional operations that each has."""
@@ -74,7 +76,9 @@ def engine_list(
     if as_json:
         show.print_json(documents.of_frame(found))
     elif markdown:
-        show.console.file.write(show.markdown(found))
+        from hdbkit.databases import built_in
+
+        show.console.file.write(show.markdown(found[["part", "name", "meaning", *built_in()]]))
     else:
         show.console.print(show.table(found.drop(columns=["part", "meaning"])))
         show.console.print(show.table(found[["part", "name", "meaning"]], title="What they mean"))

@@ -345,7 +345,7 @@ class Supervisor:
         self._server_host.stop()
         self._waits.stop()
         if why := self._waits.problem:
-            self._warn([f"what sessions wait for was not sampled to the end: {why}"])
+            self._warn([why])
         self._sampler.stop()
         if self._sampler.is_alive():
             self._sampler.join(5)

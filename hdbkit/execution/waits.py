@@ -23,6 +23,7 @@ from hdbkit.sql import SERVER_STATEMENTS, statements
 NUMBER = "session_number"
 _WAITS = ("session_waits", "session_waits_plain")
 """The question, and the one for an account that may not ask it."""
+_UNSAMPLED = "what sessions wait for was not sampled"
 PATTERN = "*.sessions"
 FILE = "waits.ndjson"
 _TIMEOUT_MS = 5_000
@@ -35,6 +36,10 @@ def sampled(plan: RunPlan) -> bool:
 
 
 def _questions(plan: RunPlan) -> list[str]:
+    return [name for name in _known(plan) if name not in database(plan.target).probed.unanswered]
+
+
+def _known(plan: RunPlan) -> list[str]:
     known = statements(database(plan.target).dialects, SERVER_STATEMENTS)
     return [name for name in _WAITS if name in known]
 
@@ -58,8 +63,9 @@ class WaitSampler(threading.Thread):
         self._plan, self._spools, self._database = plan, spools, database(plan.target)
         self._ended, self._questions = threading.Event(), _questions(plan)
         self._session: Session | None = None
-        self.problem = ""
-        """Why it ended early; empty if it did not."""
+        without = plan.load.waits_hz and not self._questions and ", ".join(_known(plan))
+        self.problem = f"{_UNSAMPLED}: the server cannot answer {without}" if without else ""
+        """Why nothing was sampled, or not to the end; empty if all was."""
 
     def start(self) -> None:
         """Start to sample, if the waits of this run are sampled."""
@@ -85,7 +91,7 @@ class WaitSampler(threading.Thread):
                     del self._questions[0]
                     if self._questions:
                         continue
-                    self.problem = str(error)
+                    self.problem = f"{_UNSAMPLED} to the end: {error}"
                     break
                 self._ended.wait(_AGAIN_S)  # the server is away: the run itself reports that
         self._close()

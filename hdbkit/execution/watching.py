@@ -82,6 +82,8 @@ def watch(target: Target, load: Load, root: Path, label: str | None) -> RunFolde
         raise
     finally:
         waits.stop()
+        warnings = [*manifest.warnings, *filter(None, [waits.problem])]
+        manifest = manifest.model_copy(update={"warnings": warnings})
         server_host.stop()
         sampler.stop()
         sampler.join(_ANSWER_S)

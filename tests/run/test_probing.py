@@ -19,6 +19,7 @@ from hdbkit.databases._base.probing import Probe, Product, recognized
 from hdbkit.databases._mysqlclient.probe import PRODUCTS as OF_MYSQL
 from hdbkit.databases.postgresql import PostgreSQL
 from hdbkit.databases.postgresql.probe import PRODUCTS as OF_POSTGRESQL
+from hdbkit.databases.postgresql.probe import PostgreSQLProbe
 from hdbkit.errors import CannotConnect, Rejected
 from hdbkit.servers import find_binaries, private_server
 from hdbkit.workloads import specification, workload
@@ -182,13 +183,21 @@ def _kind(one: Product) -> str:
     return "another implementation" if one.is_foreign else "addition"
 
 
-def test_a_variant_of_another_package_is_a_class_with_its_own_dialect(changed: Changed) -> None:
+def test_a_variant_of_another_package_is_a_class_with_its_own_dialect(
+    changed: Changed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Variant(PostgreSQL):
         kind = "variant"
         title = "Variant"
+        dialects = (*PostgreSQL.dialects, "product", "variant")
         capabilities = PostgreSQL.capabilities - {Capability.PLANS}
 
-    engine = Variant().at(changed())
-    with closing(engine.connect(changed())) as session:
-        assert engine.version(session).startswith("Variant 1")
+    target = changed()
+    engine = Variant().at(target)
+    with closing(engine.connect(target)) as session:
+        assert engine.version(session).startswith("Variant, speaks PostgreSQL 1")
     assert engine.capabilities == Variant.capabilities
+    product = Product("Product", "PostgreSQL ([0-9]+)", dialect="product")
+    monkeypatch.setattr(PostgreSQLProbe, "products", (product,))
+    engine = Variant().at(changed())
+    assert engine.probed.product.startswith("Product 1") and engine.dialects == Variant.dialects

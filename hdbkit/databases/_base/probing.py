@@ -63,7 +63,7 @@ class Product(NamedTuple):
     is_foreign: bool = True
     """Another implementation; else the engine's own server with an addition."""
     dialect: str = ""
-    """The folder of its own statements."""
+    """The folder of its own statements, read last unless a variant of the engine names it among its own."""
     errors: Mapping[str, ErrorClass] = {}
     """The classes of errors that are its own, by code."""
     lacks: frozenset[Capability] = frozenset()
@@ -160,7 +160,7 @@ class Probe:
             if self.is_direct(session) and self._shares(session):
                 raise Unmeasurable(self._target.url, _NOT_OWN, _ONE_SESSION)
             is_foreign = bool(product and product.is_foreign)
-            own = (product.dialect,) if product and product.dialect else ()
+            own = (product.dialect,) if product and product.dialect not in {"", *self._engine.dialects} else ()
             session.dialects = (*session.dialects, *own)
             missing = self._unanswered(session, title)
             if not missing and not is_foreign:
@@ -230,8 +230,8 @@ class Probe:
                 if error.code not in self.denied:
                     missing.append(one)
         if lacks := [one for one in self.needed if one in missing]:
-            who = title or f"a server that speaks the protocol of {self._engine.title}"
-            what = f"cannot answer what hdbkit asks {self._engine.title}: {', '.join(lacks)}"
+            who = title or f"a server that speaks the protocol of {self._engine.protocol}"
+            what = f"cannot answer what hdbkit asks {self._engine.protocol}: {', '.join(lacks)}"
             raise Unmeasurable(self._target.url, f"the server is {who}, and {what}", _NO_ENGINE)
         return tuple(missing)
 
@@ -344,7 +344,7 @@ class _AtTarget(BaseDatabase):
 
     @property
     def dialects(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Those of the engine, and that of the product."""
+        """Those of the engine, and that of the product, if it is not among them."""
         return (*self.unbound.dialects, *self.probed.dialects)
 
     @property

@@ -137,6 +137,8 @@ class MysqlclientSchemaOptions(SqlSchemaOptions):
 class MysqlclientDatabase(BaseDatabase):
     """Contract: :class:`hdbkit.contracts.Database`, completed by the engine's own class."""
 
+    protocol: ClassVar[str]
+    """The title of the engine whose protocol a variant speaks."""
     processes: ClassVar[tuple[str, ...]]
     """Possible names of the server process."""
     is_mariadb: ClassVar[bool] = False
@@ -276,7 +278,8 @@ class MysqlclientDatabase(BaseDatabase):
 
     def version(self, session: Session) -> str:
         """For example ``MariaDB 10.11.19``."""
-        return self.probed.named(f"{self.title} {session.ask('server_version')[0][0].partition('-')[0]}")
+        version = session.ask("server_version")[0][0].partition("-")[0]
+        return self.probed.named(self.title, self.protocol, version)
 
     def role(self, session: Session) -> ServerRole:
         """By read_only, from which some accounts are exempt; a replica that accepts changes is a primary."""

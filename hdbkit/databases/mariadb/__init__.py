@@ -13,7 +13,7 @@ class MariaDB(MysqlclientDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = "mariadb"
-    title = "MariaDB"
+    title = protocol = "MariaDB"
     is_mariadb = True
     recognized_by = (b"", rb"...\0\n.*MariaDB")
     dialects = (ANSI, "mysql", kind)

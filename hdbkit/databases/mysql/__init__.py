@@ -16,7 +16,7 @@ class MySQL(MysqlclientDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = "mysql"
-    title = "MySQL"
+    title = protocol = "MySQL"
     recognized_by = (b"", rb"...\0\n(?!.*MariaDB)")
     dialects = (ANSI, kind)
     processes = ("mysqld",)

@@ -112,7 +112,7 @@ class PostgreSQL(BaseDatabase):
     """Contract: :class:`hdbkit.contracts.Database`."""
 
     kind = _KIND
-    title = "PostgreSQL"
+    title = protocol = "PostgreSQL"
     also_named: Mapping[str, Mapping[str, str]] = MappingProxyType({"postgres": {}})
     recognized_by = (SSL_REQUEST, b"[SN]$")
     capabilities = frozenset(Capability) - {Capability.OPTIMISTIC}
@@ -187,7 +187,7 @@ class PostgreSQL(BaseDatabase):
 
     def version(self, session: Session) -> str:
         """For example ``PostgreSQL 18.1 with TimescaleDB 2.19.3``."""
-        return self.probed.named(super().version(session))
+        return self.probed.named(self.title, self.protocol, session.ask("server_version")[0][0])
 
     def lift_timeouts(self, session: Session) -> None:
         """In the session, or in each of its transactions behind a pooler."""

@@ -20,6 +20,9 @@ FROM (
 ) AS e
 WHERE e.seconds < 31536000;
 
+-- name: set_lock_timeout
+SET SESSION ob_trx_lock_timeout = :seconds * 1000000;
+
 -- name: set_statement_timeout
 SET SESSION ob_query_timeout = :milliseconds * 1000;
 
