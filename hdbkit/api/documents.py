@@ -15,6 +15,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from hdbkit.analysis.comparison.sides import Gate
+from hdbkit.analysis.run.bottleneck import Bottleneck
 from hdbkit.api.compare import Comparison
 from hdbkit.api.connection import checks_frame
 from hdbkit.api.experiment_result import ExperimentResult
@@ -59,6 +60,7 @@ class RunDocument(BaseModel):
     report: str = Field(description="the file with its report, on the host of the results")
     metric: dict[str, str] = Field(description="name, unit, and whether higher or lower is better")
     warnings: list[str]
+    bottleneck: Bottleneck | None = Field(description="what limits it; null if its throughput is not known")
     result: RunResult | None = Field(description="null if the run has not been measured")
     checks: list[Document]
 
@@ -71,6 +73,7 @@ def of_run(result: Result, report: Path) -> Document:
         report=str(report),
         metric=of_metric(result.metric),
         warnings=result.warnings,
+        bottleneck=result.bottleneck,
         result=result.manifest.result,
         checks=of_frame(result.checks),
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from hdbkit.analysis.run import quantiles, records
+from hdbkit.analysis.run.bottleneck import Bottleneck, bottleneck
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.warnings import run_warnings
@@ -133,6 +134,15 @@ class Result:
     def warnings(self) -> list[str]:
         """Reasons to doubt that the run measured what was intended, one phrase each."""
         return list(run_warnings(self.manifest))
+
+    @property
+    def bottleneck(self) -> Bottleneck | None:
+        """What limits the run, what would change that, and what its clients could do; None: not known.
+
+        Example:
+            >>> hdbkit.result().bottleneck.resource  # doctest: +SKIP
+        """
+        return bottleneck(self.manifest)
 
     @property
     def passed(self) -> bool:

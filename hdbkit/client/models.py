@@ -29,6 +29,22 @@ class Backlog(TypedDict):
     end: int
 
 
+class Bottleneck(TypedDict):
+    """What limits a run."""
+
+    resource: Literal['processors', 'lock', 'log', 'disk', 'latch', 'sessions', 'clients', 'network', 'other', 'load', 'undecided']
+    """sessions: each uses one core at a time while others are idle; load: users pause as the load asks"""
+    sentence: str
+    advice: str
+    """what would change that; if it is undecided, what to turn on"""
+    evidence: dict[str, float]
+    """mean sessions by resource, or busy shares in percent"""
+    client_times: float | None
+    """how many times as much the clients could send; null: unknown"""
+    server_is_here: bool
+    """whether clients and server share the processors of the load host"""
+
+
 Cache: TypeAlias = Literal['warm', 'restart', 'cold']
 """State of the server's cache when a run starts."""
 
@@ -1081,6 +1097,8 @@ class RunDocument(TypedDict):
     metric: dict[str, str]
     """name, unit, and whether higher or lower is better"""
     warnings: list[str]
+    bottleneck: Bottleneck | None
+    """what limits it; null if its throughput is not known"""
     result: RunResult | None
     """null if the run has not been measured"""
     checks: list[dict[str, Any]]

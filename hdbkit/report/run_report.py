@@ -136,7 +136,7 @@ def card(manifest: Manifest, errors: Sequence[str] = ()) -> Card:
     value = result.metric_value if result else None
     return Card(
         question=_question(manifest),
-        answer=f"{answer(manifest)} {bottleneck(manifest) if result else ''}".strip(),
+        answer=f"{answer(manifest)} {bottleneck(manifest) or ''}".strip(),
         verdict="measured" if manifest.status is Status.DONE else str(manifest.status),
         value="" if value is None else metric.text(value),
         of=f"{metric.title}, {_basis(metric)}" if value is not None else "",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.analysis.run.bottleneck import bottleneck
+from hdbkit.analysis.run.bottleneck import Bottleneck, bottleneck
 from hdbkit.results.manifest import Manifest
 from tests.unit.synthetic import changed, with_result, write_run
 
@@ -28,25 +28,47 @@ def sampled(run: Manifest, idle: float = 60.0, **sessions: float) -> Manifest:
     return found.model_copy(update={"host": found.host.model_copy(update={"cores": 2})})
 
 
+def found(run: Manifest) -> Bottleneck:
+    limit = bottleneck(run)
+    assert limit is not None
+    return limit
+
+
 @pytest.mark.parametrize(
-    ("sessions", "resource"),
+    ("sessions", "resource", "text"),
     [
-        ({"lock": 2.5, "running": 1.0}, "locks: 2.5 of 4 sessions on average, most of all lock in payment"),
-        ({"log": 1.9, "running": 1.8}, "the log: 1.9 of 4 sessions"),
-        ({"running": 3.0}, "the time that each session works, as it uses one core at a time: 3 of 4 sessions"),
-        ({"running": 0.5, "client": 0.2}, "clients and network: 3.5 of 4 sessions"),
+        ({"lock": 2.5, "running": 1.0}, "lock", "locks: 2.5 of 4 sessions on average, most of all lock in payment"),
+        ({"log": 1.9, "running": 1.8}, "log", "the log: 1.9 of 4 sessions"),
+        ({"running": 3.0}, "sessions", "the number of sessions"),
+        ({"running": 0.5, "client": 0.2}, "network", "the network and the time between calls: 3.4 of 4 sessions"),
     ],
 )
-def test_the_largest_share_of_sessions_is_named(run: Manifest, sessions: dict[str, float], resource: str) -> None:
-    text = bottleneck(sampled(run, **sessions))
-    assert text.startswith(f"Limited by {resource}")
-    assert "The clients could send 20 times as much" in text  # two cores at 100 us for each of 1,000 per second
+def test_the_largest_share_of_sessions_is_named(
+    run: Manifest, sessions: dict[str, float], resource: str, text: str
+) -> None:
+    limit = found(sampled(run, **sessions))
+    assert (limit.resource, limit.client_times) == (
+        resource,
+        20.0,
+    )  # two cores at 100 us for each of 1,000 per second
+    assert limit.sentence.startswith(f"Limited by {text}")
+    assert sum(limit.evidence.values()) == pytest.approx(4)
 
 
 def test_busy_processors_limit_a_run_whatever_sessions_wait_for(run: Manifest) -> None:
-    assert "Limited by the processors of" in bottleneck(sampled(run, idle=4.0, lock=3.0))
-    assert "96 % busy" in bottleneck(sampled(run, idle=4.0, lock=3.0))
+    limit = found(sampled(run, idle=4.0, lock=3.0))
+    assert limit.resource == "processors"
+    assert "96 % busy (the clients 5 %, the server 5 %, other processes 1 %)" in str(limit)
 
 
-def test_nothing_is_stated_without_samples(run: Manifest) -> None:
-    assert bottleneck(changed(run, waits=None)) == ""
+def test_clients_limit_a_run_if_each_of_their_processes_is_busy(run: Manifest) -> None:
+    busy = changed(sampled(run, lock=3.0), client_cpu_us_per_operation=1900.0)
+    assert (found(busy).resource, found(busy).evidence["clients"]) == ("clients", 95)
+
+
+def test_without_samples_it_is_undecided_and_stated_what_to_turn_on(run: Manifest) -> None:
+    off = run.plan.load.model_copy(update={"waits_hz": 0})
+    silent = run.model_copy(update={"plan": run.plan.model_copy(update={"load": off})})
+    assert found(changed(silent, waits=None)).resource == "undecided"
+    assert "waits_hz=10" in str(found(changed(silent, waits=None)))
+    assert "Connect without a pooler" in str(found(sampled(run)))

@@ -1,99 +1,170 @@
 """What limits a run: the resource that its sessions spend most of their time with, and what would have to change.
 
-The processors of a host limit a run when they are busy; otherwise what sessions wait for most. The clients' ceiling
-is what their processes could send with the CPU time that they have, if the server answered at once.
+The processors of a host or of the clients limit a run when they are busy; otherwise what sessions wait for most. The
+clients' ceiling is what their processes could send with the CPU time that they have, if the server answered at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from hdbkit.analysis.run.schedule import kept_its_rate
 from hdbkit.analysis.run.server_host import busy_pct
-from hdbkit.analysis.run.waits import CLIENT, RUNNING
+from hdbkit.analysis.run.waits import RUNNING
 from hdbkit.results.manifest import Manifest
+from hdbkit.results.run_result import Figures
 from hdbkit.text import number
 
+Resource = Literal[
+    "processors", "lock", "log", "disk", "latch", "sessions", "clients", "network", "other", "load", "undecided"
+]
+_SAMPLED: tuple[Resource, ...] = ("lock", "log", "disk", "latch", "sessions", "other")
 _BUSY_PCT = 90.0
-"""From this utilization on, the processors limit a run."""
-_CHANGES = {
-    "lock": "Shorter transactions, or data spread over more rows, would change that",
-    "log": "A faster device of the log, or commits that do not wait for it, would change that",
-    "disk": "A larger cache of the server, or a faster disk, would change that",
-    "latch": "Fewer sessions at a time, or a server with less contention inside, would change that",
-    RUNNING: "More sessions would use the processors that are idle",
-    CLIENT: "A shorter round trip, fewer round trips, or more sessions would change that",
-    "other": "The server's documentation of this wait names what would change it",
+"""From this utilization on, processors limit a run."""
+_ADVICE: dict[Resource, str] = {
+    "lock": "Shorter transactions, or data spread over more rows, would change that.",
+    "log": "A faster device of the log, or commits that do not wait for it, would change that.",
+    "disk": "A larger cache of the server, or a faster disk, would change that.",
+    "latch": "Fewer sessions at a time, or a server with less contention inside, would change that.",
+    "sessions": "More sessions would use the processors that are idle.",
+    "clients": "More client processes, on this load host or on others, would change that.",
+    "network": "A shorter round trip, fewer round trips, or more sessions would change that.",
+    "other": "The server's documentation of this wait names what would change it.",
+    "load": "A higher rate or shorter pauses would show what limits the server.",
 }
-_RESOURCES = {
-    "lock": "locks", "log": "the log", "disk": "disks", "latch": "latches inside the server", "other": "other waits",
-    RUNNING: "the time that each session works, as it uses one core at a time", CLIENT: "clients and network",
+_NAMES: dict[Resource, str] = {
+    "lock": "locks", "log": "the log", "disk": "disks", "latch": "latches inside the server",
+    "sessions": "the number of sessions, as each works most of its time and uses one core at a time",
+    "clients": "the clients", "network": "the network and the time between calls", "other": "other waits",
 }  # fmt: skip
+_NOT_SAMPLED = "Waits were not sampled: this engine reports none, or the account may not read them."
 
 
-def bottleneck(manifest: Manifest) -> str:
-    """What limits a run, what would change that, and what its clients could do; empty if that is not known.
+class Bottleneck(Figures):
+    """What limits a run."""
 
-    That is a run whose waits were not sampled, and one whose users are meant to pause.
-    """
-    result = manifest.measured
-    if result.waits is None or manifest.paced or not result.operations_per_s:
-        return ""
-    return " ".join(filter(None, (_processors(manifest) or _waits(manifest), _ceiling(manifest))))
+    resource: Resource = Field(
+        description="sessions: each uses one core at a time while others are idle; load: users pause as the load asks"
+    )
+    sentence: str
+    advice: str = Field(description="what would change that; if it is undecided, what to turn on")
+    evidence: dict[str, float] = Field(description="mean sessions by resource, or busy shares in percent")
+    client_times: float | None = Field(description="how many times as much the clients could send; null: unknown")
+    server_is_here: bool = Field(description="whether clients and server share the processors of the load host")
+
+    def __str__(self) -> str:
+        alone = ", if they had the host to themselves" if self.server_is_here else ""
+        ceiling = f" The clients could send {number(self.client_times or 0, 2)} times as much{alone}."
+        return f"{self.sentence} {self.advice}{ceiling if self.client_times else ''}"
 
 
-def _processors(manifest: Manifest) -> str:
-    """That the processors of a host are busy, and who uses them; empty if they are not."""
+def bottleneck(manifest: Manifest) -> Bottleneck | None:
+    """What limits a run, and how much its clients could do; None for a run whose throughput is not known."""
+    result = manifest.result
+    if result is None or not result.operations_per_s:
+        return None
+    times = _client_times(manifest)
+    found = _processors(manifest) or _clients(times) or _load(manifest) or _waits(manifest)
+    return Bottleneck(
+        resource=found.resource,
+        sentence=found.sentence,
+        advice=found.advice or _ADVICE[found.resource],
+        evidence={str(name): round(share, 3) for name, share in found.evidence.items()},
+        client_times=times,
+        server_is_here=bool(manifest.server.on_this_host),
+    )
+
+
+class _Found(NamedTuple):
+    resource: Resource
+    sentence: str
+    evidence: Mapping[Any, float]
+    advice: str = ""
+
+
+def _processors(manifest: Manifest) -> _Found | None:
+    """That the processors of a host are busy, and who uses them; None if they are not."""
     result = manifest.measured
     elsewhere = result.server_host.cpu_pct if result.server_host else None
-    if elsewhere and busy_pct(elsewhere) >= _BUSY_PCT:
-        return _busy(manifest, "the database's host", f"{busy_pct(elsewhere):.0f} % busy")
+    if elsewhere and (busy := busy_pct(elsewhere)) >= _BUSY_PCT:
+        return _busy(manifest, "the database's host", busy, {})
     here = busy_pct(result.host_cpu_pct) if result.host_cpu_pct else 0.0
     if here < _BUSY_PCT:
-        return ""
+        return None
     per_s, cores = result.operations_per_s or 0.0, manifest.host.cores or 1
     used = {"the server": result.server_cpu_us_per_operation, "the clients": result.client_cpu_us_per_operation}
     shares = {name: us * per_s / 1e4 / cores for name, us in used.items() if us is not None}
     shares |= {"other processes": result.others_cpu_pct} if result.others_cpu_pct is not None else {}
+    return _busy(manifest, "this host" if manifest.server.on_this_host else "the load host", here, shares)
+
+
+def _busy(manifest: Manifest, host: str, busy: float, shares: Mapping[str, float]) -> _Found:
     listed = ", ".join(f"{name} {share:.0f} %" for name, share in sorted(shares.items(), key=lambda one: -one[1]))
-    host = "this host" if manifest.server.on_this_host else "the load host"
-    return _busy(manifest, host, f"{here:.0f} % busy ({listed})")
+    how = f"{busy:.0f} % busy{f' ({listed})' if listed else ''}"
+    sentence = f"Limited by the processors of {host}, which are {how}."
+    advice = f"More or faster processors, or less work for each {manifest.noun}, would change that."
+    return _Found("processors", sentence, {"busy": busy, **shares}, advice)
 
 
-def _busy(manifest: Manifest, host: str, how: str) -> str:
-    each = manifest.noun
-    return (
-        f"Limited by the processors of {host}, which are {how}. More or faster processors, or less work for each "
-        f"{each}, would change that."
-    )
+def _clients(times: float | None) -> _Found | None:
+    """That each process of the clients uses a core of its own; None if they do not."""
+    if times is None or (busy := 100 / times) < _BUSY_PCT:
+        return None
+    sentence = f"Limited by the clients, whose processes are {min(busy, 100):.0f} % busy."
+    return _Found("clients", sentence, {"clients": busy})
 
 
-def _waits(manifest: Manifest) -> str:
+def _load(manifest: Manifest) -> _Found | None:
+    """That users pause as the load asks, and nothing is busy; None for a load that is not kept."""
+    schedule = manifest.measured.schedule
+    if not manifest.paced or (schedule and not kept_its_rate(manifest)):
+        return None
+    what = "rate, which was kept" if schedule else "users, who pause as planned"
+    return _Found("load", f"Limited by the load's own {what}.", {})
+
+
+def _waits(manifest: Manifest) -> _Found:
     """What the sessions of the load spend most of their time with."""
     result, sessions = manifest.measured, manifest.plan.load.sessions
-    assert result.waits is not None
-    by_class = dict(result.waits.sessions_by_class)
-    by_class[CLIENT] = max(sessions - sum(share for name, share in by_class.items() if name != CLIENT), 0.0)
-    most = max(by_class, key=lambda name: by_class[name])
-    named = max(
-        (one for one in result.waits.waits if one.wait_class == most), key=lambda one: one.sessions, default=None
-    )
-    what = f", most of all {named.what} in {named.operation}" if named and most not in (RUNNING, CLIENT) else ""
+    if result.waits is None:
+        off = not manifest.plan.load.waits_hz
+        return _undecided("Sample what sessions wait for (waits_hz=10)." if off else _NOT_SAMPLED)
+    if not result.waits.waits:
+        return _undecided("Connect without a pooler, so that it is known which virtual user a session belongs to.")
+    by_class = result.waits.sessions_by_class
+    shares: dict[Resource, float] = {
+        name: by_class.get(RUNNING if name == "sessions" else name, 0.0) for name in _SAMPLED
+    }
+    outside = max(sessions - sum(shares.values()), 0.0)
+    us = result.client_cpu_us_per_operation or 0.0
+    shares["clients"] = min(us * (result.operations_per_s or 0.0) / 1e6, outside)
+    shares["network"] = outside - shares["clients"]
+    most = max(shares, key=lambda name: shares[name])
+    of_class = [one for one in result.waits.waits if one.wait_class == most]
+    what = f", most of all {of_class[0].what} in {of_class[0].operation}" if of_class and most != "sessions" else ""
     rest = ", ".join(
-        f"{_RESOURCES[name].split(',')[0]} {number(share, 2)}"
-        for name, share in sorted(by_class.items(), key=lambda one: -one[1])
+        f"{_NAMES[name].split(',')[0]} {number(share, 2)}"
+        for name, share in sorted(shares.items(), key=lambda one: -one[1])
         if name != most and share >= 0.05 * sessions
     )
-    return (
-        f"Limited by {_RESOURCES[most]}: {number(by_class[most], 2)} of {sessions:,} sessions on average{what}"
-        f"{f'; {rest}' if rest else ''}. {_CHANGES[most]}."
+    sentence = (
+        f"Limited by {_NAMES[most]}: {number(shares[most], 2)} of {sessions:,} sessions on average{what}"
+        f"{f'; {rest}' if rest else ''}."
     )
+    return _Found(most, sentence, shares)
 
 
-def _ceiling(manifest: Manifest) -> str:
-    """How many times more the clients could send with their CPU time; empty if it is not known."""
+def _undecided(advice: str) -> _Found:
+    return _Found("undecided", "It is undecided what limits the run.", {}, advice)
+
+
+def _client_times(manifest: Manifest) -> float | None:
+    """How many times more the clients could send with their CPU time; None if it is not known."""
     result, per_s = manifest.measured, manifest.measured.operations_per_s
     us, cores = result.client_cpu_us_per_operation, manifest.host.cores
     if not us or not per_s or not cores:
-        return ""
-    processes = min(len(manifest.plan.load.clients), cores)
-    times = processes * 1e6 / us / per_s
-    alone = ", if they had the host to themselves" if manifest.server.on_this_host else ""
-    return f"The clients could send {number(times, 2)} times as much{alone}."
+        return None
+    return min(len(manifest.plan.load.clients), cores) * 1e6 / us / per_s
