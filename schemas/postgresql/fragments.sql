@@ -13,3 +13,11 @@ CASE {s}.source
     WHEN 'global' THEN format('a setting for all accounts (ALTER ROLE ALL RESET %s)', {s}.name)
     ELSE 'the server (' || {s}.source || ')'
 END
+
+-- fragment: wait_class(type, event)
+CASE WHEN {type} = 'Lock' THEN 'lock'
+            WHEN {event} ILIKE 'WAL%' OR {event} IN ('SyncRep', 'SyncRepLock') THEN 'log'
+            WHEN {type} = 'IO' THEN 'disk'
+            WHEN {type} IN ('LWLock', 'BufferPin', 'Buffer') THEN 'latch'
+            WHEN {type} = 'Client' THEN 'client'
+            ELSE 'other' END

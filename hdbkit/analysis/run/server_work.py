@@ -22,6 +22,7 @@ _READ = (("blks_read",), ("pages_read",))
 _REQUESTED = (("blks_hit", "blks_read"), ("page_requests",))
 PAGES, SCANNED, READ = "pages requested", "rows read by full scans", "pages read from files"
 SPILLED = "temporary files (bytes)"
+_WAITED = {"lock": "locks", "log": "the log", "disk": "files", "latch": "latches"}
 WORK: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "log written (bytes)": (("wal_bytes",), ("log_bytes",)),
     "log records": (("wal_records",),),
@@ -34,6 +35,7 @@ WORK: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "of these by the sessions themselves": (("client_writes",),),
     "waits for row locks": (("row_lock_waits",),),
     "time waited for row locks (ms)": (("row_lock_time_ms",),),
+    **{f"time waited for {what} (ms)": ((f"waited_{name}_ms",),) for name, what in _WAITED.items()},
     "deadlocks": (("deadlocks",),),
     SPILLED: (("temp_bytes",),),
     "checkpoints": (("checkpoints",),),

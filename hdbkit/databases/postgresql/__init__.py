@@ -232,6 +232,8 @@ class PostgreSQL(BaseDatabase):
         major = _major(session)
         asked = [*_COUNTERS, *(("file_operations",) if major >= 16 else ())]
         rows = [row for name in asked for row in self.asked(session, name)]
+        for (schema,) in session.ask("schema_of_waits"):
+            rows += session.ask("counters_of_waits", schema=schema)
         rows += [(LAG, lag_s) for (lag_s,) in self.asked(session, "replication_lag") if lag_s is not None]
         before = "" if major >= 17 else "_before_17"
         rows += [("checkpoints", count) for (count,) in self.asked(session, f"checkpoints{before}")]

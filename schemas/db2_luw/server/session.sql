@@ -66,7 +66,9 @@ FROM TABLE(MON_GET_DATABASE(-2)) AS d,
                      ('rows_read', d.ROWS_READ), ('page_requests', d.POOL_DATA_L_READS + d.POOL_INDEX_L_READS),
                      ('pages_read', d.POOL_DATA_P_READS + d.POOL_INDEX_P_READS),
                      ('pages_written', d.POOL_DATA_WRITES + d.POOL_INDEX_WRITES),
-                     ('log_waits', d.LOG_BUFFER_WAIT_TIME)) AS c (name, value)
+                     ('log_waits', d.LOG_BUFFER_WAIT_TIME), ('waited_lock_ms', d.LOCK_WAIT_TIME),
+                     ('waited_log_ms', d.LOG_DISK_WAIT_TIME + d.LOG_BUFFER_WAIT_TIME),
+                     ('waited_disk_ms', d.POOL_READ_TIME + d.DIRECT_READ_TIME)) AS c (name, value)
 UNION ALL
 SELECT 'log_bytes', 4096 * SUM(LOG_WRITES) FROM TABLE(MON_GET_TRANSACTION_LOG(-2)) AS l
 UNION ALL

@@ -17,12 +17,7 @@ WITH row_locks AS MATERIALIZED (
 SELECT a.pid,
        CASE WHEN a.state LIKE 'idle in transaction%' THEN 'client'
             WHEN a.wait_event IS NULL THEN 'running'
-            WHEN a.wait_event_type = 'Lock' THEN 'lock'
-            WHEN a.wait_event ILIKE 'WAL%' OR a.wait_event IN ('SyncRep', 'SyncRepLock') THEN 'log'
-            WHEN a.wait_event_type = 'IO' THEN 'disk'
-            WHEN a.wait_event_type IN ('LWLock', 'BufferPin', 'Buffer') THEN 'latch'
-            WHEN a.wait_event_type = 'Client' THEN 'client'
-            ELSE 'other' END,
+            ELSE {{wait_class(a.wait_event_type, a.wait_event)}} END,
        coalesce(a.wait_event, ''),
        CASE WHEN a.wait_event_type = 'Lock'
             THEN (SELECT l.relname FROM row_locks AS l WHERE l.pid = a.pid LIMIT 1) END,
@@ -32,3 +27,17 @@ FROM pg_stat_activity AS a
 WHERE a.state IN ('active', 'idle in transaction', 'idle in transaction (aborted)', 'fastpath function call')
    OR (a.backend_type <> 'client backend' AND coalesce(a.wait_event_type, '') NOT IN ('Activity', 'Timeout', 'Extension')
        AND a.backend_type NOT LIKE '%launcher%' AND a.backend_type <> 'walsender');
+
+-- name: counters_of_waits
+-- Milliseconds that processes waited, by class, as the extension pg_wait_sampling has counted since it was reset.
+SELECT 'waited_' || w.class || '_ms',
+       sum(w.count) * (SELECT setting::float8 FROM pg_settings WHERE name = 'pg_wait_sampling.profile_period')
+FROM (SELECT {{wait_class(p.event_type, p.event)}} AS class, p.count
+      FROM {schema}.pg_wait_sampling_profile AS p WHERE p.event_type NOT IN ('Activity', 'Client', 'Timeout', 'Extension')) AS w
+GROUP BY w.class;
+
+-- name: schema_of_waits
+-- The schema of the extension pg_wait_sampling, if this database has it and the server has loaded it.
+SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+WHERE e.extname = 'pg_wait_sampling'
+  AND EXISTS (SELECT FROM pg_settings WHERE name = 'pg_wait_sampling.profile_period');

@@ -33,7 +33,8 @@ local server = call("INFO", "server")
 return { { string.match(server, "process_id:(%d+)"), string.match(server, "uptime_in_seconds:(%d+)") } }
 
 -- name: counters
--- Commands, not commits: a server without transactions counts none. Functions are the calls of FCALL.
+-- Commands, not commits: a server without transactions counts none. Functions are the calls of FCALL. Times are in
+-- microseconds: of the event loop, of all commands in it, and of each command; a sync is delayed while another one runs.
 local found = {}
 local function add(section, names)
     local text = call("INFO", section)
@@ -51,13 +52,22 @@ add("stats", {
     commands = "total_commands_processed",
     received_bytes = "total_net_input_bytes",
     sent_bytes = "total_net_output_bytes",
+    event_loop_us = "eventloop_duration_sum",
+    command_us = "eventloop_duration_cmd_sum",
     expired_keys = "expired_keys",
     evicted_keys = "evicted_keys",
     keyspace_hits = "keyspace_hits",
     keyspace_misses = "keyspace_misses",
 })
-add("persistence", { changes_since_save = "rdb_changes_since_last_save", log_bytes = "aof_current_size" })
+add("persistence", {
+    changes_since_save = "rdb_changes_since_last_save",
+    log_bytes = "aof_current_size",
+    delayed_syncs = "aof_delayed_fsync",
+})
 add("cpu", { cpu_user_s = "used_cpu_user", cpu_system_s = "used_cpu_sys" })
+for name, us in string.gmatch(call("INFO", "commandstats"), "cmdstat_([^:]+):calls=%d+,usec=(%d+)") do
+    found[#found + 1] = { "time_of_" .. string.gsub(name, "%W", "_") .. "_us", us }
+end
 local functions = string.match(call("INFO", "commandstats"), "cmdstat_fcall:calls=(%d+)")
 found[#found + 1] = { "functions", functions or 0 }
 return found
