@@ -136,9 +136,9 @@ class Probe:
     products: ClassVar[tuple[Product, ...]]
     """By what servers state about themselves; the first that applies counts."""
     needed: ClassVar[tuple[str, ...]]
-    """The statements that each build and run needs."""
+    """The statements that each build and run needs; they are asked for first."""
     questions: ClassVar[tuple[str, ...]]
-    """Those without which the server is less than the engine."""
+    """The others, without which the server is less than the engine."""
     denied: ClassVar[frozenset[str]]
     """The codes of errors for want of a privilege, which answer nothing."""
     inserts: ClassVar[bool] = False
@@ -163,8 +163,9 @@ class Probe:
             own = (product.dialect,) if product and product.dialect not in {"", *self._engine.dialects} else ()
             session.dialects = (*session.dialects, *own)
             missing = self._unanswered(session, title)
+            asked = (*self.needed, *self.questions)
             if not missing and not is_foreign:
-                return Answers(title, asked=self.questions, lacks=lacks, stated=stated)
+                return Answers(title, asked=asked, lacks=lacks, stated=stated)
             lacks |= lacking(missing, answered(lambda: self._engine.counters(session), {}))
             lacks |= product.lacks if product else frozenset()
             if Capability.STORED_ROUTINES not in lacks and not self._has_routines(session):
@@ -174,7 +175,7 @@ class Probe:
             problem = self._load_problem(session)
             hindrance = "" if self.inserts else problem
             return Answers(
-                *(title, is_foreign, self.questions, missing, hindrance),
+                *(title, is_foreign, asked, missing, hindrance),
                 dialects=own,
                 lacks=lacks,
                 errors=product.errors if product else {},
@@ -220,8 +221,15 @@ class Probe:
 
         Raises ``Unmeasurable`` if a needed one is among them, and ``TransactionError`` if the connection is lost.
         """
+        if lacks := self._missing(session, self.needed):
+            who = title or f"a server that speaks the protocol of {self._engine.protocol}"
+            what = f"cannot answer what hdbkit asks {self._engine.protocol}: {', '.join(lacks)}"
+            raise Unmeasurable(self._target.url, f"the server is {who}, and {what}", _NO_ENGINE)
+        return self._missing(session, self.questions)
+
+    def _missing(self, session: Any, questions: Iterable[str]) -> tuple[str, ...]:
         missing = []
-        for one in self.questions:
+        for one in questions:
             try:
                 session.parse(one)
             except TransactionError as error:
@@ -229,10 +237,6 @@ class Probe:
                     raise
                 if error.code not in self.denied:
                     missing.append(one)
-        if lacks := [one for one in self.needed if one in missing]:
-            who = title or f"a server that speaks the protocol of {self._engine.protocol}"
-            what = f"cannot answer what hdbkit asks {self._engine.protocol}: {', '.join(lacks)}"
-            raise Unmeasurable(self._target.url, f"the server is {who}, and {what}", _NO_ENGINE)
         return tuple(missing)
 
     def _has_routines(self, session: Any) -> bool:

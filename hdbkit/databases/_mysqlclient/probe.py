@@ -46,14 +46,13 @@ PRODUCTS: Final = (
 """By what they state in their version, its comment and their variables; the first that applies counts."""
 NEEDED: Final = ("list_tables", "list_indexes")
 QUESTIONS: Final = (
-    *NEEDED,
     *("backend", "read_only", "read_only_by", "clock", "encryption", "free_connections", "footprint", "timeouts"),
     *("lift_own_timeouts", "disturbing_settings", "redo_log", "write_cycle", "process_file", "uptime", "status"),
     *("read_settings", "control_settings", "running_settings", "session_waits", "session_waits_plain"),
     *("work_of_server", "list_unanalyzed"),
     *("set_isolation", "set_lock_timeout", "set_statement_timeout", "advised_privileges"),
 )
-"""The statements that are asked for, without which the server is less than the engine."""
+"""The others that are asked for, without which the server is less than the engine."""
 
 
 class MysqlclientProbe(Probe):

@@ -30,13 +30,12 @@ PRODUCTS: Final = (
 """By what they state in their version, extensions and settings; the first that applies counts."""
 NEEDED: Final = ("backend", "schema_exists", "list_tables", "list_indexes", "server_version")
 QUESTIONS: Final = (
-    *NEEDED,
     *("claim_schema", "role", "read_only_by", "clock", "encryption", "free_connections", "footprint", "timeouts"),
     *("lift_own_timeouts", "disturbing_settings", "write_cycle", "counters", "counters_of_log", "counters_of_tables"),
     *("waiting_locks", "replication_lag", "read_settings", "control_settings", "running_settings", "session_waits"),
     *("advised_grants", "grants_for", "list_unanalyzed", "work_of_server"),
 )
-"""The statements that are asked for, without which the server is less than the engine."""
+"""The others that are asked for, without which the server is less than the engine."""
 
 
 class PostgreSQLProbe(Probe):
