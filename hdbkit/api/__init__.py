@@ -23,8 +23,8 @@ from hdbkit.api.first_result import QuickStep as QuickStep
 from hdbkit.api.first_result import StepState as StepState
 from hdbkit.api.first_steps import DemoResult as DemoResult
 from hdbkit.api.importing import Imported as Imported
-from hdbkit.api.importing import ImportedJobs as ImportedJobs
-from hdbkit.api.importing import import_hammerdb as import_hammerdb
+from hdbkit.api.importing import ImportedRuns as ImportedRuns
+from hdbkit.api.importing import import_settings as import_settings
 from hdbkit.api.kept import list_servers as list_servers
 from hdbkit.api.kept import remove_server as remove_server
 from hdbkit.api.kept import start_server as start_server
@@ -82,7 +82,7 @@ experiments = DEFAULT.experiments
 find_max = DEFAULT.find_max
 history = DEFAULT.history
 latencies = DEFAULT.latencies
-import_hammerdb_jobs = DEFAULT.import_hammerdb_jobs
+import_results = DEFAULT.import_results
 open_target = DEFAULT.open_target
 overlay = DEFAULT.overlay
 password_source = DEFAULT.password_source

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import shlex
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import yaml
 
+from hdbkit.config import Load, Target, WorkloadSpec
+from hdbkit.config.metric import Metric
+from hdbkit.config.specs import OtherSpec
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.files import replace_file
-from hdbkit.hammerdb import Given, Job, Profiled, Translation, is_job_file, read_jobs, read_settings, translate
+from hdbkit.hammerdb import (
+    Given,
+    Job,
+    Profiled,
+    Translation,
+    is_job_file,
+    read_jobs,
+    read_log,
+    read_settings,
+    table,
+    translate,
+)
+from hdbkit.other_tools import Reader, Unreadable, content_of, measured_in
 from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import profile_tag
 from hdbkit.results.folder import RunFolder, is_run, make_folder
@@ -34,6 +53,12 @@ _NOMINAL = (
     "latencies are those of a sample of calls of the ramp-up and the window; errors and retries are unknown"
 )
 
+_OF_OTHERS = "the result was imported from another tool's file; what the file does not state is unknown"
+_TIME_LENGTH = len("20260131-120000")
+_OTHER_PROGRAM = "another program measured it; hdbkit only read its file"
+_DATED = "its time is that of the file, which does not state one"
+_TITLES = {"TPS": "transactions", "requests/s": "requests"}
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -47,7 +72,7 @@ class Imported:
     """A row per setting without a counterpart: line (0: the whole file), setting, reason."""
 
 
-def import_hammerdb(
+def import_settings(
     file: Path | str,
     folder: Path | str = _DEFAULT_FOLDER,
     *,
@@ -69,10 +94,10 @@ def import_hammerdb(
         ConfigErrors: with all errors of the file; nothing was written.
 
     Example:
-        >>> hdbkit.import_hammerdb("pg.tcl", "imported").left_out  # doctest: +SKIP
+        >>> hdbkit.import_settings("pg.tcl", "imported").left_out  # doctest: +SKIP
     """
     if is_job_file(Path(file)):
-        raise InputError(f"{file} is a database of jobs, which has results; import them with import_hammerdb_jobs")
+        raise InputError(f"{file} has results; import them with import_results")
     made = translate(read_settings(Path(file)), str(file), benchmark, database)
     written = Path(folder)
     contents = _contents(made)
@@ -104,47 +129,88 @@ def _contents(made: Translation) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class ImportedJobs:
-    """The runs that an import of jobs made, and the jobs that it left out."""
+class ImportedRuns:
+    """The runs that an import made, and what it left out."""
 
     run_ids: tuple[str, ...]
-    """The ids of the new runs, oldest first."""
+    """The ids of the new runs, in the order of the file."""
     left_out: pd.DataFrame
-    """A row per job that is no new run: job, reason."""
+    """A row per result that is no new run: job (or ``1`` for the first one of a file), reason."""
 
 
 class ImportVerbs(BareWorkspace):
     """Verbs that import results."""
 
-    def import_hammerdb_jobs(self, file: Path | str) -> ImportedJobs:
-        """Import the timed jobs of HammerDB's SQLite file (``hammer.DB``) as runs, which lists and comparisons show.
+    def import_results(self, file: Path | str) -> ImportedRuns:
+        """Import runs that another tool measured, which lists, comparisons and reports then show.
 
-        A run has the job's metric and engine TPM, and the latencies of its time profile if there is one. It is marked
-        as measured by HammerDB, with a warning of what that means. Runs of one profile id have a profile:
-        ``hammerdb-1000``. The file is not changed; a job that was imported before is left out.
+        It reads HammerDB's database of jobs (``hammer.DB``), its log and its jobs as JSON; what pgbench and sysbench
+        print, and pgbench's log of each transaction; and summaries of BenchBase (``*.summary.json``).
+
+        A run has the figures that the file states, and no others. It is marked as measured by that tool. Runs of one
+        profile id of HammerDB have a profile: ``hammerdb-1000``. The file is not changed; what was imported before is
+        left out.
 
         Raises:
-            InputError: the file cannot be read, or is no database of jobs, or the results folder cannot be written.
+            InputError: the file cannot be read, is too large or has no result, or the results folder cannot be
+                written.
 
         Example:
-            >>> hdbkit.import_hammerdb_jobs("/tmp/hammer.DB").run_ids  # doctest: +SKIP
+            >>> hdbkit.import_results("/tmp/hammer.DB").run_ids  # doctest: +SKIP
         """
-        if not is_job_file(Path(file)):
-            raise InputError(f"{file} is not a database of jobs")
-        root, found = self.results, read_jobs(Path(file))
-        run_ids, left_out = [], list(found.left_out)
-        for job in found.timed:
-            try:
-                manifest = _run_of(job, str(file))
-            except ConfigErrors as error:
-                left_out.append((job.job_id, f"its settings are not valid: {error.problems[0]}"))
-                continue
-            if is_run(root, manifest.run_id):
-                left_out.append((job.job_id, f"it was imported before as {manifest.run_id}"))
+        root, path = self.results, Path(file)
+        run_ids, left_out = [], list[tuple[str, str]]()
+        for name, made in _runs_in(path):
+            manifest = _made(made)
+            if isinstance(manifest, Manifest) and (before := _before(root, manifest.run_id)):
+                manifest = f"it was imported before as {before}"
+            if isinstance(manifest, str):
+                left_out.append((name, manifest))
                 continue
             _write_run(RunFolder(root / manifest.run_id), manifest)
             run_ids.append(manifest.run_id)
-        return ImportedJobs(tuple(run_ids), pd.DataFrame(left_out, columns=["job", "reason"]))
+        return ImportedRuns(tuple(run_ids), pd.DataFrame(left_out, columns=["job", "reason"]))
+
+
+def _before(root: Path, run_id: str) -> str:
+    """The run of the same content, whatever the time of the file; empty if there is none."""
+    alike = root.glob(f"*{glob.escape(run_id[_TIME_LENGTH:])}")
+    return next((one.name for one in alike if is_run(root, one.name)), "")
+
+
+_Run = Callable[[], Manifest]
+
+
+def _made(made: _Run | str) -> Manifest | str:
+    """The manifest of a run, or why there is none."""
+    if isinstance(made, str):
+        return made
+    try:
+        return made()
+    except ConfigErrors as error:
+        return f"its settings are not valid: {error.problems[0]}"
+    except Unreadable as error:
+        return str(error)
+    except (ValueError, OverflowError):
+        return "its figures are not possible"
+
+
+def _runs_in(path: Path) -> Iterator[tuple[str, _Run | str]]:
+    """Each result in a file by its name: what makes the manifest of a run of it, or why it is left out."""
+    if is_job_file(path):
+        jobs = read_jobs(path)
+    else:
+        content = content_of(path)
+        ended = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        if found := measured_in(path, content):
+            for number, (part, read) in enumerate(found, 1):
+                yield str(number), partial(_run_of_other, read, part, ended)
+            return
+        jobs = read_log(content.decode(errors="replace"), path.name)
+    for job in jobs.timed:
+        started = job.started or datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        yield job.job_id, partial(_run_of, job, started, str(path))
+    yield from jobs.left_out
 
 
 def _write_run(folder: RunFolder, manifest: Manifest) -> None:
@@ -156,38 +222,91 @@ def _write_run(folder: RunFolder, manifest: Manifest) -> None:
         raise InputError(f"the folder {folder.path} cannot be filled ({error.strerror}); free space there") from None
 
 
-def _run_of(job: Job, source: str) -> Manifest:
+def _run_of(job: Job, started: datetime, source: str) -> Manifest:
     """The manifest of a run that a job measured. Raises ``ConfigErrors`` if its settings are not valid."""
     users = Given(0, "vuset", ("vu", str(job.virtual_users)))
     made = translate([*job.settings, users], source, job.benchmark)
     spec, load, kind = made.workload, made.load, workload(made.workload)
-    target = made.target
-    mark = hashlib.sha256(job.job_id.encode()).hexdigest()[:6]
-    run_id = f"{job.started:%Y%m%d-%H%M%S}-{target.kind}-{spec.slug}-u{load.virtual_users}-{mark}"
-    ended = job.started + timedelta(seconds=load.rampup_s + load.duration_s)
-    return Manifest(
-        run_id=run_id,
-        notice=notice_of(kind, database(target)),
-        status=Status.DONE,
-        history=[Event(status=Status.STARTING, at=job.started), Event(status=Status.DONE, at=ended)],
-        plan=RunPlan(run_id=run_id, target=target, workload=spec, load=load),
+    is_sized = spec.scale_field in spec.model_fields_set
+    plan = _plan(job.job_id.encode(), started, made.target, spec, load, spec.slug if is_sized else spec.kind)
+    return _manifest(
+        plan,
+        _TOOL,
+        started,
+        _result_of(job, load.duration_s),
+        notice=notice_of(kind, database(made.target)),
         operations=list(kind.operations),
         mix=kind.mix(load),
         metric=metric_of(kind, load),
         paced=load.paced,
         workload_title=kind.title,
         noun=kind.noun,
-        scale=kind.scale,
-        size=spec.size,
-        measured_by=_TOOL,
-        software={"hdbkit": version("hdbkit")},
+        scale=kind.scale if is_sized else "",
+        size=spec.size if is_sized else None,
         host=HostFacts(**job.host),
-        server=ServerFacts(kind=target.kind),
-        warnings=[_NOMINAL],
-        result=_result_of(job, load.duration_s),
+        warnings=[_NOMINAL, *([] if job.started else [_DATED])],
         tags=[_NAME, *([profile_tag(f"{_NAME}-{job.profile_id}")] if job.profile_id else [])],
         note=f"{_TOOL} job {job.job_id}",
     )
+
+
+def _run_of_other(read: Reader, content: bytes, ended: datetime) -> Manifest:
+    """The manifest of a run of another tool, which is that of its database if the file names it.
+
+    Raises:
+        ConfigErrors: its number of users or its length is not possible.
+        Unreadable: it lacks what every result needs.
+    """
+    found = read()
+    named = table()["others"].get(found.database)
+    target = Target(kind=table()["databases"][named]["kind"] if named else "unknown")
+    engine = database(target) if named else None
+    window_s = found.result.window_s
+    load = Load(virtual_users=found.users, duration_s=max(1, round(window_s)), rampup_s=0)
+    started = found.started or ended - timedelta(seconds=window_s)
+    spec = OtherSpec(kind=found.tool.lower())
+    return _manifest(
+        _plan(content, started, target, spec, load, spec.kind),
+        found.tool,
+        started,
+        found.result,
+        scale=found.scale,
+        notice="; ".join(filter(None, [_OTHER_PROGRAM, engine.publishing if engine else ""])),
+        operations=list(found.result.operations),
+        paced=found.is_paced,
+        metric=Metric(name=found.unit, title=f"{_TITLES[found.unit]} per second", unit=found.unit),
+        software={"hdbkit": version("hdbkit"), **({found.tool: found.version} if found.version else {})},
+        server=ServerFacts(
+            kind=target.kind, title=engine.title if engine else None, version=found.server_version or None
+        ),
+        warnings=[_OF_OTHERS, *([] if found.started else [_DATED])],
+    )
+
+
+def _plan(content: bytes, started: datetime, target: Target, spec: WorkloadSpec, load: Load, slug: str) -> RunPlan:
+    """The plan of an imported run, whose id follows from its content: a second import finds it."""
+    mark = hashlib.sha256(content).hexdigest()[:6]
+    run_id = f"{started:%Y%m%d-%H%M%S}-{target.kind}-{slug}-u{load.virtual_users}-{mark}"
+    return RunPlan(run_id=run_id, target=target, workload=spec, load=load)
+
+
+def _manifest(plan: RunPlan, tool: str, started: datetime, result: RunResult, **known: Any) -> Manifest:
+    """The manifest of an imported run; ``known``: what only some of them have."""
+    ended = started + timedelta(seconds=plan.load.rampup_s + plan.load.duration_s)
+    every: dict[str, Any] = {
+        "run_id": plan.run_id,
+        "status": Status.DONE,
+        "history": [Event(status=Status.STARTING, at=started), Event(status=Status.DONE, at=ended)],
+        "plan": plan,
+        "workload_title": tool,
+        "noun": "transaction",
+        "measured_by": tool,
+        "software": {"hdbkit": version("hdbkit")},
+        "server": ServerFacts(kind=plan.target.kind),
+        "result": result,
+        "tags": [tool.lower()],
+    }
+    return Manifest(**{**every, **known})
 
 
 def _result_of(job: Job, window_s: float) -> RunResult:

@@ -11,20 +11,21 @@ from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.schema import AsJson
-from hdbkit.hammerdb import is_job_file
+from hdbkit.hammerdb import is_settings_file
 from hdbkit.text import many
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command("import-hammerdb", epilog="Example: hdbkit import-hammerdb script.tcl --folder imported")(_import)
+    app.command("import", epilog="Example: hdbkit import hammer.DB")(_import)
 
 
 def _import(
     file: Annotated[
         Path,
         typer.Argument(
-            help="a script (.tcl, .py, .sh), a database's configuration (.xml) or the jobs (hammer.DB) of HammerDB"
+            help="of HammerDB a script (.tcl, .py, .sh), a configuration (.xml), hammer.DB, hammerdb.log or a job as "
+            "JSON; what pgbench or sysbench printed, a log of pgbench, a summary of BenchBase"
         ),
     ],
     folder: Annotated[Path, typer.Option(help="where targets.yaml and run.yaml are written")] = Path("imported"),
@@ -36,14 +37,14 @@ def _import(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Translate the settings of a HammerDB script or configuration into a target and a load; nothing is executed.
+    """Import results of another tool as runs, or translate settings of HammerDB into a target and a load.
 
-    The timed jobs of its database of jobs (hammer.DB) become runs in the results folder.
+    A script or a configuration is translated; nothing of it is executed. Any other file has results.
     """
-    if is_job_file(file):
-        _import_jobs(file, as_json)
+    if not is_settings_file(file):
+        _import_results(file, as_json)
         return
-    done = api.import_hammerdb(file, folder, benchmark=benchmark, database=database)
+    done = api.import_settings(file, folder, benchmark=benchmark, database=database)
     if as_json:
         commands = {"build": done.build_command, "run": done.run_command}
         left_out = documents.of_frame(done.left_out)
@@ -60,8 +61,8 @@ def _import(
         show.console.print(line, markup=False, soft_wrap=True)
 
 
-def _import_jobs(file: Path, as_json: bool) -> None:
-    done = api.import_hammerdb_jobs(file)
+def _import_results(file: Path, as_json: bool) -> None:
+    done = api.import_results(file)
     if as_json:
         show.print_json({"runs": list(done.run_ids), "left_out": documents.of_frame(done.left_out)})
         return

@@ -43,7 +43,7 @@ COMMANDS = {
     "batch": ("batching", "Execute a notebook once per parameter file"),
     "site": ("batching", "Write a static site of results"),
     "datagen": ("data_files", "Write a workload's rows to files"),
-    "import-hammerdb": ("importing", "Translate the settings of HammerDB"),
+    "import": ("importing", "Import results of other tools, and HammerDB's settings"),
     "server": ("server", "List, start, stop and remove kept private servers"),
     "engine": ("engine", "Check, compare and create engines"),
     "workload": ("workload", "Begin a workload of your own, and check its statements"),

@@ -3,9 +3,9 @@
 Nothing in them is executed.
 """
 
-from hdbkit.hammerdb.jobs import Job, Jobs, Profiled, is_job_file, read_jobs
-from hdbkit.hammerdb.reading import Given, read_settings
-from hdbkit.hammerdb.translating import Translation, translate
+from hdbkit.hammerdb.jobs import Job, Jobs, Profiled, is_job_file, read_jobs, read_log
+from hdbkit.hammerdb.reading import Given, is_settings_file, read_settings
+from hdbkit.hammerdb.translating import Translation, table, translate
 
 __all__ = [
     "Given",
@@ -14,7 +14,10 @@ __all__ = [
     "Profiled",
     "Translation",
     "is_job_file",
+    "is_settings_file",
     "read_jobs",
+    "read_log",
     "read_settings",
+    "table",
     "translate",
 ]

@@ -1,15 +1,18 @@
-"""The jobs that HammerDB stores in a SQLite file (``hammer.DB``): settings, results and time profiles.
+"""The jobs that HammerDB stores in a SQLite file (``hammer.DB``): settings, results and time profiles; and its logs.
 
-A result is a line of a job's output (``keys.yaml``), which only timed jobs have.
+A result is a line of a job's output (``keys.yaml``), which only timed jobs have. A log (``hammerdb.log``), and a job
+as JSON, hold these lines alone: users, minutes and the result.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +24,8 @@ from hdbkit.hammerdb.tcl import Unclosed, commands
 from hdbkit.hammerdb.translating import keys_of, table
 
 _MAGIC = b"SQLite format 3\0"
+_LOG_HEAD = re.compile(r"Hammerdb Log @ \w{3} (\w{3} +\d{1,2} \d\d:\d\d:\d\d) \S+ (\d{4})", re.IGNORECASE)
+_LINES = ("users", "rampup", "duration", "results")
 _TIMES = ("min", "avg", "max", "p99", "p95", "p50")
 
 
@@ -41,7 +46,8 @@ class Job:
     """One timed job with its result."""
 
     job_id: str
-    started: datetime
+    started: datetime | None
+    """None: a log does not state it."""
     benchmark: str
     settings: tuple[Given, ...]
     """As a script would give them; settings that this version of hdbkit does not know are left out."""
@@ -91,6 +97,84 @@ def read_jobs(path: Path) -> Jobs:
     except (sqlite3.Error, IndexError) as error:
         raise InputError(f"{path} cannot be read as a database of jobs: {error}") from None
     return found
+
+
+def read_log(text: str, name: str) -> Jobs:
+    """The results in a log of HammerDB, or in a job as JSON, in order; their ids are digests of their lines.
+
+    Raises:
+        InputError: it has no result.
+    """
+    found = Jobs([], [])
+    lines = _texts(text, name)
+    wanted, seen, taken, started = table()["jobs"], dict[str, str](), list[str](), None
+    for line in lines:
+        taken.append(line)
+        if head := _LOG_HEAD.search(line):
+            with suppress(ValueError):  # no day of the calendar
+                started = datetime.strptime(f"{head[1]} {head[2]}", "%b %d %H:%M:%S %Y").astimezone(UTC)
+        result = None
+        for kind in _LINES:
+            matched = next(filter(None, (re.search(one, line) for one in wanted[kind])), None)
+            seen |= matched.groupdict() if matched else {}
+            result = matched if kind == "results" else None
+        if result is None:
+            continue
+        job_id = hashlib.sha256("\n".join(taken).encode(errors="replace")).hexdigest()[:16]
+        try:
+            found.timed.append(_logged(job_id, started, seen))
+        except _LeftOut as error:
+            found.left_out.append((job_id, str(error)))
+        seen, taken = {}, []
+    if not found.timed and not found.left_out:
+        raise InputError(f"{name} has no result of a timed run of HammerDB, pgbench, sysbench or BenchBase")
+    return found
+
+
+def _texts(text: str, name: str) -> list[str]:
+    """The lines of a log; of JSON the texts in it."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text.splitlines()
+    try:
+        found, left = [], [json.loads(text)]
+    except (ValueError, RecursionError):
+        raise InputError(f"{name} is not valid JSON, or nested too deep") from None
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            found += one.splitlines()
+        elif isinstance(one, dict | list):
+            left += reversed([*one.values()] if isinstance(one, dict) else one)
+    return found
+
+
+def _logged(job_id: str, started: datetime | None, seen: dict[str, str]) -> Job:
+    if "users" not in seen or "duration" not in seen:
+        raise _LeftOut("the file does not state its virtual users and minutes before its result")
+    if not int(seen["value"]):
+        raise _LeftOut("its result is 0")
+    databases = table()["databases"].items()
+    named = seen["database"].replace(" ", "").lower()
+    database = next((name for name, one in databases if named and one["title"].lower().startswith(named)), "")
+    if not database:
+        raise _LeftOut(f"its database '{seen['database'][:30]}' is not known")
+    prefix = table()["databases"][database]["prefix"]
+    given = {"duration": seen["duration"], "rampup": seen.get("rampup", "0")}
+    if "sessions" in seen:
+        given |= {"async_scale": "true", "async_client": seen["sessions"]}
+    return Job(
+        job_id=job_id,
+        started=started,
+        benchmark="TPC-C",
+        settings=(
+            Given(0, "dbset", ("db", database)),
+            *(Given(0, "diset", ("tpcc", f"{prefix}{name}", value)) for name, value in given.items()),
+        ),
+        virtual_users=int(seen["users"]),
+        value=int(seen["value"]),
+        tpm=int(seen["tpm"]),
+        profile_id=0,
+    )
 
 
 class _LeftOut(Exception):

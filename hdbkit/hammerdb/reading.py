@@ -42,6 +42,11 @@ class Given:
     arguments: tuple[str | None, ...] | None
 
 
+def is_settings_file(path: Path) -> bool:
+    """Whether a file is a script or a configuration by its name."""
+    return path.suffix.lower() in _READERS
+
+
 def read_settings(path: Path) -> list[Given]:
     """The commands and values of a file, in order.
 

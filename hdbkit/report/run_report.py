@@ -172,9 +172,8 @@ def answer(manifest: Manifest, *, below_value: bool = False) -> str:
         words = all_types or metric.title
     elif all_types:
         words += f" ({all_types})"
-    measured = f"planned for {result.window_s:,.0f} s" if manifest.measured_by else f"over {result.window_s:.1f} s"
-    by = f" by {manifest.measured_by}" if manifest.measured_by else ""
-    return f"{words}, measured{by}{',' if by else ''} {measured}{latency}."
+    by = f" by {manifest.measured_by}, which states" if manifest.measured_by else " over"
+    return f"{words}, measured{by} {result.window_s:.1f} s{latency}."
 
 
 def _why(result: RunResult) -> str:
@@ -237,8 +236,8 @@ def tables(manifest: Manifest) -> list[Table]:
         + [cell(line.failed), cell(line.retries)]
         for name, line in lines
     ]
-    of = "the time profile" if manifest.measured_by else "the window"
-    title = f"{plural(noun).capitalize()} of {of} (service time in ms)"
+    of = f"as {manifest.measured_by} timed them" if manifest.measured_by else "of the window"
+    title = f"{plural(noun).capitalize()} {of} (service time in ms)"
     service = Table(title, head, rows, [False, *[True] * (len(head) - 1)])
     return [*_steps(manifest), *response, service, *_traffic(result, noun)]
 

@@ -62,7 +62,7 @@ ELSEWHERE = {
     r"\b(TARGET|ENGINE|RUN|ID|A B)\b|\.\.\.": "a name that the reader fills in",
     r"--install-completion": "changes the shell's files",
     r"^hdbkit (agent|serve|attach|token|demo|stop|batch)\b": "other tests start it",
-    r"hammer\.DB|script\.tcl|import-hammerdb": "a file of the reader",
+    r"hammer\.DB|script\.tcl|hdbkit import": "a file of the reader",
     r"my-folder|engine new|engine check|check\.db|new\.db": "a folder or file of the reader; other tests do it",
     r"--schema-from hammerdb": "a schema that HammerDB built; other tests have an imitation",
     r"ssh:hosts.txt|tls://load0": "load hosts; other tests have some",

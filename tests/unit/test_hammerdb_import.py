@@ -85,7 +85,7 @@ def test_every_key_is_translated_or_listed_and_kinds_of_files_agree(
     found = []
     for suffix, lines in (("tcl", tcl), ("py", python), ("xml", xml)):
         (tmp_path / f"in.{suffix}").write_text("\n".join(lines))
-        done = api.import_hammerdb(tmp_path / f"in.{suffix}", tmp_path / suffix, benchmark=bm)
+        done = api.import_settings(tmp_path / f"in.{suffix}", tmp_path / suffix, benchmark=bm)
         found.append({path.name: path.read_text() for path in done.files})
         rules = [(d, k, keys_of(database, d)[k]) for d, k, _ in settings]
         assert {f"{d} {k}" for d, k, rule in rules if "none" in rule} <= {*done.left_out["setting"]}
@@ -104,7 +104,7 @@ def test_a_script_becomes_a_target_and_a_load_without_its_password(tmp_path: Pat
         f"diset tpcc pg_count_ware [exec touch {tmp_path}/executed]\nvuset vu 8\nfile delete in.tcl\n"
         "diset tpcc pg_raiseerror true\ndiset tpcc pg_num_vu 3\ndiset tpcc pg_dbase lab\n"
     )
-    done = api.import_hammerdb(script, tmp_path / "out")
+    done = api.import_settings(script, tmp_path / "out")
     target = Target.parse("hammerdb", tmp_path / "out" / "targets.yaml")
     assert (target.host, target.port, target.user) == ("db1", 5433, "bench")
     load = read_load(tmp_path / "out" / "run.yaml")
@@ -128,14 +128,14 @@ def test_a_setting_counts_only_where_the_one_that_it_depends_on_is_true(tmp_path
         for value, sessions in (("true", 25), ("false", 1)):
             script = tmp_path / f"{database}-{value}.tcl"
             script.write_text(f"dbset db {database}\ndiset tpcc {key} 25\ndiset tpcc {switch} {value}\n")
-            done = api.import_hammerdb(script, tmp_path / script.stem)
+            done = api.import_settings(script, tmp_path / script.stem)
             assert read_load(tmp_path / script.stem / "run.yaml").sessions_per_user == sessions
             assert (f"tpcc {key}" in done.left_out["setting"].tolist()) is (value == "false")
 
 
 def test_braces_of_a_python_script_only_quote(tmp_path: Path) -> None:
     (tmp_path / "in.py").write_text(f"dbset('db','{DATABASE}')\ndiset('connection', 'pg_host', '{{db1}}')\n")
-    api.import_hammerdb(tmp_path / "in.py", tmp_path / "out")
+    api.import_settings(tmp_path / "in.py", tmp_path / "out")
     assert Target.parse("hammerdb", tmp_path / "out" / "targets.yaml").host == "db1"
 
 
@@ -145,7 +145,7 @@ def test_settings_of_the_tool_itself_and_other_commands_are_listed_and_their_key
         f"dbset db {DATABASE}\ngiset commandline keepalive_margin 60\ngiset commandline keepalive 60\n"
         "tcset refreshrate 20\n"
     )
-    found = api.import_hammerdb(script, tmp_path / "out").left_out.set_index("line")["reason"]
+    found = api.import_settings(script, tmp_path / "out").left_out.set_index("line")["reason"]
     assert found[2] == table()["reasons"]["tool"]
     assert "not known" in found[3]
     assert "only dbset, diset, giset, vuset are translated" in found[4]
@@ -161,7 +161,7 @@ def test_settings_of_the_tool_itself_and_other_commands_are_listed_and_their_key
 def test_each_block_with_settings_is_listed_and_none_of_them_is_read(tmp_path: Path, name: str, block: str) -> None:
     first = f"dbset db {DATABASE}" if name.endswith("tcl") else f"dbset('db', '{DATABASE}')"
     (tmp_path / name).write_text("\n".join([first, block, block]))
-    done = api.import_hammerdb(tmp_path / name, tmp_path / "out")
+    done = api.import_settings(tmp_path / name, tmp_path / "out")
     assert done.left_out["setting"].tolist() == ["if", "if"]
     assert all("settings in it are not read" in reason for reason in done.left_out["reason"])
     assert read_load(tmp_path / "out" / "run.yaml").rampup_s == Load().rampup_s
@@ -183,7 +183,7 @@ def test_a_variant_of_a_database_is_an_engine_of_its_own_and_options_that_it_lac
                 f"dbset db {database}\ndbset bm {BENCHMARKS[dictionary]}\n"
                 f"diset tpcc hash_clusters true\ndiset {dictionary} {key} {value}\n"
             )
-            done = api.import_hammerdb(script, tmp_path / script.stem)
+            done = api.import_settings(script, tmp_path / script.stem)
             assert Target.parse("hammerdb", tmp_path / script.stem / "targets.yaml").kind == kind
             lacked = [
                 (line, setting) for line, setting in zip(done.left_out["line"], done.left_out["setting"], strict=True)
@@ -201,7 +201,7 @@ def test_all_errors_are_reported_together_and_nothing_is_written(tmp_path: Path)
         "vuset('vu', -2)\n"
     )
     with pytest.raises(ConfigErrors) as caught:
-        api.import_hammerdb(script, tmp_path / "out")
+        api.import_settings(script, tmp_path / "out")
     assert [one.line for one in caught.value.problems] == [2, 3, 5, 6, 7]
     assert HOSTILE not in str(caught.value)
     assert not (tmp_path / "out").exists()
@@ -216,7 +216,7 @@ def test_all_errors_are_reported_together_and_nothing_is_written(tmp_path: Path)
 )
 def test_an_unknown_key_is_listed_and_a_loop_over_users_is_a_profile(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text.format(DATABASE, "pg_rampupp"))
-    done = api.import_hammerdb(tmp_path / name, tmp_path / "out")
+    done = api.import_settings(tmp_path / name, tmp_path / "out")
     assert done.run_command.endswith(" -u 1,2,8")
     assert " hdbkit profile imported hammerdb " in done.run_command
     unknown, loop, *_ = done.left_out.to_dict("records")
@@ -230,7 +230,7 @@ def test_a_loop_with_other_settings_says_that_these_are_not_read(tmp_path: Path)
         f"dbset db {DATABASE}\nforeach z {{1 2}} {{ vuset vu $z\ndiset tpcc pg_rampup $z }}\n"
         "foreach w {5 6} { diset tpcc pg_count_ware $w }\n"
     )
-    done = api.import_hammerdb(tmp_path / "a.tcl", tmp_path / "out")
+    done = api.import_settings(tmp_path / "a.tcl", tmp_path / "out")
     assert list(done.left_out["line"]) == [2, 2, 4]
     assert done.run_command.endswith(" -u 1,2")
 
@@ -238,7 +238,7 @@ def test_a_loop_with_other_settings_says_that_these_are_not_read(tmp_path: Path)
 def imported(tmp_path: Path, name: str, content: str | bytes, **given: str) -> tuple[api.Imported, Any]:
     """What an import made of a file, and its load."""
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    done = api.import_hammerdb(tmp_path / name, tmp_path / f"{name}.d", **given)
+    done = api.import_settings(tmp_path / name, tmp_path / f"{name}.d", **given)
     return done, read_load(tmp_path / f"{name}.d" / "run.yaml")
 
 
@@ -301,7 +301,7 @@ def test_files_of_windows_fractional_minutes_and_a_script_without_database_are_r
         ("a.tcl", b"\xff\xfe\x00", "cannot be read as text"),
         ("a.sh", b"diset tpcc pg_rampup 1", "chooses no database"),
         ("a.tcl", b"dbset db\0", "character with the code 0"),
-        ("hammer.db", b"SQLite format 3\0", "import_hammerdb_jobs"),
+        ("hammer.db", b"SQLite format 3\0", "import_results"),
         ("a.txt", b"", "must be a script"),
         ("a.tcl", b"vuset vu 1", "chooses no database"),
         ("a.py", b"dbset(", "not valid Python"),
@@ -313,7 +313,7 @@ def test_files_of_windows_fractional_minutes_and_a_script_without_database_are_r
 def test_a_wrong_file_is_one_clear_error(tmp_path: Path, name: str, content: bytes, said: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=said):
-        api.import_hammerdb(tmp_path / name, tmp_path / "out")
+        api.import_settings(tmp_path / name, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -321,6 +321,6 @@ def test_files_that_exist_are_kept(tmp_path: Path) -> None:
     (tmp_path / "in.tcl").write_text(f"dbset db {DATABASE}")
     (tmp_path / "run.yaml").write_text("mine")
     with pytest.raises(InputError, match="nothing was written"):
-        api.import_hammerdb(tmp_path / "in.tcl", tmp_path)
+        api.import_settings(tmp_path / "in.tcl", tmp_path)
     assert (tmp_path / "run.yaml").read_text() == "mine"
     assert not (tmp_path / "targets.yaml").exists()

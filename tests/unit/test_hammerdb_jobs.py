@@ -58,7 +58,7 @@ def result_line(nopm: int) -> str:
 
 def test_a_timed_job_becomes_a_run_with_its_figures_and_a_mark(tmp_path: Path) -> None:
     work = Workspace(results=tmp_path / "results")
-    (run_id,) = work.import_hammerdb_jobs(job_file(tmp_path, A1=result_line(9000))).run_ids
+    (run_id,) = work.import_results(job_file(tmp_path, A1=result_line(9000))).run_ids
     run = work.result(run_id)
     assert (run.metric.name, run.metric_value, run.virtual_users) == ("NOPM", 9000, 8)
     assert (run.summary.engine_tpm, run.summary.failed) == (27000, None)
@@ -77,7 +77,7 @@ def test_a_timed_job_becomes_a_run_with_its_figures_and_a_mark(tmp_path: Path) -
 def test_a_job_is_imported_once_and_a_job_without_a_result_not_at_all(tmp_path: Path) -> None:
     work = Workspace(results=tmp_path / "results")
     path = job_file(tmp_path, A1=result_line(9000), B2="Vuser 1:FINISHED FAILED", C3=result_line(0))
-    first, again = (work.import_hammerdb_jobs(path) for _ in range(2))
+    first, again = (work.import_results(path) for _ in range(2))
     assert len(first.run_ids) == 1
     assert first.left_out["job"].tolist() == ["B2", "C3"]
     assert not again.run_ids
@@ -88,7 +88,7 @@ def test_lists_comparisons_and_the_history_show_imported_runs(tmp_path: Path) ->
     work = Workspace(results=tmp_path / "results")
     figures = [9000, 9010, 9020, 8990, 6000, 6010, 5990, 6005]
     path = job_file(tmp_path, **{f"J{at}": result_line(one) for at, one in enumerate(figures)})
-    run_ids = work.import_hammerdb_jobs(path).run_ids
+    run_ids = work.import_results(path).run_ids
     assert work.runs()["metric_value"].tolist() == figures[::-1]
     found = work.compare(run_ids[:4], run_ids[4:])
     assert found.ratio.ratio == pytest.approx(2 / 3, rel=0.01)
@@ -103,7 +103,7 @@ def test_lists_comparisons_and_the_history_show_imported_runs(tmp_path: Path) ->
 def test_a_result_that_states_the_transactions_first_is_read_too(tmp_path: Path) -> None:
     work = Workspace(results=tmp_path / "results")
     line = f"TEST RESULT : System achieved 27000 {ENTRY['title']} TPM at 9000 NOPM"
-    (run_id,) = work.import_hammerdb_jobs(job_file(tmp_path, A1=line)).run_ids
+    (run_id,) = work.import_results(job_file(tmp_path, A1=line)).run_ids
     run = work.result(run_id)
     assert (run.metric_value, run.summary.engine_tpm) == (9000, 27000)
 
@@ -117,7 +117,7 @@ def test_a_job_with_thousands_of_errors_and_several_sessions_per_user_has_its_re
         several = SETTINGS.replace("pg_rampup 2", "pg_async_scale true pg_async_client 25 pg_rampup 2")
         database.execute("UPDATE jobmain SET jobdict = ?", (several,))
         database.commit()
-    (run_id,) = work.import_hammerdb_jobs(path).run_ids
+    (run_id,) = work.import_results(path).run_ids
     run = work.result(run_id)
     assert (run.metric_value, run.virtual_users, run.manifest.plan.load.sessions_per_user) == (9000, 8, 25)
 
@@ -125,7 +125,7 @@ def test_a_job_with_thousands_of_errors_and_several_sessions_per_user_has_its_re
 def test_the_command_imports_jobs_and_shows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path / "results"))
     path = job_file(tmp_path, A1=result_line(9000))
-    done = CliRunner().invoke(app, ["import-hammerdb", str(path)])
+    done = CliRunner().invoke(app, ["import", str(path)])
     assert (done.exit_code, "1 run imported" in done.output) == (0, True), done.output
     shown = CliRunner().invoke(app, ["runs", "show", "last"])
     assert (shown.exit_code, "9,000" in shown.output) == (0, True), shown.output
@@ -139,7 +139,7 @@ def test_a_job_without_a_time_profile_is_shown_without_latencies(
     with closing(sqlite3.connect(path)) as database:
         database.execute("DELETE FROM jobtiming")
         database.commit()
-    Workspace(results=tmp_path / "results").import_hammerdb_jobs(path)
+    Workspace(results=tmp_path / "results").import_results(path)
     shown = CliRunner().invoke(app, ["runs", "show", "last"])
     assert (shown.exit_code, "9,000" in shown.output, "p50" in shown.output) == (0, True, False), shown.output
 
@@ -153,7 +153,7 @@ def test_results_of_a_vendor_whose_licence_restricts_publishing_have_a_notice(tm
         with closing(sqlite3.connect(path)) as database:
             database.execute("UPDATE jobmain SET db = ?, jobdict = ''", (title,))
             database.commit()
-        (run_id,) = work.import_hammerdb_jobs(path).run_ids
+        (run_id,) = work.import_results(path).run_ids
         found.append("licence may forbid publishing" in work.result(run_id).manifest.notice)
     assert (len(found), sum(found)) == (6, 2)
 
@@ -163,5 +163,5 @@ def test_another_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "hammer.DB"
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"hammer\.DB"):
-        Workspace(results=tmp_path / "results").import_hammerdb_jobs(path)
+        Workspace(results=tmp_path / "results").import_results(path)
     assert not (tmp_path / "results").exists()
