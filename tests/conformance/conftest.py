@@ -98,7 +98,8 @@ def servers() -> Iterator[Callable[..., Target]]:
                     if own.WHY_LONG and not SOAK:
                         pytest.skip(f"{own.WHY_LONG}; set HDBKIT_SOAK to run it")
                     return block.enter_context(own.start())
-                server = block.enter_context(private_server(kind, settings=QUICK.get(kind)))
+                programs = os.environ.get(f"HDBKIT_TEST_{kind.upper()}_SOURCE")
+                server = block.enter_context(private_server(kind, source=programs, settings=QUICK.get(kind)))
                 if unusual:
                     choose_unusual_defaults(server)
                 return server.target
