@@ -196,6 +196,15 @@ class Result:
         found = quantiles.by_second(self.folder, window_of(self.manifest))
         return found.assign(operation=found["operation"].map(dict(enumerate(self.manifest.operations))))
 
+    def users(self) -> pd.DataFrame:
+        """A row per virtual user and operation of the window: n, mean_us, exact p50_us, p95_us and p99_us, max_us.
+
+        Example:
+            >>> hdbkit.result().users().query("virtual_user == 3")  # doctest: +SKIP
+        """
+        found = quantiles.by_user(self.folder, window_of(self.manifest))
+        return found.assign(operation=found["operation"].map(dict(enumerate(self.manifest.operations))))
+
     def charts(self) -> dict[str, Chart]:
         """The charts of its report: throughput, latency_over_time, latency and, if there were any, errors.
 

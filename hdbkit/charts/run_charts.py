@@ -31,7 +31,7 @@ from hdbkit.charts.server_host_charts import server_host_charts
 from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.charts.wait_charts import waits_over_time
-from hdbkit.config.metric import Measure, Metric
+from hdbkit.config.metric import DetailChart, Measure, Metric
 from hdbkit.readings import LAG
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
@@ -60,6 +60,12 @@ MARKS = {
     RESTARTS: Mark("restart of the server", "solid", "solid", "series-3"),
 }
 """What may explain a dip of the throughput: counters that grow, purges, and restarts."""
+_USERS = DetailChart(
+    key="virtual_users",
+    question="Did every virtual user complete the same amount of work?",
+    column="virtual_user",
+    axis="virtual user",
+)
 MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 
@@ -110,7 +116,7 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     lag = gauge(folder, LAG)
     if len(lag):
         charts.append(lag_over_time(lag, window))
-    details = [detail_chart(folder, window, one, manifest.noun) for one in manifest.detail_charts]
+    details = [detail_chart(folder, window, one, manifest.noun) for one in [*manifest.detail_charts, _USERS]]
     charts += [chart for chart in details if chart]
     return [*charts, *server_host_charts(table(folder, "server_host"), window)]
 

@@ -144,17 +144,23 @@ def runs_list(
 def runs_show(
     run_id: RunId = "last",
     plans: Annotated[bool, typer.Option("--plans", help="show the optimizer's plan of each query")] = False,
+    users: Annotated[bool, typer.Option("--users", help="show the latencies of each virtual user")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a run: result, latencies, checks."""
     result = api.result(run_id)
+    of_users = result.users() if users else None
     if as_json:
         content = result.manifest.model_dump(mode="json")
         if result.manifest.one_by_one:
             content["executions"] = documents.of_frame(result.executions())
         if plans:
             content["plans"] = {name: one.model_dump(mode="json") for name, one in result.plans.items()}
+        if of_users is not None:
+            content["users"] = documents.of_frame(of_users)
         show.print_json(content)
+    elif of_users is not None:
+        show.console.print(show.table(of_users))
     elif plans:
         show.plans(result)
     else:

@@ -172,7 +172,11 @@ def test_any_number_of_groups_is_drawn_together(root: Path) -> None:
 def test_a_result_gives_its_charts_by_name(root: Path) -> None:
     of_the_run = ["throughput", "latency_over_time", "latency_heat", "latency", "errors", "warehouses"]
     of_the_host = ["server_cpu", "server_disks", "server_network"]
-    assert list(api.result("old-1").charts()) == [*of_the_run, *of_the_host]
+    charts, users = api.result("old-1").charts(), api.result("old-1").users()
+    assert list(charts) == [*of_the_run, "virtual_users", *of_the_host]
+    by_user = users.groupby("virtual_user")["n"].sum()
+    assert by_user.to_dict() == charts["virtual_users"].table.set_index("virtual_user")["n"].to_dict()
+    assert users["p50_us"].le(users["p95_us"]).all()
 
 
 @pytest.fixture

@@ -85,6 +85,25 @@ def _slice(folder: RunFolder, window: Window, step_s: int, steps: range, latency
     return whole
 
 
+def by_user(folder: RunFolder, window: Window) -> pd.DataFrame:
+    """Each virtual user and operation of the window: virtual_user, operation, n, mean_us, quantiles and max_us."""
+    with operations_of(folder, window) as rows:
+        found: pd.DataFrame = (
+            rows.filter(f"outcome <> {Outcome.FAILED.value}")
+            .aggregate(
+                "virtual_user, operation, count(*)::BIGINT AS n, avg(latency_us) AS mean_us, "
+                + ", ".join(
+                    f"quantile_disc(latency_us, {at})::BIGINT AS {name}_us" for name, at in SECOND_QUANTILES.items()
+                )
+                + ", max(latency_us)::BIGINT AS max_us",
+                "virtual_user, operation",
+            )
+            .order("virtual_user, operation")
+            .df()
+        )
+    return found
+
+
 def quantiles_of(histogram: pd.DataFrame, by: list[str], quantiles: Mapping[str, float]) -> pd.DataFrame:
     """Quantiles of a histogram of latencies (``by``, latency_us, n): one row a group, with n and max_us."""
     ordered = histogram.sort_values([*by, "latency_us"], ignore_index=True)
