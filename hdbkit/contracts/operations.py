@@ -215,6 +215,14 @@ _PLANS: Final = (
         needs=_EXPLAINED,
         without="plans are kept as text alone",
     ),
+    Operation(
+        "explain_generic",
+        "the plan of a statement for all values, whose places are $1 and so on",
+        ("statement",),
+        columns=("line",),
+        needs=_EXPLAINED,
+        without="plans are those for the values of examples",
+    ),
 )
 
 _WORK_READ: Final = ("rows read", "bytes read", "temporary files")

@@ -1,23 +1,31 @@
-"""The optimizer's plans of a run's queries, asked of the server outside the measured window; nothing is executed."""
+"""The optimizer's plans of a run's queries, asked of the server beside the load and after it; nothing is executed."""
 
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
+from hdbkit.analysis.comparison.plans import shape
 from hdbkit.config import Target
-from hdbkit.contracts import Capability, Database, Scope, SessionOptions
+from hdbkit.contracts import Capability, Database, Scope, Session, SessionOptions
 from hdbkit.databases import database
+from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.execution.virtual_user import session_options
+from hdbkit.execution.waits import sampled
 from hdbkit.plan import RunPlan
-from hdbkit.results.query_plans import QueryPlan
-from hdbkit.sql import SERVER_STATEMENTS, statements
+from hdbkit.results.query_plans import EarlierPlan, QueryPlan
+from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
 from hdbkit.workloads import workload
 
-_AS_TEXT, _FOR_PROGRAMS = "explain_text", "explain_json"
+_AS_TEXT, _FOR_PROGRAMS, _GENERIC = "explain_text", "explain_json", "explain_generic"
+_EVERY_S = 10.0
+"""How often plans are asked for during a run; the plans of TPROC-C take a server about 30 ms."""
 _LOCK_TIMEOUT_MS = 2000
 """A run does not wait longer than this for a table that somebody has locked; it then has no plans."""
 
@@ -50,7 +58,8 @@ def explained(
 ) -> dict[str, QueryPlan]:
     """The plans of statements of ``scope``, each with its arguments; the last column of a row is a line.
 
-    A key may have the statement's operation before its name. A statement that the engine lacks has no plan.
+    A key may have the statement's operation before its name. A statement that the engine lacks has no plan. The plan
+    that serves all values is one more, where there is one and it is another.
     """
     known = statements(engine.dialects, SERVER_STATEMENTS)
     forms = [form for form in (_AS_TEXT, _FOR_PROGRAMS) if form in known]
@@ -60,10 +69,14 @@ def explained(
         for form in forms
         for name in calls
     }
-    extended = replace(scope, statements={**scope.statements, **own})
+    generic = {
+        f"{_GENERIC}_{name}": _without_values(known[_GENERIC].around(scope.statements[name.split()[-1]]))
+        for name in (calls if _GENERIC in known else ())
+    }
+    extended = replace(scope, statements={**scope.statements, **own, **generic})
     with closing(engine.connect(target, extended, options)) as session:
         session.prepare({name.split()[-1] for name in calls})
-        return {
+        found = {
             name: QueryPlan(
                 arguments={key: str(value) for key, value in arguments.items()},
                 text="\n".join(str(row[-1]) for row in session.ask(f"{_AS_TEXT}_{name}", **arguments)),
@@ -73,6 +86,75 @@ def explained(
             )
             for name, arguments in calls.items()
         }
+        return {**found, **_generic(session, found)} if generic else found
+
+
+def _without_values(statement: Statement) -> Statement:
+    return replace(statement, text=statement.rendered(lambda _, index: f"${index}"))
+
+
+def _generic(session: Session, found: Mapping[str, QueryPlan]) -> dict[str, QueryPlan]:
+    """The plans for all values that are not those for the examples; empty where the server is too old."""
+    texts = {}
+    with suppress(TransactionError):
+        texts = {name: "\n".join(str(line) for (line,) in session.ask(f"{_GENERIC}_{name}")) for name in found}
+    return {
+        f"{name} (any values)": QueryPlan(arguments={}, text=text, content=None)
+        for name, text in texts.items()
+        if _steps(text) != _steps(found[name].text)
+    }
+
+
+def _steps(text: str) -> list[str]:
+    """The steps of a plan without the conditions between them, which have values or parameters."""
+    return [line for line in shape(text) if "(cost" in line]
+
+
+class PlanWatch(threading.Thread):
+    """Asks for the plans of a run's statements from time to time, so that it is known when one changes."""
+
+    def __init__(self, plan: RunPlan) -> None:
+        super().__init__(name="hdbkit-plans", daemon=True)
+        self._plan, self._ended = plan, threading.Event()
+        self._seen: dict[str, list[tuple[int, str]]] = {}
+
+    def start(self) -> None:
+        """Start to ask, where waits are sampled, too."""
+        if sampled(self._plan):
+            super().start()
+
+    def stop(self) -> None:
+        """End after the present question."""
+        self._ended.set()
+        if self.is_alive():
+            self.join()
+
+    def run(self) -> None:
+        """Ask at the beginning, and again and again."""
+        while not self._ended.is_set():
+            with suppress(HdbkitError, OSError):
+                self.see(plans_of(self._plan))
+            self._ended.wait(_EVERY_S)
+
+    def see(self, plans: Mapping[str, QueryPlan]) -> None:
+        """Note those that are not as they were."""
+        for name, one in plans.items():
+            seen = self._seen.setdefault(name, [])
+            if not seen or shape(seen[-1][1]) != shape(one.text):
+                seen.append((time.monotonic_ns(), one.text))
+
+    def complete(self, plans: Mapping[str, QueryPlan], start_ns: int) -> dict[str, QueryPlan]:
+        """The last plans with those that each had before."""
+        self.see(plans)
+        return {
+            name: one.model_copy(update={"earlier": self._earlier(name, start_ns)}) for name, one in plans.items()
+        }
+
+    def _earlier(self, name: str, start_ns: int) -> list[EarlierPlan]:
+        return [
+            EarlierPlan(until_s=round((until_ns - start_ns) / 1e9, 1), text=text)
+            for (_, text), (until_ns, _) in pairwise(self._seen[name])
+        ]
 
 
 def _decoded(answer: Any) -> Any:

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
+from hdbkit.analysis.comparison.plans import changes_within
 from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, disk_full, is_disk_full
@@ -32,7 +33,7 @@ from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool
-from hdbkit.execution.query_plans import plans_of
+from hdbkit.execution.query_plans import PlanWatch, plans_of
 from hdbkit.execution.restoring import RunFaults, note_changes, undo_changes
 from hdbkit.execution.sampler import Sampler, ServerHost
 from hdbkit.execution.waits import WaitSampler
@@ -96,6 +97,7 @@ class Supervisor:
         self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s, self._workload)
         self._server_host = ServerHost(self._plan.target, folder.spools)
         self._waits = WaitSampler(self._plan, folder.spools)
+        self._plans = PlanWatch(self._plan)
         self._faults = RunFaults(folder, self._plan, kept)
         self._losses: set[int] = set()
         self._start_ns = 0
@@ -154,6 +156,7 @@ class Supervisor:
         self._take_snapshot()
         self._read_counters("run_start")
         self._waits.start()
+        self._plans.start()
         self._start_ns = time.monotonic_ns() + round(self._generator.head_start_s * 1e9)
         clock = Clock(start_monotonic_ns=self._start_ns, start_wall=datetime.now(UTC))
         self._write(self._manifest.model_copy(update={"clock": clock}).moved_to(Status.RAMPUP))
@@ -343,6 +346,7 @@ class Supervisor:
         self._take_snapshot()
         self._read_serials()
         self._server_host.stop()
+        self._plans.stop()
         self._waits.stop()
         if why := self._waits.problem:
             self._warn([why])
@@ -408,8 +412,9 @@ class Supervisor:
         if self._at_once():
             return
         try:
-            if plans := plans_of(self._plan):
+            if plans := self._plans.complete(plans_of(self._plan), self._start_ns):
                 write_plans(self._folder.plans, plans)
+                self._warn(changes_within(plans))
         except Exception as error:
             self._note("plans of queries not read", reason=str(error))
 

@@ -122,13 +122,16 @@ def milliseconds(latency_us: float | None) -> str:
 
 
 def plan_tables(plans: Mapping[str, QueryPlan]) -> list[Table]:
-    """A table per query, with its parameters below."""
+    """A table per query, with its parameters below; a plan that it had earlier in the run is a table before."""
     return [
         Table(
-            name, ["plan"], [[line] for line in one.text.splitlines()], [False], preformatted=True,
+            title, ["plan"], [[line] for line in text.splitlines()], [False], preformatted=True,
             note=", ".join(f"{key} = {value}" for key, value in one.arguments.items()),
         )
         for name, one in plans.items()
+        for title, text in (
+            *((f"{name} until {each.until_s:.0f} s of the run", each.text) for each in one.earlier), (name, one.text),
+        )
     ]  # fmt: skip
 
 

@@ -13,6 +13,14 @@ from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file
 
 
+class EarlierPlan(BaseModel):
+    """A plan that a query had within a run, and the second since the run's start at which another one was seen."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+    until_s: float
+    text: str
+
+
 class QueryPlan(BaseModel):
     """The plan of a query with these arguments: lines for readers, and the engine's own JSON or XML, if any."""
 
@@ -20,6 +28,7 @@ class QueryPlan(BaseModel):
     arguments: dict[str, str]
     text: str
     content: Any
+    earlier: list[EarlierPlan] = []
 
 
 _Plans = RootModel[dict[str, QueryPlan]]

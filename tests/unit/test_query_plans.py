@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from datetime import date
 from pathlib import Path
@@ -10,18 +11,25 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.analysis.comparison.plans import changed_note, changed_plans, other_plans, plan_pairs, plans_note
+from hdbkit.analysis.comparison.plans import (
+    changed_note,
+    changed_plans,
+    changes_within,
+    other_plans,
+    plan_pairs,
+    plans_note,
+)
 from hdbkit.config import Target
 from hdbkit.contracts import Scope, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import DamagedResult
-from hdbkit.execution.query_plans import explained
+from hdbkit.execution.query_plans import PlanWatch, explained
 from hdbkit.report.run_report import run_report
-from hdbkit.report.tables import changed_plan_tables
+from hdbkit.report.tables import changed_plan_tables, plan_tables
 from hdbkit.results.query_plans import QueryPlan, read_plans, write_plans
 from hdbkit.sql import made
 from tests.conftest import HdbkitCommand
-from tests.unit.synthetic import write_queries
+from tests.unit.synthetic import plan_of, write_queries
 
 CREATE = "CREATE TABLE things AS SELECT range AS id, DATE '1996-02-01' AS day FROM range(100)"
 SCAN = "Aggregate  (cost=15.62 rows=1)\n  ->  Seq Scan on things  (cost=1.5 rows=1,162)\n        Filter: (id < 24)"
@@ -62,11 +70,30 @@ def test_a_plan_that_only_one_side_has_is_named_with_the_table_that_it_scans() -
     assert other_plans([index, index], [scan, scan]) == ["q01 now reads all of things"]
     assert other_plans([scan], [index]) == ["q01 no longer reads all of things"]
     assert other_plans([scan, index], [scan]) == []
+    other = {"q01": plan(INDEX.replace("by_id", "by_day"))}
+    assert other_plans([index], [other]) == ["q01 now uses by_day and no longer uses by_id"]
 
 
 def test_boxes_of_another_width_are_no_difference() -> None:
     narrow, wide = ({"q": plan(f"╭─ Scan {line}╮\n│ ~{rows} rows{space}│")} for line, rows, space in BOXES)
     assert plan_pairs(narrow, wide)[0].alike
+
+
+def test_a_plan_that_changes_within_a_run_is_named_with_the_table_and_the_time() -> None:
+    watch = PlanWatch(plan_of())
+    start_ns = time.monotonic_ns()
+    for text in (INDEX, INDEX.replace("4.1", "4.2"), SCAN):
+        watch.see({"q01": plan(text), "q02": plan(INDEX)})
+    kept = watch.complete({"q01": plan(SCAN), "q02": plan(INDEX)}, start_ns - 41_000_000_000)
+    assert changes_within(kept) == ["the plan of q01 changed by 41 s of the run: it now reads all of things"]
+    assert [one.title for one in plan_tables(kept)] == ["q01 until 41 s of the run", "q01", "q02"]
+
+
+def test_an_index_that_was_only_considered_is_no_other_plan() -> None:
+    sides = (
+        {"q": plan(f'"possible_keys": {keys},\n"key": "PRIMARY"')} for keys in ('["PRIMARY", "by_id"]', '["PRIMARY"]')
+    )
+    assert plan_pairs(*sides)[0].alike
 
 
 BOXES = (("──", "35", "  "), ("─────", "12,035", "      "))

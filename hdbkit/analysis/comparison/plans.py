@@ -19,7 +19,8 @@ from hdbkit.errors import DamagedResult
 from hdbkit.results.query_plans import QueryPlan
 from hdbkit.text import many
 
-_NUMBER = re.compile(r"\d[\d,.]*(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r'\d[\d,.]*(?:[eE][+-]?\d+)?|(?<="possible_keys": )\[.*\]')
+"""What is no part of a plan: numbers, and indexes that were considered."""
 _SPACE = re.compile("[\\s\N{BOX DRAWINGS LIGHT HORIZONTAL}]+")
 
 
@@ -77,6 +78,8 @@ _FULL_SCANS = re.compile(
     r'|"table_name": "(\w+)",\s*"access_type": "ALL"'
 )
 """How engines write a full scan of a table."""
+_INDEXES = re.compile(r'\b(?:[Uu]sing|USING INDEX|Bitmap Index Scan on) (\w+)|"key": "(\w+)"')
+"""How they write the use of an index."""
 
 
 def other_plans(base: Sequence[Plans], new: Sequence[Plans]) -> list[str]:
@@ -86,15 +89,32 @@ def other_plans(base: Sequence[Plans], new: Sequence[Plans]) -> list[str]:
         sides = [{shape(one[name].text): one[name].text for one in side if name in one} for side in (base, new)]
         if not all(sides) or sides[0].keys() & sides[1].keys():
             continue
-        scans = [
-            {next(filter(None, one.groups())) for text in side.values() for one in _FULL_SCANS.finditer(text)}
-            for side in sides
-        ]
-        more, fewer = sorted(scans[1] - scans[0]), sorted(scans[0] - scans[1])
-        words = [f"now reads all of {', '.join(more)}"] if more else []
-        words += [f"no longer reads all of {', '.join(fewer)}"] if fewer else []
-        found.append(f"{name} {' and '.join(words) or 'has another plan'}")
+        found.append(f"{name} {_change(*(list(side.values()) for side in sides))}")
     return found
+
+
+def changes_within(plans: Plans) -> list[str]:
+    """The statements whose plans changed within a run, each with the second at which that was seen."""
+    return [
+        f"the plan of {name} changed by {before.until_s:.0f} s of the run: it {_change([before.text], [after])}"
+        for name, one in plans.items()
+        for before, after in zip(one.earlier, [*(each.text for each in one.earlier[1:]), one.text], strict=False)
+    ]
+
+
+def _change(old: Sequence[str], new: Sequence[str]) -> str:
+    """What became of plans: the tables that they read in full, else the indexes that they use."""
+    for pattern, verb in ((_FULL_SCANS, "reads all of"), (_INDEXES, "uses")):
+        before, after = (
+            {next(filter(None, one.groups())) for text in side for one in pattern.finditer(text)}
+            for side in (old, new)
+        )
+        more, fewer = sorted(after - before), sorted(before - after)
+        words = [f"now {verb} {', '.join(more)}"] if more else []
+        words += [f"no longer {verb} {', '.join(fewer)}"] if fewer else []
+        if words:
+            return " and ".join(words)
+    return "has another plan"
 
 
 _BASELINE = 0

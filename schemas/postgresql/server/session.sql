@@ -220,3 +220,7 @@ EXPLAIN {statement};
 
 -- name: explain_json
 EXPLAIN (FORMAT JSON) {statement};
+
+-- name: explain_generic
+-- The plan that serves all values, as sessions may use it from the sixth execution on. Version 16 and later.
+EXPLAIN (GENERIC_PLAN) {statement};
