@@ -75,6 +75,15 @@ class Footprint:
 
 
 @dataclass(frozen=True)
+class ServerEvent:
+    """What a server did: the kind of event, such as ``checkpoint``, a text about it, and how long ago it was."""
+
+    kind: str
+    text: str
+    age_s: float
+
+
+@dataclass(frozen=True)
 class HostLoad:
     """Load of a host: running totals of CPU time over all cores, dirty page cache, and memory size."""
 

@@ -62,6 +62,7 @@ class RunDocument(BaseModel):
     warnings: list[str]
     bottleneck: Bottleneck | None = Field(description="what limits it; null if its throughput is not known")
     result: RunResult | None = Field(description="null if the run has not been measured")
+    events: list[Document] = Field(description="time_s since the start, kind, text and source, as far as known")
     checks: list[Document]
 
 
@@ -75,6 +76,7 @@ def of_run(result: Result, report: Path) -> Document:
         warnings=result.warnings,
         bottleneck=result.bottleneck,
         result=result.manifest.result,
+        events=of_frame(result.events) if result.manifest.result else [],
         checks=of_frame(result.checks),
     )
     return found.model_dump(mode="json")

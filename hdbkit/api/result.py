@@ -13,12 +13,13 @@ import pandas as pd
 
 from hdbkit.analysis.run import quantiles, records
 from hdbkit.analysis.run.bottleneck import Bottleneck, bottleneck
+from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.api.experiment_result import show
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.run_charts import events_of, run_charts
+from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
@@ -27,7 +28,7 @@ from hdbkit.results.catalog import find_run, list_runs, profiles_of
 from hdbkit.results.differences import configurations, differing
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import kept_settings
-from hdbkit.results.manifest import Manifest, Status
+from hdbkit.results.manifest import Annotation, Manifest, Status
 from hdbkit.results.query_plans import QueryPlan, read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.workspace import BareWorkspace
@@ -175,11 +176,11 @@ class Result:
 
     @property
     def events(self) -> pd.DataFrame:
-        """What may explain a dip: second (since the start of the run) and event, such as ``checkpoint``.
+        """What happened in the run: time_s (since its start), kind (such as ``checkpoint``), text and source.
 
         ``Chart.mark`` draws them. Raises ``DamagedResult`` if there is no measured window.
         """
-        return events_of(self.folder, self.summary)
+        return events(self.folder, self.manifest)
 
     @property
     def counters(self) -> pd.DataFrame:
@@ -237,13 +238,19 @@ class Result:
         kept = [tag for tag in self.folder.read().tags if tag not in tags]
         self._write(tags=kept if remove else [*kept, *dict.fromkeys(tags)])
 
-    def note(self, text: str) -> None:
-        """Set the note of the run, replacing the present one. Raises ``InputError`` while the run is running.
+    def note(self, text: str, at_s: float | None = None) -> None:
+        """Set the note of the run, replacing the present one; with ``at_s``, that of a time, which is an event.
+
+        ``at_s`` is in seconds since the run's start. An empty text removes the note of the run or of that time.
+        Raises ``InputError`` while the run is running.
 
         Example:
-            >>> hdbkit.result().note("with the new kernel")  # doctest: +SKIP
+            >>> hdbkit.result().note("backup began", at_s=12.5)  # doctest: +SKIP
         """
-        self._write(note=text)
+        if at_s is None:
+            return self._write(note=text)
+        others = [one for one in self.folder.read().annotations if one.time_s != at_s]
+        return self._write(annotations=[*others, *([Annotation(time_s=at_s, text=text)] if text else [])])
 
     def remove(self) -> None:
         """Delete the run's folder permanently. Raises ``InputError`` as :meth:`require_removable`."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.charts.style import COLOURS, CONFIG, NAMES, inverted_css, layer_css, layer_script, plotly_script, series
+from hdbkit.charts.style import COLOURS, CONFIG, NAMES, colour, inverted_css, layer_css, layer_script, plotly_script
 from hdbkit.errors import InputError
 from hdbkit.text import many
 
@@ -50,6 +50,13 @@ _LIVING = ".jp-OutputArea-child:has(.hdbkit-chart-place.hdbkit-alive)"
 _NEXT = "+ .jp-OutputArea-child"
 _HIDDEN = f"{_LIVING} {_NEXT}, {_LIVING} {_NEXT} {_NEXT} {{display: none}}"
 """The drawing and the words that the notebook keeps are hidden while the living chart is above them."""
+_MARKS = {
+    "checkpoint": ("series-5", "dot"), "automatic vacuum": ("series-4", "dashdot"), "purge": ("series-2", "longdash"),
+    "restart of the server": ("series-3", "solid"), "deadlock": ("series-2", "dash"), "fault": ("ink", "dash"),
+    "note": ("series-1", "dashdot"), "pause of the load host": ("ink", "solid"),
+}  # fmt: skip
+"""The colour and dash of each kind of event."""
+_OTHER, _MAX_MARKS = ("muted", "dot"), 60
 _PAGE = Path(__file__).parent / "browser" / "page.html"
 _DARK = "#14171d"
 
@@ -68,8 +75,15 @@ class Chart:
     alternative: str
     table: pd.DataFrame
 
+    @property
+    def is_over_time(self) -> bool:
+        """Whether its horizontal axis is the time since the start of a run."""
+        return "since the start" in (self.figure.layout.xaxis.title.text or "")
+
     def mark(self, events: pd.DataFrame) -> Chart:
-        """The chart with a line at each event; ``events`` has second and event, as ``Result.events``.
+        """The chart with a line at each event; ``events`` has time_s and kind, as ``Result.events``.
+
+        A kind of more than 60 events is counted and not drawn.
 
         Raises:
             InputError: the chart's horizontal axis is not the time since the start of a run.
@@ -78,15 +92,16 @@ class Chart:
             >>> run = hdbkit.result()  # doctest: +SKIP
             >>> run.charts()["latency_over_time"].mark(run.events)  # doctest: +SKIP
         """
-        if "since the start" not in (self.figure.layout.xaxis.title.text or ""):
+        if not self.is_over_time:
             raise InputError(f"the chart '{self.question}' is not over the time since the start of a run")
-        marked = go.Figure(self.figure)
-        kinds = list(dict.fromkeys(events["event"]))
-        for second, event in events[["second", "event"]].itertuples(index=False):
-            look = series(kinds.index(event) + 1)
-            marked.add_vline(second, line_color=look["color"], line_dash=look["dash"], line_width=1.5)
-        counts = [f"{many(int((events['event'] == one).sum()), one)} ({series(at + 1)['dash']} line)"
-                  for at, one in enumerate(kinds)]  # fmt: skip
+        marked = type(self.figure)(self.figure)
+        counts = []
+        for kind, rows in events.groupby("kind", sort=False):
+            ink, dash = _MARKS.get(str(kind), _OTHER)
+            drawn = len(rows) <= _MAX_MARKS
+            for at in rows["time_s"] if drawn else ():
+                marked.add_vline(at, line_color=colour(ink), line_dash=dash, line_width=1.5)
+            counts.append(f"{many(len(rows), str(kind))} ({f'{dash} line' if drawn else 'not drawn'})")
         words = f"{self.alternative} Marked: {', '.join(counts)}." if counts else self.alternative
         return replace(self, figure=marked, alternative=words)
 

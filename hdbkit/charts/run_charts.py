@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from hdbkit.analysis.run import quantiles
+from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import course_of_faults, effect_text, lost_text
 from hdbkit.analysis.run.outages import RETRIED, failures, outages_text, samples
 from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, latency_bands
 from hdbkit.analysis.run.records import Window, table, window_of
 from hdbkit.analysis.run.schedule import busy_sessions, lateness, lateness_by_second
-from hdbkit.analysis.run.timeline import PURGES, gauge, marks_s, throughput
+from hdbkit.analysis.run.timeline import gauge, throughput
 from hdbkit.analysis.run.waits import sessions_over_time
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.charts.chart import Chart
@@ -36,30 +35,12 @@ from hdbkit.readings import LAG
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.run_result import Outage, RunResult
+from hdbkit.results.run_result import Outage
 from hdbkit.text import capital, many, number
 
 _HATCHED = {"fillmode": "overlay", "solidity": 0.25, "fgopacity": 1}
 
 
-@dataclass(frozen=True)
-class Mark:
-    """How an event of the server is marked."""
-
-    what: str
-    line: str
-    dash: str
-    colour: str
-
-
-RESTARTS = "restarts"
-MARKS = {
-    "checkpoints": Mark("checkpoint", "dotted", "dot", "series-5"),
-    "autovacuums": Mark("automatic vacuum", "dash-dotted", "dashdot", "series-4"),
-    PURGES: Mark("purge", "long-dashed", "longdash", "series-2"),
-    RESTARTS: Mark("restart of the server", "solid", "solid", "series-3"),
-}
-"""What may explain a dip of the throughput: counters that grow, purges, and restarts."""
 _USERS = DetailChart(
     key="virtual_users",
     question="Did every virtual user complete the same amount of work?",
@@ -70,16 +51,14 @@ MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 
 
-def events_of(folder: RunFolder, result: RunResult) -> pd.DataFrame:
-    """What may explain a dip: second (since the start) and event: checkpoints, vacuums, purges, restarts."""
-    seen = {name: marks_s(folder, name) for name in MARKS if name != RESTARTS}
-    seen[RESTARTS] = result.server_restarts_s or []
-    rows = [(second, MARKS[name].what) for name, seconds in seen.items() for second in seconds]
-    return pd.DataFrame(sorted(rows), columns=["second", "event"])
-
-
 def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
-    """Every chart of a run. Raises ``DamagedResult`` if there is no measured window."""
+    """Every chart of a run, with its events. Raises ``DamagedResult`` if there is no measured window."""
+    charts = _run_charts(folder, manifest)
+    seen = events(folder, manifest)
+    return [one.mark(seen) if one.is_over_time else one for one in charts]
+
+
+def _run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     window, result = window_of(manifest), manifest.measured
     step_s = max(1, math.ceil(window.end_us / 1e6 / MAX_POINTS))
     course = throughput(folder, manifest, step_s)
@@ -89,8 +68,6 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         window,
         manifest.metric,
         result.metric_value,
-        {name: marks_s(folder, name) for name in MARKS if name != RESTARTS}
-        | {RESTARTS: result.server_restarts_s or []},
         result.outages,
         manifest.noun,
     )
@@ -176,14 +153,12 @@ def throughput_over_time(
     window: Window,
     metric: Metric,
     value: float | None,
-    marks: Mapping[str, Sequence[float]] = MappingProxyType({}),
     outages: Sequence[Outage] = (),
     noun: str = "operation",
 ) -> Chart:
     """``metric.rate`` along the run; ``course`` as ``timeline.throughput`` gives it, ``value`` the run's result.
 
-    ``marks`` are the seconds at which a counter of ``MARKS`` was seen to have grown; ``outages`` as
-    ``analysis.run.outages`` gives them.
+    ``outages`` are as ``analysis.run.outages`` gives them.
     """
     start_s, end_s, rate = window.start_us / 1e6, window.end_us / 1e6, metric.rate
     result = value if metric.measure is Measure.RATE else None
@@ -198,9 +173,6 @@ def throughput_over_time(
             outage.start_s, until_s, fillcolor=colour("series-2"), opacity=0.15, line_width=0, layer="below",
             annotation_text="outage", annotation_position="top left", annotation_font_color=colour("ink"),
         )  # fmt: skip
-    for name, times in marks.items():
-        for at in times:
-            fig.add_vline(at, line_color=colour(MARKS[name].colour), line_dash=MARKS[name].dash, line_width=1.5)
     fig.add_scatter(
         x=course["second"].tolist(), y=plain(course["rate"]), mode="lines", name=rate.name,
         line={"color": colour("series-1"), "width": 2},
@@ -218,11 +190,6 @@ def throughput_over_time(
         )
     fig.update_yaxes(rangemode="tozero")
     words = _throughput_words(course, window, metric, result)
-    for name, times in marks.items():
-        mark = MARKS[name]
-        one = len(times) == 1
-        lines = f"A {mark.line} line marks" if one else f"{mark.line.capitalize()} lines mark"
-        words += f" {lines} {many(len(times), mark.what)}." if times else ""
     words += f" {outages_text(outages, noun)}" if outages else ""
     return Chart("throughput", "Was the throughput steady over the run?", fig, words, course)
 

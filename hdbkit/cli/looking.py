@@ -185,13 +185,15 @@ def runs_tag(
 def runs_note(
     run_id: RunId,
     text: Annotated[str, typer.Argument(help="the note; '' removes it")],
+    at_s: Annotated[float | None, typer.Option("--at", help="of a time, in seconds since the run's start")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Attach a note to a run, in place of its earlier note."""
+    """Attach a note to a run, in place of its earlier note, or to a time of it as an event."""
     result = api.result(run_id)
-    result.note(text)
+    result.note(text, at_s)
     if as_json:
-        show.print_json({"run_id": result.run_id, "note": result.manifest.note})
+        noted = [one.model_dump() for one in result.manifest.annotations]
+        show.print_json({"run_id": result.run_id, "note": result.manifest.note, "annotations": noted})
     else:
         show.console.print(f"{result.run_id}: {result.manifest.note or 'no note'}", markup=False)
 

@@ -1101,4 +1101,6 @@ class RunDocument(TypedDict):
     """what limits it; null if its throughput is not known"""
     result: RunResult | None
     """null if the run has not been measured"""
+    events: list[dict[str, Any]]
+    """time_s since the start, kind, text and source, as far as known"""
     checks: list[dict[str, Any]]

@@ -20,6 +20,7 @@ from hdbkit.readings import (
     Found,
     MissingGrant,
     Pooling,
+    ServerEvent,
     ServerRole,
     Timeout,
     WriteCycle,
@@ -193,6 +194,10 @@ class Database(Protocol):
         ``scanned_rows``, the rows that full scans read. ``uptime_s`` is the time since the server was started. With
         replication ``replication_lag_s`` is among them: of this standby, or of the slowest standby of a primary.
         """
+        ...
+
+    def recent_events(self, session: Session) -> list[ServerEvent]:
+        """What the server did in the last minute, where it keeps the times of that; a later answer may repeat it."""
         ...
 
     def snapshot_notice(self, target: Target) -> str:

@@ -131,6 +131,13 @@ _ABOUT_THE_SERVER: Final = (
         method="counters",
     ),
     Operation(
+        "recent_events",
+        "what the server did in the last minute, as it keeps the times of that, such as checkpoints",
+        columns=("kind", "text", "age in seconds"),
+        without="events of a run are those that its counters show",
+        method="recent_events",
+    ),
+    Operation(
         "footprint",
         "the size of the data, the setting that sizes the cache, and the size of the cache",
         columns=("data bytes", "setting", "cache bytes"),

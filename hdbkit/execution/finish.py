@@ -30,6 +30,8 @@ from hdbkit.results.manifest import CheckLine, Clock, FaultLine, Manifest
 from hdbkit.results.run_result import ScheduleResult, SlicesResult
 from hdbkit.results.writer import read_lines, write_operations, write_rows, write_table
 
+_SAME_US = 1_500_000
+"""How far apart two reports of one event are at most, as some servers keep whole seconds."""
 MAX_EDGE_MS = 500.0
 """The maximum duration of the count at an edge of the window."""
 
@@ -69,6 +71,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
         write_rows(folder.table("waits"), columns.WAITS, list(wait_rows.rows(files, folder.spools, start_ns)))
     if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
         write_rows(folder.table("statements"), columns.STATEMENTS, statement_growth(totals))
+    if seen := read_lines(folder.spools / sampler.EVENTS_FILE):
+        write_rows(folder.table("events"), columns.EVENTS, _events(seen, start_ns))
     if manifest.plan.slices:
         write_rows(folder.table("switches"), columns.SWITCHES, _switches(files, start_ns))
     manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})
@@ -118,6 +122,16 @@ def _write_hosts(folder: RunFolder, manifest: Manifest, start_ns: int) -> None:
     write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
     if found := sampler.rows(read_lines(folder.spools / sampler.FILE), start_ns):
         write_rows(folder.table("server_host"), columns.SERVER_HOST, found)
+
+
+def _events(seen: Sequence[Mapping[str, Any]], start_ns: int) -> list[dict[str, Any]]:
+    """The events of the server, each once: it names one again while it is recent, at a time that may vary."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for one in seen:
+        at_us, times = _us(one["t_ns"], start_ns), found.setdefault((one["kind"], one["text"]), [])
+        if all(abs(at_us - known) > _SAME_US for known in times):
+            times.append(at_us)
+    return [{"t_us": at, "kind": kind, "text": text} for (kind, text), times in found.items() for at in times]
 
 
 def remove_spools(folder: RunFolder) -> None:

@@ -22,7 +22,7 @@ from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
-from hdbkit.readings import ENDS, LAG
+from hdbkit.readings import ENDS, LAG, answered
 from hdbkit.results.columns import COUNTED
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import metric_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 STATEMENTS_FILE = "statements.ndjson"
+EVENTS_FILE = "events.ndjson"
 WINDOW_EDGES = ("start", "end")
 RUN_EDGES = ("run_start", "run_end")
 """Before the first and after the last operation; the size of the data is read there, outside the window."""
@@ -140,7 +141,8 @@ class Sampler(threading.Thread):
         self._server: host.ServerCpu | None = None
         self._full_pages = FullPages()
         self._replicas = Replicas(plan)
-        self._statements = JsonLines(folder / STATEMENTS_FILE)
+        self._statements, self._events = JsonLines(folder / STATEMENTS_FILE), JsonLines(folder / EVENTS_FILE)
+        self._tells_events = True
 
     def ask(self, edge: str) -> Future[float]:
         """Sample now, as an edge of the window; the result is the middle of the query in ns of the monotonic clock.
@@ -186,6 +188,7 @@ class Sampler(threading.Thread):
         self._counters.close()
         self._host.close()
         self._statements.close()
+        self._events.close()
 
     def _answer(self, edge: str, future: Future[float]) -> None:
         """Sample; the host too before the answer, while the clients are still connected."""
@@ -245,12 +248,24 @@ class Sampler(threading.Thread):
         engine |= self._replicas.lag()
         self._add(edge, sent, returned, {COUNTED: total})
         self._add(edge, engine_sent, engine_returned, engine)
+        self._sample_events(session)
         if edge == RUN_EDGES[0]:
             self._full_pages = FullPages()
         self._full_pages.see(engine)
         if edge in RUN_EDGES and (footprint := self._database.footprint(session)):
             self._add(edge, engine_sent, engine_returned, {"data_bytes": footprint.data_bytes})
         return (sent + returned) / 2
+
+    def _sample_events(self, session: Session) -> None:
+        """What the server did lately; one that cannot answer is asked once."""
+        if not self._tells_events:
+            return
+        sent_ns = time.monotonic_ns()
+        found = answered(lambda: self._database.recent_events(session), None)
+        middle_ns = (sent_ns + time.monotonic_ns()) / 2
+        self._tells_events = found is not None
+        for one in found or []:
+            self._events.add({"t_ns": middle_ns - one.age_s * 1e9, "kind": one.kind, "text": one.text})
 
     def _add(self, edge: str, sent: int, returned: int, values: Mapping[str, float]) -> None:
         for name, value in values.items():

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hdbkit.analysis.run.bottleneck import bottleneck
+from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
 from hdbkit.analysis.run.warnings import run_warnings
@@ -45,7 +46,15 @@ def run_report(folder: RunFolder) -> Path:
         notes=_notes(manifest),
         tables=tables(manifest) if result else [],
         charts=charts,
-        evidence=[*each, *_faults(manifest), *server_work(manifest), *server_host_work(result)] if result else [],
+        evidence=[
+            *_events(folder, manifest),
+            *each,
+            *_faults(manifest),
+            *server_work(manifest),
+            *server_host_work(result),
+        ]
+        if result
+        else [],
         plans=_plans(folder),
         environment=environment(manifest, known_settings(folder)),
         journal=[_course(manifest)],
@@ -60,6 +69,13 @@ def _from_records(folder: RunFolder, manifest: Manifest) -> tuple[tuple[list[Cha
         return (run_charts(folder, manifest), each), []
     except DamagedResult as error:
         return ([], []), [str(error)]
+
+
+def _events(folder: RunFolder, manifest: Manifest) -> list[Table]:
+    """What happened in the run, by time; none where nothing is known."""
+    seen = events(folder, manifest)
+    rows = [[number(at, 3), *words] for at, *words in seen.itertuples(index=False)]
+    return [Table("Events", ["second", "event", "what", "source"], rows, [True, False, False, False])] if rows else []
 
 
 def _plans(folder: RunFolder) -> list[Table]:

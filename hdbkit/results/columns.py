@@ -102,6 +102,12 @@ STATEMENTS: Final = {
     **dict.fromkeys(STATEMENT_TOTALS, "float64"),  # growth in the window; NaN if the server does not count it
 }
 """Columns of ``statements``: what the server counted by statement, where it does."""
+EVENTS: Final = {
+    "t_us": "int64",
+    "kind": "string",  # checkpoint, automatic vacuum, deadlock, ...
+    "text": "string",
+}
+"""Columns of ``events``: what the server did, where it keeps the times of that."""
 SERVER_HOST: Final = {
     "t_us": "int64",
     "name": "string",  # cpu_user_s, memory_used_bytes, disk_busy_s, ...: running totals and gauges, units in names

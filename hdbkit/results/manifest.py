@@ -185,6 +185,13 @@ class HostFacts(_Facts):
     load_1min_at_start: float | None = None
 
 
+class Annotation(_Facts):
+    """What somebody noted at a time of the run, in seconds since its start."""
+
+    time_s: float
+    text: str
+
+
 class Manifest(BaseModel):
     """``manifest.json``: written by the supervisor, and later by ``Result.tag`` and ``note``."""
 
@@ -238,6 +245,7 @@ class Manifest(BaseModel):
     faults: list[FaultLine] = Field(default_factory=list, description="faults that the run caused on purpose")
     tags: list[str] = Field(default_factory=list)
     note: str = ""
+    annotations: list[Annotation] = Field(default_factory=list, description="notes by hand at times of the run")
 
     @field_validator("metric")
     @classmethod

@@ -13,7 +13,7 @@ import pytest
 
 from hdbkit.analysis.run.records import Window, window_of
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import _purges_s, marks_s, throughput
+from hdbkit.analysis.run.timeline import marks_s, purges_s, throughput
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.charts import run_charts, style, sweep_charts
@@ -137,21 +137,19 @@ def test_a_longer_step_keeps_the_level(run: Synthetic) -> None:
 def test_a_long_run_is_drawn_with_few_points() -> None:
     """Three hours: the steps grow, the points do not."""
     seconds = pd.DataFrame({"second": range(0, 10_800, 27), "rate": 1000.0, "failed": 0.0})
-    chart = run_charts.throughput_over_time(
-        seconds, Window(0, 10_800_000_000), METRIC, 1000.0, {"checkpoints": [60.0]}
-    )
+    chart = run_charts.throughput_over_time(seconds, Window(0, 10_800_000_000), METRIC, 1000.0)
     assert len(chart.figure.to_json()) < 50_000
 
 
 def test_rampup_is_shaded_and_checkpoints_and_automatic_vacuums_are_marked(run: Synthetic) -> None:
     course = throughput(run.folder, run.manifest)
-    marks = {"checkpoints": [5.0, 9.0], "autovacuums": [7.0]}
-    chart = run_charts.throughput_over_time(course, window_of(run.manifest), METRIC, 1000.0, marks)
+    seen = pd.DataFrame({"time_s": [5.0, 7.0, 9.0], "kind": ["checkpoint", "automatic vacuum", "checkpoint"]})
+    chart = run_charts.throughput_over_time(course, window_of(run.manifest), METRIC, 1000.0).mark(seen)
     shapes = chart.figure.layout.shapes
     assert (shapes[0].x0, shapes[0].x1) == (0, 2)
     lines = [(shape.x0, shape.line.dash) for shape in shapes if shape.type == "line"]
     assert lines == [(5.0, "dot"), (9.0, "dot"), (7.0, "dashdot")]
-    assert "Dotted lines mark 2 checkpoints. A dash-dotted line marks 1 automatic vacuum." in chart.alternative
+    assert chart.alternative.endswith("Marked: 2 checkpoints (dot line), 1 automatic vacuum (dashdot line).")
 
 
 def test_the_latency_chart_reads_the_exact_quantiles(run: Synthetic, of_run: list[Chart]) -> None:
@@ -233,7 +231,7 @@ def test_checkpoints_are_where_their_counter_grew(tmp_path: Path) -> None:
     assert marks_s(run.folder, "checkpoints") == [10.0]
     assert marks_s(run.folder, "autovacuums") == []
     history = pd.DataFrame({"second": [-1, 0, 1, 2, 3, 4, 5], "value": [9000, 100, 900, 2400, 1100, 900, 3000]})
-    assert _purges_s(history) == [3.0], "not before the run, and not of a short list"
+    assert purges_s(history) == [3.0], "not before the run, and not of a short list"
 
 
 @pytest.mark.parametrize(

@@ -92,11 +92,11 @@ def test_the_questions_of_the_documents_are_answered_in_three_lines(
 
 def test_events_and_counters_are_frames_and_a_chart_marks_them(lab: hdbkit.Workspace) -> None:
     result = lab.result("20260101-000000")
-    assert list(result.events.columns) == ["second", "event"]
+    assert list(result.events.columns) == ["time_s", "kind", "text", "source"]
     assert "commits" in result.counters
     assert result.counters.index.is_monotonic_increasing
     assert {"new_order", "payment"} <= set(result.seconds()["operation"])
-    events = pd.DataFrame({"second": [1.0, 2.0], "event": ["checkpoint", "checkpoint"]})
+    events = pd.DataFrame({"time_s": [1.0, 2.0], "kind": ["checkpoint", "checkpoint"]})
     charts = result.charts()
     marked = charts["throughput"].mark(events)
     assert len(marked.figure.layout.shapes) == len(charts["throughput"].figure.layout.shapes) + 2

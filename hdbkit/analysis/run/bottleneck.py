@@ -21,6 +21,7 @@ from hdbkit.text import number
 Resource = Literal[
     "processors", "lock", "log", "disk", "latch", "sessions", "clients", "network", "other", "load", "undecided"
 ]
+_OTHERS = "other processes"
 _SAMPLED: tuple[Resource, ...] = ("lock", "log", "disk", "latch", "sessions", "other")
 _BUSY_PCT = 90.0
 """From this utilization on, processors limit a run."""
@@ -97,7 +98,7 @@ def _processors(manifest: Manifest) -> _Found | None:
     per_s, cores = result.operations_per_s or 0.0, manifest.host.cores or 1
     used = {"the server": result.server_cpu_us_per_operation, "the clients": result.client_cpu_us_per_operation}
     shares = {name: us * per_s / 1e4 / cores for name, us in used.items() if us is not None}
-    shares |= {"other processes": result.others_cpu_pct} if result.others_cpu_pct is not None else {}
+    shares |= {_OTHERS: result.others_cpu_pct} if result.others_cpu_pct is not None else {}
     return _busy(manifest, "this host" if manifest.server.on_this_host else "the load host", here, shares)
 
 
@@ -106,6 +107,8 @@ def _busy(manifest: Manifest, host: str, busy: float, shares: Mapping[str, float
     how = f"{busy:.0f} % busy{f' ({listed})' if listed else ''}"
     sentence = f"Limited by the processors of {host}, which are {how}."
     advice = f"More or faster processors, or less work for each {manifest.noun}, would change that."
+    if shares and max(shares, key=lambda name: shares[name]) == _OTHERS:
+        advice = "Fewer other processes on that host would change that."
     return _Found("processors", sentence, {"busy": busy, **shares}, advice)
 
 

@@ -78,7 +78,7 @@ def marks_s(folder: RunFolder, name: str) -> list[float]:
     ``PURGES`` are found in the samples of the length of the history list.
     """
     if name == PURGES:
-        return _purges_s(gauge(folder, "history_list_length"))
+        return purges_s(gauge(folder, "history_list_length"))
     counters = table(folder, "counters")
     if counters is None:
         return []
@@ -86,7 +86,7 @@ def marks_s(folder: RunFolder, name: str) -> list[float]:
     return [float(at) / 1e6 for at in total.index[total.diff() > 0] if at > 0]
 
 
-def _purges_s(history: pd.DataFrame) -> list[float]:
+def purges_s(history: pd.DataFrame) -> list[float]:
     """When the list was first seen at half or less of its longest since the last time, if that was long."""
     found, longest = [], 0.0
     for second, length in history.itertuples(index=False):

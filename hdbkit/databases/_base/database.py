@@ -38,6 +38,7 @@ from hdbkit.readings import (
     MissingGrant,
     Pooling,
     PoolMode,
+    ServerEvent,
     ServerRole,
     Timeout,
     WriteCycle,
@@ -176,6 +177,12 @@ class BaseDatabase:
     def counters(self, session: Session) -> dict[str, float]:
         """By the statement ``counters``: a row for each, name and value."""
         return {str(name): float(value or 0) for name, value in self.asked(session, "counters")}
+
+    def recent_events(self, session: Session) -> list[ServerEvent]:
+        """By the statement ``recent_events``: kind, text, and age in seconds."""
+        return [
+            ServerEvent(str(kind), str(text), float(age)) for kind, text, age in self.asked(session, "recent_events")
+        ]
 
     def snapshot_notice(self, target: Target) -> str:
         """No snapshots."""

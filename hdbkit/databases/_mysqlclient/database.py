@@ -68,6 +68,7 @@ from hdbkit.readings import (
     MissingGrant,
     Pooling,
     PoolMode,
+    ServerEvent,
     ServerRole,
     Timeout,
 )
@@ -100,6 +101,7 @@ _COUNTERS = {
     "Handler_read_rnd_next": "scanned_rows",
 }
 """Our names for status variables of the server; not every server has all."""
+_RECENT_S = 60
 _SECONDS_BEHIND = 32
 """The column of a replica's status with its lag in seconds; null while it does not replicate."""
 
@@ -124,6 +126,23 @@ _PROTECTED = MappingProxyType(
         **dict.fromkeys(("autocommit", "sql_mode", "character_set_client", "character_set_results"), _OWN_SESSIONS),
     }
 )
+
+
+_AT = r"(\d{4}-\d\d-\d\d +\d+:\d\d:\d\d)"
+_STATUS_AT = re.compile(rf"{_AT} .*INNODB MONITOR OUTPUT")
+_DEADLOCK = re.compile(rf"LATEST DETECTED DEADLOCK\n-+\n{_AT}(.*?)\n-----", re.DOTALL)
+_WAITED = re.compile(r"thread id \d+, .*\n((?:(?!\*\*\*|RECORD LOCKS|TABLE LOCK).*\n)+)")
+
+
+def latest_deadlock(status: str) -> list[ServerEvent]:
+    """The deadlock of InnoDB's own report, if it was within the last minute; its times are those of one clock."""
+    now, found = _STATUS_AT.search(status), _DEADLOCK.search(status)
+    if now is None or found is None:
+        return []
+    asked, at = (datetime.strptime(" ".join(one.split()), "%Y-%m-%d %H:%M:%S") for one in (now[1], found[1]))
+    age_s = (asked - at).total_seconds()
+    statements = [" ".join(one.split()) for one in _WAITED.findall(found[2])]
+    return [ServerEvent("deadlock", "of " + " and ".join(statements), age_s)] if 0 <= age_s <= _RECENT_S else []
 
 
 class MysqlclientSchemaOptions(SqlSchemaOptions):
@@ -332,6 +351,10 @@ class MysqlclientDatabase(BaseDatabase):
                 if replica[_SECONDS_BEHIND] is not None:
                     counters[LAG] = float(replica[_SECONDS_BEHIND])
         return counters
+
+    def recent_events(self, session: Session) -> list[ServerEvent]:
+        """The latest deadlock, with the statements that waited for each other."""
+        return latest_deadlock("".join(str(row[-1]) for row in self.asked(session, "innodb_status")))
 
     def server_process(self, session: Session) -> int | None:
         """The server process, if it runs on this host and its pid file is readable there.

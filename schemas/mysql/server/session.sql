@@ -194,6 +194,10 @@ SELECT @@hostname, @@datadir, @@pid_file;
 -- All status variables of the server, one per row; needs no privilege.
 SHOW GLOBAL STATUS;
 
+-- name: innodb_status
+-- What InnoDB reports of itself, with its latest deadlock. Requires PROCESS.
+SHOW ENGINE INNODB STATUS;
+
 -- name: metrics
 -- Counters that the status variables lack, with our names: history list length and deadlocks. Requires PROCESS.
 SELECT CASE NAME WHEN 'lock_deadlocks' THEN 'deadlocks' ELSE 'history_list_length' END, COUNT

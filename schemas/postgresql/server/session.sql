@@ -134,6 +134,16 @@ FROM (SELECT sum(autovacuum_count) AS autovacuums, sum(seq_tup_read) AS scanned_
       FROM pg_stat_user_tables) AS t
 CROSS JOIN LATERAL (VALUES ('autovacuums', t.autovacuums), ('scanned_rows', t.scanned_rows)) AS c (name, value);
 
+-- name: recent_events
+-- Checkpoints, from their beginning, and automatic vacuums and analyses of the last minute, at their end.
+SELECT e.kind, e.text, extract(epoch FROM clock_timestamp() - e.at)
+FROM (SELECT 'checkpoint' AS kind, 'began' AS text, checkpoint_time AS at FROM pg_control_checkpoint()
+      UNION ALL
+      SELECT 'automatic vacuum', 'of ' || relname, last_autovacuum FROM pg_stat_all_tables
+      UNION ALL
+      SELECT 'automatic analyze', 'of ' || relname, last_autoanalyze FROM pg_stat_all_tables) AS e
+WHERE e.at > clock_timestamp() - interval '1 minute';
+
 -- name: waiting_locks
 -- Sessions that wait for a lock.
 SELECT 'waiting_locks', count(*) FROM pg_locks WHERE NOT granted;

@@ -63,6 +63,8 @@ add("persistence", {
     changes_since_save = "rdb_changes_since_last_save",
     log_bytes = "aof_current_size",
     delayed_syncs = "aof_delayed_fsync",
+    snapshots = "rdb_saves",
+    log_rewrites = "aof_rewrites",
 })
 add("cpu", { cpu_user_s = "used_cpu_user", cpu_system_s = "used_cpu_sys" })
 for name, us in string.gmatch(call("INFO", "commandstats"), "cmdstat_([^:]+):calls=%d+,usec=(%d+)") do

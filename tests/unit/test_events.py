@@ -1,0 +1,76 @@
+"""The events of a run: what the server names, what its counters show, settings, pauses, and notes by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+import hdbkit
+from hdbkit.databases._mysqlclient.database import latest_deadlock
+from hdbkit.execution.finish import _events
+from tests.unit.synthetic import with_result, write_run
+
+_STATUS = """
+=====================================
+2026-11-27 23:50:31 0x7f53 INNODB MONITOR OUTPUT
+=====================================
+------------------------
+LATEST DETECTED DEADLOCK
+------------------------
+2026-11-27 23:50:01 0x7f54
+*** (1) TRANSACTION:
+TRANSACTION 71, ACTIVE 1 sec starting index read
+LOCK WAIT 3 lock struct(s), heap size 1128, 2 row lock(s)
+MariaDB thread id 5, OS thread handle 1397, query id 30 localhost bench Updating
+UPDATE a SET n = 1
+WHERE id = 2
+*** WAITING FOR THIS LOCK TO BE GRANTED:
+RECORD LOCKS space id 9 page no 3 n bits 8 index PRIMARY of table `t`.`a` trx id 71 lock_mode X
+*** (2) TRANSACTION:
+MySQL thread id 6, OS thread handle 1398, query id 31 localhost bench Updating
+UPDATE a SET n = 2 WHERE id = 1
+
+*** WE ROLL BACK TRANSACTION (1)
+------------
+TRANSACTIONS
+------------
+"""
+
+
+def test_events_are_in_the_order_of_their_times_and_those_that_the_server_names_replace_its_counters(
+    tmp_path: Path,
+) -> None:
+    found = with_result(write_run(tmp_path / "20260101-000000-nulldb-w1-u1-aaaaaa", duration_s=4))
+    result = hdbkit.Workspace(results=tmp_path).result()
+    total = {"edge": "", "t_sent_us": 0}
+    samples = [
+        {**total, "name": name, "t_returned_us": 1_000_000 * second, "value": float(n)}
+        for name in ("checkpoints", "deadlocks")
+        for second, n in enumerate((7, 7, 10))
+    ]
+    counters = pd.concat([result.table("counters"), pd.DataFrame(samples)])
+    counters.to_parquet(found.folder.table("counters"))
+    pd.DataFrame({"t_us": [-5, 1_500_000], "kind": ["checkpoint"] * 2, "text": ["began"] * 2}).to_parquet(
+        found.folder.table("events")
+    )
+    result.note("backup", at_s=0.5)
+    assert result.events.to_numpy().tolist() == [
+        [0.5, "note", "backup", "by hand"],
+        [1.5, "checkpoint", "began", "server"],
+        [2.0, "deadlock", "3 deadlocks", "counters"],
+    ]
+    result.note("", at_s=0.5)
+    assert result.events["kind"].tolist() == ["checkpoint", "deadlock"]
+
+
+def test_an_event_that_the_server_names_again_is_one() -> None:
+    seen = [{"t_ns": t_ns, "kind": "checkpoint", "text": "began"} for t_ns in (1e9, 1.3e9, 9e9, 9.4e9)]
+    assert [one["t_us"] for one in _events(seen, 0)] == [1_000_000, 9_000_000]
+
+
+def test_a_deadlock_of_innodb_has_both_statements_and_its_age() -> None:
+    (deadlock,) = latest_deadlock(_STATUS)
+    assert (deadlock.kind, deadlock.age_s) == ("deadlock", 30)
+    assert deadlock.text == "of UPDATE a SET n = 1 WHERE id = 2 and UPDATE a SET n = 2 WHERE id = 1"
+    assert not latest_deadlock(_STATUS.replace("23:50:31", "23:59:31"))
