@@ -1,10 +1,12 @@
 """The program ``hdbkit``, also as ``python -m hdbkit``."""
 
+import os
 import sys
 
 
 def main() -> None:
     """Import the command line, which takes a second and may be interrupted, and execute it."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # it forks; its threads would be in no fork
     try:
         from hdbkit.cli import main as command_line
     except KeyboardInterrupt:

@@ -28,8 +28,8 @@ from hdbkit.text import option_words
 
 _MIN_AHEAD = 32
 """Operations that a session draws at once at least: fewer cost more time each."""
-_AHEAD_OF_USER = 50_000
-"""Operations that the sessions of a user have drawn at most, unless that is fewer for each: some 50 MB."""
+_AHEAD_OF_USER = 5_000
+"""Operations that the sessions of a user have drawn at most, unless that is fewer for each: some 2 MB."""
 
 
 class ExperimentPosition(ConfigModel):

@@ -1,10 +1,11 @@
 """How hdbkit starts its own programs: in a new interpreter, or as a fork of a warm host.
 
-A new interpreter imports for about a second before a program does anything. A process that starts programs again and
-again, such as that of a sweep, therefore starts a *warm host* with its second one: a process without threads that
-imports a program when it is first asked for it and forks at each request. A fork has the environment, folder, umask,
-descriptors, signal mask, priority, processors and session that ``subprocess.Popen`` would give it. The host ends with
-the last process that can ask it. Where it fails, programs start in new interpreters.
+A new interpreter imports for about a second before a program does anything, and shares no memory. A *warm host* is a
+process without threads that imports a program when it is first asked for it and forks at each request. The command
+line forks its host before it does anything, so all its programs share the memory of what it has imported; another
+process starts a host with its second program. A fork has the environment, folder, umask, descriptors, signal mask,
+priority, processors and session that ``subprocess.Popen`` would give it. The host ends with the last process that can
+ask it. Where it fails, programs start in new interpreters.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import fcntl
 import gc
 import importlib
 import json
+import mmap
 import os
 import select
 import signal
@@ -22,6 +24,7 @@ import socket
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
@@ -32,9 +35,8 @@ from hdbkit.processes import ONE_THREAD, command_of, signals_held
 
 PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
 
-_MAX_COMMAND_BYTES, _MAX_REQUEST_BYTES, _MAX_DESCRIPTORS = 4096, 1 << 17, 100
-_COMMAND_START = 45
-"""Position of the address of the command line in ``/proc/PID/stat``, counted after the process name."""
+_MAX_REQUEST_BYTES, _MAX_DESCRIPTORS = 1 << 17, 100
+_PR_SET_MM, _PR_SET_MM_MAP, _NO_FILE = 35, 14, 0xFFFFFFFF
 _OUTCOME_BYTES = 16
 
 
@@ -67,7 +69,7 @@ def start_program(
     """Call ``main()`` of a module of hdbkit in a process and session of its own.
 
     Args:
-        module: the module; ``IMPORTED_LATER`` in it names modules that a host imports as well.
+        module: the module.
         arguments: its ``sys.argv[1:]``.
         environment: its environment variables; by default those of this process.
         stdin, stdout, stderr: a descriptor, ``DEVNULL``, or ``PIPE`` for ``stdin``; by default outputs are inherited.
@@ -241,6 +243,51 @@ _host = _Host()
 os.register_at_fork(after_in_child=lambda: _host.forget())  # noqa: PLW0108 - tests have another host
 
 
+def fork_host() -> None:
+    """Make a fork of this process its warm host, with all that is imported; nothing if other threads run.
+
+    Call it before the process opens, connects or asks for anything, which forks would have as well.
+    """
+    if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
+        return
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        gc.freeze()
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        if os.fork() == 0:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+            _live_as_host(theirs)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        gc.unfreeze()
+    _host.take(ours)
+
+
+def _live_as_host(asks: socket.socket) -> None:
+    """Serve and become what is asked for, as a new interpreter would; never return to the code that has forked."""
+    try:
+        atexit._clear()
+        os.setsid()
+        empty = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(empty, stream)
+        own = asks.fileno()
+        os.closerange(3, own)
+        os.closerange(own + 1, os.sysconf("SC_OPEN_MAX"))
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - what they have buffered is not of this process
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+        _main(asks)
+    except SystemExit:
+        pass
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        os._exit(0)
+
+
 def _umask() -> int:
     """The file mode mask of this process, read without a change that other threads would see."""
     return int(Path("/proc/self/status").read_text().partition("Umask:")[2].split()[0], 8)
@@ -252,7 +299,7 @@ def started_host(module: str = __name__) -> socket.socket:
     command = command_of(module, str(theirs.fileno()))
     with theirs:
         process = subprocess.Popen(
-            [*command, " " * _MAX_COMMAND_BYTES],  # room for the command lines of the forks
+            command,
             stdin=DEVNULL,
             stdout=DEVNULL,  # it may outlive this process, whose pipes would stay open
             stderr=DEVNULL,
@@ -266,10 +313,14 @@ def started_host(module: str = __name__) -> socket.socket:
 
 def main() -> None:
     """Entry point of a warm host: ``python ... DESCRIPTOR``."""
+    _main(socket.socket(fileno=int(sys.argv[1])))
+
+
+def _main(asks: socket.socket) -> None:
+    _show(command_of(__name__))  # where this is not possible, programs start in new interpreters
     atexit.register(_end)  # the first one is called last
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a fork leaves no zombie; who asked for it follows it
-    asks = socket.socket(fileno=int(sys.argv[1]))
     program = _serve([asks])
     if program is None:
         return
@@ -337,16 +388,13 @@ def _serve(connections: list[socket.socket]) -> Callable[[], object] | None:
 
 
 def _imported(name: str) -> bool:
-    """Import a program, and what it names in ``IMPORTED_LATER`` as far as that is installed."""
+    """Import a program, if it is not imported yet."""
     if name in sys.modules:
         return True
     try:
-        module = importlib.import_module(name)
+        importlib.import_module(name)
     except ImportError:
         return False
-    for later in getattr(module, "IMPORTED_LATER", ()):
-        with suppress(ImportError):
-            importlib.import_module(later)
     gc.freeze()  # a fork collects what is its own
     return True
 
@@ -382,9 +430,40 @@ def _become(request: _Request, descriptors: list[int], asks: socket.socket) -> C
     return program
 
 
+class _MemoryMap(ctypes.Structure):
+    """``struct prctl_mm_map``: what the kernel shows of a process."""
+
+    _fields_ = (
+        *(
+            (name, ctypes.c_uint64)
+            for name in ("start_code", "end_code", "start_data", "end_data", "start_brk", "brk")
+        ),
+        *(
+            (name, ctypes.c_uint64)
+            for name in ("start_stack", "arg_start", "arg_end", "env_start", "env_end", "auxv")
+        ),
+        *((name, ctypes.c_uint32) for name in ("auxv_size", "exe_fd")),
+    )
+
+
 def _show(command: Sequence[str]) -> None:
-    """Replace the command line of this process, by which others recognise it (``processes.is_alive``)."""
+    """Replace the command line of this process, by which others recognise it (``processes.is_alive``).
+
+    Raises ``OSError`` if the kernel cannot, as one without checkpoint and restore.
+    """
     line = b"\0".join(os.fsencode(word) for word in command) + b"\0"
-    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
-    start, end = (int(one) for one in fields[_COMMAND_START : _COMMAND_START + 2])
-    ctypes.memmove(start, line.ljust(end - start, b"\0"), end - start)
+    shown = mmap.mmap(-1, len(line), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    shown.write(line)
+    _shown.append(shown)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(shown))
+    fields = [int(one) for one in Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[1:]]
+    code, stack, data, environment = fields[22:24], fields[24], fields[41:44], fields[46:48]
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.sbrk.restype = ctypes.c_void_p
+    map_ = _MemoryMap(*code, *data, libc.sbrk(0), stack, start, start + len(line), *environment, 0, 0, _NO_FILE)
+    if libc.prctl(_PR_SET_MM, _PR_SET_MM_MAP, ctypes.byref(map_), ctypes.sizeof(map_), 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_MM_MAP) failed")
+
+
+_shown: list[mmap.mmap] = []
+"""The command line in place of the first, which the kernel reads from here."""

@@ -54,6 +54,10 @@ COMMANDS = {
     "token": ("serving", "Add, list and remove tokens of the service"),
 }
 """By command or group of commands: the module that adds it, and its line in the program's help."""
+_STARTS_PROGRAMS = {
+    *("measuring", "schema", "experiments", "comparing", "max_rate", "profiling", "releases", "batching"),
+    *("agent", "serving"),
+}
 
 
 class _OnCall(Mapping[str, Any]):
@@ -128,7 +132,18 @@ def _of_module(name: str) -> Mapping[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry of the program; exits with one of :class:`~hdbkit.cli.exits.Exit`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(int(guarded(lambda: _program().main(_readable(words), prog_name="hdbkit", standalone_mode=False))))
+    sys.exit(int(guarded(lambda: _execute(words, own_process=arguments is None))))
+
+
+def _execute(words: list[str], own_process: bool) -> Any:
+    """Execute a command; one that starts programs has a host for them, if the process is its own."""
+    named = COMMANDS.get(words[0]) if words else None
+    if own_process and named and named[0] in _STARTS_PROGRAMS and "_HDBKIT_COMPLETE" not in os.environ:
+        from hdbkit.programs import fork_host
+
+        _of_module(named[0])
+        fork_host()
+    return _program().main(_readable(words), prog_name="hdbkit", standalone_mode=False)
 
 
 def _program() -> Any:

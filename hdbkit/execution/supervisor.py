@@ -139,7 +139,6 @@ class Supervisor:
         clients = self._generator.prepare(self._plan.users)  # forks, so no thread runs yet
         self._sampler.start()
         self._server_host.start()
-        _finish()  # its imports take a second, while the clients connect
         ready_s = _READY_S + self._plan.load.login_s(self._plan.load.sessions)
         deadline = time.monotonic() + ready_s
         while (ready := self._generator.ready()) < clients:

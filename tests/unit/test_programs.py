@@ -110,6 +110,34 @@ def test_a_fork_reports_its_exit_code_its_command_line_and_that_it_was_killed(ow
     assert waiting.wait(60) == -signal.SIGKILL
 
 
+def test_a_host_that_is_a_fork_of_the_command_line_has_nothing_of_it_but_its_modules() -> None:
+    program = """
+import atexit, os, signal, sys
+from pathlib import Path
+from hdbkit import programs
+from tests.unit.test_programs import open_files, started
+atexit.register(print, "twice?")
+signal.signal(signal.SIGTERM, lambda *_: None)
+sys.stdout.write("once ")
+kept = open(os.devnull)
+programs.fork_host()
+process, answer = started("waits")
+line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+files = open_files(process.pid)
+process.kill()
+failed = started("fails")[0].wait(60)
+print(type(process).__name__, answer.split()[:2], b"from tests.unit" in line, files, failed, process.wait(60))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True, env={}, timeout=60
+    )
+    assert done.stdout == "once _Fork ['waits', '42'] True 5 7 -9\ntwice?\n", done.stderr
+
+
+def open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
 def test_a_program_starts_in_a_new_interpreter_where_the_host_has_ended(own_host: programs._Host) -> None:
     own_host.take(programs.started_host())
     fork, _ = started("ends")
