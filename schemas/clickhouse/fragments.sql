@@ -1,10 +1,6 @@
 -- fragment: long_text
 VARCHAR
 
--- fragment: table_options
--- These columns let UPDATE change rows.
-ENGINE = MergeTree SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1
-
 -- fragment: limit(rows)
 LIMIT {rows}
 

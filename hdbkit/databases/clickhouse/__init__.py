@@ -125,10 +125,11 @@ class ClickHouseSchema(FileSchema):
         return found if found.finished else BuildLog(found.exists, found.tables, found.spec)
 
     def create(self, spec: str) -> None:
-        """Empty what an interrupted build left."""
+        """Empty what an interrupted build left, also of a part that was not recorded, or that is still inserted."""
         found = super().log()
-        if found.parts and not found.finished:
+        if found.spec and not found.finished:
             for table in (*found.tables, "build_part"):
+                self.session.query("end_inserts", table=table)
                 self.session.query("empty_table", table=table)
         super().create(spec)
 

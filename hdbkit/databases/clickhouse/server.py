@@ -38,9 +38,10 @@ def serve(folder: str, name: str) -> None:
 def _serve(folder: str, listener: socket.socket) -> None:
     dbapi: Any = import_module("chdb.dbapi")
 
+    database = f"{folder}?config-file={Path(__file__).with_name('defaults.xml')}"
     kept, problem = None, ""
     try:
-        kept = dbapi.connect(folder)
+        kept = dbapi.connect(database)
     except Exception as error:  # each session is given it
         problem = str(error)
     listener.settimeout(IDLE_S)
@@ -55,7 +56,7 @@ def _serve(folder: str, listener: socket.socket) -> None:
             break
         if account_of(opened) == os.getuid():
             opened.settimeout(None)
-            threads.append(threading.Thread(target=_answer, args=(folder, problem, Connection(opened.detach()))))
+            threads.append(threading.Thread(target=_answer, args=(database, problem, Connection(opened.detach()))))
             threads[-1].start()
     listener.close()
     if kept is not None:
@@ -67,13 +68,13 @@ def account_of(opened: socket.socket) -> int:
     return int.from_bytes(opened.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8], sys.byteorder)
 
 
-def _answer(folder: str, problem: str, session: Connection) -> None:
+def _answer(database: str, problem: str, session: Connection) -> None:
     """Run the commands of a session: each is a text with values, and is answered by columns and rows, or a text."""
     dbapi: Any = import_module("chdb.dbapi")
 
     session.send(problem)
     try:
-        opened: Any = None if problem else dbapi.connect(folder)
+        opened: Any = None if problem else dbapi.connect(database)
         while opened:
             session.send(_run(opened.cursor(), *session.recv()))
     except (EOFError, OSError):

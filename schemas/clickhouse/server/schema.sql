@@ -12,6 +12,10 @@ UPDATE build_spec SET spec = :spec, finished = 0 WHERE 1;
 -- name: finish_build
 UPDATE build_spec SET finished = 1 WHERE 1;
 
+-- name: end_inserts
+-- Those of loaders that were killed go on.
+KILL QUERY WHERE query_kind = 'Insert' AND startsWith(query, 'INSERT INTO {table} ') SYNC;
+
 -- name: empty_table
 TRUNCATE TABLE {table};
 
