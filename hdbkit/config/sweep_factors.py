@@ -1,11 +1,13 @@
-"""Factors: options of the load and of the schema that a sweep varies, in addition to settings of the server.
+"""Factors: options of load, schema and target that a sweep varies, in addition to settings of the server.
 
+An option of the target, such as one of TLS, has ``target.`` before its name; the engine checks it.
 In a configuration, the value of a factor is text, as for settings, so that effects, verdicts and charts treat both
 alike: ``on`` and ``off`` for a switch, ``none`` for no value, ``read=90,write=10`` for a mix.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Annotated, Any
@@ -27,6 +29,8 @@ _NO_FACTORS = {
     "read_only": "cannot vary, since a load that only reads may have a metric of its own; give it next to factors",
 }
 _NONE = "none"
+OF_TARGET = "target."
+_TARGET_OPTION = re.compile(r"target\.\w{1,40}")
 
 
 def load_factors() -> dict[str, Any]:
@@ -46,9 +50,11 @@ def schema_factors() -> dict[str, Any]:
 def factor_texts(name: str, written: object) -> tuple[str, ...]:
     """The values of a factor as texts. Raises ``ValueError`` for an unknown factor or an invalid value."""
     known = {**load_factors(), **schema_factors()}
-    if name not in known:
+    if name not in known and not _TARGET_OPTION.fullmatch(name):
         raise ValueError(
-            _NO_FACTORS.get(name) or f"is not an option of the load or the schema.{did_you_mean(name, list(known))}"
+            _NO_FACTORS.get(name)
+            or "is not an option of the load or the schema; an option of the target is written target.NAME."
+            f"{did_you_mean(name, list(known))}"
         )
     return tuple(
         text if isinstance(text, Formula) else _plain(name, text) for text in value_texts(_as_texts(name, written))
@@ -58,6 +64,8 @@ def factor_texts(name: str, written: object) -> tuple[str, ...]:
 def factor_value(name: str, text: str) -> Any:
     """The value of a factor from its text. Raises ``ValueError``."""
     given: Any = None if text == _NONE else text
+    if name.startswith(OF_TARGET):
+        return given
     if given is not None and _holds_weights(name):
         given = weights_of(text)
     try:
@@ -79,14 +87,22 @@ def factor_values(names: Iterable[str], configuration: Mapping[str, str]) -> dic
     return {name: factor_value(name, configuration[name]) for name in names if name in configuration}
 
 
+def target_options(options: Mapping[str, str], configuration: Mapping[str, str]) -> dict[str, str]:
+    """The options of a target in a configuration; ``none`` leaves one out."""
+    names = [name for name in configuration if name.startswith(OF_TARGET)]
+    given = {name.removeprefix(OF_TARGET): factor_value(name, configuration[name]) for name in names}
+    return {name: one for name, one in {**options, **given}.items() if one is not None}
+
+
 def factors_schema() -> dict[str, Any]:
     """The JSON schema of factors: names and descriptions."""
     fields = {**load_factors(), **schema_factors()}
+    kinds = ["array", "object", "string"]
     of_each = {
-        name: {"type": ["array", "object", "string"], "description": f"values of: {field.description}"}
-        for name, field in fields.items()
+        name: {"type": kinds, "description": f"values of: {field.description}"} for name, field in fields.items()
     }
-    return {"type": "object", "properties": of_each, "additionalProperties": False}
+    of_target = {_TARGET_OPTION.pattern: {"type": kinds, "description": "values of: an option of the target"}}
+    return {"type": "object", "properties": of_each, "patternProperties": of_target, "additionalProperties": False}
 
 
 def _as_texts(name: str, written: object) -> object:

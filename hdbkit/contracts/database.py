@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from signal import Signals
 from typing import Any, Protocol
@@ -70,6 +70,11 @@ class Database(Protocol):
     @property
     def probed(self) -> Found:
         """What the server answered when it was asked what it is; empty if it is not asked."""
+        ...
+
+    @property
+    def option_values(self) -> Mapping[str, Collection[str]]:
+        """The values of those options of a target that have few; only these can be factors of a sweep."""
         ...
 
     @property

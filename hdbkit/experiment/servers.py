@@ -43,8 +43,10 @@ class Servers:
         return list(self._of.items())
 
     def of(self, target: Target) -> ServerControl:
-        """The control of a target's server."""
-        return self._of[target]
+        """The control of a target's server, whatever the options of the connection."""
+        return next(
+            one for known, one in self._of.items() if known == target.model_copy(update={"options": known.options})
+        )
 
     @property
     def by_identity(self) -> dict[str, Server]:

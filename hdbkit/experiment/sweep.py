@@ -22,9 +22,10 @@ from pydantic import Field
 from hdbkit.config import Load, Preparation, SweepSpec, Target, WorkloadSpec, load_from, spec_from
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
-from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors
+from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors, target_options
 from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import AbortRules, Strategy
+from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import ASSUMED_OVERHEAD_S, MAX_RUNS, Cell, ExperimentPlan, PlannedRun
 from hdbkit.run_order import in_turn
@@ -94,7 +95,7 @@ class SweepPlan(ExperimentPlan):
         """What a run measures."""
         configuration = self.configurations[planned.configuration]
         return Cell(
-            self.target,
+            _target_in(self.target, configuration),
             self.workload_of(planned),
             self._load(configuration).with_(virtual_users=planned.virtual_users, seed=planned.seed),
             self.settings_in(planned.configuration),
@@ -186,6 +187,24 @@ class SweepPlan(ExperimentPlan):
         return base.with_(**factor_values(schema_factors(), configuration))
 
 
+def _target_in(target: Target, configuration: Mapping[str, str]) -> Target:
+    """The target with the options of a configuration.
+
+    Raises ``InputError`` for an option that the engine has no list of values for: it might name a file or another
+    server, and a plan may come from elsewhere.
+    """
+    options = target_options(target.options, configuration)
+    if options == target.options:
+        return target
+    engine, varied = database(target), {name for name, _ in options.items() ^ target.options.items()}
+    if unknown := sorted(varied - engine.option_values.keys()):
+        listed = ", ".join(engine.option_values) or "none"
+        raise InputError(f"a sweep cannot vary the target's option {unknown[0]} of {engine.title}; it can: {listed}")
+    found = target.model_copy(update={"options": options})
+    engine.check_options(found)
+    return found
+
+
 def plan_sweep(
     target: Target,
     spec: SweepSpec,
@@ -220,6 +239,8 @@ def plan_sweep(
             f"counts of virtual users x {spec.blocks} blocks), more than the maximum of {MAX_RUNS}; give fewer values"
         )
     _check_metric(spec, grid.configurations)
+    for configuration in grid.configurations:
+        _target_in(target, configuration)
     if spec.strategy is not Strategy.GRID:
         return _search(target, spec, experiment_id, command, grid, needs_restart)
     runs = _runs(spec, apart, range(1, spec.blocks + 1))

@@ -19,7 +19,7 @@ from hdbkit.config import Load, SweepSpec, Target, TprocCSpec, WorkloadSpec
 from hdbkit.config.sweep_spec import AbortRules
 from hdbkit.contracts import Session
 from hdbkit.databases import database
-from hdbkit.errors import BuildFailed, ConfigErrors
+from hdbkit.errors import BuildFailed, ConfigErrors, InputError
 from hdbkit.experiment import data, start
 from hdbkit.experiment.outcomes import rule_broken
 from hdbkit.experiment.sweep import plan_sweep
@@ -50,6 +50,18 @@ def test_a_sweep_of_factors_alone_needs_no_leave_and_finds_their_effect(null_tar
     assert done.effects.iloc[0]["ratio"] < 0.5
     assert {run.manifest.plan.load.mix["new_order"] for run in map(api.result, done.runs["run_id"])} == {1.0}
     assert done.report().stat().st_size > 0
+
+
+def test_a_sweep_varies_options_of_the_target_that_name_no_file_and_no_other_server(null_target: NullTarget) -> None:
+    target, option = null_target(error_rate=0.01, latency_us=500), "target.error_class"
+    spec = SweepSpec(factors={option: ["constraint", "lock_timeout"]}, blocks=2, load=SHORT)
+    done = hdbkit.sweep(target, spec)
+    used = {run.manifest.plan.target.options["error_class"] for run in map(api.result, done.runs["run_id"])}
+    assert used == set(done.runs[option]) == {"constraint", "lock_timeout"}
+    assert done.report().stat().st_size > 0
+    for wrong in ("target.latency_us", "target.key"):
+        with pytest.raises(InputError, match="cannot vary the target's option"):
+            api.plan_sweep(target, spec.with_(factors={wrong: ["1", "2"]}))
 
 
 def test_a_schema_is_rebuilt_only_where_the_data_can_be_kept(null_target: NullTarget) -> None:

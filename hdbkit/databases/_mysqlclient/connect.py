@@ -13,7 +13,7 @@ import ssl
 import stat
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -45,7 +45,9 @@ VERIFY_IDENTITY) with the certificates of the authority and, for mutual TLS, of 
 ``prepared``: whether the server prepares calls of routines; the timeout of a connection in seconds;
 and which of several servers is wanted: any, read-write or read-only."""
 
-VALUES = {
+_SWITCH = ("on", "off", "true", "false", "1", "0")
+VALUES: Mapping[str, Collection[str]] = {
+    **dict.fromkeys(("compress", "prepared"), _SWITCH),
     "ssl_mode": (*_SSL_MODES, *map(str.lower, _SSL_MODES)),
     ATTRIBUTES: ("any", "read-write", "read-only"),
 }

@@ -179,6 +179,7 @@ class MysqlclientDatabase(BaseDatabase):
     probed = Answers()
     denied = frozenset({"1142", "1143", "1370"})
     privileges: Mapping[str, Mapping[str, tuple[str, ...]]] = PRIVILEGES
+    option_values = VALUES
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient.session")
 
     def at(self, target: Target) -> Database:
@@ -201,7 +202,7 @@ class MysqlclientDatabase(BaseDatabase):
 
     def check_options(self, target: Target) -> None:
         """Check the names of the options, and the values of those that have few."""
-        check_options(target, OPTIONS, VALUES)
+        check_options(target, OPTIONS, self.option_values)
 
     def behind_proxy(self, target: Target, port: int) -> Target:
         """The address replaces the host: the driver verifies no other name than that which it connects to."""

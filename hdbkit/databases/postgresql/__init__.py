@@ -127,6 +127,7 @@ class PostgreSQL(BaseDatabase):
     protected_settings: Mapping[str, str] = _PROTECTED
     reload_signal: Signals | None = Signals.SIGHUP
     default_port: int | None = 5432
+    option_values = VALUES
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases.postgresql.session")
 
     def at(self, target: Target) -> Database:
@@ -150,7 +151,7 @@ class PostgreSQL(BaseDatabase):
 
     def check_options(self, target: Target) -> None:
         """Check the options against those of libpq, and the values of those that have few."""
-        check_options(target, known_options(), VALUES)
+        check_options(target, known_options(), self.option_values)
         check_sources(target)
 
     def behind_proxy(self, target: Target, port: int) -> Target:

@@ -11,7 +11,7 @@ import ipywidgets
 
 from hdbkit.config import WorkloadSpec
 from hdbkit.config.specs import MODELS
-from hdbkit.config.sweep_factors import factor_texts, load_factors, schema_factors
+from hdbkit.config.sweep_factors import OF_TARGET, factor_texts, load_factors, schema_factors
 from hdbkit.widgets.parts.layout import LABELS, button, row
 from hdbkit.widgets.parts.model_form import default_of
 from hdbkit.widgets.parts.picked_values import PickedValues, text_of
@@ -65,6 +65,8 @@ def _field(name: str) -> Any:
 
 def _about_factor(name: str) -> str:
     """What a factor is, and the effect of a change."""
+    if name.startswith(OF_TARGET):
+        return html.escape(f"{name}: an option of the target. A change takes effect in the next run.")
     takes = "takes effect in the next run" if name in load_factors() else "rebuilds the schema"
     return html.escape(f"{name}: {_field(name).description}. A change {takes}.")
 
