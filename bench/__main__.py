@@ -27,7 +27,6 @@ BENCHES = (
     "redis",
     "tproc_h",
     "sessions",
-    "open_loop",
     "watched",
     "service",
     "cluster",
