@@ -180,7 +180,7 @@ class Connection:
         schema = engine.schema(self.target, asked)
         try:
             found = _checkable(schema, asked)
-            engine.lift_timeouts(schema.session)
+            engine.lift_limits(schema.session)
             planned = [*found.checks(engine.dialects), *(_answers(found, answers_seed) if answers else ())]
             return checks_frame(list(run_checks(planned, engine, schema.session, progress)))
         finally:

@@ -172,8 +172,10 @@ class Database(Protocol):
         """Which setting makes the account's transactions read-only, and who sets it; empty if none is known to."""
         ...
 
-    def lift_timeouts(self, session: Session) -> None:
-        """Let no timeout of the account or the server end the session or its work; those of its options stay."""
+    def lift_limits(self, session: Session) -> None:
+        """Let no timeout of the account or the server end the session or its work, and let it use what speeds up long
+        work, such as parallel workers; the limits of its options stay.
+        """
         ...
 
     def timeouts(self, session: Session) -> list[Timeout]:

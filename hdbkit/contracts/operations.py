@@ -292,11 +292,11 @@ _SCHEMA: Final = (
         without="two builds of one schema can run at once, and one of them fails",
     ),
     Operation(
-        "lift_timeouts",
+        "lift_limits",
         "no timeout of the account ends what this session does, or the session while it waits",
         needs=_SQL,
         without="a timeout of the server can end a long build or check",
-        method="lift_timeouts",
+        method="lift_limits",
     ),
     Operation(
         "analyze",

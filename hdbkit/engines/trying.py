@@ -108,7 +108,7 @@ class _Bench:
     def connect(self, options: SessionOptions | None = None) -> SqlSession:
         scope = self._work.scope(self._engine.dialects)
         self.sessions.append(self._engine.connect(self._target, scope, options))
-        self._engine.lift_timeouts(self.sessions[-1])
+        self._engine.lift_limits(self.sessions[-1])
         speaks_sql = Capability.SQL in self._engine.capabilities
         used = self.sessions[-1] if speaks_sql else _Plain(self.sessions[-1], self._schema)
         return cast(SqlSession, _Noting(used, self.sent))

@@ -277,7 +277,7 @@ class Sampler(threading.Thread):
             pooling = self._plan.pooling
             options = SessionOptions(statement_timeout_ms=30_000, application="hdbkit sampler", pooling=pooling)
             self._session = self._database.connect(self._plan.target, self._scope, options)
-            self._database.lift_timeouts(self._session)
+            self._database.lift_limits(self._session)
             if self._server is None and (pid := self._database.server_process(self._session)) is not None:
                 self._server = host.ServerCpu(pid)  # one for the run: totals of two processes do not compare
         return self._session

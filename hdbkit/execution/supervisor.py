@@ -387,7 +387,7 @@ class Supervisor:
         timeout_ms = round(_CHECK_S * 1000)
         options = SessionOptions(statement_timeout_ms=timeout_ms, application="hdbkit check", pooling=plan.pooling)
         session = engine.connect(plan.target, self._workload.scope(engine.dialects), options)
-        engine.lift_timeouts(session)
+        engine.lift_limits(session)
         return session
 
     def _complete(self, status: Status, note: str) -> Status:

@@ -305,7 +305,7 @@ class _Build:
         with suppress(CannotConnect):
             for _ in range(count):
                 one = self._engine.connect(self._target, scope, SessionOptions(application="hdbkit build"))
-                self._engine.lift_timeouts(one)
+                self._engine.lift_limits(one)
                 yield one
 
 

@@ -34,8 +34,8 @@ def run_checks_at_once(
 ) -> list[Check]:
     """As :func:`run_checks`, but each session takes the next check as soon as it is free.
 
-    The required checks precede the others. ``started`` is called in other threads, also at once. The results have the
-    order of the plan.
+    The required checks precede the others, of which the last begin first: they take longest. ``started`` is called in
+    other threads, also at once. The results have the order of the plan.
     """
     plan = list(enumerate(_answerable(planned, engine)))
     found: dict[int, Check] = {}
@@ -49,7 +49,7 @@ def run_checks_at_once(
         return True
 
     if work(sessions[0], (one for one in plan if one[1].required)):
-        others = iter([one for one in plan if not one[1].required])
+        others = iter([one for one in reversed(plan) if not one[1].required])
         with ThreadPoolExecutor(len(sessions)) as threads:
             list(threads.map(partial(work, checks=others), sessions))
     return [check for _, check in sorted(found.items())]

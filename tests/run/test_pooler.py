@@ -116,10 +116,12 @@ def test_settings_of_a_session_apply_through_a_pooler(pooled: Target) -> None:
             assert found["transaction_isolation"] == "serializable"
 
 
-def test_timeouts_of_an_account_are_lifted_behind_a_pooler(mode: str, built: PrivateServer) -> None:
-    def limits(session: SqlSession) -> tuple[str, str]:
+def test_timeouts_of_an_account_are_lifted_and_more_workers_help_behind_a_pooler(
+    mode: str, built: PrivateServer
+) -> None:
+    def limits(session: SqlSession) -> tuple[str, str, str]:
         found = {name: value for name, value, *_ in session.query("read_settings")}
-        return found["statement_timeout"], found["idle_session_timeout"]
+        return found["statement_timeout"], found["idle_session_timeout"], found["max_parallel_maintenance_workers"]
 
     for name in ("statement_timeout", "idle_session_timeout"):
         direct(built, f"ALTER ROLE {built.target.user} SET {name} = '77s'")
@@ -127,10 +129,10 @@ def test_timeouts_of_an_account_are_lifted_behind_a_pooler(mode: str, built: Pri
         with pgbouncer(built, mode) as pooled:  # without connections of the server from before
             for options, expected in ((SessionOptions(), "0"), (SessionOptions(statement_timeout_ms=777), "777")):
                 with closing(sql_session(pooled, SERVER, options)) as session:
-                    ENGINE.lift_timeouts(session)
-                    assert limits(session) == (expected, "0")
+                    ENGINE.lift_limits(session)
+                    assert limits(session) == (expected, "0", "8")
                 with closing(sql_session(pooled)) as session:
-                    assert limits(session) == ("77000", "77000")
+                    assert limits(session) == ("77000", "77000", "2")
     finally:
         direct(built, f"ALTER ROLE {built.target.user} RESET ALL")
 

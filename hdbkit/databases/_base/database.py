@@ -152,9 +152,9 @@ class BaseDatabase:
         """By the statement ``read_only_by``."""
         return "".join(str(sentence) for (sentence,) in self.asked(session, "read_only_by"))
 
-    def lift_timeouts(self, session: Session) -> None:
-        """By the statement ``lift_timeouts``."""
-        self.asked(session, "lift_timeouts")
+    def lift_limits(self, session: Session) -> None:
+        """By the statement ``lift_limits``."""
+        self.asked(session, "lift_limits")
 
     def timeouts(self, session: Session) -> list[Timeout]:
         """By the statement ``timeouts``: what ends, after how many milliseconds, and who sets that."""

@@ -135,9 +135,9 @@ class SqlSchema:
         if "claim_schema" not in self._known:
             return True
         if self._claim is None:
-            self._engine.lift_timeouts(self.session)
+            self._engine.lift_limits(self.session)
             self._claim = self._engine.connect(self.target, self._scope, _OPTIONS)
-            self._engine.lift_timeouts(self._claim)
+            self._engine.lift_limits(self._claim)
             self._claim.begin()
         end = time.monotonic() + _CLAIM_PATIENCE_S
         with within(_CLAIM_ANSWER_S, [self._claim]):
@@ -195,7 +195,7 @@ class SqlSchema:
         if not self._loads:
             self._loads, before = True, self.session
             self.session = self._engine.loading_session(before, self.target, self._scope)
-            self._engine.lift_timeouts(self.session)
+            self._engine.lift_limits(self.session)
             if self.session is not before:
                 self._use_options()
         with self._transaction():
@@ -262,7 +262,7 @@ class SqlSchema:
                 f"omit --analyze, or run as an administrator in database {self.target.database}: "
                 + "; ".join(dict.fromkeys(refused.values()))
             )
-        self._engine.lift_timeouts(self.session)
+        self._engine.lift_limits(self.session)
         for table in tables:
             self.session.query("update_statistics", table=table)
 
@@ -274,7 +274,7 @@ class SqlSchema:
 
     def do(self, name: str) -> None:
         """Run a step: the statement of an index, or ``analyze`` with its table."""
-        self._engine.lift_timeouts(self.session)
+        self._engine.lift_limits(self.session)
         statement, _, table = name.partition(" ")
         if table or not self._used:  # not everything may be part of a transaction
             self.session.query(statement, table=table)

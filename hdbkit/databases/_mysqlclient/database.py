@@ -306,10 +306,10 @@ class MysqlclientDatabase(BaseDatabase):
         closed = self.is_replica(session) and not any(map(granted(session).everywhere, _EXEMPT))
         return ServerRole.READ_ONLY if closed or self.read_only_by(session) else ServerRole.PRIMARY
 
-    def lift_timeouts(self, session: Session) -> None:
+    def lift_limits(self, session: Session) -> None:
         """In the session."""
         own = _own(session)
-        self.asked(own, "lift_own_timeouts", milliseconds=own.statement_timeout_ms)
+        self.asked(own, "lift_own_limits", milliseconds=own.statement_timeout_ms)
         if own.lock_timeout_s:
             own.ask("set_lock_timeout", seconds=own.lock_timeout_s)
 

@@ -47,7 +47,7 @@ PRODUCTS: Final = (
 NEEDED: Final = ("list_tables", "list_indexes")
 QUESTIONS: Final = (
     *("backend", "read_only", "read_only_by", "clock", "encryption", "free_connections", "footprint", "timeouts"),
-    *("lift_own_timeouts", "disturbing_settings", "redo_log", "write_cycle", "process_file", "uptime", "status"),
+    *("lift_own_limits", "disturbing_settings", "redo_log", "write_cycle", "process_file", "uptime", "status"),
     *("read_settings", "control_settings", "running_settings", "session_waits", "session_waits_plain"),
     *("work_of_server", "list_unanalyzed"),
     *("set_isolation", "set_lock_timeout", "set_statement_timeout", "advised_privileges"),

@@ -190,9 +190,9 @@ class PostgreSQL(BaseDatabase):
         """For example ``PostgreSQL 18.1 with TimescaleDB 2.19.3``."""
         return self.probed.named(self.title, self.protocol, session.ask("server_version")[0][0])
 
-    def lift_timeouts(self, session: Session) -> None:
+    def lift_limits(self, session: Session) -> None:
         """In the session, or in each of its transactions behind a pooler."""
-        _own(session).lift_timeouts()
+        _own(session).lift_limits()
 
     def is_replica(self, session: Session) -> bool:
         """By recovery."""

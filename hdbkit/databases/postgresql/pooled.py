@@ -45,10 +45,10 @@ class PooledSession(PsycopgSession):
         name, value = setting
         return self._find("set_local").filled({"name": name, "value": value}).text.encode()
 
-    def lift_timeouts(self) -> None:
+    def lift_limits(self) -> None:
         """In each transaction."""
-        lifted = self.query("lift_own_timeouts", in_transaction="true")
-        self._opening += tuple(self._set_local((name, 0)) for name, _ in lifted)
+        lifted = self.query("lift_own_limits", in_transaction="true")
+        self._opening += tuple(self._set_local((name, wanted)) for name, wanted, _ in lifted)
 
     def client_path(self, needs: frozenset[Capability]) -> str:
         """The driver's, with what is sent besides each operation."""

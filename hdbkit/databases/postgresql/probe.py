@@ -31,7 +31,7 @@ PRODUCTS: Final = (
 NEEDED: Final = ("backend", "schema_exists", "list_tables", "list_indexes", "server_version")
 QUESTIONS: Final = (
     *("claim_schema", "role", "read_only_by", "clock", "encryption", "free_connections", "footprint", "timeouts"),
-    *("lift_own_timeouts", "disturbing_settings", "write_cycle", "counters", "counters_of_log", "counters_of_tables"),
+    *("lift_own_limits", "disturbing_settings", "write_cycle", "counters", "counters_of_log", "counters_of_tables"),
     *("waiting_locks", "replication_lag", "read_settings", "control_settings", "running_settings", "session_waits"),
     *("advised_grants", "grants_for", "list_unanalyzed", "work_of_server"),
 )

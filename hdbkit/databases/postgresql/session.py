@@ -101,9 +101,9 @@ class PsycopgSession:
 
     ask = query
 
-    def lift_timeouts(self) -> None:
-        """Let no timeout of the account end this session or its work."""
-        self.query("lift_own_timeouts", in_transaction="false")
+    def lift_limits(self) -> None:
+        """Let no timeout of the account end this session or its work, which may use the server's parallel workers."""
+        self.query("lift_own_limits", in_transaction="false")
 
     def _rows_for(self, statement: Statement, arguments: dict[str, Any]) -> list[Row]:
         text, values = _filled(statement, arguments)

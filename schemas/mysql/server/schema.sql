@@ -4,7 +4,7 @@
 -- The storage engine of this session's new tables.
 SET SESSION default_storage_engine = :storage_engine;
 
--- name: lift_own_timeouts
+-- name: lift_own_limits
 -- Let this session work for as long as it takes; its statements at most for these milliseconds, 0: no limit.
 SET SESSION net_read_timeout = GREATEST(@@net_read_timeout, CAST(3600 AS UNSIGNED)),
     net_write_timeout = GREATEST(@@net_write_timeout, CAST(3600 AS UNSIGNED)), lock_wait_timeout = 31536000,

@@ -1,6 +1,6 @@
 -- Queries of a session: differences of OceanBase and its seekdb from MySQL.
 
--- name: lift_own_timeouts
+-- name: lift_own_limits
 -- Let this session work and be idle for as long as it takes; its statements at most for these milliseconds, 0: no limit.
 -- Its own timeouts are in microseconds.
 SET SESSION wait_timeout = 31536000, lock_wait_timeout = 31536000, max_execution_time = :milliseconds,

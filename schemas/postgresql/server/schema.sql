@@ -20,14 +20,25 @@ DROP SCHEMA {schema} RESTRICT;
 -- name: schema_exists
 SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_path'));
 
--- name: lift_own_timeouts
--- Let statements, transactions and pauses take as long as they need, in this session or only in this transaction; what
--- hdbkit or the target limits stays, but for pauses. Some timeouts exist from version 17 on.
-SELECT name, set_config(name, '0', :in_transaction)
-FROM pg_settings
-WHERE name IN ('statement_timeout', 'transaction_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout',
-               'idle_session_timeout')
-  AND setting <> '0' AND (source NOT IN ('client', 'session') OR name LIKE 'idle%');
+-- name: lift_own_limits
+-- Let statements, transactions and pauses take as long as they need, in this session or only in this transaction, and
+-- indexes have more memory (in kB, an eighth of shared_buffers, of which the setting counts pages of 8 kB) and, like
+-- checks, the server's parallel workers; what hdbkit or the target limits stays, but for pauses. Some timeouts exist
+-- from version 17 on.
+WITH limits AS (
+  SELECT name, setting::bigint AS limit_now, source, CASE
+    WHEN name = 'maintenance_work_mem' THEN (
+      SELECT least(512 * 1024, setting::bigint) FROM pg_settings WHERE name = 'shared_buffers')
+    WHEN name LIKE 'max_parallel%' THEN current_setting('max_parallel_workers')::bigint
+    ELSE 0 END AS wanted
+  FROM pg_settings
+  WHERE name IN ('statement_timeout', 'transaction_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout',
+                 'idle_session_timeout', 'maintenance_work_mem', 'max_parallel_maintenance_workers',
+                 'max_parallel_workers_per_gather'))
+SELECT name, wanted, set_config(name, wanted::text, :in_transaction)
+FROM limits
+WHERE CASE WHEN wanted = 0 THEN limit_now <> 0 ELSE limit_now < wanted END
+  AND (source NOT IN ('client', 'session') OR name LIKE 'idle%');
 
 -- name: claim_schema
 -- Whether this transaction is the only one that builds or drops the schema, until it ends.
