@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.charts.style import COLOURS, CONFIG, NAMES, colour, inverted_css, layer_css, layer_script, plotly_script
+from hdbkit.charts.style import COLOURS, CONFIG, NAMES, colour, inverted_css, layer_css, layer_script, packed_plotly
 from hdbkit.errors import InputError
 from hdbkit.text import many
 
@@ -171,7 +171,7 @@ class Chart:
         light = {name: one.light for name, one in COLOURS.items()} | {"ground": _WHITE}
         dark = {name: one.dark for name, one in COLOURS.items()} | {"ground": _DARK}
         return string.Template(_PAGE.read_text(encoding="utf-8")).substitute(
-            light=_variables(light), dark=_variables(dark), css=layer_css(), script=plotly_script(),
+            light=_variables(light), dark=_variables(dark), css=layer_css(), plotly=packed_plotly(),
             layer=layer_script(), spec=spec.replace("<", "\\u003c"), **self._words(),
         )  # fmt: skip
 

@@ -26,7 +26,7 @@ from hdbkit.charts.detail_charts import detail_chart
 from hdbkit.charts.intervals import plain
 from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughput, lateness_over_time, schedule_charts
-from hdbkit.charts.server_host_charts import server_host_charts
+from hdbkit.charts.server_host_charts import load_host_charts, server_host_charts
 from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.charts.wait_charts import waits_over_time
@@ -47,15 +47,23 @@ _USERS = DetailChart(
     column="virtual_user",
     axis="virtual user",
 )
+_MARGIN_PX = 90
+"""Room for the longest labels, so that the axes of time begin below each other."""
 MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
 
 
 def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
-    """Every chart of a run, with its events. Raises ``DamagedResult`` if there is no measured window."""
-    charts = _run_charts(folder, manifest)
-    seen = events(folder, manifest)
-    return [one.mark(seen) if one.is_over_time else one for one in charts]
+    """Every chart of a run, those over time one below the other with one axis and the run's events.
+
+    Raises ``DamagedResult`` if there is no measured window.
+    """
+    charts, seen = _run_charts(folder, manifest), events(folder, manifest)
+    over_time = [one.mark(seen) for one in charts if one.is_over_time]
+    for one in over_time:
+        one.figure.update_xaxes(range=[0, window_of(manifest).end_us / 1e6]).update_layout(margin_l=_MARGIN_PX)
+    others = [one for one in charts if not one.is_over_time]
+    return [*others, *over_time] if manifest.one_by_one else [*over_time, *others]
 
 
 def _run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
@@ -82,6 +90,8 @@ def _run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     if course_of_waits is not None and result.waits:
         cores = manifest.host.cores if manifest.server.on_this_host else 0
         charts.append(waits_over_time(course_of_waits, cores or 0, window, result.waits, manifest.noun))
+    charts += load_host_charts(table(folder, "host"), window)
+    charts += server_host_charts(table(folder, "server_host"), window)
     charts[1:1] = _of_schedule(folder, manifest, window, step_s)
     slices = table(folder, "slices")
     if slices is not None and len(slices):
@@ -95,7 +105,7 @@ def _run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         charts.append(lag_over_time(lag, window))
     details = [detail_chart(folder, window, one, manifest.noun) for one in [*manifest.detail_charts, _USERS]]
     charts += [chart for chart in details if chart]
-    return [*charts, *server_host_charts(table(folder, "server_host"), window)]
+    return charts
 
 
 def _of_schedule(folder: RunFolder, manifest: Manifest, window: Window, step_s: int) -> list[Chart]:

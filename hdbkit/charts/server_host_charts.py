@@ -6,6 +6,8 @@ window, None where that is not known.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -38,6 +40,17 @@ def server_host_charts(samples: pd.DataFrame | None, window: Window) -> list[Cha
     charts = [processors(cpu, window, use)] if len(cpu) else []
     charts += [busy_disks(disks, window, use)] if len(disks.columns) > 1 else []
     return charts + ([network_rates(network, window, use)] if len(network.columns) > 1 else [])
+
+
+def load_host_charts(host: pd.DataFrame | None, window: Window) -> list[Chart]:
+    """The processors of the load host; none where it was sampled less than twice."""
+    if host is None or len(host) < 2:
+        return []
+    named = [f"cpu_{part}_s" for part in CPU_WORDS] + ["cpu_pressure_s", "memory_used_bytes"]
+    samples = host[["t_us", *named]].melt("t_us", var_name="name").dropna().assign(device="")
+    course, use = cpu_course(samples), server_host_use(samples, window)
+    made = processors(course, window, use) if len(course) else None
+    return [replace(made, key="host_cpu", question="What did the load host's processors do?")] if made else []
 
 
 def processors(course: pd.DataFrame, window: Window, use: ServerHostUse | None) -> Chart:

@@ -11,6 +11,8 @@ MIT licence beside it; a newer one is taken from there by hand. The tests of rep
 
 from __future__ import annotations
 
+import base64
+import gzip
 import math
 import textwrap
 from collections.abc import Iterable
@@ -177,6 +179,12 @@ CONFIG: Final[dict[str, Any]] = {"displaylogo": False, "showSendToCloud": False,
 def plotly_script() -> str:
     """The content of a ``<script>`` that brings ``Plotly``."""
     return BUNDLE.read_text(encoding="utf-8").replace("</script", "<\\/script")
+
+
+@cache
+def packed_plotly() -> str:
+    """The same script for a page that holds all it needs, compressed to less than half; ``layer.js`` unpacks it."""
+    return base64.b64encode(gzip.compress(BUNDLE.read_bytes(), mtime=0)).decode("ascii")
 
 
 @cache

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import RUN
-from hdbkit.charts.style import COLOURS, CONFIG, NAMES, layer_css, layer_script, plotly_script
+from hdbkit.charts.style import COLOURS, CONFIG, NAMES, layer_css, layer_script, packed_plotly
 from hdbkit.files import replace_file
 from hdbkit.report.card import Card
 from hdbkit.report.tables import Table, frame_table
@@ -93,7 +93,7 @@ def _render(page: Page, body: Markup, specs: str) -> str:
             body=body,
             styles=Markup(styles()),  # noqa: S704 (our own)
             script=Markup(script()) if page.charts else "",  # noqa: S704 (our own)
-            plotly=Markup(plotly_script()) if page.charts else "",  # noqa: S704 (plotly's own script)
+            plotly=packed_plotly() if page.charts else "",
             specs=Markup(specs),  # noqa: S704 (escaped by embedded_charts)
         )
     )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
+from hdbkit.analysis.run.records import window_of
+from hdbkit.analysis.run.timeline import work_by_step
+from hdbkit.analysis.run.waits import waits_by_step
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
@@ -19,13 +24,18 @@ from hdbkit.report.card import Card, measured_by
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.server_work import server_host_work, server_work, statements_work
-from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table, milliseconds, plan_tables, text_table
+from hdbkit.report.tables import UNKNOWN, Course, Table, cell, frame_table, milliseconds, plan_tables, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import known_settings
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.query_plans import read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.text import all_per_s, many, number, plural
+
+_WAITS, _OPERATIONS = "What sessions worked on and waited for", "(service time in ms)"
+MAX_WAITS = 20
+MAX_STEPS = 120
+"""Waits that are listed, and steps of the courses of tables."""
 
 
 def run_report(folder: RunFolder) -> Path:
@@ -44,7 +54,7 @@ def run_report(folder: RunFolder) -> Path:
         command=manifest.command,
         figures=figures(manifest) if result else [],
         notes=_notes(manifest),
-        tables=tables(manifest) if result else [],
+        tables=_followed(folder, manifest, tables(manifest)) if result else [],
         charts=charts,
         evidence=[
             *_events(folder, manifest),
@@ -75,7 +85,41 @@ def _events(folder: RunFolder, manifest: Manifest) -> list[Table]:
     """What happened in the run, by time; none where nothing is known."""
     seen = events(folder, manifest)
     rows = [[number(at, 3), *words] for at, *words in seen.itertuples(index=False)]
-    return [Table("Events", ["second", "event", "what", "source"], rows, [True, False, False, False])] if rows else []
+    head, numeric = ["second", "event", "what", "source"], [True, False, False, False]
+    return [Table("Events", head, rows, numeric, by_second=True)] if rows else []
+
+
+def _followed(folder: RunFolder, manifest: Manifest, found: list[Table]) -> list[Table]:
+    """The tables of operations and waits with their course, so that they show a range that is chosen in a chart."""
+    if manifest.measured_by:
+        return found
+    step_s = max(1, math.ceil(window_of(manifest).end_us / 1e6 / MAX_STEPS))
+    work = work_by_step(folder, manifest, step_s)
+    waits = waits_by_step(folder, manifest, step_s)
+    followed = []
+    for one in found:
+        course = None
+        if one.title.startswith(_WAITS):
+            ended = {name: series[0] for name, series in work.items()}
+            series: list[list[Sequence[float]]] = [
+                [waits.get((row[0], row[1]), []), ended.get(row[0], [])] for row in one.rows
+            ]
+            course = Course(step_s, series, [(2, 0, -1, 1.0), (3, 0, 1, 1000.0)])
+        elif _OPERATIONS in one.title and all(row[0] in work for row in one.rows):
+            columns = [(1, 0, None, 1.0), (2, 0, -1, 1.0), (3, 2, 0, 0.001), (10, 1, None, 1.0)]
+            course = Course(step_s, [work[row[0]] for row in one.rows], columns)
+        followed.append(replace(one, course=course))
+    return followed
+
+
+def _waits(manifest: Manifest) -> list[Table]:
+    """What the sessions of each operation worked on and waited for, the most first; none where it was not sampled."""
+    found = manifest.measured.waits
+    if found is None or not found.waits:
+        return []
+    head = [manifest.noun, "wait", "sessions (mean)", f"ms per {manifest.noun}"]
+    rows = [[one.operation, one.what, cell(one.sessions), cell(one.ms)] for one in found.waits[:MAX_WAITS]]
+    return [Table(f"{_WAITS} in {found.samples:,} samples", head, rows, [False, False, True, True])]
 
 
 def _plans(folder: RunFolder) -> list[Table]:
@@ -241,21 +285,21 @@ def tables(manifest: Manifest) -> list[Table]:
     if manifest.one_by_one:
         return [_times(lines, noun), *_traffic(result, noun)]
     response = _response_times(lines, noun) if manifest.paced else []
-    head = [noun, "count", "per second", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
+    head = [noun, "count", "per second", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
         [
             name,
             f"{line.count:,}",
             cell(None) if manifest.measured_by else number(line.count / result.window_s),
         ]
-        + [milliseconds(value_us) for value_us in _quantiles(line)]
+        + [milliseconds(value_us) for value_us in (line.mean_us, *_quantiles(line))]
         + [cell(line.failed), cell(line.retries)]
         for name, line in lines
     ]
     of = f"as {manifest.measured_by} timed them" if manifest.measured_by else "of the window"
-    title = f"{plural(noun).capitalize()} {of} (service time in ms)"
+    title = f"{plural(noun).capitalize()} {of} {_OPERATIONS}"
     service = Table(title, head, rows, [False, *[True] * (len(head) - 1)])
-    return [*_steps(manifest), *response, service, *_traffic(result, noun)]
+    return [*_steps(manifest), *response, service, *_waits(manifest), *_traffic(result, noun)]
 
 
 def _steps(manifest: Manifest) -> list[Table]:

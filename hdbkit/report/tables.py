@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,32 @@ UNKNOWN = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
+class Course:
+    """What a table shows of a range of time that is chosen in the charts above it.
+
+    A column is a factor times the sum of a series of the row over the steps of the range, over that of another one
+    (-1: the length of the range in seconds; None: nothing). Other numeric columns are then unknown.
+    """
+
+    step_s: int
+    series: Sequence[Sequence[Sequence[float]]]
+    """Of each row some series, with a value per step from the run's start on."""
+    columns: Sequence[tuple[int, int, int | None, float]]
+    """Number of the column, that of the series above and below the line, and the factor."""
+
+    @property
+    def text(self) -> str:
+        """The course as JSON."""
+        rows = [[[_short(one) for one in values] for values in row] for row in self.series]
+        content = {"step": self.step_s, "rows": rows, "columns": self.columns}
+        return json.dumps(content, separators=(",", ":"), allow_nan=False)
+
+
+def _short(value: float) -> float:
+    return int(value) if value == int(value) else round(value, 3)
+
+
+@dataclass(frozen=True)
 class Table:
     """A titled table; ``marks`` gives rows a CSS class (good, bad, unsure), ``cell_marks`` gives it to cells."""
 
@@ -35,6 +62,9 @@ class Table:
     cell_marks: Sequence[Sequence[str]] = ()
     preformatted: bool = False
     """Whether cells are lines whose spaces count."""
+    course: Course | None = None
+    by_second: bool = False
+    """Whether the first column is the second of a run: rows outside a chosen range are hidden."""
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.head) for row in [self.numeric, *self.rows]), f"columns of '{self.title}'"

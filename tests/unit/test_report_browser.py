@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hdbkit import api
+from hdbkit.analysis.run.records import read_table
 from hdbkit.report import run_report
 from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS
@@ -17,7 +18,7 @@ from tests.unit.test_report import runs_of_sweep, write_sweep
 
 pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=1)]
 NEVER_IDLE = "window.requestIdleCallback = () => 0"
-PLOTS = {"run": 6, "sweep": 8, "comparison": 3}
+PLOTS = {"run": 8, "sweep": 8, "comparison": 3}
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +26,12 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     run = write_run(folder / "a-run", duration_s=10)
     folders = runs_of_sweep(folder, run)
-    finished(folder / "old"), finished(folder / "new", users=2)
+    (old, _), _ = finished(folder / "old"), finished(folder / "new", users=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HDBKIT_RESULTS", str(folder))
         compared = api.compare("old", "new").report()
     swept = write_sweep(folder / "sweep.html", folders)
-    return {"run": run_report(run.folder), "sweep": swept, "comparison": compared}
+    return {"run": run_report(run.folder), "finished": run_report(old), "sweep": swept, "comparison": compared}
 
 
 @pytest.mark.parametrize("which", PLOTS)
@@ -92,4 +93,26 @@ def test_charts_below_are_drawn_when_they_are_near_or_printed(chromium: Any, rep
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert drawn.count() == PLOTS["sweep"]
     assert abs(page.evaluate("document.documentElement.scrollHeight") - height) < 30, "drawing moves what is read"
+    context.close()
+
+
+def test_tables_show_the_range_of_time_that_is_chosen_in_a_chart(chromium: Any, reports: dict[str, Path]) -> None:
+    context = chromium.new_context(viewport={"width": 1280, "height": 400}, offline=True)
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    page.goto(reports["finished"].as_uri())
+    chart = page.locator("#chart-throughput")
+    chart.locator(".xtick").first.wait_for()
+    count = page.locator("[data-course] tbody tr:first-child td:nth-child(2)").first
+    whole = count.inner_text()
+    plot = chart.locator(".hdbkit-plot")
+    plot.evaluate("(plot) => Plotly.relayout(plot, {'xaxis.range': [2.2, 3.9]}).then(() => null)")
+    page.get_by_text("From 2 to 4 s of the run").first.wait_for()
+    seconds = read_table(reports["finished"].with_name("seconds.parquet"))
+    of_first = seconds[(seconds["operation"] == 0) & seconds["second"].between(2, 3)]
+    expected = of_first[["committed", "rolled_back", "failed"]].to_numpy().sum()
+    assert count.inner_text() == f"{expected:,}" != whole
+    chart.get_by_role("button", name="Reset zoom").click()
+    page.get_by_text("From 2 to 4 s of the run").first.wait_for(state="detached")
+    assert count.inner_text() == whole
     context.close()

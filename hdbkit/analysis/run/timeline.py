@@ -58,6 +58,22 @@ def committed_by_second(folder: RunFolder, manifest: Manifest) -> pd.Series[int]
     return counted.groupby("second")["committed"].sum()
 
 
+def work_by_step(folder: RunFolder, manifest: Manifest, step_s: int) -> dict[str, list[list[int]]]:
+    """Of each operation, by step from the run's start on: how many ended, failed, and the sum of their us."""
+    seconds = table(folder, "seconds")
+    if seconds is None or seconds.empty:
+        return {}
+    ended = seconds[["committed", "rolled_back", "failed"]].sum(axis=1)
+    columns = seconds.assign(ended=ended, step=seconds["second"] // step_s)
+    steps = range(int(columns["step"].max()) + 1)
+    sums = columns.groupby(["operation", "step"])[["ended", "failed", "latency_us_sum"]].sum()
+    return {
+        name: sums.loc[code].reindex(steps, fill_value=0).T.to_numpy().tolist()
+        for code, name in enumerate(manifest.operations)
+        if code in set(columns["operation"])
+    }
+
+
 def gauge(folder: RunFolder, name: str) -> pd.DataFrame:
     """The samples of a gauge of the server over the whole run: second and value."""
     counters = table(folder, "counters")

@@ -109,6 +109,24 @@ def sessions_over_time(folder: RunFolder, step_s: int) -> pd.DataFrame | None:
     return found[known].rename_axis(columns=None).assign(second=samples.index * step_s).reset_index(drop=True)
 
 
+def waits_by_step(folder: RunFolder, manifest: Manifest, step_s: int) -> dict[tuple[str, str], list[float]]:
+    """Seconds that sessions of the load waited in each step from the run's start on, by operation and wait."""
+    found = _sampled(folder, Window(0, window_of(manifest).end_us))
+    rows = table(folder, "waits")
+    if found is None or rows is None:
+        return {}
+    steps, step_us = math.ceil(window_of(manifest).end_us / 1e6 / step_s), 1_000_000 * step_s
+    at = rows.loc[(rows["class"] == SAMPLER) & (rows["t_us"] >= 0), "t_us"] // step_us
+    samples = np.maximum(np.bincount(at, minlength=steps)[:steps], 1)
+    own = found[1][found[1]["virtual_user"] >= 0]
+    named = own.assign(operation=_operations(folder, manifest, own), step=own["t_us"] // step_us)
+    found_s = {}
+    for key, group in named.groupby(["operation", *_KIND]):
+        operation, *kind = map(str, key)
+        found_s[operation, wait_text(*kind)] = np.bincount(group["step"], minlength=steps) * step_s / samples
+    return {key: values.tolist() for key, values in found_s.items()}
+
+
 @dataclass(frozen=True)
 class Parts:
     """The time of an operation in milliseconds, all operations together, in stretches of a run.

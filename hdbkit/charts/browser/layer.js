@@ -3,8 +3,24 @@
 //
 // A chart is {key, question, words, figure, csv}; csv is null where its data are not known. `place` finds the present
 // value of a colour of the palette by its name, `plotly` brings plotly.js, and `opened(run)` is called where the dot of
-// a run is clicked; null: nothing is.
-function chartLayer({ names, config, colour, plotly, opened = null }) {
+// a run is clicked; `ranged([from, to])` where a range of time is chosen, null: all. Without them nothing is.
+
+// plotly.js is compressed text in a page until something is drawn: its words and tables do not wait for it.
+let plotlyUnpacked = null;
+function unpackedPlotly() {
+  if (window.Plotly) return window.Plotly;
+  plotlyUnpacked ??= (async () => {
+    const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+    return window.Plotly;
+  })();
+  return plotlyUnpacked;
+}
+
+function chartLayer({ names, config, colour, plotly, opened = null, ranged = null }) {
   const TIME = "seconds ", MAX_NAMED = 6, TITLE_PX = 44;
   const shown = new Map();  // element -> what is drawn in it
 
@@ -61,13 +77,15 @@ function chartLayer({ names, config, colour, plotly, opened = null }) {
     const touched = Object.keys(change).some((key) => /^xaxis|^yaxis/.test(key));
     if (!touched) return;
     const { xaxis, yaxis } = one.plot._fullLayout;
-    const all = change["xaxis.autorange"] || change["yaxis.autorange"];
+    const home = one.chart.figure.layout.xaxis?.range;
+    const all = change["xaxis.autorange"] || change["yaxis.autorange"] || (home && home.join() === xaxis.range.join());
     one.reset.hidden = Boolean(all) || (xaxis.range.join() === one.ranges?.x && yaxis.range.join() === one.ranges?.y);
     if (one.following || !axis(one).startsWith(TIME)) return;
+    ranged?.(all ? null : [...xaxis.range]);
     for (const other of peers(one)) {
       if (other === one) continue;
       other.following = true;
-      const wanted = all ? { "xaxis.autorange": true } : { "xaxis.range": [...xaxis.range] };
+      const wanted = all && !home ? { "xaxis.autorange": true } : { "xaxis.range": [...xaxis.range] };
       Plotly.relayout(other.plot, wanted).finally(() => { other.following = false; });
     }
   }

@@ -2,16 +2,6 @@
   "use strict";
   const { names, charts, config, reports, site } = JSON.parse(document.getElementById("specs").textContent);
 
-  // plotly.js is text until something is drawn: the words and tables of the page do not wait for it.
-  const plotly = () => {
-    if (!window.Plotly) {
-      const script = document.createElement("script");
-      script.textContent = document.getElementById("plotly").textContent;
-      document.head.append(script);
-    }
-    return window.Plotly;
-  };
-
   const style = getComputedStyle(document.documentElement);
   // A click on the dot of a run opens its report; where that is not written yet, the command is shown that writes it.
   // Without `reports` the page is shown elsewhere, and nothing is opened.
@@ -26,8 +16,42 @@
     words.append(code);
     place.after(words);
   };
+  // A range of time that is chosen in a chart: tables with a course show it, and rows of other times are hidden.
+  const number = (value) => value.toLocaleString("en-US", Math.abs(value) >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 4 });
+  const sum = (values, from, to) => values.slice(from, to).reduce((total, one) => total + one, 0);
+  const whole = new Map();  // row -> its cells as they are without a range
+  function ranged(range) {
+    let role = "status";  // of the first note alone
+    for (const place of document.querySelectorAll("[data-course]")) {
+      const course = place.dataset.course && JSON.parse(place.dataset.course);
+      const step = course?.step ?? 1, from = range && Math.max(0, Math.floor(range[0] / step)), to = range && Math.ceil(range[1] / step);
+      [...place.querySelectorAll("tbody tr")].forEach((row, at) => {
+        if (!whole.has(row)) whole.set(row, [...row.cells].map((cell) => cell.textContent));
+        const cells = whole.get(row);
+        if (!course) {
+          const second = Number(cells[0].replaceAll(",", ""));
+          row.hidden = range !== null && (second < from || second > to);
+          return;
+        }
+        cells.forEach((text, column) => { row.cells[column].textContent = range && row.cells[column].matches(".n") ? "\u2013" : text; });
+        if (!range) return;
+        for (const [column, above, below, factor] of course.columns) {
+          const length = (Math.min(to, course.rows[at][above].length) - from) * step;
+          const over = below === null ? 1 : below < 0 ? length : sum(course.rows[at][below], from, to);
+          if (over > 0) row.cells[column].textContent = number(factor * sum(course.rows[at][above], from, to) / over);
+        }
+      });
+      if (place.nextElementSibling?.matches(".range")) place.nextElementSibling.remove();
+      if (!range) continue;
+      const words = Object.assign(document.createElement("p"), { className: "note range" });
+      words.textContent = `From ${number(from * step)} to ${number(to * step)} s of the run, as chosen in the charts.`;
+      if (role) words.setAttribute("role", role);
+      role = null;
+      place.after(words);
+    }
+  }
   const layer = chartLayer({
-    names, config, plotly, opened: reports && opened,
+    names, config, plotly: unpackedPlotly, opened: reports && opened, ranged,
     colour: (name) => style.getPropertyValue("--" + name).trim(),
   });
   const drawn = new Set();
