@@ -102,11 +102,22 @@ def test_what_a_check_shows_about_locks_is_used_while_the_server_states_the_same
     assert Capability.ROW_LOCKS in database(target).capabilities
 
 
-def test_a_server_that_cannot_be_measured_is_one_sentence(changed: Changed) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        (
+            "CREATE FUNCTION pg_catalog.pg_postmaster_start_time() RETURNS timestamptz LANGUAGE plpgsql "
+            "AS $$BEGIN RAISE 'it can be prepared alone'; END$$",
+        ),
+    ],
+)
+def test_a_server_that_cannot_be_measured_is_one_sentence(changed: Changed, more: tuple[str, ...]) -> None:
     h2 = "PostgreSQL 8.2.23 server protocol using H2 2.5.252"
     target = changed(
         f"CREATE OR REPLACE FUNCTION pg_catalog.version() RETURNS text LANGUAGE sql AS $$SELECT '{h2}'$$",
         "ALTER FUNCTION pg_catalog.pg_postmaster_start_time() RENAME TO no_start_time",
+        *more,
     )
     with pytest.raises(CannotConnect, match=r"the server is H2 2.5.252, and cannot answer .*: backend; it needs"):
         hdbkit.connect(target).build(warehouses=1)

@@ -61,9 +61,11 @@ def test_mysqlclient_gives_up_a_server_that_has_become_read_only(
     assert connection.closed == (lost and needs_primary)
 
 
-@pytest.mark.parametrize(("code", "lost"), [(b"25006", True), (b"42501", False)])
+@pytest.mark.parametrize(("code", "lost"), [(b"25006", True), (b"42501", False), (None, False)])
 @pytest.mark.parametrize("needs_primary", [True, False])
-def test_psycopg_gives_up_a_server_that_has_become_read_only(code: bytes, lost: bool, needs_primary: bool) -> None:
+def test_psycopg_gives_up_a_server_that_has_become_read_only(
+    code: bytes | None, lost: bool, needs_primary: bool
+) -> None:
     session = PsycopgSession.__new__(PsycopgSession)
     session.connection, session.needs_primary = Answering(), needs_primary  # type: ignore[assignment]
     session._begun = session._sent_begin = False

@@ -1,9 +1,10 @@
 """What a server is and can do, by its own answers: many products speak the protocol of another.
 
-The questions are statements of the engine, each prepared alone, so that nothing is executed. An error is the answer
-no, unless a privilege is missing. A statement that the server cannot answer is one that the engine lacks there. Where
-the product is another than the engine's own, or a question has no answer, it is tried whether locks, bulk loads and
-routines work. Forked processes inherit the answers.
+The questions are statements of the engine. Those that each build needs are executed, as a server may prepare what it
+cannot execute; the others are prepared alone. An error is the answer no, unless a privilege is missing. A statement
+that the server cannot answer is one that the engine lacks there. Where the product is another than the engine's own,
+or a question has no answer, it is tried whether locks, bulk loads and routines work. Forked processes inherit the
+answers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache, partial
@@ -221,17 +222,18 @@ class Probe:
 
         Raises ``Unmeasurable`` if a needed one is among them, and ``TransactionError`` if the connection is lost.
         """
-        if lacks := self._missing(session, self.needed):
-            who = title or f"a server that speaks the protocol of {self._engine.protocol}"
-            what = f"cannot answer what hdbkit asks {self._engine.protocol}: {', '.join(lacks)}"
-            raise Unmeasurable(self._target.url, f"the server is {who}, and {what}", _NO_ENGINE)
-        return self._missing(session, self.questions)
+        if lacks := self._missing(session.query, self.needed):
+            protocol = self._engine.protocol
+            who = f"is {title}" if title else f"speaks the protocol of {protocol}"
+            what = f"cannot answer what hdbkit asks {protocol}: {', '.join(lacks)}"
+            raise Unmeasurable(self._target.url, f"the server {who}, and {what}", _NO_ENGINE)
+        return self._missing(session.parse, self.questions)
 
-    def _missing(self, session: Any, questions: Iterable[str]) -> tuple[str, ...]:
+    def _missing(self, ask: Callable[[str], object], questions: Iterable[str]) -> tuple[str, ...]:
         missing = []
         for one in questions:
             try:
-                session.parse(one)
+                ask(one)
             except TransactionError as error:
                 if error.error_class is ErrorClass.CONNECTION_LOST:
                     raise

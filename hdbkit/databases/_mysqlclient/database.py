@@ -13,6 +13,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from signal import Signals
+from textwrap import shorten
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -238,7 +239,10 @@ class MysqlclientDatabase(BaseDatabase):
         try:
             session = MysqlclientSession(connection, self.dialects, scope)
         except TransactionError as error:
-            raise CannotConnect(target.url, error.text, "check the server and the account") from None
+            who = f"the server, version {connection.get_server_info()}"
+            why = f"{who}, refuses what hdbkit sets in each session: {shorten(error.text, 120)}"
+            advice = f"check the account, and whether the server is {self.protocol}"
+            raise CannotConnect(target.url, why, advice) from None
         self._require_product(session, target)
         self._require_sound(session, target, scope)
         self._require_role(session, target)

@@ -99,7 +99,7 @@ def fitting_session(
         _use_settings(session, settings, options.isolation)
     except TransactionError as error:
         session.close()
-        raise connect_error(target, error.text) from None
+        raise connect_error(target, error.text.partition("\n")[0]) from None
     return session
 
 

@@ -422,11 +422,15 @@ class PsycopgSession:
     def _raise_error(self, result: PGresult) -> NoReturn:
         """Raise the error of a failed call, after rolling back the transaction."""
         code = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
-        text = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or result.error_message
-        words = text.decode("utf-8", "replace").strip()
+        stated = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY)  # by the server; some give no code
+        words = (stated or result.error_message).decode("utf-8", "replace").strip()
         if self.connection.status != pq.ConnStatus.OK and not code:  # what was said before the connection was closed
             words = self.connection.error_message.decode("utf-8", "replace").partition("\n")[0].removeprefix(_FATAL)
-        if not code or self.connection.status != pq.ConnStatus.OK or (self.needs_primary and code == _READ_ONLY):
+        if (
+            not (code or stated)
+            or self.connection.status != pq.ConnStatus.OK
+            or (self.needs_primary and code == _READ_ONLY)
+        ):
             self._lost(words, code)
         self.rollback()
         if code == BY_DESIGN:
