@@ -17,6 +17,8 @@ from hdbkit.cli.naming import AnyId, RunId, run_or_experiment
 from hdbkit.cli.options import Sectioned
 from hdbkit.cli.schema import AsJson, WorkloadOption, Yes, with_schema
 from hdbkit.errors import InputError
+from hdbkit.report.run_list import highest
+from hdbkit.text import number
 
 _SHORT = ("run_id", "status", "metric_value", "metric", "operations_per_s", "p95_ms", "checks_failed", "label")
 _OMITTED = ("p95_ms", "checks_failed", "metric", "label")
@@ -139,6 +141,9 @@ def runs_list(
             p95_ms=found["p95_us"] / 1000
         )  # like all latencies on the screen; files have microseconds
         show.console.print(show.table(shown, columns=[*_SHORT, *found.attrs.get("differing", ())], omit=_OMITTED))
+        for _, one in highest(found).iterrows():
+            best = f"highest {one['metric']}: {number(one['metric_value'])}, {one['run_id']}"
+            show.console.print(best, markup=False, soft_wrap=True)
 
 
 def runs_show(

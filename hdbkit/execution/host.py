@@ -6,6 +6,7 @@ import math
 import os
 import platform
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.processes import boot_id
 from hdbkit.readings import HostLoad
 
+_DMI = Path("/sys/class/dmi/id")
 _ATTEMPTS, _AGAIN_S = 10, 0.001
 """How often a sum over processes is taken that one of them leaves meanwhile."""
 
@@ -34,8 +36,36 @@ def facts(pid: int | None = None) -> dict[str, Any]:
         "processor": _processor(),
         "cores": usable.cores,
         "memory_bytes": usable.memory_bytes,
+        "machine": " ".join(filter(None, (_line(_DMI / name) for name in ("sys_vendor", "product_name")))) or None,
+        "storage": ", ".join(_disks()) or None,
+        "network": ", ".join(_interfaces()) or None,
         "load_1min_at_start": round(os.getloadavg()[0], 2),
     }
+
+
+def _line(path: Path) -> str:
+    """The text of a file of the kernel; empty if there is none or it may not be read."""
+    try:
+        return " ".join(path.read_text(errors="replace").split())
+    except OSError:
+        return ""
+
+
+def _disks() -> Iterator[str]:
+    """Disks with a device: ``nvme0n1 (Amazon Elastic Block Store, 100 GB)``."""
+    for disk in sorted(Path("/sys/block").glob("*/device")):
+        blocks, model = _line(disk.parent / "size"), _line(disk / "model")
+        size = f"{int(blocks) * 512 / 1e9:,.0f} GB" if blocks.isdecimal() else ""
+        yield f"{disk.parent.name} ({', '.join(filter(None, [model, size]))})"
+
+
+def _interfaces() -> Iterator[str]:
+    """Network interfaces with a device: ``eth0 (ena, 10000 Mbit/s)``."""
+    for device in sorted(Path("/sys/class/net").glob("*/device")):
+        speed = _line(device.parent / "speed")  # -1, or an error, where the driver knows none
+        driver = (device / "driver").resolve().name if (device / "driver").exists() else ""
+        known = [driver, f"{speed} Mbit/s" if speed.isdecimal() else ""]
+        yield f"{device.parent.name} ({', '.join(filter(None, known))})"
 
 
 def server_facts(target: Target) -> dict[str, Any]:

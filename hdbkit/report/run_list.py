@@ -38,6 +38,8 @@ class Line:
     unit: str
     share: float
     """The result in percent of the largest one of its metric."""
+    is_highest: bool
+    """It is the largest one of several of its metric."""
     change: str
     p95: str
     failed: int
@@ -80,6 +82,7 @@ def run_list(
     differing = differences.assign(**several)[[*several, *differences]].iloc[:, :MAX_DIFFERING]
     columns = [str(name) for name in differing]
     largest = runs.groupby("metric")["metric_value"].max()
+    best = set(highest(runs)["run_id"])
     lines = [
         Line(
             run_id=str(run["run_id"]),
@@ -88,6 +91,7 @@ def run_list(
             value=number(run["metric_value"]) if run["metric_value"] > 0 else "",
             unit=str(run["metric"]),
             share=100 * run["metric_value"] / largest[run["metric"]] if run["metric_value"] > 0 else 0.0,
+            is_highest=run["run_id"] in best,
             change=_change(run, baseline),
             p95=number(run["p95_us"] / 1000, 3) if run["p95_us"] > 0 else "",
             failed=int(run["checks_failed"] or 0),
@@ -111,6 +115,13 @@ def run_list(
         metric=next(iter(largest.index)) if len(largest) == 1 else "",
     )  # fmt: skip
     return Markup(text)  # noqa: S704 (the template escapes)
+
+
+def highest(runs: pd.DataFrame) -> pd.DataFrame:
+    """The run with the highest result of each metric that several runs have."""
+    known = runs[runs["metric_value"] > 0]
+    several = known[known.groupby("metric")["metric_value"].transform("size") > 1]
+    return several.sort_values("metric_value", ascending=False).drop_duplicates("metric")
 
 
 def _change(run: Mapping[Any, Any], baseline: pd.Series[Any] | None) -> str:

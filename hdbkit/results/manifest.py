@@ -182,6 +182,9 @@ class HostFacts(_Facts):
     processor: str | None = None
     cores: int | None = None
     memory_bytes: int | None = None
+    machine: str | None = Field(default=None, description="vendor and model; in a cloud often the instance type")
+    storage: str | None = Field(default=None, description="disks with model and size")
+    network: str | None = Field(default=None, description="network interfaces with driver and speed")
     load_1min_at_start: float | None = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import resource
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from hdbkit.analysis.run.host import grown
 from hdbkit.analysis.run.records import Window
 from hdbkit.execution import host
+from hdbkit.results.manifest import HostFacts
 
 WORKERS = """
 import os, time
@@ -158,3 +160,8 @@ def test_in_whatever_order_workers_end_the_total_never_decreases(events: list[tu
     known = [one for one in seen if not math.isnan(one)]
     assert known == sorted(known)
     assert all(5.5 <= one <= 1.5 + sum(tree.used_s.values()) for one in known)
+
+
+def test_the_facts_of_a_host_are_those_that_a_manifest_keeps() -> None:
+    assert host.facts().keys() == HostFacts.model_fields.keys()
+    assert all(re.search(r"^\w[\w-]* \(.*\d GB\)$", one) for one in host._disks())

@@ -46,9 +46,10 @@ def test_the_list_names_runs_by_what_differs_and_draws_their_course(lab: hdbkit.
     assert "&lt;b&gt;" in shown
     assert "<b>" not in shown
     assert shown.count("<polyline") == 2
-    assert "--share: 100.0%" in shown
+    assert shown.count("--share: 100.0%") == shown.count("<small>highest</small>") == 1
     assert "change</th>" not in shown
     assert "polyline" not in runs[["run_id", "label"]]._repr_html_()
+    assert "highest</small>" not in runs.head(1)._repr_html_()
 
 
 def test_an_empty_list_is_a_sentence(tmp_path: Path) -> None:

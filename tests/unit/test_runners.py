@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from hdbkit.api import Workspace
+from hdbkit.cli.main import COMMANDS
 from hdbkit.config import Target
 from hdbkit.databases import kinds
 from tests.architecture.source_tree import ROOT
@@ -172,3 +173,12 @@ def test_a_gate_fails_for_a_branch_whose_schema_is_slower(tmp_path: Path, result
 def test_the_service_leaves_its_jobs_alone_when_it_is_restarted() -> None:
     text = (ROOT / "runners" / "systemd" / "hdbkit-serve.service").read_text(encoding="utf-8")
     assert "\nKillMode=process\n" in text
+
+
+def test_the_script_from_nothing_to_a_result_calls_commands_of_hdbkit_in_order() -> None:
+    text = (ROOT / "runners" / "once.sh").read_text(encoding="utf-8")
+    used = re.findall(r"(?:^|; |')hdbkit ([a-z]+)", text, re.MULTILINE)
+    assert used == ["check", "build", "drop", "run", "runs"]
+    assert set(used) <= COMMANDS.keys()
+    named = set(re.findall(r"(\w+)://", text))
+    assert named | {"nulldb", "odbc", "duckdb", "clickhouse"} == set(kinds())
