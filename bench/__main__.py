@@ -9,7 +9,6 @@ from bench.common import machine
 
 BENCHES = (
     "routines",
-    "client_sql",
     "odbc",
     "client",
     "custom",

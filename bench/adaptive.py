@@ -5,9 +5,6 @@ Two surfaces of 64 points are formulas (a narrow peak; settings that help each o
 is its point's throughput times noise as recorded between runs, at 1 %; runs of a block are compared with the
 baseline's run in that block. What counts is the best of the search's three fastest, as its fresh blocks would find
 it, against the best of the grid; as many points by chance stand beside it.
-
-Each search is done twice: with all runs whole, and with runs that end early (``search.required_rate``). There a run
-is a window of parts whose noise hangs together (first-order autoregressive); over a whole window it is nothing.
 """
 
 from __future__ import annotations
@@ -22,16 +19,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.signal import lfilter
 
 import hdbkit
 from bench.common import QUICK, scratch, show, title
 from bench.verdicts.noise import Floats, scaled
-from hdbkit.analysis.sweep.search import log_ratios, next_configurations, required_rate
+from hdbkit.analysis.sweep.search import log_ratios, next_configurations
 from hdbkit.config import Load, Reset, SweepSpec
 from hdbkit.config.metric import Metric
-from hdbkit.execution.early_end import LOOKS, PARTS, upper_bound
-from hdbkit.results.experiment_folder import ENDED_EARLY
 from hdbkit.servers import private_server
 
 RECORDED = Path(__file__).parent / "data" / "surface.csv"
@@ -41,8 +35,6 @@ DEVIATION = 0.01
 """The relative noise of a run's throughput."""
 NEAR = 0.98
 BLOCKS = 3
-WITHIN, PERSISTENCE = 0.05, 0.6
-"""The relative noise of a part of a window, and its autocorrelation with the next part."""
 
 Point = tuple[str, ...]
 Values = Mapping[str, Sequence[str]]
@@ -106,40 +98,26 @@ METRIC = Metric(name="throughput", title="operations per second", unit="operatio
 class Runs:
     """The runs of one simulated search; ``frame`` has the form of ``runs_frame``."""
 
-    def __init__(self, surface: Surface, seed: int, early: bool) -> None:
-        self._surface, self._early = surface, early
+    def __init__(self, surface: Surface, seed: int) -> None:
+        self._surface = surface
         self._noise, self._draw = scaled(DEVIATION), np.random.default_rng(seed)
         self._rows: list[dict[str, Any]] = []
-        self.parts: list[int] = []
-        """The number of executed parts of each run's window."""
 
     @property
     def frame(self) -> pd.DataFrame:
         return pd.DataFrame(self._rows)
 
     def add(self, block: int, configuration: int, point: Point) -> None:
-        """Run a point, to the end of its window or until it is certain to stay below the required rate."""
-        bound = required_rate(self.frame, METRIC, block, configuration, 1) if self._early and configuration else None
+        """Run a point."""
         level = self._surface[point] * math.exp(self._draw.choice(self._noise))
-        noise = lfilter([1], [1, -PERSISTENCE], self._draw.normal(size=PARTS)) * math.sqrt(1 - PERSISTENCE**2)
-        window = level * (1 + WITHIN * (noise - noise.mean()))
-        least = bound.min_value if bound else 0.0
-        parts = next((parts for parts in LOOKS if upper_bound(window[:parts]) < least), PARTS)
-        self.parts.append(parts)
-        status = "done" if parts == PARTS else ENDED_EARLY
-        place = {"number": len(self.parts), "block": block, "configuration": configuration, "virtual_users": 1}
-        self._rows.append({**place, "status": status, "metric_value": window[:parts].mean()})
+        place = {"number": len(self._rows) + 1, "block": block, "configuration": configuration, "virtual_users": 1}
+        self._rows.append({**place, "status": "done", "metric_value": level})
 
 
-def searched(
-    values: Values, surface: Surface, seed: int, blocks: int, asked: int, early: bool = False
-) -> tuple[float, float]:
-    """The best of a search's three fastest points, as a share of the best of the grid.
-
-    Besides, the share of its windows that it took.
-    """
+def searched(values: Values, surface: Surface, seed: int, blocks: int, asked: int) -> float:
+    """The best of a search's three fastest points, as a share of the best of the grid."""
     points: list[Mapping[str, str]] = [dict(zip(values, point, strict=True)) for point in surface]
-    runs, tried = Runs(surface, seed, early), [points[0]]
+    runs, tried = Runs(surface, seed), [points[0]]
     more: Sequence[Mapping[str, str]] = random.Random(seed).sample(points[1:], asked)
     for block in range(1, blocks + 1):
         for one in (points[0], *more):
@@ -151,8 +129,7 @@ def searched(
             more = next_configurations(values, points, known, asked, seed + block)
     reached = log_ratios(runs.frame, METRIC)
     fastest = sorted(reached, key=lambda one: reached[one])[-3:]
-    found = max(surface[tuple(tried[one].values())] for one in fastest) / max(surface.values())
-    return found, float(np.mean(runs.parts)) / PARTS
+    return max(surface[tuple(tried[one].values())] for one in fastest) / max(surface.values())
 
 
 def record() -> None:
@@ -195,21 +172,12 @@ def main() -> int:
         asked = int(SHARE * len(surface)) // BLOCKS - 1
         runs = BLOCKS * (asked + 1)
         seeds = [10 * seed for seed in range(SEARCHES)]
-        found = np.array([searched(values, surface, seed, BLOCKS, asked)[0] for seed in seeds])
-        early = np.array([searched(values, surface, seed, BLOCKS, asked, early=True) for seed in seeds])
-        chance = np.array([searched(values, surface, seed, 1, runs - 1)[0] for seed in range(SEARCHES)])
+        found = np.array([searched(values, surface, seed, BLOCKS, asked) for seed in seeds])
+        chance = np.array([searched(values, surface, seed, 1, runs - 1) for seed in range(SEARCHES)])
         near = sum(one >= NEAR * max(surface.values()) for one in surface.values())
         what = f"{name}: {runs} runs for {len(surface)} points, {near} within 2 %"
         often = f"within 2 % in {_near(found):.0%}; by chance {chance.mean():.1%}, {_near(chance):.0%}"
         show(what, [100 * float(np.mean(found))], unit="%", at_least=100 * NEAR, note=often)
-        often = f"within 2 % in {_near(early[:, 0]):.0%}, with {early[:, 1].mean():.0%} of the windows' time"
-        show(
-            f"{name}, bad runs ended early",
-            [100 * float(early[:, 0].mean())],
-            unit="%",
-            at_least=100 * NEAR,
-            note=often,
-        )
     if not RECORDED.is_file():
         print("the recorded surface is missing; record it on an idle machine: python -m bench.adaptive record")
     return 0

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 from bench.common import (
@@ -23,6 +24,7 @@ from bench.common import (
     scratch,
     server,
     show,
+    show_ratio,
     title,
 )
 from hdbkit.config import WorkloadSpec
@@ -148,11 +150,9 @@ def compare(own: PrivateServer, tool: Tool, files: Files, at_most: float) -> Non
     done = blocks(
         {"hdbkit": partial(by_hdbkit, own, spec), "tool": partial(by_tool, own, tool, spec, scripts)}, BLOCKS
     )
-    ratios = [[one["hdbkit"][i] / one["tool"][i] for one in done] for i in (0, 1)]
-    seconds = "; ".join(f"{one['hdbkit'][0]:.1f} and {one['tool'][0]:.1f}" for one in done)
-    show(f"tables, load, indexes / {tool.name}'s", ratios[0], at_most=at_most, note=f"{seconds} s")
-    whole = "; ".join(f"{one['hdbkit'][1]:.1f}" for one in done)
-    show(f"routines, statistics and checks too / {tool.name}'s", ratios[1], note=f"{whole} s")
+    sides = ("hdbkit", "tool")
+    show_ratio(f"tables, load, indexes / {tool.name}'s", done, sides, itemgetter(0), unit="s", at_most=at_most)
+    show_ratio(f"routines, statistics and checks too / {tool.name}'s", done, sides, itemgetter(1), unit="s")
 
 
 def show_speed(files: Files) -> None:

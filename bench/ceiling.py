@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import statistics
 import subprocess
 import time
 from array import array
@@ -18,14 +17,14 @@ from functools import partial
 from pathlib import Path
 
 from bench.common import (
-    Command,
     blocks,
+    pgbench,
     postgres_environment,
     program,
     quick_or,
     scratch,
     server,
-    show,
+    show_ratio,
     title,
 )
 from hdbkit.config import Load, TprocCSpec
@@ -50,7 +49,7 @@ class NoOp:
 
     def __init__(self, session: PsycopgSession) -> None:
         (head,) = Heads(0, WORK.details).pack([0])
-        self._batch, self.calls = [Prepared(0, session.perform, session.bind("noop", ()), head)] * 500, 0
+        self._batch, self.calls = [Prepared(0, session.perform, (b"noop", [], *session._formats), head)] * 500, 0
 
     def next_batch(self) -> Sequence[Prepared]:
         self.calls += 500
@@ -83,8 +82,7 @@ def by_pgbench(own: PrivateServer, folder: Path) -> float:
     """Calls per second of pgbench."""
     script = folder / "noop.sql"
     script.write_text("SELECT 1;\n", encoding="utf-8")
-    command: Command = [own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", f"--time={SECONDS}"]
-    ended = program([*command, "--file", script], postgres_environment(own))
+    ended = pgbench(own, "tproc_c", "--protocol=prepared", f"--time={SECONDS}", "--file", script)
     return float(ended.out.rpartition("tps = ")[2].split()[0])
 
 
@@ -125,10 +123,9 @@ def main() -> None:
             ways["Tcl"] = partial(by_tcl, own)
         done = blocks(ways, BLOCKS)
         os.sched_setaffinity(0, everywhere)
-    rates = ", ".join(f"{name} {statistics.median(one[name] for one in done):,.0f}/s" for name in ways)
-    show("calls / pgbench's", [one["hdbkit"] / one["pgbench"] for one in done], at_least=0.7, note=rates)
+    show_ratio("calls / pgbench's", done, ("hdbkit", "pgbench"), float, unit="/s", at_least=0.7)
     if "Tcl" in ways:
-        show("calls / a Tcl loop's", [one["hdbkit"] / one["Tcl"] for one in done], at_least=1)
+        show_ratio("calls / a Tcl loop's", done, ("hdbkit", "Tcl"), float, unit="/s", at_least=1)
     else:
         print("a Tcl loop is not measured: tclsh or libpgtcl (a package of Debian) is not installed")
 

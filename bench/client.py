@@ -13,7 +13,18 @@ from functools import partial
 from pathlib import Path
 
 import hdbkit
-from bench.common import Ended, blocks, postgres_environment, program, quick_or, scratch, server, show, title
+from bench.common import (
+    Ended,
+    Figures,
+    blocks,
+    figures,
+    pgbench,
+    quick_or,
+    scratch,
+    server,
+    show_figures,
+    title,
+)
 from hdbkit.config.specs.tproc_c import InputRules
 from hdbkit.servers import PrivateServer, control
 
@@ -77,21 +88,12 @@ def scripts(folder: Path) -> list[str]:
     return arguments
 
 
-def by_pgbench(own: PrivateServer, files: list[str], clients: int, threads: int) -> tuple[float, float]:
-    """Transactions per second after the ramp-up, and client CPU in microseconds per transaction."""
-    ended = program(
-        [
-            *(own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", "--progress=1"),
-            *(f"--client={clients}", f"--jobs={threads}", f"--time={RAMPUP_S + WINDOW_S}", *files),
-        ],
-        postgres_environment(own),
-    )
-    return statistics.mean(seconds_of(ended)[RAMPUP_S:]), ended.cpu_s * 1e6 / operations_of(ended)
-
-
-def seconds_of(ended: Ended) -> list[float]:
-    """pgbench's throughput per second."""
-    return [float(rate) for rate in re.findall(r"progress: .*? s, ([\d.]+) tps", ended.err)]
+def by_pgbench(own: PrivateServer, schema: str, clients: int, threads: int, *words: str) -> Figures:
+    """pgbench's, of which the throughput is that after the ramp-up."""
+    counts = (f"--client={clients}", f"--jobs={threads}", f"--time={RAMPUP_S + WINDOW_S}", "--progress=1")
+    ended = pgbench(own, schema, *counts, *words)
+    rates = [float(rate) for rate in re.findall(r"progress: .*? s, ([\d.]+) tps", ended.err)]
+    return statistics.mean(rates[RAMPUP_S:]), ended.cpu_s * 1e6 / operations_of(ended)
 
 
 def operations_of(ended: Ended) -> int:
@@ -101,29 +103,25 @@ def operations_of(ended: Ended) -> int:
     return int(found[1])
 
 
-def by_hdbkit(own: PrivateServer, clients: int) -> tuple[float, float]:
-    """The same two figures of a run."""
+def by_hdbkit(own: PrivateServer, clients: int) -> Figures:
+    """Those of a run."""
     load = hdbkit.TprocCLoad(
         virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB
     )
-    found = hdbkit.run(own.target, load=load).summary
-    return found.operations_per_s or 0.0, found.client_cpu_us_per_operation or 0.0
+    return figures(hdbkit.run(own.target, load=load).summary)
 
 
 def tell_beside(own: PrivateServer, files: list[str], clients: int) -> None:
     """Both ratios for this number of clients."""
     ways = {"hdbkit": partial(by_hdbkit, own, clients)}
-    ways["pgbench"] = partial(by_pgbench, own, files, clients, min(clients, THREADS))
+    words = ("--protocol=prepared", *files)
+    ways["pgbench"] = partial(by_pgbench, own, "tproc_c", clients, min(clients, THREADS), *words)
     if clients > THREADS:
-        ways["pgbench, a thread each"] = partial(by_pgbench, own, files, clients, clients)
+        ways["pgbench, a thread each"] = partial(by_pgbench, own, "tproc_c", clients, clients, *words)
     done = blocks(ways, BLOCKS)
-    middle = {name: [statistics.median(one[name][i] for one in done) for i in (0, 1)] for name in ways}
+    cpu = 1.5 if clients >= SATURATED else None
     for peer in list(ways)[1:]:
-        rates, cpu = ([one["hdbkit"][i] / one[peer][i] for one in done] for i in (0, 1))
-        of, us = (" and ".join(f"{middle[name][i]:,.0f}" for name in ("hdbkit", peer)) for i in (0, 1))
-        show(f"{clients} clients: throughput / {peer}", rates, at_least=0.95, note=f"{of} /s")
-        limit = 1.5 if clients >= SATURATED else None
-        show(f"{clients} clients: client CPU / {peer}", cpu, at_most=limit, note=f"{us} us")
+        show_figures(f"{clients} clients", done, ("hdbkit", peer), rate=0.95, cpu=cpu)
 
 
 def main() -> None:

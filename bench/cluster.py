@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -67,12 +67,10 @@ def certificates(folder: Path) -> dict[str, str]:
     subprocess.run([*openssl, "-keyout", key, "-out", pem], check=True, stderr=subprocess.DEVNULL)
     found = {"DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "true", "DASK_DISTRIBUTED__COMM__TLS__CA_FILE": str(pem)}
     for role in ("CLIENT", "SCHEDULER", "WORKER"):
-        found |= {f"DASK_DISTRIBUTED__COMM__TLS__{role}__{what}": str(path) for what, path in _pair(pem, key)}
+        found |= {
+            f"DASK_DISTRIBUTED__COMM__TLS__{role}__{what}": str(path) for what, path in (("CERT", pem), ("KEY", key))
+        }
     return found
-
-
-def _pair(pem: Path, key: Path) -> Sequence[tuple[str, Path]]:
-    return ("CERT", pem), ("KEY", key)
 
 
 def kill_in(namespace: str) -> None:
@@ -133,11 +131,7 @@ class Hosts:
     def close(self) -> None:
         """End all processes."""
         for number in range(HOSTS + 1):
-            found = subprocess.run(
-                ["ip", "netns", "pids", name_of(number)], capture_output=True, text=True, check=False
-            )
-            for pid in found.stdout.split():
-                os.kill(int(pid), signal.SIGKILL)
+            kill_in(name_of(number))
         for one in (self._scheduler, *self._workers.values()):
             one.wait()
         target = f"nulldb:///clusterbench{os.getpid()}"
@@ -220,37 +214,35 @@ def _true_ms(host: dict[str, Any]) -> float:
     return min((1000.0 * one for one in _AHEAD_S), key=lambda one: abs(one - host["offset_ms"]))
 
 
-def losses(hosts: Hosts) -> None:
-    """A host is cut off and comes back; another one dies."""
-    title(f"One of {HOSTS} hosts is cut off for {CUT_OFF_S} s and comes back")
-    run = hosts.begin(cluster=True)
-    run.measuring()
-    time.sleep(2)
+def cut_off(hosts: Hosts) -> None:
+    """Take the link of a host away for a time."""
     hosts.link(HOSTS, "down")
     time.sleep(CUT_OFF_S)
     hosts.link(HOSTS, "up")
+
+
+def disturbed(hosts: Hosts, after_s: float, disturb: Callable[[], None]) -> dict[str, Any]:
+    """The manifest of a run that is disturbed within its window; its checks and warnings are printed."""
+    run = hosts.begin(cluster=True)
+    run.measuring()
+    time.sleep(after_s)
+    disturb()
     manifest = run.result()
     print_findings(manifest)
+    return manifest
+
+
+def losses(hosts: Hosts) -> None:
+    """A host is cut off and comes back; another one dies."""
+    title(f"One of {HOSTS} hosts is cut off for {CUT_OFF_S} s and comes back")
+    manifest = disturbed(hosts, 2, lambda: cut_off(hosts))
     cut = [one["cut_off_s"] for one in manifest["load_hosts"] if one["cut_offs"]]
     show("hosts that were cut off", [len(cut)], at_least=1)
     show("time that it was cut off, as reported", [statistics.fmean(cut)], unit="s")
-    show(
-        "hosts whose records are complete",
-        [sum(one["is_complete"] for one in manifest["load_hosts"])],
-        at_least=HOSTS,
-    )
+    complete(manifest, HOSTS)
     title(f"One of {HOSTS} hosts dies")
-    run = hosts.begin(cluster=True)
-    run.measuring()
-    time.sleep(WINDOW_S / 4)
-    hosts.kill(HOSTS)
-    manifest = run.result()
-    print_findings(manifest)
-    show(
-        "hosts whose records are complete",
-        [sum(one["is_complete"] for one in manifest["load_hosts"])],
-        at_least=HOSTS - 1,
-    )
+    manifest = disturbed(hosts, WINDOW_S / 4, lambda: hosts.kill(HOSTS))
+    complete(manifest, HOSTS - 1)
 
 
 def _end(*_: object) -> None:

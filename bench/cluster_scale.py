@@ -117,32 +117,26 @@ def measure(scheduler: str, folder: Path) -> dict[str, float]:
     run.spools.mkdir(parents=True)
     Control.create(run.control, load.virtual_users).close()
     generator = coordinator.ClusterLoad(run, plan)
-    began_s = time.monotonic()
     generator.prepare(plan.users)
     while generator.ready() < load.virtual_users:
         generator.wait(0.1)
-    ready_s = time.monotonic() - began_s
     generator.start_at(time.monotonic_ns() + round(1e9 * generator.head_start_s))
     there, own = generator._hosts, psutil.Process()
     time.sleep(10 / COMPRESSED)
     cpu_s, rss, began_s = time.process_time(), own.memory_info().rss, time.monotonic()
-    messages, sent = (sum(getattr(one.noted, name) for one in there) for name in ("messages", "message_bytes"))
+    messages = sum(one.noted.messages for one in there)
     time.sleep(SECONDS / COMPRESSED)
     used_s, took_s = time.process_time() - cpu_s, time.monotonic() - began_s
-    after, sent_after = (sum(getattr(one.noted, name) for one in there) for name in ("messages", "message_bytes"))
+    seconds = (sum(one.noted.messages for one in there) - messages) / HOSTS
     grown = own.memory_info().rss - rss
     cut_offs = sum(len(one.noted.cut_offs) for one in there)
     generator.stop()
     generator.collect()
-    seconds = (after - messages) / HOSTS
     return {
         "seconds": seconds,
         "per_s": seconds / took_s,
         "core_pct": 100 * used_s / seconds,
-        "bytes": (sent_after - sent) / (after - messages),
         "grown_mb": grown / 2**20,
-        "rss_mb": rss / 2**20,
-        "ready_s": ready_s,
         "cut_offs": cut_offs,
     }
 
@@ -164,10 +158,7 @@ def main() -> None:
         "seconds of the run, one message of each host in each", [found["seconds"]], note=f"{found['per_s']:.1f} per s"
     )
     show("CPU time of the coordinator, of one core", [found["core_pct"]], unit="%", at_most=10)
-    show("size of a message as JSON", [found["bytes"]], unit="bytes")
-    show("memory at the start", [found["rss_mb"]], unit="MiB")
     show("growth of the memory over the run", [found["grown_mb"]], unit="MiB", at_most=5)
-    show("from the connection until all users are known to be ready", [found["ready_s"]], unit="s")
     show("hosts that did not answer in time", [found["cut_offs"]], at_most=0)
     os._exit(0)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -15,12 +16,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 import hdbkit
 from hdbkit.execution import host
+from hdbkit.results.run_result import RunResult
 from hdbkit.servers import PrivateServer, private_server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 QUICK = bool(os.environ.get("QUICK"))
 """``QUICK=1``: fewer and shorter blocks. The figures are then rough."""
@@ -60,6 +66,27 @@ def show(
     elif at_most is not None:
         goal, reached = f"<= {at_most:g}", "reached" if middle <= at_most else "NOT REACHED"
     print(f"{what:<58} {middle:>8.4g} {unit:<6} {spread:<19} {goal:<8} {reached:<12} {note}".rstrip(), flush=True)
+
+
+def show_ratio(
+    what: str,
+    done: Sequence[Mapping[str, T]],
+    sides: tuple[str, str],
+    value: Callable[[T], float],
+    *,
+    unit: str = "",
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> None:
+    """Print the ratio of a value of two ways within each block, with the medians of both beside it."""
+    first, second = ([value(one[side]) for one in done] for side in sides)
+    middle = " and ".join(_rounded(statistics.median(of)) for of in (first, second))
+    ratios = [one / other for one, other in zip(first, second, strict=True)]
+    show(what, ratios, at_least=at_least, at_most=at_most, note=f"{middle} {unit}")
+
+
+def _rounded(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def title(text: str) -> None:
@@ -110,6 +137,31 @@ def text_of(file: IO[bytes]) -> str:
     """The whole content of an open file."""
     file.seek(0)
     return file.read().decode(errors="replace")
+
+
+def timed(work: Callable[[], object]) -> float:
+    """The duration of a call in seconds."""
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+def pss_mib(pid: int) -> float:
+    """The memory of a process, with its share of common pages."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
+    return next(int(line.split()[1]) / 1024 for line in text.splitlines() if line.startswith("Pss:"))
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless browser."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
 
 
 @contextmanager
@@ -169,3 +221,30 @@ def postgres_environment(own: PrivateServer, schema: str = "tproc_c") -> dict[st
         "PGPASSFILE": str(target.password_file),
         "PGOPTIONS": f"-c search_path={schema}",
     }
+
+
+Figures = tuple[float, float]
+"""Operations per second, and client CPU in microseconds per operation."""
+
+
+def figures(result: RunResult) -> Figures:
+    """Those of a run."""
+    return result.operations_per_s or 0.0, result.client_cpu_us_per_operation or 0.0
+
+
+def pgbench(own: PrivateServer, schema: str, *words: str | Path) -> Ended:
+    """A run of pgbench on a schema of a private server."""
+    return program([own.place.binaries / "pgbench", "--no-vacuum", *words], postgres_environment(own, schema))
+
+
+def show_figures(
+    what: str,
+    done: Sequence[Mapping[str, Figures]],
+    sides: tuple[str, str],
+    *,
+    rate: float | None = None,
+    cpu: float | None = None,
+) -> None:
+    """Print the ratios of both figures, with the minimum of that of rates and the maximum of that of CPU times."""
+    show_ratio(f"{what}: throughput / {sides[1]}", done, sides, itemgetter(0), unit="/s", at_least=rate)
+    show_ratio(f"{what}: client CPU / {sides[1]}", done, sides, itemgetter(1), unit="us", at_most=cpu)

@@ -9,12 +9,12 @@ MariaDB is measured with a thread per connection, its default, and with a pool o
 from __future__ import annotations
 
 import argparse
-import statistics
 from functools import partial
+from operator import attrgetter
 from typing import cast
 
-from bench.common import blocks, quick_or, server, show, title
-from bench.side_by_side import BLOCKS, SPEC, WINDOW_S, Measured, Variant, measure
+from bench.common import blocks, quick_or, server, show_ratio, title
+from bench.side_by_side import BLOCKS, SPEC, WINDOW_S, Variant, measure
 from hdbkit.config.specs.tproc_c import InputRules, TprocCLoad, TprocCSpec
 from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import Session, SqlSession
@@ -48,24 +48,6 @@ def warm(session: Session) -> None:
     for table in TABLES:
         cast(SqlSession, session).execute(f"CHECKSUM TABLE {table}")
         cast(SqlSession, session).execute(f"SELECT COUNT(*) FROM {table}")
-
-
-def print_results(users: int, done: list[dict[str, Measured]]) -> None:
-    """Print both ratios and their figures."""
-
-    def ratios(what: str) -> list[float]:
-        return [getattr(one["hdbkit"], what) / getattr(one["imitation"], what) for one in done]
-
-    def figures(what: str) -> str:
-        middle = (statistics.median(getattr(one[name], what) for one in done) for name in ("hdbkit", "imitation"))
-        return " and ".join(f"{value:,.0f}" for value in middle)
-
-    note = f"{figures('metric_value')} NOPM"
-    show(f"{users} users: NOPM / the imitation's", ratios("metric_value"), at_least=1.2, note=note)
-    note = f"{figures('server_cpu_us')} us"
-    show(f"{users} users: server CPU / the imitation's", ratios("server_cpu_us"), at_most=0.9, note=note)
-    failed = [one[name].failed for one in done for name in one]
-    print(f"client CPU {figures('client_cpu_us')} us; failed {failed}", flush=True)
 
 
 def options() -> argparse.Namespace:
@@ -102,7 +84,11 @@ def main() -> None:
             control(own.target).keep_data()
             for users in chosen.users:
                 ways = {name: partial(measure, way, warm) for name, way in variants(own, users).items()}
-                print_results(users, blocks(ways, chosen.blocks))
+                done, sides = blocks(ways, chosen.blocks), ("hdbkit", "imitation")
+                show_ratio(f"{users} users: NOPM", done, sides, attrgetter("metric_value"), at_least=1.2)
+                for where, limit in (("server", 0.9), ("client", None)):
+                    cpu_us = attrgetter(f"{where}_cpu_us")
+                    show_ratio(f"{users} users: {where} CPU", done, sides, cpu_us, unit="us", at_most=limit)
 
 
 if __name__ == "__main__":

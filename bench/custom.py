@@ -8,13 +8,13 @@ pgbench has no random text, so its updates write a constant of the same length.
 
 from __future__ import annotations
 
-import statistics
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import hdbkit
-from bench.client import RAMPUP_S, THREADS, WINDOW_S, operations_of, seconds_of
-from bench.common import blocks, postgres_environment, program, quick_or, scratch, server, show, title
+from bench.client import RAMPUP_S, THREADS, WINDOW_S, by_pgbench
+from bench.common import Figures, blocks, figures, quick_or, scratch, server, show_figures, title
 from hdbkit.config.specs.custom import CustomSpec
 from hdbkit.config.specs.definition import RoundTrips
 from hdbkit.paths import data_folder
@@ -42,91 +42,71 @@ DRAW_ID = "\\set rank random_zipfian(1, {rows}, 1.01)\n\\set id permute(:rank - 
 READ = DRAW_ID + "SELECT content FROM entries WHERE id = :id;\n"
 UPDATE = DRAW_ID + "UPDATE entries SET content = :content WHERE id = :id;\n"
 
-Figures = tuple[float, float]
-"""Operations per second, and client CPU in microseconds per operation."""
+
+@dataclass(frozen=True)
+class Example:
+    """A workload of ``params/workloads``, its schema, and its mix as arguments of pgbench."""
+
+    name: str
+    spec: CustomSpec
+    schema: str
+    files: tuple[str, ...]
 
 
-def by_pgbench(own: PrivateServer, schema: str, files: list[str], protocol: str) -> Figures:
-    """Run pgbench with these scripts; the simple protocol inserts a variable's value as it is, so it needs quotes."""
-    content = CONTENT if protocol == "prepared" else f"'{CONTENT}'"
-    ended = program(
-        [
-            *(own.place.binaries / "pgbench", "--no-vacuum", f"--protocol={protocol}", "--progress=1"),
-            *(
-                f"--client={CLIENTS}",
-                f"--jobs={THREADS}",
-                f"--time={RAMPUP_S + WINDOW_S}",
-                f"--define=content={content}",
-            ),
-            *files,
-        ],
-        {**postgres_environment(own), "PGOPTIONS": f"-c search_path={schema}"},
+def examples(folder: Path) -> tuple[Example, Example]:
+    """Both examples, with scripts in a folder."""
+    for name, text in {"transfer": TRANSFER, "read": READ, "update": UPDATE}.items():
+        (folder / name).write_text(text.format(scale=SCALE, rows=ROWS), encoding="utf-8")
+    mix = ("-f", f"{folder / 'read'}@95", "-f", f"{folder / 'update'}@5")
+    return (
+        Example("key-value", _spec("key-value", rows=ROWS), "key_value", mix),
+        Example("TPC-B-like", _spec("tpcb-like", scale=SCALE), "tpcb_like", ("-f", str(folder / "transfer"))),
     )
-    return statistics.mean(seconds_of(ended)[RAMPUP_S:]), ended.cpu_s * 1e6 / operations_of(ended)
 
 
-def by_protocol(own: PrivateServer, schema: str, files: list[str]) -> dict[str, partial[Figures]]:
-    """pgbench with prepared statements, and as it is by default."""
-    return {f"pgbench {one}": partial(by_pgbench, own, schema, files, one) for one in ("prepared", "simple")}
-
-
-def by_hdbkit(own: PrivateServer, spec: CustomSpec) -> Figures:
-    """Run the workload."""
-    load = hdbkit.Load(virtual_users=CLIENTS, rampup_s=RAMPUP_S, duration_s=WINDOW_S)
-    found = hdbkit.run(own.target, spec, load).summary
-    return found.operations_per_s or 0.0, found.client_cpu_us_per_operation or 0.0
-
-
-def example(name: str, **parameters: int) -> CustomSpec:
-    """An example of ``params/workloads``."""
+def _spec(name: str, **parameters: int) -> CustomSpec:
     spec = specification(data_folder("params") / "workloads" / name, parameters=parameters)
     assert isinstance(spec, CustomSpec)
     return spec
 
 
-def with_round_trips(spec: CustomSpec, how: RoundTrips) -> CustomSpec:
-    """The same workload with another way to send its statements."""
-    return spec.model_copy(update={"definition": spec.definition.model_copy(update={"round_trips": how})})
+def in_protocol(own: PrivateServer, one: Example, protocol: str) -> Figures:
+    """Those of pgbench; the simple protocol inserts a variable's value as it is, so it needs quotes."""
+    content = CONTENT if protocol == "prepared" else f"'{CONTENT}'"
+    words = (f"--protocol={protocol}", f"--define=content={content}", *one.files)
+    return by_pgbench(own, one.schema, CLIENTS, THREADS, *words)
 
 
-def tell_beside(own: PrivateServer, name: str, ways: dict[str, partial[Figures]]) -> None:
-    """Compare each of hdbkit's ways with each protocol of pgbench."""
+def by_hdbkit(own: PrivateServer, spec: CustomSpec, how: RoundTrips) -> Figures:
+    """Those of a run with this way to send its statements."""
+    sent = spec.model_copy(update={"definition": spec.definition.model_copy(update={"round_trips": how})})
+    load = hdbkit.Load(virtual_users=CLIENTS, rampup_s=RAMPUP_S, duration_s=WINDOW_S)
+    return figures(hdbkit.run(own.target, sent, load).summary)
+
+
+def tell_beside(own: PrivateServer, one: Example) -> None:
+    """Compare each of hdbkit's ways with each protocol of pgbench; one statement is one round trip in any case."""
     control(own.target).restore_data()
-    done = blocks(ways, BLOCKS)
-    for peer in [one for one in ways if one.startswith("pgbench")]:
-        for way in [one for one in ways if not one.startswith("pgbench")]:
-            rates, cpu = ([one[way][i] / one[peer][i] for one in done] for i in (0, 1))
-            of, us = (
-                " and ".join(f"{statistics.median(one[who][i] for one in done):,.0f}" for who in (way, peer))
-                for i in (0, 1)
-            )
-            at_least = 0.95 if peer == "pgbench prepared" else None
-            show(f"{name}, {way}: throughput / {peer}", rates, at_least=at_least, note=f"{of} /s")
-            show(f"{name}, {way}: client CPU / {peer}", cpu, note=f"{us} us")
+    sent = RoundTrips if one.schema == "tpcb_like" else (RoundTrips.ONE,)
+    ours = {f"round_trips {how}": partial(by_hdbkit, own, one.spec, how) for how in sent}
+    peers = {f"pgbench {each}": partial(in_protocol, own, one, each) for each in ("prepared", "simple")}
+    done = blocks({**ours, **peers}, BLOCKS)
+    for peer in peers:
+        for way in ours:
+            rate = 0.95 if peer == "pgbench prepared" else None
+            show_figures(f"{one.name}, {way}", done, (way, peer), rate=rate)
 
 
 def main() -> None:
     """Print the ratios of both examples."""
     title(f"custom: user-defined workloads, hdbkit beside pgbench, {CLIENTS} clients")
-    transfers, entries = example("tpcb-like", scale=SCALE), example("key-value", rows=ROWS)
     with scratch() as folder, server() as own:
-        for spec in (transfers, entries):
-            hdbkit.connect(own.target).build(spec)
+        both = examples(folder)
+        for one in both:
+            hdbkit.connect(own.target).build(one.spec)
         control(own.target).keep_data()
-        scripts = {"transfer": TRANSFER, "read": READ, "update": UPDATE}
-        for name, text in scripts.items():
-            Path(folder / name).write_text(text.format(scale=SCALE, rows=ROWS), encoding="utf-8")
-        ways = {
-            **{f"round_trips {how}": partial(by_hdbkit, own, with_round_trips(transfers, how)) for how in RoundTrips},
-            **by_protocol(own, "tpcb_like", ["-f", str(folder / "transfer")]),
-        }
-        tell_beside(own, "TPC-B-like", ways)
-        mix = ["-f", f"{folder / 'read'}@95", "-f", f"{folder / 'update'}@5"]
-        ways = {
-            "as it is": partial(by_hdbkit, own, entries),
-            **by_protocol(own, "key_value", mix),
-        }
-        tell_beside(own, "key-value", ways)
+        for one in both:
+            tell_beside(own, one)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import io
-import shutil
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,12 +17,12 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import FloatRect, Page, sync_playwright
+from playwright.sync_api import FloatRect, Page
 
 import hdbkit
 import hdbkit.widgets
-from bench.common import quick_or, scratch, show, title
-from bench.journal import BLOCKS, CONFIGURATIONS, USERS, finished, spec, timed
+from bench.common import chromium, quick_or, scratch, show, timed, title
+from bench.journal import BLOCKS, CONFIGURATIONS, USERS, finished, spec
 from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.results.experiment_folder import experiment_folder
 from hdbkit.widgets.parts.base import STATIC
@@ -124,11 +123,9 @@ def scrolled(page: Page) -> list[int]:
 def main() -> None:
     """Print the times and what was missing while scrolling."""
     title(f"experiment_table: {RUNS:,} runs in the panel Runs")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    with scratch() as root, sync_playwright() as playwright:
+    with scratch() as root, chromium() as browser:
         workspace = hdbkit.Workspace(results=root / "results")
         print(f"written in {timed(lambda: write_runs(root / 'results')):.0f} s", flush=True)
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1400, "height": 700})
         first = [first_reading(page, workspace) for _ in range(FIRST_READINGS)]
         show("without a catalog: reading the newest, making the message", [one["read"] for one in first], unit="s")
@@ -139,7 +136,6 @@ def main() -> None:
         show("with the catalog: reading all, making the message", [read_s for read_s, _ in later], unit="s")
         show("until the first rows are painted", [sum(one) for one in later], unit="s", at_most=MAX_S)
         gaps = [scrolled(page) for _ in range(GESTURES)]
-        browser.close()
     show(f"scrolling at {SPEED:,} px/s: frames of the browser", [len(one) for one in gaps])
     show("frames with an empty row", [sum(px >= GAP_PX for px in one) for one in gaps], at_most=0)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import hdbkit
-from bench.common import quick_or, scratch, show, title
+from bench.common import quick_or, scratch, show, timed, title
 from hdbkit.config import SweepSpec, Target
 from hdbkit.config.metric import Metric
 from hdbkit.contracts import ServerControl
@@ -131,13 +130,6 @@ class Clocked:
     def between_s(self) -> list[float]:
         """The time from the end of each run to the start of the next."""
         return [begun - over for over, begun in zip(self.ended, self.begun[1:], strict=False)]
-
-
-def timed(work: Callable[[], object]) -> float:
-    """The duration of a call in seconds."""
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
 
 
 def measured(root: Path, target: Target, controlled: ServerControl, configurations: int) -> dict[str, list[float]]:

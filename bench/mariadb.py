@@ -6,27 +6,26 @@ build is MariaDB's own client with the same text, tables and index statements ov
 
 from __future__ import annotations
 
-import statistics
 from functools import partial
+from operator import itemgetter
 from os import getloadavg
 
 import hdbkit
 from bench import build
 from bench.client import by_hdbkit
-from bench.common import Command, blocks, quick_or, scratch, server, show, title
+from bench.common import Command, blocks, quick_or, scratch, server, show_ratio, title
 from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.servers import PrivateServer, control
 
 CLIENTS = (4, 16, 32)
 SPEC = TprocCSpec(warehouses=8)
 BLOCKS = quick_or(3, 8)
-KINDS = ("mariadb", "postgresql")
 
 
 def clients(maria: PrivateServer, postgres: PrivateServer) -> None:
-    """Print the ratio of the clients' CPU time, and both throughputs, for each number of clients."""
+    """Print the ratio of the clients' CPU time for each number of clients."""
     title(f"mariadb: clients of stored routines, beside the same on PostgreSQL; {BLOCKS} blocks")
-    owned = dict(zip(KINDS, (maria, postgres), strict=True))
+    owned = {"mariadb": maria, "postgresql": postgres}
     for own in owned.values():
         hdbkit.connect(own.target).build(SPEC)
         control(own.target).keep_data()
@@ -34,11 +33,8 @@ def clients(maria: PrivateServer, postgres: PrivateServer) -> None:
         for own in owned.values():
             control(own.target).restore_data()
         done = blocks({kind: partial(by_hdbkit, own, count) for kind, own in owned.items()}, BLOCKS)
-        ratios = [one["mariadb"][1] / one["postgresql"][1] for one in done]
-        middle = {kind: [statistics.median(one[kind][i] for one in done) for i in (0, 1)] for kind in KINDS}
-        rates, us = (" and ".join(f"{middle[kind][i]:,.0f}" for kind in KINDS) for i in (0, 1))
-        note = f"{us} us, {rates} /s"
-        show(f"{count} clients: client CPU / that on PostgreSQL", ratios, at_most=1.3, note=note)
+        what = f"{count} clients: client CPU / that on PostgreSQL"
+        show_ratio(what, done, ("mariadb", "postgresql"), itemgetter(1), unit="us", at_most=1.3)
     print(f"load of the machine at the end: {getloadavg()[0]:.1f}", flush=True)
 
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from decimal import Decimal
 from functools import partial
 
-from bench.common import blocks, postgres_environment, quick_or, scratch, server, show, title
+from bench.common import blocks, postgres_environment, quick_or, scratch, server, show, show_figures, title
 from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import SqlSession, TableLoad
 from hdbkit.databases import database, sql_session
@@ -71,10 +71,7 @@ def compare_drivers(own: PrivateServer) -> None:
         some_of_each(sessions[name], random.Random(1))
         ways[name] = partial(measured, sessions[name], random.Random(2))
     done = blocks(ways, SLICES)
-    show(
-        "client SQL: throughput / that of the own driver", [one[ODBC][0] / one[OWN][0] for one in done], at_least=0.5
-    )
-    show("client CPU per transaction / that of the own driver", [one[ODBC][1] / one[OWN][1] for one in done])
+    show_figures("client SQL", done, (ODBC, OWN), rate=0.5)
     for session in sessions.values():
         session.close()
 

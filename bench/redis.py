@@ -7,23 +7,24 @@ own client with the same commands, ready-made in its protocol, over as many conn
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from operator import attrgetter
 from os import getloadavg
 from pathlib import Path
 
 import hdbkit
 from bench.build import CONNECTIONS, by_hdbkit
 from bench.build import SPEC as BUILT
-from bench.common import blocks, program, quick_or, scratch, server, show, title
+from bench.common import blocks, program, quick_or, scratch, server, show_ratio, title
 from hdbkit.config.specs.tproc_c import InputRules, TprocCSpec
 from hdbkit.contracts import TableLoad
 from hdbkit.databases import database
 from hdbkit.databases._base.password_files import in_account_file
 from hdbkit.databases.redis.load import Loader
+from hdbkit.results.run_result import RunResult
 from hdbkit.servers import PrivateServer, control
 from hdbkit.workloads import workload
 
@@ -31,34 +32,29 @@ SPEC = TprocCSpec(warehouses=quick_or(2, 4))
 CLIENTS = quick_or((2,), (1, 2, 4))
 BLOCKS = quick_or(2, 4)
 RAMPUP_S, WINDOW_S = 1, quick_or(3, 5)
-KINDS = ("redis", "postgresql")
-FIGURES = ("metric_value", "client_cpu_us_per_operation", "server_cpu_us_per_operation")
 
 
-def measured(own: PrivateServer, clients: int) -> tuple[float, ...]:
-    """NOPM, and the CPU time of clients and server in microseconds per transaction."""
+def measured(own: PrivateServer, clients: int) -> RunResult:
+    """The result of a run."""
     load = hdbkit.TprocCLoad(
         virtual_users=clients, rampup_s=RAMPUP_S, duration_s=WINDOW_S, input_rules=InputRules.HAMMERDB
     )
     found = hdbkit.run(own.target, load=load).summary
-    figures = tuple(float(getattr(found, name) or "nan") for name in FIGURES)
-    print(f"  {own.target.kind}, {clients} clients: {figures[0]:,.0f} NOPM", flush=True)  # its checks take long
-    return figures
+    print(f"  {own.target.kind}, {clients} clients: {found.metric_value:,.0f} NOPM", flush=True)
+    return found
 
 
 def compare_runs(redis: PrivateServer, postgres: PrivateServer) -> None:
     """Print the ratios for each number of clients."""
-    both = dict(zip(KINDS, (redis, postgres), strict=True))
+    both, sides = {"redis": redis, "postgresql": postgres}, ("redis", "postgresql")
     for own in both.values():
         hdbkit.connect(own.target).build(SPEC)
     for clients in CLIENTS:
         done = blocks({kind: partial(measured, own, clients) for kind, own in both.items()}, BLOCKS)
-        middle = {kind: [statistics.median(one[kind][i] for one in done) for i in range(3)] for kind in KINDS}
-        notes = [" and ".join(f"{middle[kind][i]:,.0f}" for kind in KINDS) for i in range(3)]
-        ratios = [[one["redis"][i] / one["postgresql"][i] for one in done] for i in range(3)]
-        show(f"{clients} clients: NOPM / PostgreSQL's", ratios[0], at_least=3, note=notes[0])
-        show(f"{clients} clients: client CPU / that on PostgreSQL", ratios[1], at_most=1.3, note=f"{notes[1]} us")
-        show(f"{clients} clients: server CPU / PostgreSQL's", ratios[2], note=f"{notes[2]} us")
+        show_ratio(f"{clients} clients: NOPM / PostgreSQL's", done, sides, attrgetter("metric_value"), at_least=3)
+        for where, limit in (("client", 1.3), ("server", None)):
+            what, cpu_us = f"{clients} clients: {where} CPU", attrgetter(f"{where}_cpu_us_per_operation")
+            show_ratio(f"{what} / PostgreSQL's", done, sides, cpu_us, unit="us", at_most=limit)
 
 
 def commands(own: PrivateServer, folder: Path) -> list[Path]:
@@ -102,9 +98,8 @@ def compare_loads(own: PrivateServer, folder: Path) -> None:
         "redis-cli": partial(by_client, own, files),
     }
     done = blocks(ways, quick_or(2, 3))
-    seconds = "; ".join(f"{one['hdbkit']:.1f} and {one['redis-cli']:.1f}" for one in done)
-    ratios = [one["hdbkit"] / one["redis-cli"] for one in done]
-    show(f"load of {BUILT.warehouses} warehouses / redis-cli's", ratios, at_most=1.5, note=f"{seconds} s")
+    what = f"load of {BUILT.warehouses} warehouses / redis-cli's"
+    show_ratio(what, done, ("hdbkit", "redis-cli"), float, unit="s", at_most=1.5)
 
 
 def main() -> None:

@@ -6,14 +6,13 @@ own clock; what a page does later, when it is scrolled, is not in them.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
-from bench.common import quick_or, scratch, show, title
+from bench.common import chromium, quick_or, scratch, show, title
 from tests.unit.synthetic import write_run
 from tests.unit.test_report import runs_of_sweep, write_sweep
 
@@ -60,14 +59,11 @@ def opened(browser: Browser, page: Path) -> Mapping[str, float]:
 def main() -> None:
     """Print the page's size and times."""
     title("report_page: the page of a sweep of 112 runs in a headless browser")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    with scratch() as folder, sync_playwright() as playwright:
+    with scratch() as folder, chromium() as browser:
         page = page_of_sweep(folder)
         show("size", [page.stat().st_size / 1e6], unit="MB", at_most=MOST_BYTES / 1e6)
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         opened(browser, page)  # warm up the browser
         times = [opened(browser, page) for _ in range(OPENINGS)]
-        browser.close()
     for name, words in TOLD.items():
         show(words, [one[name] for one in times], unit="s", at_most=MOST_S)
 

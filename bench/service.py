@@ -1,4 +1,4 @@
-"""The service: CPU time per read, with content and without, the list of 1,000 jobs, and 50 viewers of one job.
+"""The service: CPU time per read, the list of 1,000 jobs, and 50 viewers of one job.
 
 The service is a process of its own, asked over connections that stay open, without TLS. Reads are those of a program
 that follows jobs: a job, the list of 20 jobs, the targets; it names the version that it knows, and is answered 304.
@@ -125,17 +125,17 @@ def write_job(results: Path, number: int) -> None:
     folder.end(State.DONE)
 
 
-def cost_us(one: Service, *, known: bool) -> float:
-    """CPU time of the service per read, in microseconds; ``known``: of clients that name the version they have."""
+def cost_us(one: Service) -> float:
+    """CPU time of the service per read of clients that name the version they have, in microseconds."""
     job = f"20261124T0245{JOBS_LISTED // 2:05}-run-abcdef"
     paths = (f"/api/jobs/{job}", "/api/jobs?limit=20", "/api/targets")
     with one.connection() as opened:
         heads = [one.answer(opened, path)[0] for path in paths]
-        tags = [head.partition(b"etag: ")[2].split(b"\r")[0].decode() if known else "" for head in heads]
+        tags = [head.partition(b"etag: ")[2].split(b"\r")[0].decode() for head in heads]
         before = one.cpu_s()
         for number in range(ASKED):
             head, _ = one.answer(opened, paths[number % 3], known=tags[number % 3])
-            if (head[9:12] == b"304") != known:
+            if head[9:12] != b"304":
                 raise RuntimeError(f"{paths[number % 3]}: {head!r}")
             time.sleep(1 / 40)  # below the limit of a token
         return (one.cpu_s() - before) / ASKED * 1e6
@@ -195,17 +195,8 @@ def main() -> None:
         listed_ms(one)  # warm up
         show(f"the list of {JOBS_LISTED:,} jobs", listed_ms(one), unit="ms", at_most=100)
         repeats = quick_or(1, 3)
-        show("CPU of the service per read", [cost_us(one, known=False) for _ in range(repeats)], unit="us")
-        polled = [cost_us(one, known=True) for _ in range(repeats)]
-        show("CPU of the service per read of what is known (304)", polled, unit="us")
-        note = "each asks once per second"
-        show(
-            "10 programs that follow jobs: CPU",
-            [one / 1e3 for one in polled],
-            unit="% of a core",
-            at_most=5,
-            note=note,
-        )
+        polled = [cost_us(one) / 1e3 for _ in range(repeats)]
+        show("10 programs that each ask once per second: CPU", polled, unit="% of a core", at_most=5)
         viewed = [watched_percent(one) for _ in range(repeats)]
         show(f"{VIEWERS} viewers of a job: CPU", viewed, unit="% of a core", at_most=5)
 

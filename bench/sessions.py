@@ -19,11 +19,22 @@ import pyarrow.parquet as pq
 
 import hdbkit
 from bench.client import operations_of
-from bench.common import SETTINGS, Ended, blocks, postgres_environment, program, quick_or, scratch, show, title
-from bench.custom import CONTENT, READ, ROWS, SCALE, TRANSFER, UPDATE, Figures, example
+from bench.common import (
+    SETTINGS,
+    Figures,
+    blocks,
+    figures,
+    pgbench,
+    pss_mib,
+    quick_or,
+    scratch,
+    show,
+    show_figures,
+    title,
+)
+from bench.custom import CONTENT, Example, examples
 from hdbkit.analysis.run.records import window_of
 from hdbkit.config import Target
-from hdbkit.config.specs.custom import CustomSpec
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.servers import PrivateServer, private_server
@@ -48,27 +59,19 @@ class Memory(threading.Thread):
     def __init__(self, results: Path) -> None:
         super().__init__(daemon=True)
         self._results, self._ended = results, threading.Event()
-        self.most_bytes = 0
+        self.most_mib = 0.0
 
     def run(self) -> None:
         while not self._ended.wait(2):
             for path in self._results.glob("*/control.bin"):
                 with suppress(OSError, ValueError):
                     page = Control(path)
-                    self.most_bytes = max(self.most_bytes, sum(map(_pss_bytes, page.pids())))
+                    self.most_mib = max(self.most_mib, sum(map(pss_mib, page.pids())))
                     page.close()
 
     def stop(self) -> None:
         self._ended.set()
         self.join()
-
-
-def _pss_bytes(pid: int) -> int:
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return 1024 * int(line.split()[1])
-    return 0
 
 
 @contextmanager
@@ -115,50 +118,36 @@ def tell_keying(what: str, target: Target, sessions: int) -> None:
     show(f"{what}: rate / theoretical rate", [ratio], at_least=0.995, note=note)
     shares = ", ".join(f"p{share * 100:g} {late_ms.quantile(share):.2f}" for share in (0.5, 0.95, 0.999))
     show(f"{what}: lateness p99", [late_ms.quantile(0.99)], unit="ms", at_most=50, note=f"{shares} ms")
-    show(f"{what}: memory of all clients (PSS)", [memory.most_bytes / 2**30], unit="GiB", at_most=1)
+    show(f"{what}: memory of all clients (PSS)", [memory.most_mib / 1024], unit="GiB", at_most=1)
     for line in result.checks[result.checks["passed"] == False].itertuples():  # noqa: E712
         print(f"    check failed: {line.name}: {line.detail}", flush=True)
 
 
-def by_hdbkit(own: PrivateServer, spec: CustomSpec) -> Figures:
-    """Operations per second of sessions without pauses, and client CPU in microseconds per operation."""
+def by_hdbkit(own: PrivateServer, one: Example) -> Figures:
+    """Those of a run of sessions without pauses."""
     each = DIRECT // PROCESSES
     load = hdbkit.Load(virtual_users=PROCESSES, sessions_per_user=each, rampup_s=WARM_S, duration_s=WINDOW_ALONE_S)
-    found = hdbkit.run(own.target, spec, load).summary
-    return found.operations_per_s or 0.0, found.client_cpu_us_per_operation or 0.0
+    return figures(hdbkit.run(own.target, one.spec, load).summary)
 
 
-def by_pgbench(own: PrivateServer, schema: str, files: list[str]) -> Figures:
-    """The same of pgbench: a long run less a short one, with its logins and the first plans of each connection."""
-    short, long = (_pgbench(own, schema, files, seconds) for seconds in (WARM_S, WARM_S + WINDOW_ALONE_S))
+def by_pgbench(own: PrivateServer, one: Example) -> Figures:
+    """Those of pgbench: a long run less a short one, with its logins and the first plans of each connection."""
+    counts = ("--protocol=prepared", f"--client={DIRECT}", f"--jobs={PROCESSES}", f"--define=content={CONTENT}")
+    short, long = (
+        pgbench(own, one.schema, *counts, f"--time={seconds}", *one.files)
+        for seconds in (WARM_S, WARM_S + WINDOW_ALONE_S)
+    )
     done = operations_of(long) - operations_of(short)
     return done / WINDOW_ALONE_S, (long.cpu_s - short.cpu_s) * 1e6 / done
 
 
-def _pgbench(own: PrivateServer, schema: str, files: list[str], seconds: int) -> Ended:
-    command: list[str | Path] = [own.place.binaries / "pgbench", "--no-vacuum", "--protocol=prepared", *files]
-    counts = [f"--client={DIRECT}", f"--jobs={PROCESSES}", f"--time={seconds}", f"--define=content={CONTENT}"]
-    return program([*command, *counts], postgres_environment(own, schema))
-
-
 def tell_beside(own: PrivateServer, folder: Path) -> None:
     """Throughput and client CPU beside pgbench with as many clients and threads, and the same statements."""
-    transfers, entries = example("tpcb-like", scale=SCALE), example("key-value", rows=ROWS)
-    for name, text in {"transfer": TRANSFER, "read": READ, "update": UPDATE}.items():
-        (folder / name).write_text(text.format(scale=SCALE, rows=ROWS), encoding="utf-8")
-    cases = (
-        ("key-value", entries, "key_value", ["-f", f"{folder / 'read'}@95", "-f", f"{folder / 'update'}@5"]),
-        ("TPC-B-like", transfers, "tpcb_like", ["-f", str(folder / "transfer")]),
-    )
-    for name, spec, schema, files in cases:
-        hdbkit.connect(own.target).build(spec)
-        ways = {"hdbkit": partial(by_hdbkit, own, spec), "pgbench": partial(by_pgbench, own, schema, files)}
-        done = blocks(ways, BLOCKS)
-        rates, cpu = ([one["hdbkit"][i] / one["pgbench"][i] for one in done] for i in (0, 1))
-        notes = ["; ".join(f"{one['hdbkit'][i]:,.0f} and {one['pgbench'][i]:,.0f}" for one in done) for i in (0, 1)]
-        what = f"{DIRECT} sessions without pauses, {name}"
-        show(f"{what}: throughput / pgbench", rates, at_least=0.95, note=f"{notes[0]} /s")
-        show(f"{what}: client CPU / pgbench", cpu, at_most=1.5, note=f"{notes[1]} us")
+    for one in examples(folder):
+        hdbkit.connect(own.target).build(one.spec)
+        done = blocks({"hdbkit": partial(by_hdbkit, own, one), "pgbench": partial(by_pgbench, own, one)}, BLOCKS)
+        what = f"{DIRECT} sessions without pauses, {one.name}"
+        show_figures(what, done, ("hdbkit", "pgbench"), rate=0.95, cpu=1.5)
 
 
 def main() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 import time
-from pathlib import Path
 
 import hdbkit
-from bench.common import quick_or, scratch, server, show, title
+from bench.common import pss_mib, quick_or, scratch, server, show, title
 from hdbkit.execution.control import Control
 from hdbkit.paths import results_folder
 from hdbkit.results.catalog import find_run
@@ -31,18 +29,10 @@ def start_run(own: PrivateServer) -> tuple[float, list[float]]:
     assert clock
     time.sleep(1.5)
     page = Control(folder.control)
-    memory = [proportional_mib(page.pid(client)) for client in range(CLIENTS)]
+    memory = [pss_mib(page.pid(client)) for client in range(CLIENTS)]
     page.close()
     running.wait()
     return (clock.start_monotonic_ns - began_ns) / 1e9, memory
-
-
-def proportional_mib(pid: int) -> float:
-    """A process's proportional share of memory."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
-    found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
-    assert found
-    return int(found[1]) / 1024
 
 
 def main() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from functools import partial
 
 import hdbkit
-from bench.common import quick_or, server, show, title
+from bench.common import quick_or, server, show, timed, title
 from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, control
 
@@ -39,13 +37,6 @@ def data_s(own: PrivateServer) -> tuple[list[float], float]:
         return [timed(controlled.restore_data) for _ in range(TIMES)], footprint.data_bytes / GIGABYTE
     finally:
         controlled.drop_kept_data()
-
-
-def timed(work: Callable[[], object]) -> float:
-    """The duration of a call in seconds."""
-    began = time.monotonic()
-    work()
-    return time.monotonic() - began
 
 
 def main() -> None:

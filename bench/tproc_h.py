@@ -4,8 +4,7 @@ The load is compared as in :mod:`bench.build`: the engine's own client loads pre
 and runs the same index statements. The floor of a query is the driver alone, with the same text and values.
 
 The plans are compared with HammerDB's query texts, on the same data with the same values, if the variable
-``HAMMERDB`` names its folder: its texts are not part of hdbkit. Without it the floor is our own text with values in
-place of parameters, planned anew for each execution.
+``HAMMERDB`` names its folder: its texts are not part of hdbkit.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ import re
 import statistics
 import time
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -169,16 +167,6 @@ def for_driver(statement: Statement) -> str:
     return replace(statement, text=statement.text.replace("%", "%%")).rendered(lambda name, _: f"%({name})s")
 
 
-def with_values(statements: Mapping[str, Statement]) -> Text:
-    """Our own texts with values in place of parameters."""
-    return lambda name, values: statements[name].rendered(lambda parameter, _: literal(values[parameter]))
-
-
-def literal(value: Any) -> str:
-    """A value as SQL."""
-    return str(value) if isinstance(value, int | Decimal) else f"'{value}'"
-
-
 def of_hammerdb(folder: Path) -> Text:
     """HammerDB's texts, with the values of ours."""
     found = re.findall(r'^set sql\((\d+)\) "(.*)"$', (folder / TEXTS).read_text(encoding="utf-8"), re.MULTILINE)
@@ -206,15 +194,12 @@ def in_its_terms(values: Values) -> Values:
 
 
 def plans(own: PrivateServer) -> None:
-    """Print the ratios of the times of our texts and of others: geometric means by set, and queries that differ."""
-    session = opened(own)
-    folder = os.environ.get(HAMMERDB)
-    text = of_hammerdb(Path(folder)) if folder else with_values(session.scope.statements)
-    other = "HammerDB's" if folder else "with values planned anew"
-    title(f"tproc_h: plans on PostgreSQL, scale factor {SPEC.scale_factor:g}: our texts / the texts {other}")
-    if not folder:
-        print(f"HammerDB's texts were not compared; name its folder with {HAMMERDB}=FOLDER", flush=True)
-    ratios = {}
+    """Print the ratios of the times of our texts and HammerDB's: geometric means by set, and queries that differ."""
+    title(f"tproc_h: plans on PostgreSQL, scale factor {SPEC.scale_factor:g}: our texts / HammerDB's")
+    if not (folder := os.environ.get(HAMMERDB)):
+        print(f"not compared: name the folder of HammerDB with {HAMMERDB}=FOLDER", flush=True)
+        return
+    session, text, ratios = opened(own), of_hammerdb(Path(folder)), {}
     for name in QUERIES:
         source = random.Random(name)
         values = [drawn(name, source, SPEC.scale_factor) for _ in range(SETS)]
@@ -222,7 +207,7 @@ def plans(own: PrivateServer) -> None:
         texts = [text(name, one) for one in values]
         ways = {"own": in_turn(partial(performed, session), bound), "other": in_turn(partial(sent, session), texts)}
         done = blocks(ways, SETS)
-        if not (folder and name in UNLIMITED):
+        if name not in UNLIMITED:
             assert all(one["own"][1] == one["other"][1] for one in done), f"{name} has other rows"
         ratios[name] = [one["own"][0] / one["other"][0] for one in done]
     means = [statistics.geometric_mean(of_set) for of_set in zip(*ratios.values(), strict=True)]

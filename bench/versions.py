@@ -12,7 +12,6 @@ import io
 import json
 import math
 import os
-import statistics
 import subprocess
 import sys
 import tarfile
@@ -20,9 +19,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
-from bench.common import SETTINGS, blocks, program, quick_or, scratch, show, title
+from bench.common import SETTINGS, blocks, program, quick_or, scratch, show_ratio, title
 from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.errors import InputError
@@ -118,11 +118,9 @@ def compare(kind: str, versions: tuple[Version, Version]) -> None:
     for place, (name, more_is_better) in enumerate(FIGURES.items()):
         if math.isnan(done[0][NEW][place]):
             continue
-        middle = [statistics.median(one[side][place] for one in done) for side in (NEW, OLD)]
-        ratios = [one[NEW][place] / one[OLD][place] for one in done]
         least, most = (0.99, None) if more_is_better else (None, 1.01)
-        note = " and ".join(f"{value:,.0f}" for value in middle)
-        show(f"{name} / that of the old version", ratios, at_least=least, at_most=most, note=note)
+        what = f"{name} / that of the old version"
+        show_ratio(what, done, (NEW, OLD), itemgetter(place), at_least=least, at_most=most)
 
 
 def main() -> None:

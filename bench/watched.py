@@ -9,14 +9,14 @@ part of it.
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 import hdbkit
-from bench.common import blocks, quick_or, scratch, server, show, title
+from bench.common import blocks, quick_or, scratch, server, show, show_ratio, title
 from hdbkit.servers import PrivateServer
 
 CLIENTS = WAREHOUSES = 8
@@ -74,12 +74,11 @@ def main() -> None:
         measure(own, watched=False)  # warm up the server
         ways = {name: partial(measure, own, watched) for name, watched in (("watched", True), ("alone", False))}
         done = blocks(ways, BLOCKS)
-        rates = " and ".join(f"{statistics.median(one[name].per_s for one in done):,.0f}" for name in ways)
         cores = os.cpu_count() or 1
         shares = [100 * one["watched"].cpu / cores for one in done]
         show(f"CPU time of the watching process, of {cores} cores", shares, unit="%", at_most=2)
-        ratios = [one["watched"].per_s / one["alone"].per_s for one in done]
-        show(f"{CLIENTS} clients: throughput watched / alone", ratios, at_least=0.98, note=f"{rates} /s")
+        what, per_s = f"{CLIENTS} clients: throughput watched / alone", attrgetter("per_s")
+        show_ratio(what, done, ("watched", "alone"), per_s, unit="/s", at_least=0.98)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,6 @@ PARTS = {
     "scaling": scaling.main,
     "series": series.main,
     "comparisons": comparisons.main,
-    "checks": checks.main,
-    "highest_rate": highest_rate.main,
 }
 
 STATEMENTS: tuple[Statement, ...] = (

@@ -1,4 +1,4 @@
-"""Checks of a run beside other work that fail without a fault of the server, and faults that they find."""
+"""Checks of a run beside other work that fail without a fault of the server."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from statistics import median
 import numpy as np
 import pandas as pd
 
-from bench.common import show, title
-from bench.verdicts.noise import SIMULATED, Floats, Noise, gaussian
+from bench.verdicts.noise import SIMULATED, Floats, Noise
 from bench.verdicts.table import Statement
 from hdbkit.analysis.run.checks import drift, law_holds
 from hdbkit.analysis.run.costs import jumps
@@ -27,23 +26,19 @@ BUSY = 0.7
 """A standard deviation of the noise multiplies all latencies by two; each operation varies by a quarter besides."""
 
 
-def latencies(noise: Noise, runs: int, operations: int, draw: np.random.Generator, times: float = 1.0) -> Floats:
-    """The median latency of each operation in the runs of a series (series, runs, operations).
-
-    In the last run the fourth operation takes so many ``times`` as long.
-    """
+def latencies(noise: Noise, runs: int, operations: int, draw: np.random.Generator) -> Floats:
+    """The median latency of each operation in the runs of a series (series, runs, operations)."""
     counts = np.maximum(operations * SHARES, 10)
     busy = BUSY * noise((RUNS, runs), draw)[:, :, None]
     own = 0.25 * draw.normal(size=(RUNS, runs, 5))
     medians = 1.25 * 0.8 / np.sqrt(counts) * draw.normal(size=(RUNS, runs, 5))
     made: Floats = TYPICAL_MS * np.exp(busy + own + medians)
-    made[:, -1, 3] *= times
     return made
 
 
-def failed(noise: Noise, operations: int, times: float = 1.0) -> float:
+def failed(noise: Noise, operations: int) -> float:
     """Per cent of runs in which a latency is said to have jumped since the five runs before."""
-    made = latencies(noise, 6, operations, np.random.default_rng(31), times)
+    made = latencies(noise, 6, operations, np.random.default_rng(31))
     found = 0
     for one in made:
         costs = {f"operation {at}": (median(one[:-1, at]), float(one[-1, at])) for at in range(5)}
@@ -135,17 +130,3 @@ STATEMENTS = [
         for seconds in (10, 60)
     ),
 ]
-
-
-def main() -> None:
-    """The power of the check of costs."""
-    title(f"One of five operations slows down, {RUNS:,} runs each: no jump in cost fails")
-    for length, count in _LENGTHS.items():
-        for times in (4, 8, 20):
-            rates = [failed(partial(_scaled, level), count, times) for level in (0.2, 1.0)]
-            show(f"runs of {length}, {times} times, quiet host", rates[:1], unit="%")
-            show(f"runs of {length}, {times} times, busy host", rates[1:], unit="%")
-
-
-def _scaled(level: float, shape: tuple[int, int], draw: np.random.Generator) -> Floats:
-    return level * gaussian(shape, draw)

@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from bench.common import show, title
-from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive, drifting, gaussian
+from bench.verdicts.noise import SIMULATED, Floats, Noise
 from bench.verdicts.sweeps import PLANNED
 from bench.verdicts.table import Statement
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
@@ -93,7 +93,7 @@ STORED = {
 
 def wrong_comparisons(order: str, noise: Noise) -> float:
     """Per cent of equal sides that are called different, with runs in this order of time."""
-    return 100 * _found(order, noise, 0, 21)
+    return 100 * _found(order, noise, 21)
 
 
 def wrong_in_turn(noise: Noise, blocks: int = 6, seeds: int = 20) -> float:
@@ -102,15 +102,15 @@ def wrong_in_turn(noise: Noise, blocks: int = 6, seeds: int = 20) -> float:
         " ".join("bn"[side] + "1" for block in range(1, blocks + 1) for side in np.argsort(in_turn(2, seed, block)))
         for seed in range(seeds)
     ]
-    return 100 * float(np.mean([_found(order, noise, 0, seed, seeds, PLANNED) for seed, order in enumerate(orders)]))
+    return 100 * float(np.mean([_found(order, noise, seed, seeds, PLANNED) for seed, order in enumerate(orders)]))
 
 
-def _found(order: str, noise: Noise, effect: float, seed: int, parts: int = 1, confidence: float = 0.95) -> float:
-    """The share that is called different where new is higher by ``effect`` standard deviations of a run."""
+def _found(order: str, noise: Noise, seed: int, parts: int = 1, confidence: float = 0.95) -> float:
+    """The share of equal sides that is called different."""
     runs = order.split()
     count = SIMULATED // (100 if "b1 n1 b1 n1 b2" in order else 10) // parts
     sides = np.array([BASE if one[0] == "b" else NEW for one in runs])
-    scores = noise((count, len(runs)), np.random.default_rng(seed)).T + effect * (sides == NEW)[:, None]
+    scores = noise((count, len(runs)), np.random.default_rng(seed)).T
     return float(called(sides, np.array([one[1:] for one in runs]), NOISE * scores, confidence)[0].mean())
 
 
@@ -123,22 +123,8 @@ STATEMENTS = [
 ]
 
 
-def fixed_orders() -> None:
-    """False differences of stored runs with a drift or with correlation, and the power."""
-    title("Stored runs, noise of a run or of a session 1 %")
-    for words, order in STORED.items():
-        runs = len(order.split())
-        noises = {f"a drift of {each:g} % per run": partial(drifting, each * runs) for each in (0.3, 1.0)}
-        noises |= {f"correlation {rho:g}": partial(autoregressive, rho) for rho in (0.3, 0.5, 0.7)}
-        for what, noise in noises.items():
-            show(f"{words[:34]}: {what}", [wrong_comparisons(order, noise)], unit="%", at_most=5.5)
-        for effect in (2, 3):
-            show(f"{words[:34]}: +{effect} % is found", [100 * _found(order, gaussian, effect, 1)], unit="%")
-
-
 def main() -> None:
     """Print all figures."""
-    fixed_orders()
     draw = np.random.default_rng(8)
     title(f"Comparisons of equal sides, noise of sessions and runs 1 % each, {SIMULATED:,} each")
     pairs = [BASE, NEW, NEW, BASE] * 3

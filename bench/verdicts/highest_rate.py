@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from bench.common import show, title
-from bench.verdicts.noise import SIMULATED, Floats, Noise, gaussian
+from bench.verdicts.noise import SIMULATED, Floats, Noise
 from bench.verdicts.table import Statement
 from hdbkit.analysis.run.steps import FOLLOWED, knee
 from hdbkit.analysis.statistics.limit_search import Estimate, LimitNotFound, estimate, search
@@ -22,13 +21,13 @@ TRUE = 1000.0
 _SLOPE, _TRIALS = 5.0, 200
 
 
-def found(noise: Noise, blocks: int, deviation: float, disturbed: float = 0.0) -> list[tuple[Estimate, float]]:
+def found(noise: Noise, blocks: int, disturbed: float) -> list[tuple[Estimate, float]]:
     """The results of searches, and the rate that each is about; where trials change with time, that of its blocks.
 
     A share of the trials is disturbed, and takes 1.3 to 7 times as long.
     """
     draw = np.random.default_rng(41)
-    excess = deviation * noise((SEARCHES, _TRIALS), draw)
+    excess = 0.1 * noise((SEARCHES, _TRIALS), draw)
     disturbs = np.where(draw.random(excess.shape) < disturbed, draw.uniform(0.3, 2, excess.shape), 0)
     made = []
     for seed, series in enumerate(excess):
@@ -48,7 +47,7 @@ def found(noise: Noise, blocks: int, deviation: float, disturbed: float = 0.0) -
 
 def wrong(noise: Noise, blocks: int = 5, disturbed: float = 0.0) -> float:
     """Per cent of intervals that miss the rate of an undisturbed trial."""
-    ends = found(noise, blocks, 0.1, disturbed)
+    ends = found(noise, blocks, disturbed)
     return 100 * float(np.mean([not one.low <= true <= one.high for one, true in ends]))
 
 
@@ -103,32 +102,3 @@ STATEMENTS = [
     Statement("find-max, 5 blocks: the interval misses the rate", 5.5, wrong),
     Statement("find-max, 5 blocks, one run in ten disturbed: the same", 5.5, partial(wrong, disturbed=0.1)),
 ]
-
-
-def main() -> None:
-    """Which end is wrong, and how wide the interval is."""
-    title(f"Searches for the highest rate, {SEARCHES:,} each; the rate is that of an undisturbed run")
-    for blocks in (5, 8):
-        for disturbed in (0.0, 0.1):
-            ends = [one for one, _ in found(gaussian, blocks, 0.2, disturbed)]
-            what = f"{blocks} blocks, {disturbed:.0%} disturbed"
-            width = np.median([math.log(one.high / one.low) for one in ends if one.low and math.isfinite(one.high)])
-            show(
-                f"{what}: lower end above the rate",
-                [100 * float(np.mean([one.low > TRUE for one in ends]))],
-                unit="%",
-                at_most=2.8,
-            )
-            show(
-                f"{what}: upper end below it",
-                [100 * float(np.mean([one.high < TRUE for one in ends]))],
-                unit="%",
-                at_most=2.8,
-                note=f"median width {width:.1%}",
-            )
-            disturbs = TRUE * math.exp(-disturbed * 1.15 / _SLOPE)
-            show(
-                f"{what}: lower end above the rate of the mean",
-                [100 * float(np.mean([one.low > disturbs for one in ends]))],
-                unit="%",
-            )

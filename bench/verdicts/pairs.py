@@ -2,19 +2,14 @@
 
 Both have equal data and equal settings, so each log ratio should be 0; its standard deviation is the noise of a
 comparison. In each round both ways have the same measured time: two runs one after the other on one server, and two
-simultaneous pairs whose roles are swapped, so that what differs between the servers cancels. ``BUSY=1``: beside two
-processes that compute in turns of random length.
+simultaneous pairs whose roles are swapped, so that what differs between the servers cancels.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import random
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.stats import f
@@ -27,14 +22,6 @@ from hdbkit.servers import PrivateServer
 ROUNDS = quick_or(3, 20)
 LOAD = Load(virtual_users=2, rampup_s=1, duration_s=quick_or(2, 8), counter_interval_s=60)
 WAREHOUSES = 2
-_BUSY = """
-import random, time
-while True:
-    until_s = time.monotonic() + random.expovariate(0.5)
-    while time.monotonic() < until_s:
-        pass
-    time.sleep(random.expovariate(0.5))
-"""
 
 
 def measured(*servers: PrivateServer) -> list[float]:
@@ -56,18 +43,6 @@ def in_pairs(one: PrivateServer, other: PrivateServer) -> float:
     return ((a_one - b_other) + (a_other - b_one)) / 2
 
 
-@contextmanager
-def busy_host() -> Iterator[None]:
-    """Two processes that compute, if asked for."""
-    others = [subprocess.Popen([sys.executable, "-c", _BUSY]) for _ in range(2 if os.environ.get("BUSY") else 0)]
-    try:
-        yield
-    finally:
-        for one in others:
-            one.kill()
-            one.wait()
-
-
 def compare(apart: Sequence[float], together: Sequence[float]) -> None:
     """Print both standard deviations, and their ratio with its 95 % interval (F)."""
     first, second = (float(np.std(values, ddof=1)) for values in (apart, together))
@@ -84,7 +59,7 @@ def main() -> None:
     """Measure both ways in each round, in random order."""
     title(f"two servers in turn, and simultaneously with swapped roles: {ROUNDS} rounds of {LOAD.duration_s:g} s")
     draw, apart, together = random.Random(1), list[float](), list[float]()
-    with scratch(), server(WAREHOUSES) as one, server(WAREHOUSES) as other, busy_host():
+    with scratch(), server(WAREHOUSES) as one, server(WAREHOUSES) as other:
         for number in range(1, ROUNDS + 1):
             for simultaneous in draw.sample((False, True), 2):
                 if simultaneous:

@@ -8,8 +8,7 @@ Measured on the private PostgreSQL: sweeps of two equal configurations and of tw
 whole runs, with the same measured seconds, one after the other in random order. The operation of the workload
 computes, and 5 % more while a setting that vacuum alone uses has its baseline's value. ``SWEEPS`` is the number of
 sweeps of each kind, ``WINDOW_S`` the measured seconds of each, ``RUNS`` the number of runs by slices in a sweep;
-``ONLY="equal, by slices; equal, by runs"`` measures some kinds; ``BUSY=1`` measures beside two busy processes. Each
-sweep is printed as it ends.
+Each sweep is printed as it ends.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ import hdbkit
 from bench.common import blocks, quick_or, scratch, server, show, title
 from bench.verdicts.judging import Sweeps, intervals
 from bench.verdicts.noise import SIMULATED, Floats, Noise, autoregressive
-from bench.verdicts.pairs import busy_host
 from bench.verdicts.sweeps import PLANNED, Flags, any_in_row, compare_with_judge
 from bench.verdicts.table import Statement
 from hdbkit.analysis.sweep.observations import MAX_STRETCHES, MIN_RUN_DF
@@ -48,7 +46,6 @@ _AT_ONCE = 2000
 SWEEPS = int(os.environ.get("SWEEPS", quick_or(2, 20)))
 WINDOW_S = float(os.environ.get("WINDOW_S", quick_or(12, 60)))
 SLICED_RUNS, PLAIN_BLOCKS = int(os.environ.get("RUNS", "4")), 4
-ONLY = [one.strip() for one in os.environ.get("ONLY", "").split(";") if one.strip()]
 SETTINGS: dict[str, dict[str, tuple[str, ...]]] = {
     "equal": {"vacuum_cost_page_hit": ("1", "2")},
     "+5 %": {"vacuum_cost_page_miss": ("2", "3")},
@@ -113,14 +110,11 @@ def _stretches(logs: Floats) -> Floats:
     return found
 
 
-def called(
-    size: int, cycles: int, correlation: float, draw: np.random.Generator,
-    *, effect: float = 0.0, runs: int = RUNS, varying: float = 0.0,
-) -> Floats:  # fmt: skip
+def called(size: int, cycles: int, correlation: float, draw: np.random.Generator, effect: float = 0.0) -> Floats:
     """For each sweep whether a statement is false (no effect), or whether the effect is found."""
     found = []
     for _ in range(-(-SIMULATED // _AT_ONCE)):
-        sweeps = sliced(size, cycles, correlation, _AT_ONCE, draw, effect=effect, runs=runs, varying=varying)
+        sweeps = sliced(size, cycles, correlation, _AT_ONCE, draw, effect=effect)
         low, high = intervals(sweeps, PLANNED)
         found.append(low[:, 0] > 0 if effect else misses(low, high, sweeps))
     return np.concatenate(found).astype(np.float64)
@@ -160,23 +154,11 @@ def simulated() -> None:
             note = f"{', '.join(f'{rate:.1f}' for rate in rates)} with {', '.join(map(str, CYCLES))} cycles a run"
             what = f"{size} configurations, correlation {correlation:g}: the most"
             show(what, [max(rates)], unit="%", at_most=5.5, note=note)
-    title(f"Equal on average, ratios that vary from run to run by 1 and 3 %, {SIMULATED:,} sweeps: false statements")
-    for size in (2, 4):
-        for runs in (2, 3, 8):
-            cases = [(varying, cycles, each) for varying in (0.01, 0.03) for cycles, each in ((20, 0.9), (60, 0.5))]
-            rates = [
-                100 * float(called(size, cycles, each, draw, runs=runs, varying=varying).mean())
-                for varying, cycles, each in cases
-            ]
-            note = f"{', '.join(f'{rate:.1f}' for rate in rates)}"
-            show(f"{size} configurations, {runs} runs: the most", [max(rates)], unit="%", note=note)
-    title(f"A true effect by slices, {RUNS} runs, noise of a slice {NOISE:.0%}: found")
-    for effect in (0.02, 0.05):
-        for correlation in CORRELATIONS:
-            rates = [100 * float(called(2, cycles, correlation, draw, effect=effect).mean()) for cycles in CYCLES]
-            note = f"with {', '.join(map(str, CYCLES))} cycles a run"
-            listed = ", ".join(f"{rate:.0f}" for rate in rates)
-            show(f"+{effect:.0%}, correlation {correlation:g}", [rates[-1]], unit="%", note=f"{listed} {note}")
+    title(f"A true +2 % by slices, {RUNS} runs, noise of a slice {NOISE:.0%}: found")
+    for correlation in CORRELATIONS:
+        rates = [100 * float(called(2, cycles, correlation, draw, 0.02).mean()) for cycles in CYCLES]
+        note = f"{', '.join(f'{rate:.0f}' for rate in rates)} with {', '.join(map(str, CYCLES))} cycles a run"
+        show(f"correlation {correlation:g}", [rates[-1]], unit="%", note=note)
 
 
 def swept(own: PrivateServer, workload: hdbkit.WorkloadSpec, kind: str, compare_by: CompareBy) -> dict[Hashable, Any]:
@@ -220,16 +202,14 @@ def tell(way: str, verdicts: Sequence[Mapping[Hashable, Any]]) -> None:
 
 def measured() -> None:
     """Sweeps on the private PostgreSQL, by slices and by whole runs."""
-    busy = ", beside two busy processes" if os.environ.get("BUSY") else ""
-    title(f"{SWEEPS} sweeps of each kind, {WINDOW_S:g} s measured in each{busy}")
-    with scratch() as folder, server() as own, busy_host():
+    title(f"{SWEEPS} sweeps of each kind, {WINDOW_S:g} s measured in each")
+    with scratch() as folder, server() as own:
         workload = specification(_folder(folder / "computing"))
         hdbkit.connect(own.target).build(workload)
         ways = {
             f"{kind}, by {how.value}": partial(swept, own, workload, kind, how)
             for kind in SETTINGS
             for how in (CompareBy.SLICES, CompareBy.RUNS)
-            if not ONLY or f"{kind}, by {how.value}" in ONLY
         }
         done = blocks(ways, SWEEPS)
     for way in ways:

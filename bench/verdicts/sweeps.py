@@ -145,11 +145,11 @@ def critical_at(compared: int, correlation: float, df: float, level: float) -> f
     return float(np.interp(1 / max(df, 1.0), [1 / one for one in ends], values))
 
 
-def resumed_as_advised(sweeps: Sweeps, blocks: int, spends: bool = True) -> tuple[Flags, Floats, Flags]:
+def resumed_as_advised(sweeps: Sweeps, blocks: int) -> tuple[Flags, Floats, Flags]:
     """Sweeps of ``blocks`` blocks, each resumed with the printed number until nothing is advised.
 
     Returns whether each calls something different at a result that it ends with, its number of blocks, and whether
-    all that was undecided at first is decided by the first advice. ``spends=False``: at 95 % each time.
+    all that was undecided at first is decided by the first advice.
     """
     count, _, size = sweeps.logs.shape
     different, taken = np.zeros(count, dtype=bool), np.full(count, float(blocks))
@@ -157,8 +157,7 @@ def resumed_as_advised(sweeps: Sweeps, blocks: int, spends: bool = True) -> tupl
     for place in range(count):
         present, looks = blocks, [blocks]
         while True:
-            known = Spending(blocks, tuple(looks))
-            level = known.level if spends else (lambda _: 0.95)
+            level = Spending(blocks, tuple(looks)).level
             found = estimates(sweeps[place : place + 1].of(present))
             values, errors, df = found.values[0], found.errors[0], found.df[0]
             at = level(present)
@@ -395,8 +394,6 @@ def resuming() -> None:
                 f"{size} configurations from {blocks} blocks: called different", [100 * different.mean()],
                 unit="%", at_most=5.5, note=f"{taken.mean():.1f} blocks on average",
             )  # fmt: skip
-            peeked, _, _ = resumed_as_advised(sweeps, blocks, spends=False)
-            show(f"{size} from {blocks}, at 95 % each time (not done)", [100 * peeked.mean()], unit="%")
     for effect in (0.03, 0.05):
         sweeps = simulated(noise, [0, effect], MAX_ADVISED, SIMULATED // 20, draw, stretch=1)
         _, _, decided = resumed_as_advised(sweeps, 8)
@@ -411,10 +408,6 @@ def finding() -> None:
     sweeps = simulated(noise, [0, 0.02], 5, SIMULATED, draw, stretch=1)
     low, _ = intervals(sweeps, PLANNED)
     show("found with 5 blocks", [100 * (low > 0).mean()], unit="%", at_least=60)
-    sweeps = simulated(noise, [0, 0.05], LOOKS[-1], SIMULATED, draw, stretch=1)
-    different, taken = at_looks(sweeps, LOOKS, LEVELS)
-    note = f"after {taken.mean():.1f} of {LOOKS[-1]} blocks on average"
-    show("a true +5 % with looks: found", [100 * different.mean()], unit="%", note=note)
 
 
 def promised() -> None:
