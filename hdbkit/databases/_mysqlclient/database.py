@@ -240,7 +240,7 @@ class MysqlclientDatabase(BaseDatabase):
             session = MysqlclientSession(connection, self.dialects, scope)
         except TransactionError as error:
             who = f"the server, version {connection.get_server_info()}"
-            why = f"{who}, refuses what hdbkit sets in each session: {shorten(error.text, 120)}"
+            why = f"{who}, refuses what hdbkit sets in each session: {shorten(error.text, 200)}"
             advice = f"check the account, and whether the server is {self.protocol}"
             raise CannotConnect(target.url, why, advice) from None
         self._require_product(session, target)

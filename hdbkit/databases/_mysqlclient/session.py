@@ -46,7 +46,10 @@ _CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for co
 _NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error) 28\b", re.IGNORECASE)
 """How errors of files name a full disk or an exhausted quota; their codes stand for every failure of a file."""
 _TOO_LARGE = 1153
-_ADVICE = {1173: "; some tables have none by their specification: set innodb_force_primary_key to OFF for the build"}
+_ADVICE = {
+    1173: "; some tables have none by their specification: set innodb_force_primary_key to OFF for the build",
+    4501: " hdbkit sends several in one packet: set connection_sharing to 0 in this route of MySQL Router",
+}
 """What the server's text does not tell, by the number of the error."""
 _CANNOT_BE_PREPARED = "1295"
 
