@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Protocol
 
 import platformdirs
 
 _PACKAGE = Path(__file__).resolve().parent
+
+
+class _HasPath(Protocol):
+    @property
+    def path(self) -> Path: ...
+
+
+class Inside:
+    """The path of a name in a folder, as an attribute of an object whose ``path`` is that folder."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, folder: _HasPath, _: object = None) -> Path:
+        return folder.path / self.name
 
 
 def data_folder(name: str) -> Path:

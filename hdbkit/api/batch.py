@@ -199,7 +199,7 @@ def _kernel_manager() -> type:
     """Starts kernels whose own modules are never imported from the working folder."""
     from jupyter_client.manager import AsyncKernelManager
 
-    class IsolatedKernelManager(AsyncKernelManager):
+    class _Isolated(AsyncKernelManager):
         def format_kernel_cmd(self, extra_arguments: list[str] | None = None) -> list[str]:
             program, *arguments = command = super().format_kernel_cmd(extra_arguments)
             if program == sys.executable:
@@ -208,7 +208,7 @@ def _kernel_manager() -> type:
                 self.kernel_spec.env["PYTHONSAFEPATH"] = "1"
             return command
 
-    return IsolatedKernelManager
+    return _Isolated
 
 
 def _one_line(problem: Exception) -> str:

@@ -21,7 +21,7 @@ from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schem
 from hdbkit.config import Load, SweepSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_from, read_load
-from hdbkit.config.sweep_schema import sweep_schema_text
+from hdbkit.config.sweep_spec import sweep_schema_text
 from hdbkit.errors import InputError
 from hdbkit.workloads import specification
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -18,13 +18,15 @@ from hdbkit.config.routing import POLICIES, Policy, Routing
 from hdbkit.config.steps import Steps
 from hdbkit.text import exact_number
 
+Option = TypeVar("Option")
 MAX_USERS = 100_000
 MAX_SESSIONS = 100_000
 """The maximum number of connections of one run."""
 WINDOW = frozenset({"rampup_s", "rampup_max_s", "duration_s"})
 """Options that mean nothing where users execute lists, whose end is the end of the run."""
 _ALONE: dict[str, Any] = {"of_a_run_alone": True}
-"""Marks an option that does not change what an operation costs the server."""
+Alone = Annotated[Option, Field(json_schema_extra=_ALONE)]
+"""An option that does not change what an operation costs the server."""
 _SAME_S = 1e-6
 
 
@@ -73,104 +75,76 @@ class Load(ConfigModel):
 
     noun: ClassVar[str] = "the load"
 
-    virtual_users: int = Field(
-        default=1,
-        ge=1,
-        le=MAX_USERS,
-        description="number of virtual users, each with one connection",
-        json_schema_extra=_ALONE,
+    virtual_users: Alone[int] = Field(
+        default=1, ge=1, le=MAX_USERS, description="number of virtual users, each with one connection"
     )
-    users_per_process: int = Field(
-        default=1, ge=1, le=MAX_USERS, description="virtual users per client process", json_schema_extra=_ALONE
+    users_per_process: Alone[int] = Field(
+        default=1, ge=1, le=MAX_USERS, description="virtual users per client process"
     )
-    sessions_per_user: int = Field(
+    sessions_per_user: Alone[int] = Field(
         default=1,
         ge=1,
         le=MAX_USERS,
         description="sessions of a virtual user, each a connection that executes operations like a user of its own",
-        json_schema_extra=_ALONE,
     )
-    cluster: Cluster | None = Field(
-        default=None,
-        description=f"load hosts that share the virtual users: {FORMS}; none: this host alone",
-        json_schema_extra=_ALONE,
+    cluster: Alone[Cluster | None] = Field(
+        default=None, description=f"load hosts that share the virtual users: {FORMS}; none: this host alone"
     )
-    cut_off_hosts: CutOff = Field(
+    cut_off_hosts: Alone[CutOff] = Field(
         default=CutOff.CONTINUE,
         description="what users of a load host do that is cut off from the others: continue or stop",
-        json_schema_extra=_ALONE,
     )
-    start_delay_ms: int | None = Field(
+    start_delay_ms: Alone[int | None] = Field(
         default=None,
         ge=0,
         le=60_000,
         description="milliseconds between the starts of users, before the ramp-up; none: the workload's own, 0",
-        json_schema_extra=_ALONE,
     )
-    connect_rate: float | None = Field(
+    connect_rate: Alone[float | None] = Field(
         default=None,
         gt=0,
         le=1e6,
         description="logins per second of all users together, before the start; none: as fast as possible",
-        json_schema_extra=_ALONE,
     )
     connect_per_operation: bool = Field(
         default=False, description="open a new connection for each operation; response time contains the login"
     )
-    rampup_s: float = Field(
-        default=120,
-        ge=0,
-        le=86_400,
-        description="ramp-up before the measured window, in seconds",
-        json_schema_extra=_ALONE,
+    rampup_s: Alone[float] = Field(
+        default=120, ge=0, le=86_400, description="ramp-up before the measured window, in seconds"
     )
-    rampup_max_s: float = Field(
+    rampup_max_s: Alone[float] = Field(
         default=0,
         ge=0,
         le=86_400,
         description="extend the ramp-up to at most this many seconds while full-page writes subside; 0: off",
-        json_schema_extra=_ALONE,
     )
-    duration_s: float = Field(
-        default=300, gt=0, le=604_800, description="measured window, in seconds", json_schema_extra=_ALONE
+    duration_s: Alone[float] = Field(default=300, gt=0, le=604_800, description="measured window, in seconds")
+    iterations: Alone[int | None] = Field(
+        default=None, ge=1, description="maximum number of operations per virtual user"
     )
-    iterations: int | None = Field(
-        default=None, ge=1, description="maximum number of operations per virtual user", json_schema_extra=_ALONE
+    keying_and_thinking: Alone[bool] = Field(
+        default=False, description="wait for the keying and thinking times of the workload between operations"
     )
-    keying_and_thinking: bool = Field(
-        default=False,
-        description="wait for the keying and thinking times of the workload between operations",
-        json_schema_extra=_ALONE,
-    )
-    keying_scale: float = Field(
-        default=1, ge=0, le=1000, description="factor of all keying times", json_schema_extra=_ALONE
-    )
-    thinking_scale: float = Field(
-        default=1, ge=0, le=1000, description="factor of all thinking times", json_schema_extra=_ALONE
-    )
-    rate: float | None = Field(
+    keying_scale: Alone[float] = Field(default=1, ge=0, le=1000, description="factor of all keying times")
+    thinking_scale: Alone[float] = Field(default=1, ge=0, le=1000, description="factor of all thinking times")
+    rate: Alone[float | None] = Field(
         default=None,
         gt=0,
         le=1e7,
         description="open loop: operations per second of all users together; none: closed loop",
-        json_schema_extra=_ALONE,
     )
-    rate_of: RateOf = Field(
-        default=RateOf.OPERATIONS,
-        description="what the rate counts: all operations, or those of the metric",
-        json_schema_extra=_ALONE,
+    rate_of: Alone[RateOf] = Field(
+        default=RateOf.OPERATIONS, description="what the rate counts: all operations, or those of the metric"
     )
-    arrivals: Arrivals = Field(
+    arrivals: Alone[Arrivals] = Field(
         default=Arrivals.POISSON,
         description="how the operations of an open loop follow each other: at random (poisson), or evenly (uniform)",
-        json_schema_extra=_ALONE,
     )
-    latency_limit_ms: float = Field(
+    latency_limit_ms: Alone[float] = Field(
         default=0,
         ge=0,
         le=3_600_000,
         description="open loop: skip operations that could only start later than this; 0: none",
-        json_schema_extra=_ALONE,
     )
     steps: Steps | None = Field(
         default=None,
@@ -193,15 +167,11 @@ class Load(ConfigModel):
     reconnect: bool = Field(
         default=True, description="open a lost connection again, with growing pauses; otherwise stop the run"
     )
-    counter_interval_s: float = Field(
-        default=5, ge=0.1, description="seconds between samples of the server's counters", json_schema_extra=_ALONE
+    counter_interval_s: Alone[float] = Field(
+        default=5, ge=0.1, description="seconds between samples of the server's counters"
     )
-    waits_hz: float = Field(
-        default=10,
-        ge=0,
-        le=50,
-        description="samples per second of what the server's sessions wait for; 0: none",
-        json_schema_extra=_ALONE,
+    waits_hz: Alone[float] = Field(
+        default=10, ge=0, le=50, description="samples per second of what the server's sessions wait for; 0: none"
     )
     analyze: bool = Field(
         default=False, description="update the optimizer's statistics of the workload's tables before the run"
@@ -219,12 +189,8 @@ class Load(ConfigModel):
         json_schema_extra={"anyOf": [{"type": "string"}, {"type": "object"}, {"type": "null"}]},
     )
     cache: Cache = Field(default=Cache.WARM, description=f"server's cache before the run; {CACHE_STATES}")
-    seed: int = Field(
-        default=1,
-        ge=0,
-        lt=2**63,
-        description="seed of inputs and of the sequence of operations",
-        json_schema_extra=_ALONE,
+    seed: Alone[int] = Field(
+        default=1, ge=0, lt=2**63, description="seed of inputs and of the sequence of operations"
     )
     fault: Faults | None = Field(
         default=None, description="faults to cause in the window, separated by ;, such as 'kill server at 30 s'"

@@ -117,7 +117,6 @@ def _message(found: dict[str, Any], model: type[BaseModel]) -> str:
 
 
 def _refused(found: dict[str, Any], model: type[BaseModel]) -> str:
-    """What a value must be, and what it is."""
     kind, context = found["type"], found.get("ctx", {})
     if kind in ("too_short", "string_too_short") and context["min_length"] == 1:
         return f"must not be empty{_example(model, found['loc'])}"

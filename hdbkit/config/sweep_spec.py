@@ -7,6 +7,7 @@ expressions of constraints in ``expressions``. Formulas that need facts of the d
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -401,3 +402,14 @@ def _is_hammerpost(content: dict[Any, Any]) -> bool:
     if SweepSpec.model_fields.keys() & content.keys() or any(isinstance(one, dict) for one in content.values()):
         return False
     return any(isinstance(one, list) for one in content.values())
+
+
+def sweep_schema() -> dict[str, Any]:
+    """The JSON schema of a sweep file, made from the fields of ``SweepSpec``."""
+    made = SweepSpec.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "title": "hdbkit sweep"}
+
+
+def sweep_schema_text() -> str:
+    """The content of ``params/sweep.schema.json``."""
+    return json.dumps(sweep_schema(), indent=1) + "\n"

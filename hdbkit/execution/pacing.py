@@ -87,7 +87,6 @@ class Pacer(Timetable):
         self._free_ns = start_ns
 
     def due_ns(self, prepared: Prepared) -> int:
-        """When the operation is due, on the monotonic clock."""
         return self._free_ns + self._keying_ns[prepared.operation]
 
     def done(self, prepared: Prepared, end_ns: int) -> None:

@@ -90,16 +90,9 @@ def _connections() -> dict[int, Counts]:
                 file = os.fstat(int(name))
                 if stat.S_ISSOCK(file.st_mode):
                     with socket.socket(fileno=os.dup(int(name))) as one:
-                        if _is_tcp(one):
-                            received, segments, sent = _COUNTS.unpack_from(_tcp_info(one))
+                        if one.family in (socket.AF_INET, socket.AF_INET6) and one.type == socket.SOCK_STREAM:
+                            received, segments, sent = _COUNTS.unpack_from(
+                                one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _COUNTS.size)
+                            )
                             found[file.st_ino] = sent, received, segments
     return found
-
-
-def _is_tcp(one: socket.socket) -> bool:
-    return one.family in (socket.AF_INET, socket.AF_INET6) and one.type == socket.SOCK_STREAM
-
-
-def _tcp_info(one: socket.socket) -> bytes:
-    """The kernel's ``struct tcp_info`` of a connection; an older kernel's is shorter."""
-    return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _COUNTS.size)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from hdbkit.config import Target
 from hdbkit.config.served import served_clusters, setting_problem
-from hdbkit.errors import ConfigErrors, DamagedResult, InputError, Problem
+from hdbkit.contracts import ServerControl
+from hdbkit.errors import CannotConnect, ConfigErrors, DamagedResult, InputError, Problem, ServerFailed
 from hdbkit.experiment.course import Course
 from hdbkit.experiment.events import EventKind, ExperimentEvent, Watcher, ignore_event
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.experiment.preparing import too_few_connections, unprepared
-from hdbkit.experiment.resuming import forget_servers, require_same, start_same
 from hdbkit.experiment.saving import save
 from hdbkit.experiment.servers import Controls, Servers
 from hdbkit.experiment.settling import resumed_by, settle, settle_earlier, undo_faults
@@ -22,7 +22,7 @@ from hdbkit.experiment.sources import following, read_plan
 from hdbkit.experiment.turns import RunOne, RunTogether, Turns
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.journal import CAUSE, GIVES_UP, Step
+from hdbkit.results.journal import CAUSE, ENDED_WITH_PROCESS, GIVES_UP, Step
 from hdbkit.results.unrestored import drop_restored, unrestored, unverified
 
 
@@ -274,3 +274,46 @@ class _Execution:
                 f"the slices of run {planned.number} cannot be compared: {reason}; the run is kept, and the other "
                 "runs are executed all the same by"
             )
+
+
+def start_same(folder: ExperimentFolder, planned: Sequence[Target], servers: Servers) -> None:
+    """Start or repair the servers, with the settings that were saved of each that has not been restored.
+
+    With another address, agent or file a server's identity is compared before. Raises ``InputError`` for a server on
+    which the experiment was not run.
+    """
+    state = folder.journal.state
+    for position, (before, (target, control)) in enumerate(zip(planned, servers.each, strict=True)):
+        identity = state.identity_of(position)
+        if _address(before) != _address(target):
+            _require(folder, identity, control)
+        changed = identity is not None and state.server(identity).changed
+        control.start((folder.read_before(identity) or None) if identity and changed else None)
+        _require(folder, identity, control)
+
+
+def require_same(folder: ExperimentFolder, servers: Servers) -> None:
+    """Raise ``InputError`` for a server on which the experiment was not run; one that does not answer may be it."""
+    for position, (_, control) in enumerate(servers.each):
+        with suppress(ServerFailed, CannotConnect):
+            _require(folder, folder.journal.state.identity_of(position), control)
+
+
+def forget_servers(folder: ExperimentFolder) -> None:
+    """Note that the servers of the process that executed an experiment have ended with it, and their settings."""
+    for identity, server in folder.journal.state.servers.items():
+        if server.changed:
+            folder.append(Step.SETTINGS_RESTORED, note=ENDED_WITH_PROCESS, identity=identity)
+    folder.drop_before()
+
+
+def _require(folder: ExperimentFolder, identity: str | None, control: ServerControl) -> None:
+    if identity is not None and control.identity != identity:
+        raise InputError(f"{folder.experiment_id} was run on {identity}, not on {control.identity}; resume it there")
+
+
+def _address(target: Target) -> tuple[object, ...]:
+    """Where the target finds its server and the server's settings."""
+    control = target.control
+    server = (target.kind, target.host, target.port, target.server_folder)
+    return (*server, control.agent, control.config_file, control.drop_in)

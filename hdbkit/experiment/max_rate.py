@@ -46,7 +46,6 @@ class MaxRatePlan(ExperimentPlan):
 
     @property
     def title(self) -> str:
-        """The search as the subject of a sentence."""
         return f"the search for the highest rate with {self.limit}"
 
     @property
@@ -64,7 +63,6 @@ class MaxRatePlan(ExperimentPlan):
         return None if text == CLOSED_LOOP else float(text)
 
     def cell(self, planned: PlannedRun) -> Cell:
-        """What a run measures."""
         return Cell(
             self.target,
             self.workload,
@@ -74,7 +72,6 @@ class MaxRatePlan(ExperimentPlan):
 
     @property
     def preparation(self) -> Preparation:
-        """How the server is prepared before each run."""
         return self.prepared.before(self.load)
 
 

@@ -83,7 +83,6 @@ class SidesPlan(ExperimentPlan):
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """The targets of the sides, each once."""
         return tuple(dict.fromkeys(side.target for side in self.sides))
 
     def at(self, targets: Sequence[Target]) -> Self:
@@ -93,7 +92,6 @@ class SidesPlan(ExperimentPlan):
         return self.model_copy(update={"sides": tuple(sides)})
 
     def cell(self, planned: PlannedRun) -> Cell:
-        """What a run measures."""
         side = self.sides[planned.configuration]
         load = side.load.with_(virtual_users=planned.virtual_users, seed=planned.seed)
         return Cell(side.target, side.workload, load, label=side.label, tags=self.tags)
@@ -105,7 +103,6 @@ class SidesPlan(ExperimentPlan):
 
     @property
     def preparation(self) -> Preparation:
-        """How the servers are prepared before each run."""
         return self.prepared.before(self.sides[0].load)
 
     def turn(self, planned: PlannedRun) -> tuple[PlannedRun, ...]:
@@ -136,7 +133,6 @@ class ComparisonPlan(SidesPlan):
 
     @property
     def title(self) -> str:
-        """The comparison as the subject of a sentence."""
         return f"the comparison of {self.sides[0].target.given} and {self.sides[1].target.given}"
 
 
@@ -148,7 +144,6 @@ class ProfilePlan(SidesPlan):
 
     @property
     def title(self) -> str:
-        """The profile as the subject of a sentence."""
         return f"the profile '{self.name}'"
 
     @property
@@ -170,7 +165,6 @@ class ReleasesPlan(SidesPlan):
 
     @property
     def title(self) -> str:
-        """The comparison as the subject of a sentence."""
         return f"the comparison of {' and '.join(map(str, self.commits))}"
 
     @property
@@ -187,7 +181,6 @@ class EnginesPlan(SidesPlan):
 
     @property
     def title(self) -> str:
-        """The comparison as the subject of a sentence."""
         return f"the comparison of {' and '.join(self.engines)}"
 
     @property

@@ -79,7 +79,6 @@ class SweepPlan(ExperimentPlan):
 
     @property
     def title(self) -> str:
-        """The sweep as the subject of a sentence."""
         return f"the sweep '{self.spec.name}'"
 
     @property
@@ -92,7 +91,6 @@ class SweepPlan(ExperimentPlan):
         return self.model_copy(update={"target": targets[0]})
 
     def cell(self, planned: PlannedRun) -> Cell:
-        """What a run measures."""
         configuration = self.configurations[planned.configuration]
         return Cell(
             _target_in(self.target, configuration),
@@ -104,17 +102,14 @@ class SweepPlan(ExperimentPlan):
 
     @property
     def preparation(self) -> Preparation:
-        """How the server is prepared before each run."""
         return self.spec.preparation
 
     @property
     def tried(self) -> Mapping[str, tuple[str, ...]]:
-        """The values of the server settings."""
         return self.spec.settings
 
     @property
     def abort(self) -> AbortRules:
-        """The limits of a run."""
         return self.spec.abort
 
     @property
@@ -124,12 +119,10 @@ class SweepPlan(ExperimentPlan):
 
     @property
     def schema_factors(self) -> tuple[str, ...]:
-        """The factors that need another schema."""
         return tuple(name for name in self.spec.factors if name in schema_factors())
 
     @property
     def found(self) -> WorkloadSpec | None:
-        """The schema in the database as it was found."""
         return self.spec.workload
 
     @property
@@ -139,7 +132,6 @@ class SweepPlan(ExperimentPlan):
 
     @property
     def estimated_s(self) -> float | None:
-        """Estimated duration of the sweep, in seconds; None where runs have no window of time."""
         run_s = self.assumed_run_s
         if run_s is None:
             return None
@@ -385,7 +377,7 @@ def _numbered(
     return tuple(
         PlannedRun(
             number=number, block=block, configuration=configuration, virtual_users=users,
-            seed=_load_seed(spec, block), fresh=fresh,
+            seed=(spec.load.seed + block - 1) % 2**63, fresh=fresh,
         )
         for number, (block, configuration, users) in enumerate(positions, first)
     )  # fmt: skip
@@ -415,7 +407,6 @@ def _block_order(
 
 
 def _schema(configuration: Mapping[str, str]) -> tuple[str | None, ...]:
-    """The values of the schema factors of a configuration."""
     return tuple(configuration.get(name) for name in schema_factors())
 
 
@@ -446,7 +437,3 @@ def _check_budget(plan: SweepPlan) -> None:
         f"the sweep '{plan.spec.name}' takes about {duration_text(estimated_s)} for {blocks} blocks, more than "
         f"its time_budget_s of {budget_s:.0f} ({duration_text(budget_s)}), enough for {fit}; {advice}"
     )
-
-
-def _load_seed(spec: SweepSpec, block: int) -> int:
-    return (spec.load.seed + block - 1) % 2**63

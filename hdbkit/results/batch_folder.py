@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import held, replace_file
+from hdbkit.paths import Inside
 from hdbkit.results.folder import make_folder
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
@@ -54,6 +55,7 @@ class BatchFolder:
     """The folder of a batch."""
 
     path: Path
+    _record = Inside("batch.json")
 
     @property
     def batch_id(self) -> str:
@@ -81,10 +83,6 @@ class BatchFolder:
             self.path / "batch.lock", f"batch {self.batch_id} is already running in another process", create=True
         ):
             yield
-
-    @property
-    def _record(self) -> Path:
-        return self.path / "batch.json"
 
     def _read(self) -> _Records:
         try:

@@ -24,6 +24,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import held, irregular_entry, private, replace_file, sync_folder
+from hdbkit.paths import Inside
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import END_GRACE_S, RunFolder, is_run, make_folder, only_match, only_one
 from hdbkit.results.journal import CHECKS_FAILED, METRIC_VALUE, PER_S, SLICES, Journal, JournalLine, Step
@@ -54,6 +55,12 @@ class ExperimentFolder:
     """The folder of one experiment. Its runs are in the folder of all runs."""
 
     path: Path
+    report = Inside("report.html")
+    """The one-page report."""
+    before = Inside("before.json")
+    """The snapshots for restoring the servers' settings, until they are restored; only their owner may read."""
+    _plan = Inside("plan.json")
+    _seal = Inside("plan.seal")
 
     @property
     def experiment_id(self) -> str:
@@ -71,16 +78,6 @@ class ExperimentFolder:
         with suppress(DamagedResult):
             return self.read_plan(_Kind).kind
         return _Kind().kind
-
-    @property
-    def report(self) -> Path:
-        """The one-page report."""
-        return self.path / "report.html"
-
-    @property
-    def before(self) -> Path:
-        """The snapshots for restoring the servers' settings, until they are restored; only their owner may read."""
-        return self.path / "before.json"
 
     @cached_property
     def journal(self) -> Journal:
@@ -141,14 +138,6 @@ class ExperimentFolder:
             if own and content.get("experiment") == self.experiment_id:
                 return list(content.get("plans", ()))
         return []
-
-    @property
-    def _plan(self) -> Path:
-        return self.path / "plan.json"
-
-    @property
-    def _seal(self) -> Path:
-        return self.path / "plan.seal"
 
     def read_plan(self, model: type[Plan]) -> Plan:
         """The plan as a ``model``, read again only if the file has changed.

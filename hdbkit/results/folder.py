@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import held, replace_file, results_umask
+from hdbkit.paths import Inside
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
 
@@ -27,64 +28,37 @@ class RunFolder:
     """The folder of one run; self-contained, so it can be shared by copying it."""
 
     path: Path
+    operations = Inside("operations")
+    """The folder of Parquet files with one row per operation."""
+    spools = Inside("spools")
+    """The clients' spools during the run."""
+    control = Inside("control.bin")
+    """The memory page that supervisor and clients share during the run."""
+    settings = Inside("settings.json")
+    """The server's settings as read back at the start."""
+    plans = Inside("plans.json")
+    """The optimizer's plans of its queries, where the workload asks for them."""
+    report = Inside("report.html")
+    """The one-page report."""
+    log = Inside("log.ndjson")
+    """The supervisor's log, one JSON object per line."""
+    supervisor_errors = Inside("supervisor.err")
+    """The error output of the supervisor; removed if empty."""
+    changes = Inside("changes.json")
+    """The plan whose changes are to be undone, until they are."""
 
     @property
     def run_id(self) -> str:
         """The run's id, which is the folder's name."""
         return self.path.name
 
-    @property
-    def operations(self) -> Path:
-        """The folder of Parquet files with one row per operation."""
-        return self.path / "operations"
-
-    @property
-    def spools(self) -> Path:
-        """The clients' spools during the run."""
-        return self.path / "spools"
-
     def table(self, name: str) -> Path:
         """The Parquet file of a table: seconds, counters, host, clients, errors."""
         return self.path / f"{name}.parquet"
 
-    @property
-    def control(self) -> Path:
-        """The memory page that supervisor and clients share during the run."""
-        return self.path / "control.bin"
-
-    @property
-    def settings(self) -> Path:
-        """The server's settings as read back at the start."""
-        return self.path / "settings.json"
-
-    @property
-    def plans(self) -> Path:
-        """The optimizer's plans of its queries, where the workload asks for them."""
-        return self.path / "plans.json"
-
-    @property
-    def report(self) -> Path:
-        """The one-page report."""
-        return self.path / "report.html"
-
-    @property
-    def log(self) -> Path:
-        """The supervisor's log, one JSON object per line."""
-        return self.path / "log.ndjson"
-
-    @property
-    def supervisor_errors(self) -> Path:
-        """The error output of the supervisor; removed if empty."""
-        return self.path / "supervisor.err"
-
     def left_by_fault(self, number: int) -> Path:
         """What the fault of this number leaves behind, until that is undone."""
         return self.path / f"fault-{number}.json"
-
-    @property
-    def changes(self) -> Path:
-        """The plan whose changes are to be undone, until they are."""
-        return self.path / "changes.json"
 
     def left_by_faults(self) -> list[Path]:
         """What faults have left behind and is not undone yet."""

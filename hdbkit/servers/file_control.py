@@ -83,7 +83,6 @@ class FileControl(SqlControl):
 
     @property
     def keeps_settings(self) -> bool:
-        """True: they are in the file."""
         return True
 
     @cached_property

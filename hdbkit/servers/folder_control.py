@@ -44,7 +44,6 @@ class PrivateControl(FileControl):
         return self._copy(self._kept(copy), self._database, closed=False)
 
     def drop_kept_data(self) -> None:
-        """Remove the kept copies, if there are any."""
         with self._session() as session:
             for copy in (KEPT, BUILT):
                 session.ask("remove_database", copy=self._kept(copy))
@@ -135,7 +134,6 @@ class FolderControl(PrivateControl):
         return time.monotonic() - began
 
     def restore_data(self, copy: str = KEPT) -> float:
-        """Replace the data folder with a kept copy."""
         began = time.monotonic()
         if not self._kept_folder(copy).is_dir():
             raise ServerFailed(f"{self.identity} has no kept data to restore")
@@ -147,7 +145,6 @@ class FolderControl(PrivateControl):
         return time.monotonic() - began
 
     def drop_kept_data(self) -> None:
-        """Remove the kept copies, if there are any."""
         for folder in (self._kept_folder(KEPT), self._kept_folder(BUILT), self._fresh, self._old, *self._drafts()):
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -34,7 +34,6 @@ class MysqlServer(MysqldServer):
         return chosen(self.kind, "MySQL", self.find(), version, source, _version, advice)
 
     def make_data(self, place: Place, options: str, statements: Path) -> None:
-        """Have the server create its data folder."""
         done = place.run(self.program, options, "--initialize-insecure", f"--init-file={statements}")
         if done.returncode:
             raise ServerFailed(f"{self.program} did not create its data in {place.data}: {error_lines(done.stdout)}")

@@ -36,7 +36,6 @@ class NoSettings(RestoreCommand):
         return f"{host_of(target)}{target.port or Path(target.database or '').absolute()}"
 
     def settings(self) -> dict[str, Setting]:
-        """None."""
         return {}
 
     def problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:

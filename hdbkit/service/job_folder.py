@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file
+from hdbkit.paths import Inside
 from hdbkit.processes import birth_of
 
 JOBS = "jobs"
@@ -111,18 +112,13 @@ def _state_of(file: Path) -> tuple[int, int]:
 class JobFolder:
     """A folder of the jobs of a results folder."""
 
+    result_file = Inside("result.json")
+    """The file with the document that the verb returned."""
+    errors_file = Inside("errors.txt")
+    """What the process wrote to its standard error."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    @property
-    def result_file(self) -> Path:
-        """The file with the document that the verb returned."""
-        return self.path / "result.json"
-
-    @property
-    def errors_file(self) -> Path:
-        """What the process wrote to its standard error."""
-        return self.path / "errors.txt"
 
     @property
     def asked(self) -> Asked:

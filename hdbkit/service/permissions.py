@@ -5,16 +5,21 @@ The order is the same for every request: role, number of requests, and only then
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
 from starlette.requests import HTTPConnection, Request
 
 from hdbkit.api import Workspace
-from hdbkit.errors import HdbkitError
+from hdbkit.config import Load, SweepSpec
+from hdbkit.config.served import cluster_problem, setting_problem
+from hdbkit.errors import ConfigErrors, HdbkitError, Problem
 from hdbkit.service import answers
 from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import Job
 from hdbkit.service.jobs import Jobs, require_target
-from hdbkit.service.limits import Bucket
-from hdbkit.service.permitted import require_permitted
 from hdbkit.service.requests import content_of
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
@@ -78,3 +83,69 @@ class Starter:
         job = self._jobs.start(verb, wanted, given, holder.name)
         setattr(request.state, JOB, job.job_id)
         return job
+
+
+_MAX_HOLDERS = 10_000
+
+
+class Bucket:
+    """Permits ``per_s`` requests per second of each holder, and ``burst`` at once."""
+
+    def __init__(self, per_s: float, burst: int) -> None:
+        self._per_s, self._burst = per_s, burst
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait_s(self, holder: str) -> float:
+        """Take one request; 0 if it is permitted, else the seconds until one is."""
+        now = time.monotonic()
+        left, at = self._left.get(holder, (float(self._burst), now))
+        left = min(left + (now - at) * self._per_s, self._burst)
+        permitted = left >= 1
+        self._left[holder] = (left - 1 if permitted else left, now)
+        self._left.move_to_end(holder)
+        while len(self._left) > _MAX_HOLDERS:
+            self._left.popitem(last=False)
+        return 0.0 if permitted else (1 - left) / self._per_s
+
+
+_NO_CLUSTER = "none"
+"""The value of the factor ``cluster`` for this host alone."""
+
+
+def require_permitted(request: Any, clusters: Collection[str]) -> None:
+    """Check that a request names no other cluster, and no setting that reaches beyond the database.
+
+    Raises:
+        ConfigErrors: with each key that does.
+    """
+    sweep: SweepSpec | None = getattr(request, "sweep", None)
+    place, tried = ("sweep.settings", sweep.settings) if sweep else ("id", getattr(request, "settings", {}))
+    problems = [*_of_clusters(request, clusters), *_of_settings(place, tried)]
+    if problems:
+        raise ConfigErrors("the request", problems)
+
+
+def _of_clusters(request: Any, clusters: Collection[str]) -> Iterator[Problem]:
+    for place, text in _clusters_of(request):
+        if text not in (None, "", _NO_CLUSTER) and (problem := cluster_problem(str(text), clusters)):
+            yield Problem(place, problem)
+
+
+def _clusters_of(request: Any) -> Iterator[tuple[str, Any]]:
+    """Each place of a request that names a cluster."""
+    yield from (("id", load.cluster) for load in getattr(request, "loads", ()))
+    for name in type(request).model_fields:
+        value = getattr(request, name)
+        if name == "cluster":
+            yield name, value
+        elif isinstance(value, Load):
+            yield f"{name}.cluster", value.cluster
+        elif isinstance(value, SweepSpec):
+            yield from ((f"{name}.{place}", text) for place, text in _clusters_of(value))
+            yield from ((f"{name}.factors.cluster", text) for text in value.factors.get("cluster", ()))
+
+
+def _of_settings(place: str, tried: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    for name, values in tried.items():
+        if problem := setting_problem(name, values):
+            yield Problem(f"{place}.{name}", problem)

@@ -1,7 +1,8 @@
-"""No SQL in Python: statements live in ``schemas/``."""
+"""No SQL in Python: statements live in ``schemas/``. A method without a docstring implements one that has it."""
 
 from __future__ import annotations
 
+import ast
 import re
 
 import pytest
@@ -42,3 +43,20 @@ def test_sql_lives_in_schemas() -> None:
 )
 def test_the_rule_on_sql_knows_a_statement(text: str, is_sql: bool) -> None:
     assert bool(SQL.search(text)) is is_sql
+
+
+def test_a_method_without_a_docstring_implements_one_that_has_it() -> None:
+    methods = [
+        (path, one, method)
+        for path in modules("hdbkit")
+        for one in ast.walk(parsed(path))
+        if isinstance(one, ast.ClassDef)
+        for method in one.body
+        if isinstance(method, ast.FunctionDef)
+    ]
+    documented = {method.name for _, _, method in methods if ast.get_docstring(method)}
+    assert not [
+        f"{within(path)}:{method.lineno}: {one.name}.{method.name}"
+        for path, one, method in methods
+        if not method.name.startswith("_") and not one.name.startswith("_") and method.name not in documented
+    ]

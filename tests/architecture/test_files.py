@@ -16,7 +16,7 @@ from hdbkit.config import SweepSpec, Target, read_params, read_yaml, validate
 from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.config.specs import read_load
-from hdbkit.config.sweep_schema import sweep_schema_text
+from hdbkit.config.sweep_spec import sweep_schema_text
 from hdbkit.results import columns
 from tests.architecture.source_tree import ROOT, files, texts
 

@@ -14,8 +14,7 @@ from hdbkit.config import Cache, Cooldown, Load, SweepSpec, Target, sweep_spec
 from hdbkit.errors import ConfigErrors
 from hdbkit.execution import host
 from hdbkit.experiment import start
-from hdbkit.experiment.cooling import cool_down
-from hdbkit.experiment.preparing import unprepared
+from hdbkit.experiment.preparing import cool_down, unprepared
 from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.readings import HostLoad
 from hdbkit.results.folder import RunFolder

@@ -29,7 +29,7 @@ from hdbkit.service import jobs as jobs_module
 from hdbkit.service.app import make_app
 from hdbkit.service.job_folder import JOBS, State
 from hdbkit.service.jobs import Jobs
-from hdbkit.service.limits import Bucket
+from hdbkit.service.permissions import Bucket
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
 from hdbkit.service.verbs import VERBS

@@ -12,7 +12,7 @@ from hdbkit import api
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.config.sweep_factors import factor_texts, factor_value
 from hdbkit.config.sweep_grid import grid_of
-from hdbkit.config.sweep_schema import sweep_schema
+from hdbkit.config.sweep_spec import sweep_schema
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.paths import data_folder

@@ -115,7 +115,12 @@ def slices_result(found: SliceTable, manifest: Manifest) -> SlicesResult:
                 configuration=configuration,
                 metric_value=mean(by_position[position]["metric_value"]) if found.usable else None,
                 operations_per_s=float(by_position[position]["operations_per_s"].mean()) if found.usable else None,
-                operations=_figures(found.operations, position, manifest.operations),
+                operations={
+                    manifest.operations[int(row["operation"])]: TimedOperation(
+                        count=int(row["n"]), **{f"{name}_us": float(row[f"{name}_us"]) for name in QUANTILES}
+                    )
+                    for row in found.operations[found.operations["position"] == position].to_dict("records")
+                },
             )
             for position, configuration in enumerate(configurations)
         ],
@@ -271,13 +276,3 @@ class _Counting:
 
 def _values(found: duckdb.DuckDBPyRelation) -> dict[int, float]:
     return {int(number): float(value) for number, value in found.fetchall() if value is not None}
-
-
-def _figures(quantiles: pd.DataFrame, position: int, names: list[str]) -> dict[str, TimedOperation]:
-    """Count and quantiles of each operation of a configuration."""
-    return {
-        names[int(row["operation"])]: TimedOperation(
-            count=int(row["n"]), **{f"{name}_us": float(row[f"{name}_us"]) for name in QUANTILES}
-        )
-        for row in quantiles[quantiles["position"] == position].to_dict("records")
-    }

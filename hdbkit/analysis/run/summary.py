@@ -86,7 +86,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         server_cpu_unknown=server_unknown,
         per_operation=client_use(clients),
         host_cpu_pct=host_cpu_pct(host, window),
-        others_cpu_pct=others_cpu_pct(host, clients, window, _server_elsewhere(manifest)),
+        others_cpu_pct=others_cpu_pct(host, clients, window, not is_local(manifest.plan.target.host)),
         throttled_pct=throttled_pct(host, window),
         server_host=server_host_use(table(folder, "server_host"), window),
         littles_law=littles_law(users, window, manifest.plan.load.sessions),
@@ -116,11 +116,6 @@ def _engine_tpm(counters: pd.DataFrame | None, grew: dict[str, Growth]) -> float
     """Ended transactions per minute, or commands where the server counts only those; None if it counts neither."""
     known = readings(counters, START)
     return rate(grew, *([name for name in ENDS if name in known] or [REQUESTS]), per_s=60)
-
-
-def _server_elsewhere(manifest: Manifest) -> bool:
-    """Whether the target's address cannot be this host, as far as its text tells."""
-    return not is_local(manifest.plan.target.host)
 
 
 def _metric_value(

@@ -122,7 +122,6 @@ class CustomSpec(WorkloadSpec):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Its fields and storage options; defaults are omitted."""
         fields = super().fields
         if self.parameters == self.definition.parameters:
             fields.pop("parameters", None)
@@ -130,7 +129,6 @@ class CustomSpec(WorkloadSpec):
 
     @property
     def words(self) -> list[str]:
-        """The command-line options of this specification."""
         given = option_words("parameters", self.parameters) if "parameters" in self.model_fields_set else []
         return [*self.workload_words, *(given if self.parameters else [])]
 

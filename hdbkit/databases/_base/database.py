@@ -82,7 +82,6 @@ class BaseDatabase:
         return self
 
     def files(self, target: Target) -> tuple[Path, ...]:
-        """None."""
         return ()
 
     def driver_version(self) -> str:
@@ -90,11 +89,9 @@ class BaseDatabase:
         raise NotImplementedError
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
-        """A session."""
         raise NotImplementedError
 
     def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's schema in the target."""
         raise NotImplementedError
 
     def check_options(self, target: Target) -> None:
@@ -102,7 +99,6 @@ class BaseDatabase:
         check_options(target, self.options, self.option_values)
 
     def behind_proxy(self, target: Target, port: int) -> Target:
-        """The target with the address of the proxy."""
         return target.with_(host="127.0.0.1", port=port)
 
     def asked(self, session: Session, operation: str, /, **arguments: Any) -> list[Row]:
@@ -127,11 +123,9 @@ class BaseDatabase:
         return ServerRole(given)
 
     def is_replica(self, session: Session) -> bool:
-        """By its role."""
         return self.role(session) is not ServerRole.PRIMARY
 
     def pooling(self, session: Session, target: Target) -> Pooling:
-        """No pooler is known."""
         return Pooling(PoolMode.DIRECT)
 
     def served(self, target: Target, sessions: int) -> int:
@@ -139,7 +133,6 @@ class BaseDatabase:
         return sessions
 
     def encryption(self, session: Session, target: Target) -> Encryption | None:
-        """Unknown."""
         return None
 
     def free_connections(self, session: Session) -> int | None:
@@ -185,7 +178,6 @@ class BaseDatabase:
         ]
 
     def snapshot_notice(self, target: Target) -> str:
-        """No snapshots."""
         return ""
 
     def footprint(self, session: Session) -> Footprint | None:
@@ -194,7 +186,6 @@ class BaseDatabase:
         return Footprint(int(rows[0][0]), str(rows[0][1]), int(rows[0][2])) if rows else None
 
     def server_process(self, session: Session) -> int | None:
-        """Unknown."""
         return None
 
     def advised_grants(self, session: Session) -> list[MissingGrant]:
@@ -202,15 +193,12 @@ class BaseDatabase:
         return [MissingGrant(*map(str, row)) for row in self.asked(session, "advised_grants")]
 
     def grants_to(self, session: Session, verb: Verb, *, routines: bool) -> list[str]:
-        """Unknown."""
         return []
 
     def grants_for(self, session: Session, access: Access) -> list[str]:
-        """Unknown."""
         return []
 
     def denied_access(self, statement: Statement, error: TransactionError) -> Sequence[Access]:
-        """Not known."""
         return ()
 
     def missing_grants(
@@ -235,11 +223,9 @@ class BaseDatabase:
         return None
 
     def influences(self, target: Target) -> list[str]:
-        """None is known."""
         return []
 
     def password_source(self, target: Target) -> str | None:
-        """The driver finds no password itself."""
         return None
 
     def provision(self, admin: Target, target: Target) -> list[str]:

@@ -97,7 +97,6 @@ class DbapiSession:
         self._encodes, self._decodes = self._overrides("encoded"), self._overrides("decoded")
 
     def client_path(self, needs: frozenset[Capability]) -> str:
-        """The driver."""
         return self.engine.driver
 
     def encoded(self, value: Any) -> Any:
@@ -121,28 +120,23 @@ class DbapiSession:
     ask = query
 
     def execute(self, text: str) -> None:
-        """Run a command as text."""
         self._run(Compiled("", (), (plain(text, self.engine.paramstyle),), False), {})
 
     def begin(self) -> None:
-        """Start a transaction."""
         assert not self._begun, "begin inside a transaction"
         self._begun = True
         self._guarded(self._begin)
 
     def commit(self) -> None:
-        """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
         assert self._begun, "commit outside a transaction"
         self._guarded(self._commit)
         self._begun = False
 
     def rollback(self) -> None:
-        """Roll back; does nothing outside a transaction or on a lost connection."""
         if self._begun:
             self._undo()
 
     def parameters(self, statement: str) -> tuple[str, ...]:
-        """The names of its parameters, in the order of ``bind``."""
         return in_scope(self._own, self.engine.dialects, statement).parameters
 
     def prepare(self, statements: Iterable[str]) -> None:
@@ -168,15 +162,12 @@ class DbapiSession:
         return self._whole((bound,), self._sent_in_turn)[0]
 
     def rows(self, raw: Any) -> list[Row]:
-        """The rows as tuples of plain values."""
         return [tuple(map(self.decoded, row)) for row in raw] if self._decodes else list(map(tuple, raw))
 
     def row_count(self, raw: Any) -> int:
-        """The number of rows of a raw result."""
         return len(raw)
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
-        """Run a prepared statement inside a transaction."""
         return self.batch([(statement, arguments)])[0]
 
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
@@ -188,7 +179,6 @@ class DbapiSession:
         return [self.rows(raw) for raw, run in zip(answers, runs, strict=True) for _ in run]
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[Bound]:
-        """Several calls with their values."""
         return [self.bind(name, given) for name, given in calls]
 
     def perform_all(self, bound: Sequence[Bound]) -> list[Any]:
@@ -218,7 +208,6 @@ class DbapiSession:
         return total
 
     def close(self) -> None:
-        """Close the connection; never raises."""
         self._begun, self._closed = False, True
         with suppress(Exception):
             self.connection.close()
@@ -282,7 +271,6 @@ class DbapiSession:
             ]
 
     def _cursor(self) -> Any:
-        """A cursor of the connection."""
         return self.connection.cursor()
 
     def _begin(self) -> None:
@@ -430,7 +418,6 @@ class DbapiDatabase(BaseDatabase):
         """Set the options of a new session, such as its isolation level and timeouts."""
 
     def schema(self, target: Target, workload: Workload) -> Schema:
-        """The workload's schema."""
         return self.schema_type(cast(SqlDatabase, self.at(target)), target, workload)
 
 

@@ -66,9 +66,7 @@ class SqlSchemaOptions(SchemaOptions):
 class SqlDatabase(Database, Protocol):
     """An SQL engine."""
 
-    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> SqlSession:
-        """An SQL session."""
-        ...
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> SqlSession: ...
 
     def loading_session(self, session: SqlSession, target: Target, scope: Scope) -> SqlSession:
         """A session for loads in place of this one, or this one."""
@@ -112,7 +110,6 @@ class SqlSchema:
                 raise InputError(f"{name} '{value}' cannot be used: {error.text}") from error
 
     def log(self) -> BuildLog:
-        """The current state of the build; the tables of the record itself are not listed."""
         if Capability.SCHEMAS in self._capabilities and not self.session.query("schema_exists")[0][0]:
             return BuildLog(exists=False)
         found = self._listed("tables")
@@ -203,7 +200,6 @@ class SqlSchema:
             self.session.query("insert_build_part", part=part, rows=rows)
 
     def _rows_of(self, load: PartLoad, sent: Callable[[int, int], None]) -> int:
-        """Load it; the rows that were sent."""
         if isinstance(load, StatementLoad):
             self.session.query(load.operation)
             return 0
@@ -216,7 +212,6 @@ class SqlSchema:
         return [name for name in names if name.removeprefix(_INDEX) not in there]
 
     def routines(self) -> None:
-        """Create the missing stored routines."""
         if Capability.STORED_ROUTINES not in self._capabilities:
             return
         there = self._routines()
@@ -284,7 +279,6 @@ class SqlSchema:
             self.session.query(statement)
 
     def finish(self) -> None:
-        """Record that the schema is complete."""
         self.session.query("finish_build")
 
     def drop(self) -> list[str]:
@@ -306,7 +300,6 @@ class SqlSchema:
         return dropped
 
     def close(self) -> None:
-        """Close the connections; never raises."""
         self.session.close()
         if self._claim is not None:
             self._claim.close()

@@ -202,7 +202,6 @@ class MysqlclientDatabase(BaseDatabase):
         return f"mysqlclient {release.__version__} (client library {_mysql.get_client_info()})"
 
     def check_options(self, target: Target) -> None:
-        """Check the names of the options, and the values of those that have few."""
         check_options(target, OPTIONS, self.option_values)
 
     def behind_proxy(self, target: Target, port: int) -> Target:

@@ -125,7 +125,6 @@ class MysqlclientSession:
         return []
 
     def execute(self, text: str) -> None:
-        """Run a command as text, for example one that a named statement generated."""
         self._answered(text.encode())
 
     def begin(self) -> None:
@@ -134,20 +133,17 @@ class MysqlclientSession:
         self._begun, self._sent_begin = True, False
 
     def commit(self) -> None:
-        """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
         assert self._begun, "commit outside a transaction"
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
         if sent:
             self._exchanged(b"COMMIT")
 
     def rollback(self) -> None:
-        """Roll back; does nothing outside a transaction or on a lost connection."""
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
         if sent:
             self._undo()
 
     def parameters(self, statement: str) -> tuple[str, ...]:
-        """The names of its parameters, in the order of ``bind``."""
         return self._find(statement).parameters
 
     def prepare(self, statements: Iterable[str]) -> None:
@@ -172,7 +168,6 @@ class MysqlclientSession:
         return True
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:
-        """A call as bytes."""
         template = self._templates[statement]
         text = _rendered(template, arguments)
         return Call.of(text) if self._wire and template.answers_last else text
@@ -244,22 +239,18 @@ class MysqlclientSession:
         return plain(*(answer_of(raw) if isinstance(raw, bytes) else result_of(raw)))
 
     def row_count(self, raw: Any) -> int:
-        """The number of rows of a raw result."""
         return len(answer_of(raw)[1]) if isinstance(raw, bytes) else int(raw.num_rows())
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
-        """Run a prepared statement inside a transaction."""
         return self.batch([(statement, arguments)])[0]
 
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
-        """Run several prepared statements in one round trip, in order."""
         assert self._begun, "a call outside a transaction"
         self.prepare(name for name, _ in calls)
         results = self._answered(b";".join([_rendered(self._templates[name], given) for name, given in calls]))
         return [[] if isinstance(result, int) else list(result.fetch_row(0)) for result in results]
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[bytes]:
-        """Several calls as bytes."""
         return [_rendered(self._templates[name], given) for name, given in calls]
 
     def perform_all(self, bound: Sequence[bytes]) -> list[Any]:
@@ -294,7 +285,6 @@ class MysqlclientSession:
             raise
 
     def close(self) -> None:
-        """Close the connection; never raises."""
         self._begun = self._sent_begin = False
         if self._wire:
             self._wire.close()

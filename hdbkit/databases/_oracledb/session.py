@@ -145,7 +145,6 @@ class OracleSession(DbapiSession):
                 self._blocks[name] = self._guarded(Block, known.pieces[0].text, cursor, outs, found.parameters)
 
     def bind(self, statement: str, arguments: Arguments) -> Any:
-        """The commands of a statement with their values."""
         block = self._blocks.get(statement)
         return (
             super().bind(statement, arguments)

@@ -108,7 +108,6 @@ class Db2Session(DbapiSession):
         return "".join(f"{one:{_ELEMENT}d}" for one in value) if isinstance(value, tuple) else value
 
     def rows(self, raw: Any) -> list[Row]:
-        """The rows as tuples of plain values."""
         return plain_rows(raw)
 
     def _sent(self, bound: Bound) -> Any:
@@ -331,11 +330,9 @@ class Db2(DbapiDatabase):
         return (CliError,)
 
     def driver_version(self) -> str:
-        """The driver."""
         return f"ibm_db {driver().__version__}"
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
-        """A connection to the only address of ``target``."""
         return connected(target, options)
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DbapiSession:
@@ -386,7 +383,6 @@ class Db2(DbapiDatabase):
         return None
 
     def password_source(self, target: Target) -> str | None:
-        """The target's password file."""
         return str(target.password_file) if password(target) and target.password_file else None
 
 

@@ -269,7 +269,6 @@ class DuckDB(FileDatabase):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """The driver's exceptions."""
         import duckdb
 
         return (duckdb.Error,)

@@ -187,7 +187,6 @@ class NullSchema:
         self._state, self._name, self.target = State(target), scope.schema, target
 
     def log(self) -> BuildLog:
-        """The state of the build; there are no tables."""
         record = self._state.record(self._name)
         if not record:
             return BuildLog(exists=False)
@@ -195,7 +194,6 @@ class NullSchema:
         return BuildLog(True, spec=record["spec"], finished=record["finished"], parts=parts)
 
     def create(self, spec: str) -> None:
-        """Create the build record, or replace that of another ``spec``."""
         if self._state.record(self._name).get("spec") != spec:
             self._state.write_record(self._name, {"spec": spec, "finished": False})
 
@@ -214,22 +212,18 @@ class NullSchema:
         return True
 
     def after_load(self) -> list[str]:
-        """No steps."""
         return []
 
     def routines(self) -> None:
         """Does nothing: any name can be called."""
 
     def statistics(self) -> list[str]:
-        """No steps."""
         return []
 
     def missing_grants(self, access: Access) -> list[str]:
-        """None: it has no accounts."""
         return []
 
     def unanalyzed(self) -> list[str]:
-        """No tables."""
         return []
 
     def analyze(self) -> None:
@@ -239,7 +233,6 @@ class NullSchema:
         """Does nothing."""
 
     def finish(self) -> None:
-        """Record that the schema is complete."""
         self._state.write_record(self._name, {**self._state.record(self._name), "finished": True})
 
     def drop(self) -> list[str]:
@@ -248,7 +241,6 @@ class NullSchema:
         return [f"schema {self._name}"]
 
     def close(self) -> None:
-        """Close the session."""
         self.session.close()
 
 
@@ -283,7 +275,6 @@ class NullDatabase(BaseDatabase):
         return "none"
 
     def behind_proxy(self, target: Target, port: int) -> Target:
-        """The target as it is."""
         return target
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:

@@ -217,7 +217,6 @@ class Odbc(DbapiDatabase):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """Those of pyodbc."""
         return (_pyodbc().Error,)
 
     def driver_version(self) -> str:

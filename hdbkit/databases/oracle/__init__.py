@@ -176,7 +176,6 @@ class Oracle(OracledbDatabase):
         return f"python-oracledb {module.__version__} ({self.mode()}{library})"
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
-        """A connection to the only address of ``target``."""
         return connected(target, options)
 
     def behind_proxy(self, target: Target, port: int) -> Target:

@@ -230,7 +230,7 @@ class PostgreSQL(BaseDatabase):
 
     def counters(self, session: Session) -> dict[str, float]:
         """Totals over all databases; a backend reports its own at most once per second."""
-        major = _major(session)
+        major = _own(session).connection.server_version // 10000
         asked = [*_COUNTERS, *(("file_operations",) if major >= 16 else ())]
         rows = [row for name in asked for row in self.asked(session, name)]
         for (schema,) in session.ask("schema_of_waits"):
@@ -326,10 +326,6 @@ class PostgreSQL(BaseDatabase):
 def _create_role(session: PsycopgSession, role: str, password: str) -> None:
     verifier = session.connection.encrypt_password(password.encode(), role.encode(), None).decode()
     session.query("create_role", role=role, verifier=verifier)
-
-
-def _major(session: Session) -> int:
-    return _own(session).connection.server_version // 10000
 
 
 def _own(session: Session) -> PsycopgSession:

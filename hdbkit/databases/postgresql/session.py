@@ -118,7 +118,6 @@ class PsycopgSession:
         return []
 
     def execute(self, text: str) -> None:
-        """Run a command as text, for example one that a named statement generated."""
         self._checked(self._exchanged(self.connection.exec_, text.encode()))
 
     def begin(self) -> None:
@@ -127,14 +126,12 @@ class PsycopgSession:
         self._begun, self._sent_begin = True, False
 
     def commit(self) -> None:
-        """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
         assert self._begun, "commit outside a transaction"
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
         if sent:
             self._checked(self._exchanged(self.connection.exec_, b"COMMIT"))
 
     def rollback(self) -> None:
-        """Roll back; does nothing outside a transaction or on a lost connection."""
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
         if not sent or self.connection.status != pq.ConnStatus.OK:
             return
@@ -182,7 +179,6 @@ class PsycopgSession:
         return self._calls[statement], [_ENCODERS[type(value)](value) for value in arguments], *self._formats
 
     def perform(self, bound: Bound) -> PGresult:
-        """Perform one whole transaction, committed when it returns."""
         try:
             result = self._execute(*bound)
         except Error as error:
@@ -259,15 +255,12 @@ class PsycopgSession:
         return [_plain(row) for row in reader.load_rows(0, raw.ntuples, tuple)]
 
     def row_count(self, raw: PGresult) -> int:
-        """The number of rows of a raw result."""
         return int(raw.ntuples)
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
-        """Run a prepared statement inside a transaction."""
         return self.batch([(statement, arguments)])[0]
 
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
-        """Run several prepared statements in one round trip, in order."""
         assert self._begun, "a call outside a transaction"
         self.prepare(name for name, _ in calls)
         results = self._round_trip([self.bind(*call) for call in calls])
@@ -289,7 +282,6 @@ class PsycopgSession:
         return results
 
     def perform_each(self, bound: Sequence[Bound]) -> list[PGresult]:
-        """The same with one round trip per statement."""
         run, call = self.connection.exec_, self._execute
         self._begun = self._sent_begin = True
         try:
@@ -333,7 +325,6 @@ class PsycopgSession:
         return self._checked(self._last_result()).command_tuples or 0
 
     def close(self) -> None:
-        """Close the connection; never raises."""
         self.connection.finish()
 
     def _find(self, name: str) -> Statement:

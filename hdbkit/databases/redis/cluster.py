@@ -142,6 +142,5 @@ class RedisClusterSession:
         return self._of_key[tag]
 
     def close(self) -> None:
-        """Close the connections; never raises."""
         for node in self.nodes:
             node.close()

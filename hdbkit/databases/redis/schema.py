@@ -38,9 +38,7 @@ class RedisDatabase(Database, Protocol):
 
     def connect(
         self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
-    ) -> RedisSession | RedisClusterSession:
-        """A session."""
-        ...
+    ) -> RedisSession | RedisClusterSession: ...
 
 
 class RedisSchema:
@@ -62,7 +60,6 @@ class RedisSchema:
         return f"{self.session.common}{name}"
 
     def log(self) -> BuildLog:
-        """The build record."""
         ask = self.session.command
         tables = frozenset(name.decode() for name in ask("SMEMBERS", self._key("tables")))
         spec, finished = ask("HMGET", self._key("build"), "spec", "finished")
@@ -88,7 +85,6 @@ class RedisSchema:
         return ask("EXEC") is not None
 
     def create(self, spec: str) -> None:
-        """Create the record; replace that of another ``spec``."""
         log = self.log()
         if log.spec != spec:
             self.session.command("HSET", self._key("build"), "spec", spec, "finished", "0")
@@ -119,11 +115,9 @@ class RedisSchema:
         return []
 
     def missing_grants(self, access: Access) -> list[str]:
-        """Unknown."""
         return []
 
     def unanalyzed(self) -> list[str]:
-        """None: there are no statistics."""
         return []
 
     def analyze(self) -> None:
@@ -131,11 +125,9 @@ class RedisSchema:
         raise InputError("Redis has no statistics of tables; omit --analyze")
 
     def do(self, name: str) -> None:
-        """There are no steps."""
         raise AssertionError(name)
 
     def finish(self) -> None:
-        """Record that the schema is complete."""
         self.session.command("HSET", self._key("build"), "finished", "1")
 
     def drop(self) -> list[str]:

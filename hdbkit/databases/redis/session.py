@@ -223,7 +223,6 @@ class RedisSession:
         ]
 
     def read(self, steps: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
-        """The rows of each step."""
         made = [self._step(name) for name, _ in steps]
         self._watches = self._watches or any(step.watches for step in made)
         text = b"".join(step.encoded(given) for step, (_, given) in zip(made, steps, strict=True))
@@ -245,7 +244,6 @@ class RedisSession:
                 self._failed(reply)
 
     def release(self) -> None:
-        """Watch nothing any more."""
         if self._watches:
             self._watches = False
             with suppress(TransactionError):
@@ -312,7 +310,6 @@ class RedisSession:
             self._failed(failed.split(b"\r")[0].decode(errors="replace").lstrip("-"))
 
     def close(self) -> None:
-        """Close the connection; never raises."""
         with suppress(Exception):
             self._stream.close()
             self.connection.disconnect()

@@ -138,7 +138,6 @@ class Sqlite(FileDatabase):
             raise CannotConnect(target.url, str(error), "check the path and its permissions") from None
 
     def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
-        """The options of the target."""
         for name, mode in {"journal_mode": "wal", **target.options}.items():
             session.query(f"set_{name}", mode=mode)
 

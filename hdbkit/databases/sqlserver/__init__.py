@@ -136,7 +136,6 @@ class SqlServerSession(DbapiSession):
         return f"[{','.join(f'{one:>{_ELEMENT}}' for one in value)}]" if isinstance(value, tuple) else value
 
     def rows(self, raw: Any) -> list[Row]:
-        """The rows as tuples of plain values."""
         return plain_rows(raw)
 
     def limit_workers(self, degree: int) -> None:
@@ -268,7 +267,6 @@ class SqlServer(DbapiDatabase):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """Those of pyodbc."""
         return (_pyodbc().Error,)
 
     def driver_version(self) -> str:
@@ -382,7 +380,6 @@ class SqlServer(DbapiDatabase):
         )
 
     def password_source(self, target: Target) -> str | None:
-        """The target's password file."""
         return str(target.password_file) if password(target) and target.password_file else None
 
 

@@ -47,7 +47,7 @@ class ModelForm:
 
     def __init__(self, fields: Mapping[str, FieldInfo]) -> None:
         self._fields = dict(fields)
-        self.inputs: dict[str, Any] = {name: _input(name, field) for name, field in fields.items()}
+        self.inputs: dict[str, Any] = {name: named(_plain_input(name, field), name) for name, field in fields.items()}
 
     @property
     def values(self) -> dict[str, Any]:
@@ -103,11 +103,6 @@ def _kinds(field: FieldInfo) -> tuple[type, ...]:
 
 def _optional(field: FieldInfo) -> bool:
     return type(None) in get_args(field.annotation)
-
-
-def _input(name: str, field: FieldInfo) -> Any:
-    """An input for a field: a choice, a check box, a number or a line of text."""
-    return named(_plain_input(name, field), name)
 
 
 def _plain_input(name: str, field: FieldInfo) -> Any:

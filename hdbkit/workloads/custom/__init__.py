@@ -70,7 +70,6 @@ class Custom(BaseWorkload[CustomSpec]):
         return Scope(self.spec.definition.schema_name, found, self.spec.definition.sql_mode)
 
     def load(self, given: Load) -> CustomLoad:
-        """``given`` with this workload's options."""
         load = given if isinstance(given, CustomLoad) else CustomLoad(**given.model_dump(exclude_unset=True))
         unknown = sorted((load.weights or {}).keys() - {*self.operations})
         if unknown:
@@ -90,11 +89,9 @@ class Custom(BaseWorkload[CustomSpec]):
         return {name: weights.get(name, 0.0) if name in runs else 0.0 for name in self.operations}
 
     def mix(self, load: Load) -> dict[str, float]:
-        """The weight of each operation."""
         return self._weights(self.load(load))
 
     def needs(self, load: Load) -> frozenset[Capability]:
-        """SQL."""
         return frozenset({Capability.SQL})
 
     def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:

@@ -46,7 +46,6 @@ def part(spec: CustomSpec, tables: dict[str, Table], key: str) -> Iterator[PartL
 
 
 def _loading(spec: CustomSpec, dialects: Iterable[str]) -> set[str]:
-    """The names of the statements that load."""
     return {name for one in dialects for name in spec.statements.get(one, {}) if name.startswith(_LOAD)}
 
 

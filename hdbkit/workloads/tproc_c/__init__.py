@@ -115,11 +115,9 @@ class TprocC(BaseWorkload[TprocCSpec]):
         self.scale = f"{spec.warehouses:,} warehouse{'' if spec.warehouses == 1 else 's'}"
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
-        """Its statements, in a schema of its own."""
         return Scope(self.schema_name, statements(dialects, self.group))
 
     def load(self, given: Load) -> TprocCLoad:
-        """``given`` with this workload's options."""
         return given if isinstance(given, TprocCLoad) else TprocCLoad(**given.model_dump(exclude_unset=True))
 
     def settled(self, load: Load, capabilities: frozenset[Capability]) -> TprocCLoad:
@@ -210,7 +208,6 @@ class TprocC(BaseWorkload[TprocCSpec]):
         return population.part(self.spec, key)
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
-        """The specification of the schema; None if there is no schema."""
         from hdbkit.workloads.built import built_spec
 
         return built_spec(schema, self, advice=", or use --schema-from hammerdb if HammerDB created them")

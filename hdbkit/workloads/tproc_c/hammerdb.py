@@ -98,7 +98,6 @@ class HammerDBTprocC(TprocC):
         return "build it with HammerDB, or omit schema_from"
 
     def user(self, session: Session, load: Load, plan: UserPlan, routes: Mapping[str, Route] = NO_ROUTES) -> User:
-        """A virtual user, ready to draw."""
 
         return HammerDBUser(session, self.spec, self.load(load), plan, routes)
 

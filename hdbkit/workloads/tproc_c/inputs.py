@@ -119,7 +119,6 @@ class Inputs:
         return np.full(count, self._home_w_id)
 
     def _other_warehouse(self, home: Numbers) -> Numbers:
-        """A warehouse other than ``home``; ``home`` itself if it is the only one."""
         if self._warehouses == 1:
             return home
         other = self._between(1, self._warehouses - 1, len(home))

@@ -153,7 +153,6 @@ class TprocH(BaseWorkload[TprocHSpec]):
         return population.part(self.spec, key)
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
-        """The specification of the schema; None if there is no schema."""
         from hdbkit.workloads.built import built_spec
 
         return built_spec(schema, self)
