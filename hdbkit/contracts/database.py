@@ -70,22 +70,18 @@ class Database(Protocol):
     @property
     def probed(self) -> Found:
         """What the server answered when it was asked what it is; empty if it is not asked."""
-        ...
 
     @property
     def option_values(self) -> Mapping[str, Collection[str]]:
         """The values of those options of a target that have few; only these can be factors of a sweep."""
-        ...
 
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it can do."""
-        ...
 
     @property
     def dialects(self) -> tuple[str, ...]:
         """Folders of ``schemas/`` with its statements, the most general first: ``ansi`` for all SQL engines."""
-        ...
 
     def at(self, target: Target) -> Database:
         """The engine as it is at ``target``: itself, unless what it can do depends on what it connects to.
@@ -93,15 +89,12 @@ class Database(Protocol):
         Does not connect. Where it depends, reading ``capabilities`` or ``dialects`` for the first time in a process
         does, and raises the errors of :meth:`connect`.
         """
-        ...
 
     def files(self, target: Target) -> tuple[Path, ...]:
         """The file that is the database of an embedded engine, then those of its logs; empty for other engines."""
-        ...
 
     def driver_version(self) -> str:
         """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
-        ...
 
     def check_options(self, target: Target) -> None:
         """Check the target's options without connecting; those of a driver that is not installed are not checked.
@@ -109,7 +102,6 @@ class Database(Protocol):
         Raises:
             InputError: an option is unknown, or has an unknown value.
         """
-        ...
 
     def behind_proxy(self, target: Target, port: int) -> Target:
         """The target through a proxy at this port of 127.0.0.1; the server's name is still verified, if it was.
@@ -117,7 +109,6 @@ class Database(Protocol):
         Raises:
             InputError: its connections would bypass the proxy, or the driver verifies no other name than the address.
         """
-        ...
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
         """A session with the statements of ``scope`` and the engine's own.
@@ -127,7 +118,6 @@ class Database(Protocol):
             InputError: an option of the target is invalid, as :meth:`check_options` finds.
             MissingDriver: the driver is not installed.
         """
-        ...
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's schema in the target, over its own connection.
@@ -135,64 +125,50 @@ class Database(Protocol):
         Raises:
             InputError: the storage options of the workload (``spec.storage``) cannot be used here.
         """
-        ...
 
     def version(self, session: Session) -> str:
         """The server's name and version, one line."""
-        ...
 
     def role(self, session: Session) -> ServerRole:
         """Whether the server accepts changes from this account; a standby replays those of its primary."""
-        ...
 
     def is_replica(self, session: Session) -> bool:
         """Whether the server is closed to changes of ordinary accounts, whatever this one may do."""
-        ...
 
     def pooling(self, session: Session, target: Target) -> Pooling:
         """Whether a connection pooler is between ``session`` and its server, and how it assigns connections.
 
         Opens further connections to ``target`` if there is one.
         """
-        ...
 
     def served(self, target: Target, sessions: int) -> int:
         """How many of so many further sessions a pooler with session pooling serves at the same time."""
-        ...
 
     def encryption(self, session: Session, target: Target) -> Encryption | None:
         """How ``session`` is encrypted, and how long the server's certificate is valid; None: unknown."""
-        ...
 
     def free_connections(self, session: Session) -> int | None:
         """How many more connections this account may open; None if the server has no such limit."""
-        ...
 
     def read_only_by(self, session: Session) -> str:
         """Which setting makes the account's transactions read-only, and who sets it; empty if none is known to."""
-        ...
 
     def lift_limits(self, session: Session) -> None:
         """Let no timeout of the account or the server end the session or its work, and let it use what speeds up long
         work, such as parallel workers; the limits of its options stay.
         """
-        ...
 
     def timeouts(self, session: Session) -> list[Timeout]:
         """What ends this session's statements, transactions and waits; empty if nothing does."""
-        ...
 
     def disturbances(self, session: Session) -> list[Disturbance]:
         """The settings of the server that disturb runs."""
-        ...
 
     def write_cycle(self, session: Session) -> WriteCycle | None:
         """The cycle in which the server writes changed pages to its files; None if it has none, or none by time."""
-        ...
 
     def clock_s(self, session: Session) -> float | None:
         """The server's time, in seconds since 1970; None if there is no server."""
-        ...
 
     def counters(self, session: Session) -> dict[str, float]:
         """The server's running totals and gauges; empty if it has none.
@@ -201,47 +177,38 @@ class Database(Protocol):
         ``scanned_rows``, the rows that full scans read. ``uptime_s`` is the time since the server was started. With
         replication ``replication_lag_s`` is among them: of this standby, or of the slowest standby of a primary.
         """
-        ...
 
     def recent_events(self, session: Session) -> list[ServerEvent]:
         """What the server did in the last minute, where it keeps the times of that; a later answer may repeat it."""
-        ...
 
     def snapshot_notice(self, target: Target) -> str:
         """What snapshots of the server's repository require, such as a licence; empty unless ``target`` asks for any.
 
         They are taken by the statement ``take_snapshot``, before the first operation of a run and after the last.
         """
-        ...
 
     def footprint(self, session: Session) -> Footprint | None:
         """The size of the target's database and of the server's cache; None if the engine has neither."""
-        ...
 
     def server_process(self, session: Session) -> int | None:
         """The process id of the server's main process if it runs on this host, else None."""
-        ...
 
     def advised_grants(self, session: Session) -> list[MissingGrant]:
         """What the session's account lacks for builds, runs and what they sample."""
-        ...
 
     def grants_to(self, session: Session, verb: Verb, *, routines: bool) -> list[str]:
         """The commands that grant the session's account what a verb needs besides reading the tables; none if nothing
         is known to be missing. ``routines``: whether the workload has stored routines.
         """
-        ...
 
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """The commands that grant the session's account what it lacks of ``access``; none where that is not known.
 
         Roles count, and routines that run with the privileges of who made them.
         """
-        ...
 
     def denied_access(self, statement: Statement, error: TransactionError) -> Sequence[Access]:
         """What a rejected statement may lack, the most likely first; empty where the error does not tell."""
-        ...
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
@@ -250,24 +217,18 @@ class Database(Protocol):
 
         ``kept``: the server itself keeps them, through SQL. ``applied``: they take effect through SQL.
         """
-        ...
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """Every setting as read back: ``{name: {value, unit, default, changed}}``; changed: set explicitly."""
-        ...
 
     def slow_load(self, session: Session) -> str | None:
         """How rows are loaded where that is not the server's own bulk load, and what to do; None if it is."""
-        ...
 
     def influences(self, target: Target) -> list[str]:
         """The variables of this process's environment that are set and change the target's sessions."""
-        ...
 
     def password_source(self, target: Target) -> str | None:
         """Where the driver itself finds a password for ``target``; None if nowhere. Does not connect."""
-        ...
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Create the account and the database of ``target`` if missing, as ``admin``; return what was created."""
-        ...

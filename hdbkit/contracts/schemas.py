@@ -85,12 +85,10 @@ class Schema(Protocol):
     @property
     def session(self) -> Session:
         """The connection, with the workload's scope."""
-        ...
 
     @property
     def target(self) -> Target:
         """The database that it is in."""
-        ...
 
     def log(self) -> BuildLog:
         """The current state of the build. The tables of the record itself are not listed.
@@ -98,14 +96,12 @@ class Schema(Protocol):
         Raises:
             TransactionError: this account may not read the record.
         """
-        ...
 
     def claim(self) -> bool:
         """Reserve the schema until ``close``; false if another process has reserved it, to build or to drop it.
 
         A repeated call confirms it. Raises ``TransactionError`` if the server has ended the reservation since.
         """
-        ...
 
     def create(self, spec: str) -> None:
         """Create the schema, the record with ``spec``, and missing tables; a record of another ``spec`` is replaced
@@ -114,31 +110,24 @@ class Schema(Protocol):
         Raises:
             BuildFailed: a table cannot be created; its cause is the ``TransactionError``.
         """
-        ...
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
         """Load a part and note it, in one transaction; ``sent(rows, size_bytes)`` is called as text is sent."""
-        ...
 
     def after_load(self) -> list[str]:
         """The steps that remain once all parts are loaded, such as indexes; any process can do each."""
-        ...
 
     def routines(self) -> None:
         """Create missing stored routines; does nothing if the engine has none."""
-        ...
 
     def statistics(self) -> list[str]:
         """The steps that update the optimizer's statistics; any process can do each."""
-        ...
 
     def missing_grants(self, access: Access) -> list[str]:
         """The commands that grant this account what it lacks to read the build record, and of ``access``."""
-        ...
 
     def unanalyzed(self) -> list[str]:
         """The tables without useful statistics for the optimizer, each with the reason, if the server knows it."""
-        ...
 
     def analyze(self) -> None:
         """Update the optimizer's statistics of the workload's tables, and change nothing else.
@@ -146,20 +135,15 @@ class Schema(Protocol):
         Raises:
             InputError: this account may not.
         """
-        ...
 
     def do(self, name: str) -> None:
         """Do one step of ``after_load`` or ``statistics``."""
-        ...
 
     def finish(self) -> None:
         """Record that the schema is complete."""
-        ...
 
     def drop(self) -> list[str]:
         """Drop what a build created, and nothing else; return what was dropped, such as ``table accounts``."""
-        ...
 
     def close(self) -> None:
         """Close the connection; never raises."""
-        ...

@@ -141,7 +141,6 @@ class Session(Protocol):
 
         Results with different client paths are not comparable.
         """
-        ...
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
         """Run a named operation outside the measured loop and return all its rows (none if it has no result).
@@ -149,19 +148,15 @@ class Session(Protocol):
         Checks, totals and counts use it. On an SQL engine the operation is a statement: ``{word}`` in its text takes
         the argument ``word``, which must be an identifier or an integer; ``:word`` is a value.
         """
-        ...
 
     def parameters(self, operation: str) -> tuple[str, ...]:
         """The names of an operation's parameters, in the order that ``bind`` expects."""
-        ...
 
     def prepare(self, operations: Iterable[str]) -> None:
         """Prepare named operations for ``bind``, ``call`` and ``batch``."""
-        ...
 
     def bind(self, operation: str, arguments: Arguments) -> Any:
         """Prepare a call before the clock starts; ``arguments`` in the order of the operation's parameters."""
-        ...
 
     def perform(self, bound: Any) -> Any:
         """Perform one whole operation, committed when it returns; return the raw result, for ``rows``.
@@ -170,15 +165,12 @@ class Session(Protocol):
             RolledBackByDesign: the workload rolled it back on purpose.
             TransactionError: it failed, and no part of it remains.
         """
-        ...
 
     def rows(self, raw: Any) -> list[Row]:
         """Convert the raw result of ``perform`` to plain values."""
-        ...
 
     def close(self) -> None:
         """Close the connection; never raises."""
-        ...
 
 
 PENDING: Final = object()
@@ -193,21 +185,18 @@ class OverlappingSession(Session, Protocol):
 
     def fileno(self) -> int:
         """The descriptor that is readable when a part of the answer has arrived; constant for the connection."""
-        ...
 
     def sender(self, perform: Callable[[Any], Any]) -> Callable[[Any], None] | None:
         """What sends an operation that ``perform`` would perform, and returns without its answer.
 
         None if that is only possible in one step. Sending raises ``TransactionError`` if the connection is lost.
         """
-        ...
 
     def receive(self) -> Any:
         """What has arrived: the raw result if the answer is complete, else ``PENDING``; never waits for the server.
 
         Raises what ``perform`` would raise.
         """
-        ...
 
 
 class OptimisticSession(Session, Protocol):
@@ -222,7 +211,6 @@ class OptimisticSession(Session, Protocol):
 
         The first begins a transaction.
         """
-        ...
 
     def change(self, steps: Sequence[tuple[str, Arguments]]) -> None:
         """Make all changes of the transaction at once, in one round trip, and end it.
@@ -230,11 +218,9 @@ class OptimisticSession(Session, Protocol):
         Raises ``TransactionError``; of class ``SERIALIZATION`` if something watched has changed. Without steps it
         only finds out whether what was read was the state of one moment.
         """
-        ...
 
     def release(self) -> None:
         """End the transaction without a change; does nothing outside one, or on a lost connection."""
-        ...
 
 
 class SqlSession(Session, Protocol):
@@ -247,61 +233,48 @@ class SqlSession(Session, Protocol):
 
     def row_count(self, raw: Any) -> int:
         """The number of rows of a raw result of ``perform``, without converting them."""
-        ...
 
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """Run a named statement, in the current transaction or in its own; the same as ``ask``."""
-        ...
 
     def execute(self, text: str) -> None:
         """Run a command as text, for example one that a named statement generated."""
-        ...
 
     def begin(self) -> None:
         """Start a transaction."""
-        ...
 
     def commit(self) -> None:
         """Commit. If that fails, raises ``TransactionError``, and no part of the transaction remains."""
-        ...
 
     def rollback(self) -> None:
         """Roll back; does nothing outside a transaction or on a lost connection."""
-        ...
 
     def parse(self, statement: str) -> bool:
         """Have the server parse a named statement without executing it; raises ``TransactionError`` if it is wrong.
 
         False if the driver sends statements only together with their values, so that nothing was sent.
         """
-        ...
 
     def call(self, statement: str, *arguments: Any) -> list[Row]:
         """Run a prepared statement inside a transaction."""
-        ...
 
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
         """Run several prepared statements in order, in one round trip if the engine supports it."""
-        ...
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> Any:
         """Prepare several calls before the clock starts, for ``perform_all`` and ``perform_each``."""
-        ...
 
     def perform_all(self, bound: Any) -> Any:
         """Perform a whole transaction of several statements, in one round trip if the engine supports it.
 
         Includes begin and commit. Raises the same errors as ``perform``.
         """
-        ...
 
     def perform_each(self, bound: Any) -> Any:
         """The same with one round trip per statement, and for begin and commit, as a simple client would do."""
-        ...
 
     def load(self, table: Table, chunks: Iterable[bytes]) -> int:
         r"""Bulk-load tab-separated text; return the number of rows.
 
         ``\N`` is null, a line feed ends a row; in a value, a backslash precedes ``t``, ``n``, ``r`` and itself.
         """
-        ...

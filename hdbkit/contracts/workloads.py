@@ -79,14 +79,12 @@ class User(Protocol):
 
     def next_batch(self) -> Sequence[Prepared]:
         """Some operations, ``UserPlan.ahead`` unless they are a list, drawn and bound in advance."""
-        ...
 
     def head(self, prepared: Prepared, raw: Any) -> bytes:
         """The record's head, completed from the result, for example with a key that the server generated.
 
         Called after each operation, only if ``Workload.details_from_results`` is true; ``raw`` is None if it failed.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,6 @@ class CheckSession(Protocol):
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
         """See :meth:`Session.ask`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -158,7 +155,6 @@ class Workload(Protocol):
     @property
     def spec(self) -> WorkloadSpec:
         """The specification of this workload."""
-        ...
 
     title: str
     notice: str
@@ -192,7 +188,6 @@ class Workload(Protocol):
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
         """Its statements for an engine, and the schema that they use."""
-        ...
 
     def load(self, given: Load) -> Load:
         """``given`` as an instance of this workload's load model.
@@ -201,15 +196,12 @@ class Workload(Protocol):
             ConfigErrors: an option does not belong to this workload, or has an invalid value.
             InputError: an option contradicts the specification.
         """
-        ...
 
     def settled(self, load: Load, capabilities: frozenset[Capability]) -> Load:
         """``load`` with what it leaves open decided by what the engine can do; as the run keeps it."""
-        ...
 
     def mix(self, load: Load) -> dict[str, float]:
         """The planned weight of each operation; empty if the workload has no mix."""
-        ...
 
     def listed(self, load: Load) -> Sequence[tuple[tuple[str, ...], int]]:
         """The list of operations of each virtual user in order, and how often it executes that.
@@ -217,49 +209,39 @@ class Workload(Protocol):
         Empty where operations are drawn. Where users have lists, an operation is executed few times, so results show
         every execution, and times instead of quantiles and rates.
         """
-        ...
 
     def rollback_shares(self, load: Load) -> dict[str, float]:
         """By operation, the share that is rolled back by design."""
-        ...
 
     def needs(self, load: Load) -> frozenset[Capability]:
         """The capabilities that this load requires."""
-        ...
 
     def access(self, load: Load, dialects: tuple[str, ...] = ()) -> Access:
         """What the operations of this load, and the counts of it, certainly use of the database.
 
         What only the server knows is not in it.
         """
-        ...
 
     def statements(self, load: Load, dialects: tuple[str, ...]) -> Sequence[tuple[str, Statement]]:
         """The statements of which ``access`` does not state what they use, each with what of the load uses it.
 
         The server explains them before a run, so that one which the account may not execute is reported.
         """
-        ...
 
     def details_from_results(self, load: Load) -> bool:
         """Whether ``User.head`` is called for each operation."""
-        ...
 
     def hint(self, load: Load) -> str:
         """Why this load may measure something else than expected on this schema; a clause, empty if it does not."""
-        ...
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
         """The phases of a run in order; measured phases are contiguous."""
-        ...
 
     def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
         """The parts of the population on an engine, in loading order; without dialects, those of every engine."""
-        ...
 
     def part(self, key: str) -> Iterator[PartLoad]:
         """The content of a part; equal for equal specifications, on any host."""
-        ...
 
     def found(self, schema: Schema) -> WorkloadSpec | None:
         """The specification that the schema in the database was built from; None if there is no schema.
@@ -267,20 +249,16 @@ class Workload(Protocol):
         Raises:
             SchemaProblem: it is half built, or belongs to another workload.
         """
-        ...
 
     @property
     def record(self) -> str:
         """The specification as a build stores it in the schema; short enough for every engine."""
-        ...
 
     def advice_to_build(self, command: str) -> str:
         """What to do if the schema is missing or another one; ``command`` builds it."""
-        ...
 
     def user(self, session: Session, load: Load, plan: UserPlan, routes: Mapping[str, Route] = NO_ROUTES) -> User:
         """A virtual user on a session, with its operations prepared; those in ``routes`` on the sessions there."""
-        ...
 
     def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
         """The statements whose plans a run keeps, with arguments by name, such as those of the user ``plan``.
@@ -288,29 +266,24 @@ class Workload(Protocol):
         A key is the name of an operation that is one statement, or an operation and a statement of it with a space
         between; empty if the workload keeps none.
         """
-        ...
 
     def require_data(self, session: Session, load: Load) -> None:
         """Check, before a run is made, that the data allow this load. Raises ``InputError`` if not."""
-        ...
 
     def restoring(self, load: Load) -> Callable[[Session], None] | None:
         """What brings the data back to those of a build after a run with this load, however that ended.
 
         None if they stay as they are. It may be repeated. It raises ``TransactionError`` or ``InputError``.
         """
-        ...
 
     def checks(self, dialects: tuple[str, ...]) -> Sequence[PlannedCheck]:
         """The checks of row counts, indexes, routines and consistency conditions on an engine, in order."""
-        ...
 
     def answers(self, seed: int) -> Sequence[PlannedCheck]:
         """The checks of the operations' answers against a reference, with parameters drawn from ``seed``.
 
         Empty if the workload has no reference. Raises ``InputError`` where it cannot be made at this scale.
         """
-        ...
 
 
 class Violation(AssertionError):
@@ -325,11 +298,9 @@ class Bench(Protocol):
 
     def emptied(self) -> SqlSession:
         """A session on the tables, with nothing in them; closed after the rule."""
-        ...
 
     def connect(self, options: SessionOptions | None = None) -> SqlSession:
         """Another session; closed after the rule."""
-        ...
 
 
 @dataclass(frozen=True)

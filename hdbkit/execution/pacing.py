@@ -29,19 +29,15 @@ class Pacing(Protocol):
 
     def due_ns(self, prepared: Prepared) -> int:
         """When the operation is due, on the monotonic clock."""
-        ...
 
     def wait(self, prepared: Prepared) -> int:
         """Wait until the operation may begin; the scheduled start in ns, 0 if none was scheduled."""
-        ...
 
     def begin(self, prepared: Prepared) -> int:
         """Begin the operation that is due, without waiting; the scheduled start in ns, 0 if none was scheduled."""
-        ...
 
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """The operation ended at ``end_ns``."""
-        ...
 
 
 class Timetable(ABC):

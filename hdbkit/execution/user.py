@@ -48,12 +48,10 @@ class Recorder(Protocol):
         /,
     ) -> None:
         """Write one record."""
-        ...
 
     @property
     def written(self) -> int:
         """The number of records that the user wrote."""
-        ...
 
 
 class Loop:

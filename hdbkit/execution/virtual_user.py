@@ -242,15 +242,12 @@ class Connecting(Protocol):
 
     def attempt(self) -> int | None:
         """Try to connect; None if connected, else when to retry, on the monotonic clock."""
-        ...
 
     def reconnect(self) -> int | None:
         """Try again."""
-        ...
 
     def close(self) -> None:
         """Close its connection."""
-        ...
 
 
 class Logins:

@@ -381,18 +381,15 @@ class BuildProgress(Protocol):
 
     def stage(self, stage: Stage) -> None:
         """A stage starts."""
-        ...
 
     def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
         """Rows loaded so far, of an expected total; ``size_bytes`` is the text that this build has sent.
 
         ``rows`` includes rows of earlier builds, ``size_bytes`` does not.
         """
-        ...
 
     def checking(self, what: str) -> None:
         """A statement of a check is sent: the name of the check and the statement. Several threads call it."""
-        ...
 
 
 class Silent:

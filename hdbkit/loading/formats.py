@@ -45,12 +45,10 @@ class Writer(Protocol):
 
     def write(self, chunk: bytes) -> None:
         """Append rows of tab-separated text."""
-        ...
 
     @property
     def end(self) -> int:
         """The bytes or row groups that it has."""
-        ...
 
     def __enter__(self) -> Self: ...
 

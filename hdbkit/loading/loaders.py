@@ -47,7 +47,6 @@ class PartLoaders(Protocol):
         self, jobs: Iterable[Job], on_sent: Callable[[Sent], None] = ..., meanwhile: Callable[[], None] = ...
     ) -> None:
         """Load all parts; ``on_sent`` is called with rows that were sent, ``meanwhile`` again and again."""
-        ...
 
 
 class Hosts(Protocol):
@@ -62,7 +61,6 @@ class Hosts(Protocol):
         recorded: Callable[[], Mapping[str, int]],
     ) -> AbstractContextManager[PartLoaders]:
         """The loaders, which are ended with the block; ``recorded`` are the parts in the schema's build record."""
-        ...
 
 
 class Loaders:

@@ -108,11 +108,9 @@ class SettingsText(Protocol):
 
     def settings_text(self, values: Mapping[str, str]) -> str:
         """The lines of a settings file."""
-        ...
 
     def settings_in(self, text: str) -> dict[str, str]:
         """Parse the text that ``settings_text`` wrote."""
-        ...
 
 
 class FolderControl(PrivateControl):

@@ -72,50 +72,39 @@ class Launcher(Protocol):
 
     def find(self) -> list[Binaries]:
         """The installed servers, preferred ones first."""
-        ...
 
     def choose(self, version: str | None, source: str | None) -> Binaries:
         """Select binaries by version and source. Raises ``InputError`` if there are none."""
-        ...
 
     def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
         """The commands that build the server in its source folder and install it in ``prefix``; empty if unknown.
 
         ``options`` are further arguments of the command that configures the build.
         """
-        ...
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Create the data folder and its configuration."""
-        ...
 
     def move(self, place: Place) -> None:
         """Write the place's port to the configuration."""
-        ...
 
     def start(self, place: Place) -> None:
         """Start the server and wait until it answers. Raises ``ServerFailed`` with the last lines of the log."""
-        ...
 
     def password_lines(self, place: Place, passwords: Mapping[str, SecretStr]) -> str:
         """The content of the password file, in the driver's format."""
-        ...
 
     def settings_text(self, values: Mapping[str, str]) -> str:
         """The lines of a settings file."""
-        ...
 
     def settings_in(self, text: str) -> dict[str, str]:
         """Parse the text that ``settings_text`` wrote."""
-        ...
 
     def trial(self, binaries: Binaries, present: Mapping[str, str]) -> AbstractContextManager[Trial]:
         """A function for trials of settings, in addition to those that the server has at ``present``."""
-        ...
 
     def control(self, target: Target) -> ServerControl:
         """The control that changes the settings of a private server of this kind and keeps its data."""
-        ...
 
 
 class PrivateServer:

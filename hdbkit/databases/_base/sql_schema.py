@@ -70,7 +70,6 @@ class SqlDatabase(Database, Protocol):
 
     def loading_session(self, session: SqlSession, target: Target, scope: Scope) -> SqlSession:
         """A session for loads in place of this one, or this one."""
-        ...
 
 
 class SqlSchema:
