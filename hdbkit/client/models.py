@@ -237,6 +237,10 @@ class ProblemAnswer(TypedDict):
     """what was expected, and what was given"""
 
 
+Profile: TypeAlias = Literal['none', 'perf']
+"""What samples the stacks of the server's and the clients' processes in the window."""
+
+
 RateOf: TypeAlias = Literal['operations', 'metric']
 """What the rate of an open loop counts: all operations, or those of the metric that are not rolled back."""
 
@@ -449,6 +453,8 @@ class Factors(TypedDict):
     """values of: seconds between samples of the server's counters"""
     waits_hz: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: samples per second of what the server's sessions wait for; 0: none"""
+    profile: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: sample the stacks of server and clients on this host; perf: by Linux's perf, 49 times a second"""
     analyze: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: update the optimizer's statistics of the workload's tables before the run"""
     replica_reads: NotRequired[list[Any] | dict[str, Any] | str]
@@ -800,6 +806,8 @@ class Load(TypedDict):
     """seconds between samples of the server's counters"""
     waits_hz: NotRequired[float]
     """samples per second of what the server's sessions wait for; 0: none"""
+    profile: NotRequired[Profile]
+    """sample the stacks of server and clients on this host; perf: by Linux's perf, 49 times a second"""
     analyze: NotRequired[bool]
     """update the optimizer's statistics of the workload's tables before the run"""
     read_only: NotRequired[bool]

@@ -60,6 +60,13 @@ class RateOf(StrEnum):
     METRIC = "metric"
 
 
+class Profile(StrEnum):
+    """What samples the stacks of the server's and the clients' processes in the window."""
+
+    NONE = "none"
+    PERF = "perf"
+
+
 CACHE_STATES = "warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"
 
 
@@ -172,6 +179,10 @@ class Load(ConfigModel):
     )
     waits_hz: Alone[float] = Field(
         default=10, ge=0, le=50, description="samples per second of what the server's sessions wait for; 0: none"
+    )
+    profile: Profile = Field(
+        default=Profile.NONE,
+        description="sample the stacks of server and clients on this host; perf: by Linux's perf, 49 times a second",
     )
     analyze: bool = Field(
         default=False, description="update the optimizer's statistics of the workload's tables before the run"

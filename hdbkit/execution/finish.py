@@ -20,7 +20,7 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.execution import failures, load_hosts, sampler, switching, usage, wait_rows, waits
+from hdbkit.execution import failures, load_hosts, profiler, sampler, switching, usage, wait_rows, waits
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.load_hosts import ClientFiles
 from hdbkit.readings import STATEMENT_TOTALS
@@ -73,6 +73,8 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
         write_rows(folder.table("statements"), columns.STATEMENTS, statement_growth(totals))
     if seen := read_lines(folder.spools / sampler.EVENTS_FILE):
         write_rows(folder.table("events"), columns.EVENTS, _events(seen, start_ns))
+    if stacks := profiler.rows(folder.spools, {row["pid"] for row in clients if row.get("pid")}, start_ns):
+        write_rows(folder.table("profile"), columns.PROFILE, stacks)
     if manifest.plan.slices:
         write_rows(folder.table("switches"), columns.SWITCHES, _switches(files, start_ns))
     manifest = manifest.model_copy(update={"faults": _faults(folder.spools, start_ns)})

@@ -25,7 +25,7 @@ from hdbkit.workloads import workload
 
 _AS_TEXT, _FOR_PROGRAMS, _GENERIC = "explain_text", "explain_json", "explain_generic"
 _EVERY_S = 10.0
-"""How often plans are asked for during a run; the plans of TPROC-C take a server about 30 ms."""
+"""How often plans are asked for during a run; eight statements take a server about 30 ms."""
 _LOCK_TIMEOUT_MS = 2000
 """A run does not wait longer than this for a table that somebody has locked; it then has no plans."""
 

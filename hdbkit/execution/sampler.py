@@ -256,6 +256,11 @@ class Sampler(threading.Thread):
             self._add(edge, engine_sent, engine_returned, {"data_bytes": footprint.data_bytes})
         return (sent + returned) / 2
 
+    @property
+    def server_process(self) -> int | None:
+        """The server's process, if it runs on this host."""
+        return self._server.pid if self._server else None
+
     def _sample_events(self, session: Session) -> None:
         """What the server did lately; one that cannot answer is asked once."""
         if not self._tells_events:

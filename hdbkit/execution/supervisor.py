@@ -24,6 +24,7 @@ from types import ModuleType
 from typing import Literal
 
 from hdbkit.analysis.comparison.plans import changes_within
+from hdbkit.config.load import Profile
 from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, disk_full, is_disk_full
@@ -33,6 +34,7 @@ from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import reserve_path
 from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool
+from hdbkit.execution.profiler import Profiler
 from hdbkit.execution.query_plans import PlanWatch, plans_of
 from hdbkit.execution.restoring import RunFaults, note_changes, undo_changes
 from hdbkit.execution.sampler import Sampler, ServerHost
@@ -98,6 +100,7 @@ class Supervisor:
         self._server_host = ServerHost(self._plan.target, folder.spools)
         self._waits = WaitSampler(self._plan, folder.spools)
         self._plans = PlanWatch(self._plan)
+        self._profiler = Profiler(folder.spools)
         self._faults = RunFaults(folder, self._plan, kept)
         self._losses: set[int] = set()
         self._start_ns = 0
@@ -198,11 +201,17 @@ class Supervisor:
         self._write(self._manifest.moved_to(Status.MEASURING))
         lengths = [self._phases[i].duration_s for i in window]
         window_s = None if None in lengths else sum(length or 0.0 for length in lengths)
-        self._faults.begin(opened_ns, [one.pid for one in self._generator.readings()])
+        pids = [one.pid for one in self._generator.readings()]
+        profiled = self._plan.load.profile is Profile.PERF
+        if profiled:
+            self._profiler.begin(pids, self._sampler.server_process)
+        self._faults.begin(opened_ns, pids)
         with closing(EarlyEnd(self._folder, self._plan, self._manifest, opened_ns, window_s)) as early:
             reason = self._in_turn(window, opened_ns, early.due)
         if reason is None:
             self._await_faults()
+        if profiled and (why := self._profiler.end()):
+            self._warn([why])
         self._undo_faults()
         if reason == "enough":
             self._write(self._manifest.model_copy(update={"ended_early": early.reason}))

@@ -16,6 +16,7 @@ from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import Compared, settings_apart
 from hdbkit.analysis.wording import TOO_FEW, percent, percents, says_nothing
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.flame import flame_differences
 from hdbkit.charts.intervals import times
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.report.card import Bar, Card, measured_by
@@ -100,6 +101,7 @@ def compare_report(path: Path, found: Sides) -> Path:
         figures=_key_figures(found, names, len(base), len(new)),
         tables=tables(found),
         charts=list(found.charts().values()),
+        flames=flame_differences(base, new, (names[0], names[1])),
         plans=plan_pair_tables(found.plans, names),
         plans_title=plans_note(found.plans),
         environment=_environment(found.sides, names),

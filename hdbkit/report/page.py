@@ -16,6 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.flame import Flame
 from hdbkit.charts.marks import RUN
 from hdbkit.charts.style import COLOURS, CONFIG, NAMES, layer_css, layer_script, packed_plotly
 from hdbkit.files import replace_file
@@ -45,6 +46,7 @@ class Page:
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
+    flames: Sequence[Flame] = ()
     evidence: Sequence[Table] = ()
     plans: Sequence[Table] = ()
     plans_title: str = "Plans of the queries"

@@ -17,9 +17,11 @@ from hdbkit.analysis.run.timeline import work_by_step
 from hdbkit.analysis.run.waits import waits_by_step
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.flame import Flame, flame_differences, flames
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
+from hdbkit.files import replace_file
 from hdbkit.report.card import Card, measured_by
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
@@ -56,6 +58,7 @@ def run_report(folder: RunFolder) -> Path:
         notes=_notes(manifest),
         tables=_followed(folder, manifest, tables(manifest)) if result else [],
         charts=charts,
+        flames=_flames(folder, manifest),
         evidence=[
             *_events(folder, manifest),
             *each,
@@ -120,6 +123,20 @@ def _waits(manifest: Manifest) -> list[Table]:
     head = [manifest.noun, "wait", "sessions (mean)", f"ms per {manifest.noun}"]
     rows = [[one.operation, one.what, cell(one.sessions), cell(one.ms)] for one in found.waits[:MAX_WAITS]]
     return [Table(f"{_WAITS} in {found.samples:,} samples", head, rows, [False, False, True, True])]
+
+
+def _flames(folder: RunFolder, manifest: Manifest) -> list[Flame]:
+    """The flame graphs of a profiled run, also as files; with slices, what each configuration changes, too."""
+    runs, slices = [(folder, manifest)], manifest.plan.slices
+    found: list[Flame] = []
+    with suppress(DamagedResult):
+        found = flames(runs)
+        for position, settings in enumerate(slices.settings if slices and found else ()):
+            label = ", ".join(f"{name}={value}" for name, value in settings.items())
+            found += flame_differences(runs, runs, ("the baseline", label), (0, position)) if position else []
+    for one in found:
+        replace_file(folder.path / f"{one.key}.svg", one.svg.encode())
+    return found
 
 
 def _plans(folder: RunFolder) -> list[Table]:

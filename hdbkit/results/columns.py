@@ -108,6 +108,12 @@ EVENTS: Final = {
     "text": "string",
 }
 """Columns of ``events``: what the server did, where it keeps the times of that."""
+PROFILE: Final = {
+    "t_us": "int64",
+    "part": "string",  # server, clients
+    "stack": "string",  # functions, the outermost first, separated by ;
+}
+"""Columns of ``profile``: the stacks that were sampled in the window, where that was asked for."""
 SERVER_HOST: Final = {
     "t_us": "int64",
     "name": "string",  # cpu_user_s, memory_used_bytes, disk_busy_s, ...: running totals and gauges, units in names

@@ -18,8 +18,8 @@ _ELSEWHERE = (
     "hdbkit/cli/options.py",
 )
 """Where the options are those of other programs, or names in CSS."""
-_FOREIGN = {"--help", "--cpus", "--cpuset-cpus", "--upgrade"}
-"""Options that every command has, of Docker and of pip."""
+_FOREIGN = {"--help", "--cpus", "--cpuset-cpus", "--upgrade", "--call-graph", "--no-inline"}
+"""Options that every command has, of Docker, of pip and of perf."""
 _COMMAND = re.compile(r"(?:: |`|<code>)(hdbkit [a-z](?:[^;,()`<\n]|,(?! ))*)")
 _OPTION = re.compile(r"(?<![\w/-])--[a-z](?:[\w-]*\w)?")
 
