@@ -118,6 +118,10 @@ class Kind(StrEnum):
         "full pages", "full-page writes had not subsided",
         "the window's start writes more log", "set a longer rampup_s, or rampup_max_s",
     )
+    HISTORY = (
+        "history", "old row versions pile up",
+        "the load became slower, or will", "give purge more threads, or use --maintain",
+    )
     CYCLE = (
         "cycle", "window shorter than a checkpoint cycle",
         "it has all of that writing or none", "set a longer duration_s",

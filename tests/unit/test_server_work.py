@@ -113,6 +113,12 @@ def test_a_window_among_full_page_images_is_a_warning_and_one_behind_them_is_not
     assert run_warnings(lists) == [], "a list has no ramp-up to extend"
 
 
+def test_a_history_list_that_grew_by_much_is_a_warning_with_what_helps() -> None:
+    found, few = (run_warnings(manifest(result={"counters": {"history_list_length": n}})) for n in (200_000.0, 9.0))
+    assert (few, found[0].kind) == ([], Kind.HISTORY)
+    assert all(word in found[0] for word in ("200,000", "--maintain", "innodb_purge_threads", "innodb_max_purge_lag"))
+
+
 def test_data_that_are_larger_than_the_cache_or_the_memory_are_reported() -> None:
     small = SERVER.model_copy(update={"cache_bytes": 64 * MIB})
     counters = {"blks_hit": 900.0, "blks_read": 100.0}

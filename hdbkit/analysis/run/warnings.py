@@ -15,6 +15,7 @@ from hdbkit.text import size_text
 
 _MANY_IMAGES = 0.05
 _FALLEN = 0.5
+_LONG_HISTORY = 100_000
 _FULL_PCT = 95.0
 """From this share on, processors or a disk count as saturated."""
 
@@ -24,7 +25,13 @@ def run_warnings(manifest: Manifest) -> list[Caution]:
     found = [_busy(manifest), *manifest.warnings]
     found += [Caution(f"it {manifest.ended_early}", Kind.EARLY)] if manifest.ended_early else []
     if result := manifest.result:
-        found += [_fit(manifest, result), _full_pages(manifest, result), _restarted(result), _moved(result)]
+        found += [
+            _fit(manifest, result),
+            _full_pages(manifest, result),
+            _history(result),
+            _restarted(result),
+            _moved(result),
+        ]
         found += [_steal(result.host_cpu_pct, "load host", Kind.STEAL), _others(result.others_cpu_pct)]
         found += [_throttled(result.throttled_pct), *_server_host(result.server_host)]
     return [Caution.of(one) for one in found if one]
@@ -98,6 +105,19 @@ def _full_pages(manifest: Manifest, result: RunResult) -> str:
         f"({_two_digits(rates.first)} per {manifest.noun} at its start, {_two_digits(rates.last)} at its end); "
         "set a longer rampup_s, or rampup_max_s",
         Kind.FULL_PAGES,
+    )
+
+
+def _history(result: RunResult) -> str:
+    """That InnoDB's purge did not keep up; a list that became shorter in between has no growth."""
+    grown = result.counters.get("history_list_length", 0)
+    if grown < _LONG_HISTORY:
+        return ""
+    return Caution(
+        f"the history list grew by {grown:,.0f} in the window, since purge did not keep up: the load, and runs after "
+        "it, become slower. Run with --maintain, raise innodb_purge_threads "
+        "and innodb_purge_batch_size, or set innodb_max_purge_lag, which delays changes instead",
+        Kind.HISTORY,
     )
 
 
