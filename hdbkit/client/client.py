@@ -106,6 +106,10 @@ class Client:
         """Run a workload against its schema."""
         return self._start("run", request)
 
+    def watch(self, **request: Unpack[models.WatchRequest]) -> models.Job:
+        """Measure a server under the load of another program."""
+        return self._start("watch", request)
+
     def build(self, **request: Unpack[models.BuildRequest]) -> models.Job:
         """Build a workload's schema and its data, and check the result."""
         return self._start("build", request)

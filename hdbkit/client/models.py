@@ -583,6 +583,19 @@ class WaitsResult(TypedDict):
     """of all other sessions and of the server's own processes; no operation"""
 
 
+class WatchRequest(TypedDict):
+    """Measure the load of another program."""
+
+    target: str
+    """name of a target in the workspace's targets file"""
+    duration_s: NotRequired[float]
+    """measured window, in seconds"""
+    virtual_users: NotRequired[int]
+    """users of that load, if known"""
+    label: NotRequired[str | None]
+    """a name to find the runs by"""
+
+
 class WorkloadSpec(TypedDict):
     """
     A workload and its schema. ``seed`` determines the population: equal specifications give equal tables.

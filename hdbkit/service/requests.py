@@ -119,6 +119,14 @@ class RunRequest(OfTarget):
     label: Label = None
 
 
+class WatchRequest(OfTarget):
+    """Measure the load of another program."""
+
+    duration_s: float = Field(default=60, ge=1, le=86_400, description="measured window, in seconds")
+    virtual_users: int = Field(default=1, ge=1, description="users of that load, if known")
+    label: Label = None
+
+
 class BuildRequest(OfTarget):
     """Build a schema."""
 

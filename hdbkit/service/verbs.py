@@ -73,6 +73,13 @@ def _run(one: asked.RunRequest, context: Context) -> Document:
     return documents.of_run(result, result.report())
 
 
+def _watch(one: asked.WatchRequest, context: Context) -> Document:
+    context.say("watching the load of another program")
+    load = Load(duration_s=one.duration_s, virtual_users=one.virtual_users, counter_interval_s=1)
+    result = api.watch(one.target, load, label=one.label)
+    return documents.of_run(result, result.report())
+
+
 def _build(one: asked.BuildRequest, context: Context) -> Document:
     context.say("loading rows")
     return documents.of_build(api.connect(one.target).build(one.workload, loaders=one.loaders, cluster=one.cluster))
@@ -185,6 +192,8 @@ _WHERE = {"where": "status = 'done'"}
 _ALL = (
     Verb("run", "Run a workload against its schema.", asked.RunRequest, _run, Role.RUN,
          {"target": "lab", "load": _LOAD, "label": "nightly"}),
+    Verb("watch", "Measure a server under the load of another program.", asked.WatchRequest, _watch, Role.RUN,
+         {"target": "lab", "duration_s": 300}, occupies=()),
     Verb("build", "Build a workload's schema and its data, and check the result.", asked.BuildRequest, _build,
          Role.RUN, {"target": "lab"}),
     Verb("check", "Check a schema: row counts, indexes, routines and consistency conditions.", asked.CheckRequest,
