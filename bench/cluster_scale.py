@@ -110,7 +110,7 @@ def serve() -> None:
 
 def measure(scheduler: str, folder: Path) -> dict[str, float]:
     """Coordinate a run of so many seconds; return what it cost."""
-    load = Load(virtual_users=HOSTS * USERS, rampup_s=0, duration_s=SECONDS, cluster=Cluster(scheduler=scheduler))
+    load = Load(virtual_users=HOSTS * USERS, rampup_s=0, duration_s=SECONDS, cluster=Cluster.parse(scheduler))
     target, spec = Target(kind="nulldb", database="simulated"), specification()
     plan = RunPlan(run_id=new_run_id(datetime.now(UTC), target, spec, load), target=target, workload=spec, load=load)
     run = RunFolder(folder / plan.run_id)
