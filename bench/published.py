@@ -8,6 +8,7 @@ is at most tau. At tau = 1 it is how often the solver wins, far to the right how
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -146,3 +147,29 @@ def beside_published(results: pd.DataFrame, metric: Metric) -> Chart:
     )
     words = "; ".join(f"{row['ratio']:.2f} {name}" for name, row in zip(names, rows, strict=True))
     return Chart("ways", "What does the client's language or model cost?", fig, f"Throughput: {words}.", table)
+
+
+def relative(results: pd.DataFrame) -> Chart:
+    """Throughput of ways to serve users, relative to the first, over the number of users.
+
+    ``results`` is a frame of :func:`bench.threads.side_by_side`; bars are its 95 % intervals (several blocks).
+    """
+    fig = figure("virtual users", f"throughput, relative to {results['setting'].iloc[0]}")
+    fig.add_hline(1, line_color=colour("muted"), line_width=1)
+    words = []
+    for index, (name, rows) in enumerate(results.groupby("setting", sort=False)):
+        if index == 0:
+            continue
+        look, ratio = series(index), rows["ratio"].astype(float)
+        high, low = ((rows[f"ratio_{end}"] - ratio).abs().fillna(0).tolist() for end in ("high", "low"))
+        fig.add_scatter(
+            x=rows["virtual_users"].tolist(), y=ratio.tolist(), mode="lines+markers", name=str(name),
+            line={"color": look["color"], "dash": look["dash"], "width": 2.5},
+            marker={"symbol": look["symbol"], "size": 9},
+            error_y={"type": "data", "array": high, "arrayminus": low, "color": look["color"]},
+        )  # fmt: skip
+        most = rows.iloc[-1]
+        interval = "" if math.isnan(most["ratio_low"]) else f" ({most['ratio_low']:.2f} to {most['ratio_high']:.2f})"
+        words.append(f"{name} {most['ratio']:.2f}{interval} with {virtual_users(int(most['virtual_users']))}")
+    fig.update_xaxes(**log_axis(results["virtual_users"]))
+    return Chart("relative", "What do threads cost, and the interpreter lock?", fig, f"{'; '.join(words)}.", results)

@@ -1,114 +1,235 @@
-"""The alternative that hdbkit does not use: all virtual users as threads of one process. For notebook 06 and tests.
+"""Virtual users as processes and as threads, with the interpreter lock and without it. For notebook 06 and tests.
 
-The threads run the product's own client (:class:`hdbkit.execution.client.Client`) with its connection, loop and
-spool, so that what differs is only that they share one interpreter and its lock.
+hdbkit serves each virtual user by a process of its own. The alternatives run the product's own client
+(:class:`hdbkit.execution.client.Client`) with its connection, loop and spool, so that what differs is only what they
+share: threads of one process share an interpreter and its lock; threads of a *free-threaded* Python (PEP 703), which
+``HDBKIT_FREE_THREADED`` names, share an interpreter that has none. Each measurement is a new interpreter.
 """
 
 from __future__ import annotations
 
-import multiprocessing
+import json
+import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.execution.client import Client, ClientPlan
+from hdbkit.config import Load, Target
+from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.errors import RunFailed
+from hdbkit.execution.client import Client, ClientPlan, reason_path
 from hdbkit.execution.control import ClientState, Control, Field
+from hdbkit.execution.host import process_cpu_s
+from hdbkit.execution.local_pool import LocalPool
 from hdbkit.plan import RunPlan
+from hdbkit.processes import ONE_THREAD
 from hdbkit.results.columns import Outcome
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import is_committed, read_spools
 from hdbkit.workloads import workload
 
-_READY_S = 60.0
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROOT = Path(__file__).parents[1]
+FREE = "HDBKIT_FREE_THREADED"
+"""The variable that names a free-threaded Python with the packages that clients need."""
+PROCESSES = "Python processes (hdbkit)"
+_READY_S = 120.0
 _HEAD_START_NS = 200_000_000
+_FAILED = (ClientState.FAILED, ClientState.RAISED, ClientState.DISK_FULL)
 
 
-def side_by_side(target: Target, load: Load, blocks: int = 2) -> pd.DataFrame:
-    """Measure threads and processes in turn, this number of times, on the same server.
+@dataclass(frozen=True)
+class Way:
+    """A way to serve virtual users: by processes or by threads of one process, on an interpreter."""
 
-    A row each, its medians: group, setting, virtual_users, metric_value, client_cpu_us (per operation), client_cores
-    (processors busy with clients).
+    setting: str
+    python: str = sys.executable
+    processes: bool = False
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured in one window; the figures of operations are means."""
+
+    metric_value: float
+    client_cpu_us: float
+    """CPU time of all clients per operation."""
+    client_cores: float
+    """Processors that the clients kept busy."""
+    between_us: float
+    """From the end of an operation to the start of the same user's next one: its own work, and waits for the lock."""
+    client_share: float
+    """That time, as a share of all: how long the server waits for the client (ClientRead)."""
+    start_s: float
+    """From the start of the interpreter until all users are connected and ready."""
+    memory_mib: float
+    """Proportional set size of all clients."""
+
+
+def ways() -> list[Way]:
+    """Processes first; threads without a lock if :data:`FREE` names an interpreter."""
+    found = [Way(PROCESSES, processes=True), Way("Python threads")]
+    if free := os.environ.get(FREE):
+        found += [Way("threads without the lock", free), Way("processes without the lock", free, processes=True)]
+    return found
+
+
+def side_by_side(target: Target, load: Load, users: Sequence[int] = (8,), blocks: int = 2) -> pd.DataFrame:
+    """Measure each way at each number of users, in turn, this number of blocks, on the same server.
+
+    A row per way and number of users, as medians of its blocks: group, setting, virtual_users, the fields of
+    :class:`Figures`, and ``ratio`` with ``ratio_low`` and ``ratio_high``: metric_value over that of processes in the
+    same block, the geometric mean and its 95 % interval by Student's t (NaN for one block).
     """
-    ways = {"Python threads": in_threads, "Python processes (hdbkit)": in_processes}
-    measured = [{"setting": name, **way(target, load)} for _ in range(blocks) for name, way in ways.items()]
-    rows = pd.DataFrame(measured).groupby("setting", sort=False).median().reset_index()
-    return rows.assign(group="here, now", virtual_users=load.virtual_users)
+    import pandas as pd
+
+    from hdbkit.workloads.present import present_schema
+
+    schema = present_schema(target)
+    measured = []
+    for block in range(blocks):
+        for count in users:
+            own = load.model_copy(update={"virtual_users": count})
+            plan = RunPlan(run_id="threads", target=target, workload=schema, load=own)
+            turns = ways()
+            for way in turns if block % 2 == 0 else reversed(turns):
+                figures = asdict(figures_of(way, plan))
+                measured.append({"setting": way.setting, "virtual_users": count, "block": block, **figures})
+    frame = pd.DataFrame(measured)
+    names = [way.setting for way in ways()]
+    rows = frame.drop(columns="block").groupby(["virtual_users", "setting"]).median().reset_index()
+    rows = rows.merge(_ratios(frame), on=["virtual_users", "setting"])
+    place = rows["setting"].map(names.index)
+    rows = rows.assign(place=place).sort_values(["virtual_users", "place"]).drop(columns="place")
+    return rows.assign(group="here, now").reset_index(drop=True)
 
 
-def in_threads(target: Target, load: Load) -> dict[str, float]:
-    """One window with all virtual users as threads of one new process; figures as :func:`in_processes`."""
-    from hdbkit.workloads.present import present_schema  # not at the top: the new process does not need it
+def _ratios(frame: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+    from scipy.special import stdtrit
 
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as one:
-        return one.submit(_measure, target, present_schema(target), load).result()
-
-
-def in_processes(target: Target, load: Load) -> dict[str, float]:
-    """A run of hdbkit: metric_value, client_cpu_us (per operation), client_cores (processors busy with clients)."""
-    import hdbkit
-
-    done = hdbkit.run(target, load=load, label="06 processes").summary
-    cpu_us = done.client_cpu_us_per_operation or 0.0
-    return {
-        "metric_value": done.metric_value or 0.0,
-        "client_cpu_us": cpu_us,
-        "client_cores": cpu_us * (done.operations_per_s or 0.0) / 1e6,
-    }
+    logs = frame.pivot(index=["virtual_users", "block"], columns="setting", values="metric_value").map(np.log)
+    away = logs.sub(logs[PROCESSES], axis=0).stack().astype(float).groupby(level=["virtual_users", "setting"])
+    mean, count = away.mean(), away.count()
+    reach = away.std() / count**0.5 * stdtrit((count - 1).clip(lower=1), 0.975)
+    named = {"ratio": mean, "ratio_low": mean - reach, "ratio_high": mean + reach}
+    return pd.DataFrame({name: np.exp(one) for name, one in named.items()}).reset_index()
 
 
-def _measure(target: Target, schema: WorkloadSpec, load: Load) -> dict[str, float]:
-    plan = RunPlan(run_id="threads", target=target, workload=schema, load=load)
+def figures_of(way: Way, plan: RunPlan) -> Figures:
+    """One window of a way, in a new interpreter; raises ``RunFailed`` with its last words if that fails."""
     with tempfile.TemporaryDirectory(prefix="hdbkit-threads-") as name:
         folder = Path(name)
-        (folder / "spools").mkdir()
-        page = Control.create(folder / "control.bin", load.virtual_users)
-        clients = [Client(folder, plan, ClientPlan(user.index, (user,))) for user in plan.users]
-        threads = [threading.Thread(target=_live, args=(client,), daemon=True) for client in clients]
-        for thread in threads:
-            thread.start()
-        _wait_until_ready(page)
-        page.fields[Field.START_AT_NS] = time.monotonic_ns() + _HEAD_START_NS
-        time.sleep(_HEAD_START_NS / 1e9 + load.rampup_s)
-        began_ns, cpu_ns = time.monotonic_ns(), time.process_time_ns()
-        time.sleep(load.duration_s)
-        ended_ns, cpu_ns = time.monotonic_ns(), time.process_time_ns() - cpu_ns
-        page.fields[Field.STOP_AT_NS] = ended_ns
-        for thread in threads:
-            thread.join()
-        return _figures(folder, schema, began_ns, ended_ns, cpu_ns)
+        (folder / "plan.json").write_text(plan.model_dump_json(), encoding="utf-8")
+        program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bench.threads import main; main()"
+        kind = "processes" if way.processes else "threads"
+        secret = plan.target.secret()
+        given = {} if secret is None else {PASSWORD_VARIABLE: secret}
+        done = subprocess.run(
+            [way.python, "-c", program, name, kind, str(time.monotonic_ns())],
+            env={**os.environ, **ONE_THREAD, **given},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RunFailed(way.setting, (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1])
+        return Figures(**json.loads((folder / "figures.json").read_text(encoding="utf-8")))
 
 
-def _live(client: Client) -> None:
+def main() -> None:
+    """Entry point of a measurement: ``python ... FOLDER threads|processes BEGUN_NS``."""
+    folder, processes, begun_ns = RunFolder(Path(sys.argv[1])), sys.argv[2] == "processes", int(sys.argv[3])
+    plan = RunPlan.model_validate_json((folder.path / "plan.json").read_bytes())
+    folder.spools.mkdir()
+    page, load = Control.create(folder.control, plan.load.virtual_users), plan.load
+    pids, threads = [os.getpid()], []
+    if processes:
+        pool = LocalPool(folder, plan)
+        pool.prepare(plan.users)
+        pids = [one.pid for one in pool.readings()]
+    else:
+        clients = [ClientPlan(user.index, (user,)) for user in plan.users]
+        threads = [threading.Thread(target=_live, args=(folder.path, plan, one)) for one in clients]
+    for thread in threads:
+        thread.start()
+    _wait_until_ready(folder, page)
+    start_s = (time.monotonic_ns() - begun_ns) / 1e9
+    page.fields[Field.START_AT_NS] = time.monotonic_ns() + _HEAD_START_NS
+    time.sleep(_HEAD_START_NS / 1e9 + load.rampup_s)
+    began_ns, cpu_s = time.monotonic_ns(), _cpu_s(pids)
+    time.sleep(load.duration_s)
+    ended_ns, cpu_s = time.monotonic_ns(), _cpu_s(pids) - cpu_s
+    memory_mib = sum(map(_memory_mib, pids))
+    page.fields[Field.STOP_AT_NS] = ended_ns
+    for thread in threads:
+        thread.join()
+    while processes and not pool.all_ended():
+        pool.wait(0.1)
+    figures = _figures(folder.spools, plan, began_ns, ended_ns, cpu_s)
+    (folder.path / "figures.json").write_text(json.dumps({**figures, "start_s": start_s, "memory_mib": memory_mib}))
+
+
+def _live(folder: Path, plan: RunPlan, own: ClientPlan) -> None:
+    client = Client(folder, plan, own)
     try:
         client.live()
     except Exception as error:
         client.fail(error)
 
 
-def _wait_until_ready(page: Control) -> None:
+def _wait_until_ready(folder: RunFolder, page: Control) -> None:
     deadline = time.monotonic() + _READY_S
-    while not all(state is ClientState.READY for state in page.states()):
-        if ClientState.FAILED in page.states() or time.monotonic() > deadline:
-            raise RuntimeError("a thread could not connect")
+    while set(states := page.states()) != {ClientState.READY}:
+        for number, state in enumerate(states):
+            if state in _FAILED:
+                raise SystemExit(reason_path(folder.spools, number).read_text(encoding="utf-8"))
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the users were not ready in {_READY_S:g} s")
         time.sleep(0.01)
 
 
-def _figures(folder: Path, schema: WorkloadSpec, began_ns: int, ended_ns: int, cpu_ns: int) -> dict[str, float]:
-    work, completed, counted = workload(schema), 0, 0
+def _cpu_s(pids: Sequence[int]) -> float:
+    """CPU time of processes with all their threads, to 10 ms each if they have several."""
+    return time.process_time() if pids == [os.getpid()] else sum(map(process_cpu_s, pids))
+
+
+def _memory_mib(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def _figures(spools: Path, plan: RunPlan, began_ns: int, ended_ns: int, cpu_s: float) -> dict[str, float]:
+    work, completed, counted, served_ns = workload(plan.workload), 0, 0, 0
     rate = work.metric.rate
     of_rate = [work.operations.index(name) for name in rate.operations]
-    for _, records in read_spools(folder / "spools"):
-        inside = records[(records["end_ns"] >= began_ns) & (records["end_ns"] < ended_ns)]
+    first, last = dict[int, int](), dict[int, int]()
+    for _, records in read_spools(spools):
+        inside = records[(records["start_ns"] >= began_ns) & (records["end_ns"] < ended_ns)]
         completed += int(np.count_nonzero(inside["outcome"] != int(Outcome.FAILED)))
         counted += int(np.count_nonzero(is_committed(of_rate, inside)))
-    window_ns = ended_ns - began_ns
+        served_ns += int((inside["end_ns"] - inside["start_ns"]).sum())
+        for user in np.unique(inside["virtual_user"]).tolist():
+            own = inside[inside["virtual_user"] == user]
+            first.setdefault(user, int(own["start_ns"][0]))
+            last[user] = int(own["end_ns"][-1])
+    if not completed:
+        raise SystemExit("no operation was completed; use a longer window")
+    busy_ns, window_ns = sum(last[user] - first[user] for user in first), ended_ns - began_ns
     return {
         "metric_value": counted * rate.per_s * 1e9 / window_ns,
-        "client_cpu_us": cpu_ns / 1e3 / completed if completed else float("nan"),
-        "client_cores": cpu_ns / window_ns,
+        "client_cpu_us": cpu_s * 1e6 / completed,
+        "client_cores": cpu_s * 1e9 / window_ns,
+        "between_us": (busy_ns - served_ns) / 1e3 / completed,
+        "client_share": 1 - served_ns / busy_ns,
     }

@@ -34,7 +34,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "03_sweep_settings": {"target": "suite", "setting": "speed", "values": ["1", "2"], "blocks": 2, **SHORT},
     "04_compare": {"target": "private", "virtual_users": 1, "repeats": 1, **SHORT},
     "05_scaling_virtual_users": {"target": "suite", "virtual_users": [1, 2], "repeats": 1, **SHORT},
-    "06_why_processes": {"target": "private", "virtual_users": 2, "blocks": 1, **SHORT},
+    "06_why_processes": {"target": "private", "virtual_users": [2], "blocks": 1, **SHORT},
     "07_published_results": {},
     "08_compare_engines": {"engines": ["postgresql"], "warehouses": 1, "virtual_users": 1, "blocks": 1, **SHORT},
     "09_own_workload": {"target": "private", "rows": 500, "virtual_users": 1, "blocks": 2, **SHORT},
