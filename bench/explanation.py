@@ -1,9 +1,9 @@
 """Whether the explanation of a difference names its cause: six causes are planted, and sides that are alike.
 
 In each block the private PostgreSQL server is measured twice as it is (for sides that are alike) and once with each
-cause, in a random order. A trial is four blocks: every cause is explained against the runs of the server as it is.
+cause, in a random order. A trial is six blocks: every cause is explained against the runs of the server as it is.
 Files are read and written without the system's cache, so that a small cache of the server costs reads from the disk.
-``python -m bench.explanation 20`` does 20 trials, about two minutes each, and prints every sentence;
+``python -m bench.explanation 20`` does 20 trials, about three minutes each, and prints every sentence;
 ``python -m bench.explanation cost`` measures what the samples cost, in slices of one run with and without them.
 """
 
@@ -35,7 +35,7 @@ from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control
 
 USERS = WAREHOUSES = 4
-BLOCKS = 4
+BLOCKS = 6
 LOAD = TprocCLoad(virtual_users=USERS, rampup_s=0.5, duration_s=2.5, waits_hz=20)
 SETTINGS = {"shared_buffers": "1GB", "debug_io_direct": "data", "autovacuum": "off"}
 AS_IT_IS, ALIKE = "as it is", "alike"
@@ -219,7 +219,7 @@ def cost(own: PrivateServer, hz: float) -> list[float]:
 def main() -> None:
     """Print the cost of samples, or do trials and print each sentence and how many were right."""
     word = sys.argv[1] if len(sys.argv) > 1 else str(quick_or(1, 3))
-    title("explanation: planted causes on the private server, 4 users, four blocks of 2.5 s a trial")
+    title("explanation: planted causes on the private server, 4 users, six blocks of 2.5 s a trial")
     with scratch(), server(WAREHOUSES, more=SETTINGS) as own:
         read_all(own)
         if word == "cost":
