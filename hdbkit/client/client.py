@@ -71,6 +71,10 @@ class Client:
             return "\n".join(self._service.lines(f"{path}?svg=true"))
         return cast(dict[str, Any], self._service.json("GET", path))
 
+    def get_metrics(self) -> str:
+        """The figures of the running runs as OpenMetrics."""
+        return "\n".join(self._service.lines("/api/metrics"))
+
     def get_live(self, job_id: str) -> Iterator[dict[str, Any]]:
         """The state and figures of a job, once per second until it has ended."""
         for line in self._service.lines(f"/api/jobs/{_part(job_id)}/live"):

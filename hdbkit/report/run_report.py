@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.events import events
@@ -38,6 +40,8 @@ _WAITS, _OPERATIONS = "What sessions worked on and waited for", "(service time i
 MAX_WAITS = 20
 MAX_STEPS = 120
 """Waits that are listed, and steps of the courses of tables."""
+
+_ANNOTATIONS = "grafana-annotations.json"
 
 
 def run_report(folder: RunFolder) -> Path:
@@ -72,7 +76,27 @@ def run_report(folder: RunFolder) -> Path:
         environment=environment(manifest, known_settings(folder)),
         journal=[_course(manifest)],
     )
+    with suppress(DamagedResult):
+        replace_file(folder.path / _ANNOTATIONS, json.dumps(_annotations(folder, manifest), indent=1).encode())
     return write_page(folder.report, page)
+
+
+def _annotations(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
+    """The window of a run and its events, each as Grafana's HTTP API takes an annotation; none without a window."""
+    if manifest.clock is None or manifest.result is None:
+        return []
+    start_ms, window = manifest.clock.start_wall.timestamp() * 1000, window_of(manifest)
+    of_run = ["hdbkit", manifest.run_id]
+    ends = {"time": round(start_ms + window.start_us / 1000), "timeEnd": round(start_ms + window.end_us / 1000)}
+    of_events = [
+        {
+            "time": round(start_ms + 1000 * float(str(one.time_s))),
+            "tags": [*of_run, one.kind],
+            "text": one.text or one.kind,
+        }
+        for one in events(folder, manifest).itertuples()
+    ]
+    return [{**ends, "tags": of_run, "text": answer(manifest)}, *of_events]
 
 
 def _from_records(folder: RunFolder, manifest: Manifest) -> tuple[tuple[list[Chart], list[Table]], list[str]]:

@@ -24,6 +24,7 @@ from hdbkit.service.headers import SECURE, Headers
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
+from hdbkit.service.metrics import CONTENT_TYPE, RunMetrics
 from hdbkit.service.permissions import JOB, Permissions, Starter
 from hdbkit.service.results import TargetAnswer, listed_targets, result_file, targets_version
 from hdbkit.service.roles import Role
@@ -103,6 +104,7 @@ def make_app(
     _add_unknown_verb(app)
     _add_jobs(app, jobs, permit)
     _add_results(app, jobs, live, permit)
+    _add_metrics(app, RunMetrics(workspace), permit)
     _add_experiments(app, Experiments(workspace), permit)
     _add_charts(app, workspace, permit)
     _add_targets(app, workspace, permit)
@@ -201,6 +203,19 @@ def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> N
         """Server-sent events: `tick` once per second with state, rate and p95; `end` when the job has ended."""
         permit(request, Role.READ)
         return streamed(live, jobs, job_id, request)
+
+
+def _add_metrics(app: FastAPI, metrics: RunMetrics, permit: Permissions) -> None:
+    @app.get(
+        "/api/metrics",
+        tags=["results"],
+        responses={200: {"content": {"application/openmetrics-text": {}}, "description": "OpenMetrics"}},
+        response_class=Response,
+    )
+    def get_metrics(request: Request) -> Response:
+        """The figures of the running runs of the results folder, for Prometheus."""
+        permit(request, Role.READ)
+        return Response(metrics.text(), media_type=CONTENT_TYPE)
 
 
 def _add_experiments(app: FastAPI, experiments: Experiments, permit: Permissions) -> None:

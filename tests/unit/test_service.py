@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import time
+import uuid
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
@@ -21,14 +23,16 @@ from schemathesis.checks import not_a_server_error
 
 from hdbkit.api import Workspace
 from hdbkit.cluster.connection import Connection
-from hdbkit.config import Load, SweepSpec, served
+from hdbkit.config import Load, SweepSpec, TprocCLoad, served
 from hdbkit.config.cluster import Cluster
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.processes import birth_of
+from hdbkit.results.manifest import Status
 from hdbkit.service import jobs as jobs_module
 from hdbkit.service.app import make_app
 from hdbkit.service.job_folder import JOBS, State
 from hdbkit.service.jobs import Jobs
+from hdbkit.service.metrics import NAMES
 from hdbkit.service.permissions import Bucket
 from hdbkit.service.roles import Role
 from hdbkit.service.tokens import Holder
@@ -36,6 +40,7 @@ from hdbkit.service.verbs import VERBS
 from hdbkit.web import endpoint, guard
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import AuditLog, Guard
+from tests.architecture.source_tree import ROOT
 from tests.unit.services import Service, running_service, written_job
 from tests.unit.synthetic import with_result, write_run, write_sweep
 
@@ -324,7 +329,7 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     app = Guard(make_app(Jobs(place), place), lambda _: holder, audit, gate, advice="")
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == len(VERBS) + 11
+    assert len(operations) == len(VERBS) + 12
     ways = [(one, GenerationMode.POSITIVE) for one in operations]
     ways += [(one, GenerationMode.NEGATIVE) for one in operations if one.body and role is Role.SETTINGS]
     for operation, mode in ways:
@@ -362,6 +367,30 @@ def test_one_chart_of_a_run_is_json_or_an_image(service: Service) -> None:
     assert "has no chart 'thruput' (it has: throughput, " in reader.get(f"{place}/thruput").json()["error"]
     assert reader.get("/api/runs/other/charts/throughput").json()["error"] == "there is no run 'other'"
     assert service.clients["none"].get(f"{place}/throughput").status_code == 401
+
+
+def test_metrics_have_the_running_runs_and_the_dashboard_shows_no_others(service: Service) -> None:
+    load = TprocCLoad(virtual_users=2, rampup_s=0, duration_s=30)
+    place = Workspace(results=service.folder / "results")
+    target = f"nulldb:///m{uuid.uuid4().hex[:12]}"
+    place.connect(target).build(warehouses=1)
+    running = place.start(target, load=load)
+    reader = service.clients["read"]
+    try:
+        while running.status is not Status.MEASURING:
+            time.sleep(0.1)
+        found = [reader.get("/api/metrics") for _ in range(2)][1]
+    finally:
+        running.stop()
+    running.wait()
+    place.connect(target).drop()
+    assert found.headers["content-type"].startswith("application/openmetrics-text")
+    done = re.search(rf'hdbkit_operations_total{{.*run="{running.run_id}".*}} ([0-9.e+]+)', found.text)
+    assert done and float(done[1]) > 0
+    assert f'run="{running.run_id}"' not in reader.get("/api/metrics").text
+    assert service.clients["none"].get("/api/metrics").status_code == 401
+    shown = (ROOT / "docs/static/grafana.json").read_text(encoding="utf-8")
+    assert set(re.findall(r"hdbkit_[a-z_]+", shown)) == set(NAMES)
 
 
 def test_experiments_are_listed_shown_stopped_and_resumed_by_those_who_may(service: Service) -> None:
