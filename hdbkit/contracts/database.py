@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from signal import Signals
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from hdbkit.config import Target
@@ -20,6 +21,7 @@ from hdbkit.readings import (
     Found,
     MissingGrant,
     Pooling,
+    PoolMode,
     ServerEvent,
     ServerRole,
     Timeout,
@@ -29,42 +31,45 @@ from hdbkit.sql import Statement
 
 
 class Database(Protocol):
-    """An engine. Each module of ``databases/`` has one, named ``DATABASE``."""
+    """An engine. Each module of ``databases/`` has one, named ``DATABASE``.
+
+    What has a value or a body here is what an engine that inherits from it answers unless it knows better.
+    """
 
     kind: str
     title: str
-    extra: str
+    extra: str = ""
     """The extra of this package that installs the driver."""
-    publishing: str
+    publishing: str = ""
     """What the vendor's licence demands before results are published, as a clause; empty if nothing is known."""
-    default_port: int | None
+    default_port: int | None = None
     """The port of a target that names none; None if the engine has no address."""
-    answers: frozenset[str]
+    answers: frozenset[str] = frozenset()
     """Operations that its sessions, or its own ``Schema``, answer without a statement of that name."""
-    preload: tuple[str, ...]
+    preload: tuple[str, ...] = ()
     """Modules that clients need, imported before their processes are forked."""
-    gauges: frozenset[str]
+    gauges: frozenset[str] = frozenset()
     """The names among its ``counters`` that are gauges, such as the length of a queue."""
-    denied: frozenset[str]
+    denied: frozenset[str] = frozenset()
     """The codes of errors with which the server rejects a statement for want of a privilege.
 
     Empty: not known, and the statements of users are not explained before a run.
     """
-    privileges: Mapping[str, Mapping[str, tuple[str, ...]]]
+    privileges: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({})
     """What an account needs, by verb, and by what it is on: ``DB`` is the target's database, ``S`` the schema,
     ``S.*`` its tables.
 
     Only verbs that need a privilege by that name, on engines whose privileges are checked.
     """
-    schema_options: type[SchemaOptions]
+    schema_options: type[SchemaOptions] = SchemaOptions
     """The storage options of this engine."""
-    files_per_session: int
+    files_per_session: int = 1
     """Descriptors that a session of a client takes."""
-    connection_settings: Mapping[str, int]
+    connection_settings: Mapping[str, int] = MappingProxyType({})
     """The settings that limit an ordinary account's connections: it may open the sum of value times factor."""
-    protected_settings: Mapping[str, str]
+    protected_settings: Mapping[str, str] = MappingProxyType({})
     """Settings that a sweep never changes, each with what it would do: clients and hdbkit would lose the server."""
-    reload_signal: Signals | None
+    reload_signal: Signals | None = None
     """The signal that makes the server's main process read its settings file; None if there is none."""
 
     @property
@@ -89,9 +94,11 @@ class Database(Protocol):
         Does not connect. Where it depends, reading ``capabilities`` or ``dialects`` for the first time in a process
         does, and raises the errors of :meth:`connect`.
         """
+        return self
 
     def files(self, target: Target) -> tuple[Path, ...]:
         """The file that is the database of an embedded engine, then those of its logs; empty for other engines."""
+        return ()
 
     def driver_version(self) -> str:
         """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
@@ -109,6 +116,7 @@ class Database(Protocol):
         Raises:
             InputError: its connections would bypass the proxy, or the driver verifies no other name than the address.
         """
+        return target.with_(host="127.0.0.1", port=port)
 
     def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
         """A session with the statements of ``scope`` and the engine's own.
@@ -134,18 +142,22 @@ class Database(Protocol):
 
     def is_replica(self, session: Session) -> bool:
         """Whether the server is closed to changes of ordinary accounts, whatever this one may do."""
+        return self.role(session) is not ServerRole.PRIMARY
 
     def pooling(self, session: Session, target: Target) -> Pooling:
         """Whether a connection pooler is between ``session`` and its server, and how it assigns connections.
 
         Opens further connections to ``target`` if there is one.
         """
+        return Pooling(PoolMode.DIRECT)
 
     def served(self, target: Target, sessions: int) -> int:
         """How many of so many further sessions a pooler with session pooling serves at the same time."""
+        return sessions
 
     def encryption(self, session: Session, target: Target) -> Encryption | None:
         """How ``session`` is encrypted, and how long the server's certificate is valid; None: unknown."""
+        return None
 
     def free_connections(self, session: Session) -> int | None:
         """How many more connections this account may open; None if the server has no such limit."""
@@ -186,12 +198,14 @@ class Database(Protocol):
 
         They are taken by the statement ``take_snapshot``, before the first operation of a run and after the last.
         """
+        return ""
 
     def footprint(self, session: Session) -> Footprint | None:
         """The size of the target's database and of the server's cache; None if the engine has neither."""
 
     def server_process(self, session: Session) -> int | None:
         """The process id of the server's main process if it runs on this host, else None."""
+        return None
 
     def advised_grants(self, session: Session) -> list[MissingGrant]:
         """What the session's account lacks for builds, runs and what they sample."""
@@ -200,15 +214,18 @@ class Database(Protocol):
         """The commands that grant the session's account what a verb needs besides reading the tables; none if nothing
         is known to be missing. ``routines``: whether the workload has stored routines.
         """
+        return []
 
     def grants_for(self, session: Session, access: Access) -> list[str]:
         """The commands that grant the session's account what it lacks of ``access``; none where that is not known.
 
         Roles count, and routines that run with the privileges of who made them.
         """
+        return []
 
     def denied_access(self, statement: Statement, error: TransactionError) -> Sequence[Access]:
         """What a rejected statement may lack, the most likely first; empty where the error does not tell."""
+        return ()
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
@@ -223,12 +240,16 @@ class Database(Protocol):
 
     def slow_load(self, session: Session) -> str | None:
         """How rows are loaded where that is not the server's own bulk load, and what to do; None if it is."""
+        return None
 
     def influences(self, target: Target) -> list[str]:
         """The variables of this process's environment that are set and change the target's sessions."""
+        return []
 
     def password_source(self, target: Target) -> str | None:
         """Where the driver itself finds a password for ``target``; None if nowhere. Does not connect."""
+        return None
 
     def provision(self, admin: Target, target: Target) -> list[str]:
         """Create the account and the database of ``target`` if missing, as ``admin``; return what was created."""
+        return []

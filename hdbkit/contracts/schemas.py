@@ -79,16 +79,14 @@ class Schema(Protocol):
     """A workload's schema in a database, over one connection: how it is built, recorded and dropped.
 
     A build records every part in the schema itself, in the same transaction as its rows, so it can be killed at any
-    point and resumed. An engine without SQL keeps the same record in its own format.
+    point and resumed. An engine without SQL keeps the same record in its own format. What has a body here is right
+    where nothing is reserved, and where the load is all that there is to do.
     """
 
-    @property
-    def session(self) -> Session:
-        """The connection, with the workload's scope."""
-
-    @property
-    def target(self) -> Target:
-        """The database that it is in."""
+    session: Session
+    """The connection, with the workload's scope."""
+    target: Target
+    """The database that it is in."""
 
     def log(self) -> BuildLog:
         """The current state of the build. The tables of the record itself are not listed.
@@ -102,6 +100,7 @@ class Schema(Protocol):
 
         A repeated call confirms it. Raises ``TransactionError`` if the server has ended the reservation since.
         """
+        return True
 
     def create(self, spec: str) -> None:
         """Create the schema, the record with ``spec``, and missing tables; a record of another ``spec`` is replaced
@@ -116,18 +115,23 @@ class Schema(Protocol):
 
     def after_load(self) -> list[str]:
         """The steps that remain once all parts are loaded, such as indexes; any process can do each."""
+        return []
 
     def routines(self) -> None:
         """Create missing stored routines; does nothing if the engine has none."""
+        return
 
     def statistics(self) -> list[str]:
         """The steps that update the optimizer's statistics; any process can do each."""
+        return []
 
     def missing_grants(self, access: Access) -> list[str]:
         """The commands that grant this account what it lacks to read the build record, and of ``access``."""
+        return []
 
     def unanalyzed(self) -> list[str]:
         """The tables without useful statistics for the optimizer, each with the reason, if the server knows it."""
+        return []
 
     def analyze(self) -> None:
         """Update the optimizer's statistics of the workload's tables, and change nothing else.
@@ -135,9 +139,11 @@ class Schema(Protocol):
         Raises:
             InputError: this account may not.
         """
+        return
 
     def do(self, name: str) -> None:
         """Do one step of ``after_load`` or ``statistics``."""
+        return
 
     def finish(self) -> None:
         """Record that the schema is complete."""
@@ -147,3 +153,4 @@ class Schema(Protocol):
 
     def close(self) -> None:
         """Close the connection; never raises."""
+        self.session.close()

@@ -149,13 +149,11 @@ class Serial:
 class Workload(Protocol):
     """A workload of one specification, made by the function ``workload(spec)`` of its package in ``workloads/``.
 
-    The core reads these attributes and knows no workload by name.
+    The core reads these attributes and knows no workload by name. What has a value or a body here is what a workload
+    answers unless it knows better.
     """
 
-    @property
-    def spec(self) -> WorkloadSpec:
-        """The specification of this workload."""
-
+    spec: WorkloadSpec
     title: str
     notice: str
     """A notice that every result shows."""
@@ -166,22 +164,22 @@ class Workload(Protocol):
     operations: tuple[str, ...]
     reading: frozenset[str]
     """The operations that change nothing in the database."""
-    waits: Mapping[str, Waits]
+    waits: Mapping[str, Waits] = MappingProxyType({})
     """Keying and thinking times by operation, for loads with ``keying_and_thinking``; empty if it has none."""
     metric: Metric
-    serial: Serial | None
+    serial: Serial | None = None
     """Numbers by which a lost commit is noticed; None if the schema gives none."""
     details: Mapping[str, str]
     """Columns that it adds to each record: name and NumPy type, such as ``{"key": "u4"}``."""
-    detail_charts: tuple[DetailChart, ...]
+    detail_charts: tuple[DetailChart, ...] = ()
     """Charts over its detail columns, in addition to those of every run."""
     tables: Mapping[str, Table]
     """The tables that a build creates and loads, in this order; empty if hdbkit does not build them."""
-    routines: tuple[str, ...]
+    routines: tuple[str, ...] = ()
     """The stored routines that a build creates; may be empty."""
-    instead: Mapping[Capability, str]
+    instead: Mapping[Capability, str] = MappingProxyType({})
     """What to do where an engine lacks what a load needs; a clause."""
-    grows: bool
+    grows: bool = False
     """Whether the parts of a smaller scale are also parts of a larger one, so that a build can add the others."""
     preload: tuple[str, ...]
     """Modules that clients need, imported before their processes are forked."""
@@ -199,6 +197,7 @@ class Workload(Protocol):
 
     def settled(self, load: Load, capabilities: frozenset[Capability]) -> Load:
         """``load`` with what it leaves open decided by what the engine can do; as the run keeps it."""
+        return load
 
     def mix(self, load: Load) -> dict[str, float]:
         """The planned weight of each operation; empty if the workload has no mix."""
@@ -209,9 +208,11 @@ class Workload(Protocol):
         Empty where operations are drawn. Where users have lists, an operation is executed few times, so results show
         every execution, and times instead of quantiles and rates.
         """
+        return ()
 
     def rollback_shares(self, load: Load) -> dict[str, float]:
         """By operation, the share that is rolled back by design."""
+        return {}
 
     def needs(self, load: Load) -> frozenset[Capability]:
         """The capabilities that this load requires."""
@@ -227,15 +228,28 @@ class Workload(Protocol):
 
         The server explains them before a run, so that one which the account may not execute is reported.
         """
+        return ()
 
     def details_from_results(self, load: Load) -> bool:
         """Whether ``User.head`` is called for each operation."""
+        return False
 
     def hint(self, load: Load) -> str:
         """Why this load may measure something else than expected on this schema; a clause, empty if it does not."""
+        return ""
 
     def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
-        """The phases of a run in order; measured phases are contiguous."""
+        """The phases of a run in order; measured phases are contiguous.
+
+        The usual ones: the users' starts if they are apart, a ramp-up, extended while the server settles if the load
+        requests that, and the window or its steps.
+        """
+        rampup = PlannedPhase("rampup", load.rampup_s, measured=False, max_s=load.rampup_max_s)
+        steps = load.steps.each if load.steps else ()
+        measured = [PlannedPhase(one.text, one.duration_s, measured=True) for one in steps]
+        phases = rampup, *(measured or [PlannedPhase("window", load.duration_s, measured=True)])
+        apart_s = load.starting_s
+        return (PlannedPhase("starts", apart_s, measured=False), *phases) if apart_s else phases
 
     def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
         """The parts of the population on an engine, in loading order; without dialects, those of every engine."""
@@ -253,9 +267,11 @@ class Workload(Protocol):
     @property
     def record(self) -> str:
         """The specification as a build stores it in the schema; short enough for every engine."""
+        return self.spec.model_dump_json()
 
     def advice_to_build(self, command: str) -> str:
         """What to do if the schema is missing or another one; ``command`` builds it."""
+        return f"run: {command}"
 
     def user(self, session: Session, load: Load, plan: UserPlan, routes: Mapping[str, Route] = NO_ROUTES) -> User:
         """A virtual user on a session, with its operations prepared; those in ``routes`` on the sessions there."""
@@ -266,15 +282,18 @@ class Workload(Protocol):
         A key is the name of an operation that is one statement, or an operation and a statement of it with a space
         between; empty if the workload keeps none.
         """
+        return {}
 
     def require_data(self, session: Session, load: Load) -> None:
         """Check, before a run is made, that the data allow this load. Raises ``InputError`` if not."""
+        return
 
     def restoring(self, load: Load) -> Callable[[Session], None] | None:
         """What brings the data back to those of a build after a run with this load, however that ended.
 
         None if they stay as they are. It may be repeated. It raises ``TransactionError`` or ``InputError``.
         """
+        return None
 
     def checks(self, dialects: tuple[str, ...]) -> Sequence[PlannedCheck]:
         """The checks of row counts, indexes, routines and consistency conditions on an engine, in order."""
@@ -284,6 +303,7 @@ class Workload(Protocol):
 
         Empty if the workload has no reference. Raises ``InputError`` where it cannot be made at this scale.
         """
+        return ()
 
 
 class Violation(AssertionError):

@@ -17,7 +17,8 @@ from hdbkit import api
 from hdbkit.api import Workspace
 from hdbkit.cli import app
 from hdbkit.cli.exits import USAGE
-from hdbkit.databases import BaseDatabase, DbapiDatabase, DbapiSession
+from hdbkit.contracts import Database
+from hdbkit.databases import DbapiDatabase, DbapiSession
 from hdbkit.engines import write_skeleton
 from hdbkit.sql import ANSI, fragments
 from tests.architecture.source_tree import ROOT
@@ -188,5 +189,5 @@ def test_the_guide_to_a_new_database_has_every_fragment_and_every_file_of_the_sk
     cells = re.findall(r"^\| (`[^|]+`) \|", steps[2], re.MULTILINE)
     members = {name for cell in cells for name in re.findall(r"`([a-z_]+)[`(]", cell)}
     assert {"paramstyle", "opened", "encoded", "autocommits"} <= members
-    there = {*dir(DbapiDatabase), *dir(DbapiSession), *DbapiDatabase.__annotations__, *BaseDatabase.__annotations__}
+    there = {*dir(DbapiDatabase), *dir(DbapiSession), *DbapiDatabase.__annotations__, *Database.__annotations__}
     assert members <= there

@@ -36,25 +36,27 @@ def test_requests_without_a_token_are_counted_beyond_a_few_lines(
     log, gate, holders = AuditLog(path), Gate(socket.create_server(("127.0.0.1", 0))), {"/with": "me"}
     guard = Guard(_inside, lambda scope: holders.get(scope["path"], holder), log, gate, advice="")
 
-    def ask(count: int, client: str, where: str = "/without", kind: str = "http") -> list[dict[str, Any]]:
-        scope = {"type": kind, "path": where, "headers": [], "client": (client, 1)}
-        for _ in range(count):
-            asyncio.run(guard(dict(scope), _receive, _send))
+    def ask(*clients: str, where: str = "/without", kind: str = "http") -> list[dict[str, Any]]:
+        async def send_all() -> None:
+            for client in clients:
+                await guard({"type": kind, "path": where, "headers": [], "client": (client, 1)}, _receive, _send)
+
+        asyncio.run(send_all())
         return [json.loads(line) for line in path.read_text().splitlines()]
 
-    lines = ask(5000, "10.0.0.1")
+    lines = ask(*["10.0.0.1"] * 5000)
     assert len(lines) == LINES
     assert lines[0]["status"] == status
-    assert len(ask(100, "10.0.0.1", "/with")) == LINES + 100, "a request with a token has its line"
-    assert len(ask(1, "10.0.0.2")) == LINES + 101, "and so has another address"
+    assert len(ask(*["10.0.0.1"] * 100, where="/with")) == LINES + 100, "a request with a token has its line"
+    assert len(ask("10.0.0.2")) == LINES + 101, "and so has another address"
     monkeypatch.setattr(module, "_MINUTE_S", 0.0)
-    *_, counted, new = ask(1, "10.0.0.1")
+    *_, counted, new = ask("10.0.0.1")
     assert counted["client"] == "10.0.0.1"
     assert counted["more_without_token"] == 5000 - LINES
     assert new["path"] == "/without"
     monkeypatch.undo()
-    for number in range(1000):
-        lines = ask(1, f"10.1.{number // 250}.{number % 250}", kind="websocket" if holder is None else "http")
+    many = (f"10.1.{number // 250}.{number % 250}" for number in range(1000))
+    lines = ask(*many, kind="websocket" if holder is None else "http")
     assert len(lines) < LINES + 103 + 100 + LINES, "whoever has a network of addresses fills no disk either"
     log.close()
     gate.close()

@@ -6,70 +6,44 @@ knows better. ``hdbkit engine check`` lists the statements that an engine does n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from signal import Signals
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import (
-    SERVER,
-    Access,
     ApplyBy,
     Capability,
     Database,
     Row,
-    Schema,
     SchemaOptions,
     Scope,
     Session,
-    SessionOptions,
-    Verb,
-    Workload,
 )
 from hdbkit.databases._base.access import check_options
-from hdbkit.errors import InputError, TransactionError
+from hdbkit.errors import InputError
 from hdbkit.readings import (
     Disturbance,
-    Encryption,
     Footprint,
     Found,
     MissingGrant,
-    Pooling,
-    PoolMode,
     ServerEvent,
     ServerRole,
     Timeout,
     WriteCycle,
 )
-from hdbkit.sql import ANSI, SERVER_STATEMENTS, Statement, statements
+from hdbkit.sql import ANSI, SERVER_STATEMENTS, statements
 
 
-class BaseDatabase:
+class BaseDatabase(Database):
     """Contract: :class:`hdbkit.contracts.Database`, except ``connect``, ``schema`` and ``driver_version``."""
 
-    kind: str
-    title: str
-    publishing = ""
     also_named: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     """Other names of the kind in URLs, each with the options of the target that it stands for."""
     recognized_by: tuple[bytes, bytes] = (b"", b"")
     """A request, empty for a server that speaks first, and a pattern of the answer by which its servers are known."""
     dialects: tuple[str, ...] = (ANSI,)
     capabilities: frozenset[Capability] = frozenset()
-    extra = ""
-    answers: frozenset[str] = frozenset()
-    gauges: frozenset[str] = frozenset()
-    denied: frozenset[str] = frozenset()
-    privileges: Mapping[str, Mapping[str, tuple[str, ...]]] = MappingProxyType({})
-    schema_options: type[SchemaOptions] = SchemaOptions
-    files_per_session = 1
-    connection_settings: Mapping[str, int] = MappingProxyType({})
-    protected_settings: Mapping[str, str] = MappingProxyType({})
-    reload_signal: Signals | None = None
-    default_port: int | None = None
-    preload: tuple[str, ...] = ()
     probed: Found = Found()
     """What the server answered when it was asked what it is; empty if it is not asked."""
     options: tuple[str, ...] = ()
@@ -77,29 +51,9 @@ class BaseDatabase:
     option_values: Mapping[str, Collection[str]] = MappingProxyType({})
     """The known values of options that have few."""
 
-    def at(self, target: Target) -> Database:
-        """The same everywhere."""
-        return self
-
-    def files(self, target: Target) -> tuple[Path, ...]:
-        return ()
-
-    def driver_version(self) -> str:
-        """Name and version of the driver. Raises ``MissingDriver`` if it is not installed."""
-        raise NotImplementedError
-
-    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> Session:
-        raise NotImplementedError
-
-    def schema(self, target: Target, workload: Workload) -> Schema:
-        raise NotImplementedError
-
     def check_options(self, target: Target) -> None:
         """Check the names of the options, and the values of those that have few."""
         check_options(target, self.options, self.option_values)
-
-    def behind_proxy(self, target: Target, port: int) -> Target:
-        return target.with_(host="127.0.0.1", port=port)
 
     def asked(self, session: Session, operation: str, /, **arguments: Any) -> list[Row]:
         """The answer to a question of the server; no row if the engine has no such statement."""
@@ -121,19 +75,6 @@ class BaseDatabase:
             known = ", ".join(ServerRole)
             raise InputError(f"the statement role of {self.title} must return one of {known}, not {given!r}")
         return ServerRole(given)
-
-    def is_replica(self, session: Session) -> bool:
-        return self.role(session) is not ServerRole.PRIMARY
-
-    def pooling(self, session: Session, target: Target) -> Pooling:
-        return Pooling(PoolMode.DIRECT)
-
-    def served(self, target: Target, sessions: int) -> int:
-        """All of them, as far as is known."""
-        return sessions
-
-    def encryption(self, session: Session, target: Target) -> Encryption | None:
-        return None
 
     def free_connections(self, session: Session) -> int | None:
         """By the statement ``free_connections``: the smallest of its columns, of which null is no limit."""
@@ -177,29 +118,14 @@ class BaseDatabase:
             ServerEvent(str(kind), str(text), float(age)) for kind, text, age in self.asked(session, "recent_events")
         ]
 
-    def snapshot_notice(self, target: Target) -> str:
-        return ""
-
     def footprint(self, session: Session) -> Footprint | None:
         """By the statement ``footprint``: size of the data, the setting of the cache's size, and that size."""
         rows = self.asked(session, "footprint")
         return Footprint(int(rows[0][0]), str(rows[0][1]), int(rows[0][2])) if rows else None
 
-    def server_process(self, session: Session) -> int | None:
-        return None
-
     def advised_grants(self, session: Session) -> list[MissingGrant]:
         """By the statement ``advised_grants``: the command, and what is missing without it."""
         return [MissingGrant(*map(str, row)) for row in self.asked(session, "advised_grants")]
-
-    def grants_to(self, session: Session, verb: Verb, *, routines: bool) -> list[str]:
-        return []
-
-    def grants_for(self, session: Session, access: Access) -> list[str]:
-        return []
-
-    def denied_access(self, statement: Statement, error: TransactionError) -> Sequence[Access]:
-        return ()
 
     def missing_grants(
         self, session: Session, changes: Mapping[str, ApplyBy], *, kept: bool, applied: bool
@@ -217,20 +143,6 @@ class BaseDatabase:
     def loading_session(self, session: Any, target: Target, scope: Scope) -> Any:
         """Any session can load."""
         return session
-
-    def slow_load(self, session: Session) -> str | None:
-        """No faster load is known."""
-        return None
-
-    def influences(self, target: Target) -> list[str]:
-        return []
-
-    def password_source(self, target: Target) -> str | None:
-        return None
-
-    def provision(self, admin: Target, target: Target) -> list[str]:
-        """Creates nothing."""
-        return []
 
 
 def options_of(engine: Database, storage: Mapping[str, object]) -> SchemaOptions:

@@ -28,6 +28,7 @@ from hdbkit.contracts import (
     Capability,
     Database,
     PartLoad,
+    Schema,
     SchemaOptions,
     Scope,
     SessionOptions,
@@ -72,7 +73,7 @@ class SqlDatabase(Database, Protocol):
         """A session for loads in place of this one, or this one."""
 
 
-class SqlSchema:
+class SqlSchema(Schema):
     """Contract: :class:`hdbkit.contracts.Schema`."""
 
     session: SqlSession

@@ -25,7 +25,6 @@ from hdbkit.contracts import (
     OPERATIONS,
     PENDING,
     SERVER,
-    Access,
     Arguments,
     BuildLog,
     Capability,
@@ -175,7 +174,7 @@ class NullSession:
         self._prepared.clear()
 
 
-class NullSchema:
+class NullSchema(Schema):
     """A build record without rows, which are discarded. Contract: :class:`hdbkit.contracts.Schema`."""
 
     session: Session
@@ -207,31 +206,6 @@ class NullSchema:
                 sent(lines, len(chunk))
         self._state.write_part(self._name, part, rows)
 
-    def claim(self) -> bool:
-        """Always: its schema is files, which are replaced as a whole."""
-        return True
-
-    def after_load(self) -> list[str]:
-        return []
-
-    def routines(self) -> None:
-        """Does nothing: any name can be called."""
-
-    def statistics(self) -> list[str]:
-        return []
-
-    def missing_grants(self, access: Access) -> list[str]:
-        return []
-
-    def unanalyzed(self) -> list[str]:
-        return []
-
-    def analyze(self) -> None:
-        """Does nothing."""
-
-    def do(self, name: str) -> None:
-        """Does nothing."""
-
     def finish(self) -> None:
         self._state.write_record(self._name, {**self._state.record(self._name), "finished": True})
 
@@ -239,9 +213,6 @@ class NullSchema:
         """Remove the build record."""
         self._state.remove_schema(self._name)
         return [f"schema {self._name}"]
-
-    def close(self) -> None:
-        self.session.close()
 
 
 class NullDatabase(BaseDatabase):

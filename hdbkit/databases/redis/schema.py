@@ -14,10 +14,10 @@ from typing import Protocol
 from hdbkit.config import Target
 from hdbkit.contracts import (
     SERVER,
-    Access,
     BuildLog,
     Database,
     PartLoad,
+    Schema,
     Scope,
     SessionOptions,
     StatementLoad,
@@ -41,7 +41,7 @@ class RedisDatabase(Database, Protocol):
     ) -> RedisSession | RedisClusterSession: ...
 
 
-class RedisSchema:
+class RedisSchema(Schema):
     """Contract: :class:`hdbkit.contracts.Schema`."""
 
     session: RedisSession | RedisClusterSession
@@ -101,31 +101,14 @@ class RedisSchema:
                 rows += self.session.load(load.table, reported(load.chunks, sent))
         self.session.command("HSET", self._key("parts"), part, rows)
 
-    def after_load(self) -> list[str]:
-        """No steps: indexes are keys, which the load sets."""
-        return []
-
     def routines(self) -> None:
         """Load the functions, unless all are there."""
         if not {*self._workload.routines} <= {*self.session.functions()}:
             self.session.load_functions(self._workload.routines, self._workload.reading)
 
-    def statistics(self) -> list[str]:
-        """No steps: there is no optimizer."""
-        return []
-
-    def missing_grants(self, access: Access) -> list[str]:
-        return []
-
-    def unanalyzed(self) -> list[str]:
-        return []
-
     def analyze(self) -> None:
         """There are no statistics. Raises ``InputError``."""
         raise InputError("Redis has no statistics of tables; omit --analyze")
-
-    def do(self, name: str) -> None:
-        raise AssertionError(name)
 
     def finish(self) -> None:
         self.session.command("HSET", self._key("build"), "finished", "1")
@@ -143,7 +126,3 @@ class RedisSchema:
         session.command("UNLINK", *(self._key(name) for name in ("tables", "parts", "build", "claim")))
         tables = [f"table {table}" for table in self._workload.tables if table in log.tables]
         return [*(f"function {name}" for name in functions), *tables]
-
-    def close(self) -> None:
-        """Close the connection, which ends the reservation; never raises."""
-        self.session.close()

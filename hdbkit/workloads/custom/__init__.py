@@ -16,7 +16,6 @@ from hdbkit.contracts import (
     Part,
     PartLoad,
     PlannedCheck,
-    PlannedPhase,
     Route,
     Schema,
     Scope,
@@ -29,15 +28,15 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
 from hdbkit.sql import Statement, made, statements
-from hdbkit.workloads._base import BaseWorkload, rampup_and_window
 from hdbkit.workloads.built import build_command, drop_command, require_access, require_sight
 
 _GROUP = "custom"
 
 
-class Custom(BaseWorkload[CustomSpec]):
+class Custom(Workload):
     """Contract: :class:`hdbkit.contracts.Workload`."""
 
+    spec: CustomSpec
     noun = "operation"
     preload: tuple[str, ...] = ("hdbkit.workloads.custom.user",)
 
@@ -116,10 +115,6 @@ class Custom(BaseWorkload[CustomSpec]):
 
     def _statements_of(self, operation: str) -> tuple[str, ...]:
         return self.spec.definition.operations[operation].statements or (operation,)
-
-    def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
-        """Ramp-up and window."""
-        return rampup_and_window(load)
 
     def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
         """Pieces of the tables, then the statements of the engine that load."""

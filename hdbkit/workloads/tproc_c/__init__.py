@@ -16,7 +16,6 @@ from hdbkit.contracts import (
     Capability,
     Part,
     PlannedCheck,
-    PlannedPhase,
     Route,
     Schema,
     Scope,
@@ -31,7 +30,6 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import InputError
 from hdbkit.sql import statements
-from hdbkit.workloads._base import BaseWorkload, rampup_and_window
 from hdbkit.workloads.tproc_c.tables import COUNTED, TABLES, USES, by_privilege
 
 NOPM = Metric(
@@ -74,9 +72,10 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 """The statements that a run explains: operation, statement and arguments."""
 
 
-class TprocC(BaseWorkload[TprocCSpec]):
+class TprocC(Workload):
     """Contract: :class:`hdbkit.contracts.Workload`. Heavy modules are imported on first use."""
 
+    spec: TprocCSpec
     title = "TPROC-C"
     notice = (
         "derived from TPC-C and not comparable to published results, as it does not comply with the specification"
@@ -186,10 +185,6 @@ class TprocC(BaseWorkload[TprocCSpec]):
             f"{own.sessions:,} {sharing} share {self.scale}, so they wait for each other's row locks; "
             f"use at least {-(-own.sessions // each):,} warehouses to measure the server without these waits"
         )
-
-    def phases(self, load: Load) -> tuple[PlannedPhase, ...]:
-        """Ramp-up and window."""
-        return rampup_and_window(load)
 
     def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
         """Every statement with a choice of access paths, as a client sends it; routines find their rows alike."""

@@ -38,7 +38,6 @@ from hdbkit.contracts import (
 )
 from hdbkit.errors import InputError
 from hdbkit.sql import Statement, statements
-from hdbkit.workloads._base import BaseWorkload
 from hdbkit.workloads.tproc_h.tables import TABLES
 
 QUERY_TIME = Metric(
@@ -62,9 +61,10 @@ _ONLY_IN = {
 """The sets of indexes that have some of them; the other ones are in both."""
 
 
-class TprocH(BaseWorkload[TprocHSpec]):
+class TprocH(Workload):
     """Contract: :class:`hdbkit.contracts.Workload`. Heavy modules are imported on first use."""
 
+    spec: TprocHSpec
     title = "TPROC-H"
     notice = (
         "derived from TPC-H and not comparable to published results, as it does not comply with the specification"
