@@ -30,8 +30,9 @@ from hdbkit.charts.detail_charts import Line, course_lines, halves
 from hdbkit.charts.intervals import AXIS_WORDS, Limits, add_intervals, mark_one, plain, ratio_axis
 from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, ids_of, left_out, name_rows, of_runs
 from hdbkit.charts.operation_charts import profile, ratios
-from hdbkit.charts.run_charts import quantile_lines
+from hdbkit.charts.run_charts import MARGIN_PX, quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users
+from hdbkit.charts.side_charts import SECONDS, side_charts
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.config.metric import Better, Metric
 from hdbkit.results.manifest import Manifest
@@ -66,14 +67,15 @@ def compare_charts(
     times = operation_times(groups)
     if len(times):
         charts.append(profile(times, first.noun, "run"))
-    return charts if first.one_by_one else [*charts, *_over_time(groups, metric, first.headline)]
-
-
-def _over_time(groups: Groups, metric: Metric, headline: str) -> list[Chart]:
-    """The throughput over time, and the latency of the headline's operation."""
-    course, seen = overlaid(groups), distributions(groups, headline)
-    charts = [throughput_overlaid(course, metric.rate)] if len(course) else []
-    return [*charts, latency_distributions(seen, headline)] if seen else charts
+    if first.one_by_one:
+        return charts
+    course, seen = overlaid(groups), distributions(groups, first.headline)
+    over_time = [throughput_overlaid(course, metric.rate)] if len(course) else []
+    over_time += side_charts(groups, first.headline) if compared is not None else []
+    span = [float(course["second"].min()), float(course["second"].max())] if len(course) else None
+    for one in over_time:
+        one.figure.update_xaxes(range=span).update_layout(margin_l=MARGIN_PX)
+    return [*charts, *over_time, *([latency_distributions(seen, first.headline)] if seen else [])]
 
 
 def _ratios(names: list[str], first: Manifest, compared: Compared, by_operation: pd.DataFrame) -> Chart:
@@ -90,7 +92,7 @@ def throughput_overlaid(courses: pd.DataFrame, rate: Metric) -> Chart:
     names = list(dict.fromkeys(courses["group"]))
     position = {name: index for index, name in enumerate(names)}
     placed = courses.assign(configuration=courses["group"].map(position))
-    fig = figure("seconds since the window's start", axis_title(rate), hovermode="x")
+    fig = figure(SECONDS, axis_title(rate), hovermode="x")
     shade_rampup(fig, 0, float(courses["second"].min()))
     for index, name in enumerate(names[:MAX_LINES]):
         fig.add_traces(course_lines(Line(index, index, str(name)), placed, rate))

@@ -47,7 +47,7 @@ _USERS = DetailChart(
     column="virtual_user",
     axis="virtual user",
 )
-_MARGIN_PX = 90
+MARGIN_PX = 90
 """Room for the longest labels, so that the axes of time begin below each other."""
 MAX_POINTS = 400
 """Points of a line; a longer run is drawn in steps of more than a second."""
@@ -61,7 +61,7 @@ def run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     charts, seen = _run_charts(folder, manifest), events(folder, manifest)
     over_time = [one.mark(seen) for one in charts if one.is_over_time]
     for one in over_time:
-        one.figure.update_xaxes(range=[0, window_of(manifest).end_us / 1e6]).update_layout(margin_l=_MARGIN_PX)
+        one.figure.update_xaxes(range=[0, window_of(manifest).end_us / 1e6]).update_layout(margin_l=MARGIN_PX)
     others = [one for one in charts if not one.is_over_time]
     return [*others, *over_time] if manifest.one_by_one else [*over_time, *others]
 

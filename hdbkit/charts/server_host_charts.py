@@ -18,6 +18,7 @@ from hdbkit.analysis.run.server_host import (
     cpu_course,
     disks_course,
     network_course,
+    of_load_host,
     server_host_use,
 )
 from hdbkit.charts.chart import Chart
@@ -46,8 +47,7 @@ def load_host_charts(host: pd.DataFrame | None, window: Window) -> list[Chart]:
     """The processors of the load host; none where it was sampled less than twice."""
     if host is None or len(host) < 2:
         return []
-    named = [f"cpu_{part}_s" for part in CPU_WORDS] + ["cpu_pressure_s", "memory_used_bytes"]
-    samples = host[["t_us", *named]].melt("t_us", var_name="name").dropna().assign(device="")
+    samples = of_load_host(host)
     course, use = cpu_course(samples), server_host_use(samples, window)
     made = processors(course, window, use) if len(course) else None
     return [replace(made, key="host_cpu", question="What did the load host's processors do?")] if made else []

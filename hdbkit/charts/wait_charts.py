@@ -35,7 +35,18 @@ def waits_over_time(course: pd.DataFrame, cores: int, window: Window, found: Wai
     course = course[course["second"] < int(window.end_us / 1e6)]  # the last second has samples without a load
     fig = figure("seconds since the start", "sessions (mean)")
     shade_rampup(fig, window.start_us / 1e6, name_at="top left", over=True)
-    for index, name in enumerate(one for one in CLASSES if one in course):
+    add_classes(fig, course)
+    if cores:
+        fig.add_hline(cores, line_color=colour("muted"), line_dash="dash", annotation_text=f"{cores} cores")
+    fig.update_yaxes(rangemode="tozero")
+    return Chart("waits", "What did sessions wait for?", fig, waits_words(found, noun), course.round(3))
+
+
+def add_classes(fig: go.Figure, course: pd.DataFrame) -> None:
+    """The sessions of each class, stacked; a class has one look in all charts."""
+    for index, name in enumerate(CLASSES):
+        if name not in course:
+            continue
         ink = colour(SERIES[index % len(SERIES)])
         fig.add_scatter(
             x=course["second"].tolist(), y=plain(course[name].round(3)), mode="lines", stackgroup="sessions",
@@ -43,10 +54,6 @@ def waits_over_time(course: pd.DataFrame, cores: int, window: Window, found: Wai
             fillpattern={"shape": PATTERNS[index % len(PATTERNS)], "fgcolor": colour("shade"), **_HATCHED},
             hovertemplate="%{x:.0f} s: %{y:.2f} sessions<extra>%{fullData.name}</extra>",
         )  # fmt: skip
-    if cores:
-        fig.add_hline(cores, line_color=colour("muted"), line_dash="dash", annotation_text=f"{cores} cores")
-    fig.update_yaxes(rangemode="tozero")
-    return Chart("waits", "What did sessions wait for?", fig, waits_words(found, noun), course.round(3))
 
 
 def waits_words(found: WaitsResult, noun: str) -> str:

@@ -21,6 +21,7 @@ from hdbkit.report.run_list import highest
 from hdbkit.text import number
 
 _SHORT = ("run_id", "status", "metric_value", "metric", "operations_per_s", "p95_ms", "checks_failed", "label")
+_WIDE = ("mean_ms", "cpu_pct", "memory_used_bytes", "disk_read_bytes_per_s", "disk_write_bytes_per_s")
 _OMITTED = ("p95_ms", "checks_failed", "metric", "label")
 """The columns that a narrow screen leaves out, the first first."""
 
@@ -137,10 +138,10 @@ def runs_list(
     elif csv:
         found.to_csv(sys.stdout, index=False)
     else:
-        shown = found.assign(
-            p95_ms=found["p95_us"] / 1000
-        )  # like all latencies on the screen; files have microseconds
-        show.console.print(show.table(shown, columns=[*_SHORT, *found.attrs.get("differing", ())], omit=_OMITTED))
+        # like all times on the screen in ms; files have microseconds
+        shown = found.assign(p95_ms=found["p95_us"] / 1000, mean_ms=found["mean_us"] / 1000)
+        columns = [*_SHORT, *(_WIDE if wide else ()), *found.attrs.get("differing", ())]
+        show.console.print(show.table(shown, columns=columns, omit=_OMITTED))
         for _, one in highest(found).iterrows():
             best = f"highest {one['metric']}: {number(one['metric_value'])}, {one['run_id']}"
             show.console.print(best, markup=False, soft_wrap=True)
@@ -156,7 +157,8 @@ def runs_show(
     result = api.result(run_id)
     of_users = result.users() if users else None
     if as_json:
-        content = result.manifest.model_dump(mode="json")
+        limit = result.bottleneck
+        content = result.manifest.model_dump(mode="json") | {"bottleneck": limit and limit.model_dump(mode="json")}
         if result.manifest.one_by_one:
             content["executions"] = documents.of_frame(result.executions())
         if plans:

@@ -1062,6 +1062,12 @@ class RunResult(TypedDict):
     per_operation: ClientUse
     host_cpu_pct: dict[str, float] | None
     """shares of all cores' time on the load host, in percent: user, system, iowait, steal, idle"""
+    memory_used_bytes: NotRequired[float | None]
+    """mean of the load host"""
+    disk_read_bytes_per_s: NotRequired[float | None]
+    """of all disks of the load host"""
+    disk_write_bytes_per_s: NotRequired[float | None]
+    """of all disks of the load host"""
     others_cpu_pct: NotRequired[float | None]
     """share of the load host's CPU time that other processes used, in percent"""
     throttled_pct: NotRequired[float | None]

@@ -20,6 +20,15 @@ from hdbkit.text import number
 
 MAX_DIFFERING = 6
 """Columns of options and settings in which the runs differ; the others are in the run's report."""
+_COSTS = {
+    "mean_us": 1e3, "cpu_pct": 1.0, "memory_used_bytes": 2.0**30, "disk_read_bytes_per_s": 1e6,
+    "disk_write_bytes_per_s": 1e6,
+}  # fmt: skip
+_HEADS = {
+    "mean_us": "mean (ms)", "cpu_pct": "CPU (%)", "memory_used_bytes": "memory (GiB)",
+    "disk_read_bytes_per_s": "reads (MB/s)", "disk_write_bytes_per_s": "writes (MB/s)",
+}  # fmt: skip
+"""Columns of the catalog that are shown, what they are divided by, and their heads."""
 BASELINE = "baseline"
 """The tag of the run that others are compared with in lists."""
 MINUS = "\N{MINUS SIGN}"
@@ -51,6 +60,8 @@ class Line:
     differing: Sequence[str]
     facts: Mapping[str, str]
     """What a page can filter by; ``words`` are searched beside those that are shown."""
+    costs: Sequence[str] = ()
+    """The mean time and what the host did, those that any run has."""
 
 
 def run_list(
@@ -81,6 +92,8 @@ def run_list(
     several = {name: values for name, values in beside.items() if values.nunique() > 1}
     differing = differences.assign(**several)[[*several, *differences]].iloc[:, :MAX_DIFFERING]
     columns = [str(name) for name in differing]
+    known = [name for name in _COSTS if name in runs and runs[name].notna().any()]
+    costs = runs[known].astype(float) / pd.Series(_COSTS)[known]
     largest = runs.groupby("metric")["metric_value"].max()
     best = set(highest(runs)["run_id"])
     lines = [
@@ -100,6 +113,7 @@ def run_list(
             age=str(run["started"] or "")[:16].replace("T", " ") if dated else age(run["started"], now),
             at=str(run["started"] or ""),
             differing=[cell(value) for value in others],
+            costs=["" if pd.isna(value) else number(value, 3) for value in of_costs],
             facts={
                 "kind": "run",
                 "database": str(run["database"]),
@@ -108,11 +122,17 @@ def run_list(
                 "words": " ".join(str(run[one] or "") for one in ("run_id", "target", "label", "tags", "note")),
             },
         )
-        for run, name, others in zip(runs.to_dict("records"), names, differing.itertuples(index=False), strict=True)
+        for run, name, others, of_costs in zip(
+            runs.to_dict("records"),
+            names,
+            differing.itertuples(index=False),
+            pd.DataFrame(costs, index=runs.index).itertuples(index=False),
+            strict=True,
+        )
     ]
     text = templates().get_template("run_list.html").render(
-        lines=lines, columns=columns, compared=baseline is not None, note=note,
-        metric=next(iter(largest.index)) if len(largest) == 1 else "",
+        lines=lines, columns=columns, costs=[_HEADS[name] for name in known], note=note,
+        compared=baseline is not None, metric=next(iter(largest.index)) if len(largest) == 1 else "",
     )  # fmt: skip
     return Markup(text)  # noqa: S704 (the template escapes)
 

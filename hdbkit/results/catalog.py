@@ -42,6 +42,11 @@ _COLUMNS = {
     "operations_per_s": "REAL",
     "engine_tpm": "REAL",
     "p95_us": "REAL",
+    "mean_us": "REAL",
+    "cpu_pct": "REAL",
+    "memory_used_bytes": "REAL",
+    "disk_read_bytes_per_s": "REAL",
+    "disk_write_bytes_per_s": "REAL",
     "failed": "INTEGER",
     "checks_failed": "INTEGER",
     "label": "TEXT",
@@ -49,13 +54,14 @@ _COLUMNS = {
     "tags": "TEXT",
     "note": "TEXT",
 }
+_OF_HOST = ("cpu_pct", "memory_used_bytes", "disk_read_bytes_per_s", "disk_write_bytes_per_s")
 _LISTED = 10
 _IN_MEMORY = Path(":memory:")
 """How many runs of an ambiguous label are listed."""
 _HIDDEN = {"options": "TEXT", "settings": "TEXT", "changed_ns": "INTEGER"}
 """Internal columns: options of schema and load and settings of the server as JSON, the manifest's last change."""
 _DETAILS = ["options", "settings"]
-_INDEX_VERSION = 4
+_INDEX_VERSION = 5
 """Changes with the content of the rows: an index of another version is rebuilt."""
 _BATCH = 100
 """How many manifests are read at a time: each batch is kept, and ends the reading once its time is up."""
@@ -278,6 +284,8 @@ def _row(manifest: Manifest) -> dict[str, Any]:
         "operations_per_s": result and result.operations_per_s,
         "engine_tpm": result and result.engine_tpm,
         "p95_us": headline and headline.p95_us,
+        "mean_us": result and result.mean_us,
+        **(result.host_use if result else dict.fromkeys(_OF_HOST)),
         "failed": result and result.failed,
         "checks_failed": sum(check.passed is False for check in manifest.checks),
         "label": plan.label,

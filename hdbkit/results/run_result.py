@@ -297,6 +297,9 @@ class RunResult(Figures):
     host_cpu_pct: dict[str, float] | None = Field(
         description="shares of all cores' time on the load host, in percent: user, system, iowait, steal, idle"
     )
+    memory_used_bytes: float | None = Field(default=None, description="mean of the load host")
+    disk_read_bytes_per_s: float | None = Field(default=None, description="of all disks of the load host")
+    disk_write_bytes_per_s: float | None = Field(default=None, description="of all disks of the load host")
     others_cpu_pct: float | None = Field(
         default=None, description="share of the load host's CPU time that other processes used, in percent"
     )
@@ -328,3 +331,28 @@ class RunResult(Figures):
     slices: SlicesResult | None = Field(default=None, description="None: no configurations alternate")
     schedule: ScheduleResult | None = Field(default=None, description="None: a closed loop")
     steps: list[StepResult] = Field(default_factory=list)
+
+    @property
+    def mean_us(self) -> float | None:
+        """The mean time of all completed operations: the response time where they have one, else the service time."""
+        times = [(one.count, (one.response or one).mean_us) for one in self.operations.values()]
+        known = [(count, mean_us) for count, mean_us in times if count and mean_us is not None]
+        done = sum(count for count, _ in known)
+        return sum(count * mean_us for count, mean_us in known) / done if done else None
+
+    @property
+    def host_use(self) -> dict[str, float | None]:
+        """Processors, memory and disks of the database's host where an agent reported them, else of the load host."""
+        host = self.server_host
+        shares = host.cpu_pct if host else self.host_cpu_pct
+        disks = host.disks.values() if host else ()
+        read, write = (
+            sum(one.get(name, 0.0) for one in disks) if host else getattr(self, f"disk_{name}")
+            for name in ("read_bytes_per_s", "write_bytes_per_s")
+        )
+        return {
+            "cpu_pct": sum(shares[one] for one in shares if one not in ("idle", "iowait")) if shares else None,
+            "memory_used_bytes": (host or self).memory_used_bytes,
+            "disk_read_bytes_per_s": read,
+            "disk_write_bytes_per_s": write,
+        }

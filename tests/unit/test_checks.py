@@ -72,11 +72,23 @@ def with_orders(run: Synthetic, edge: str, more: int) -> Synthetic:
     return run
 
 
+def test_a_server_that_ends_other_transactions_in_half_of_the_window_is_found(write: Write) -> None:
+    run = write()
+    counters = counters_of(run.rows, 2_000_000, 14_000_000)
+    commits = counters["name"] == "commits"
+    middle, end = (counters.loc[commits & (counters["edge"] == edge), "value"].iloc[0] for edge in ("", "end"))
+    counters.loc[commits & (counters["edge"] == "end"), "value"] = middle + 3 * (end - middle)
+    write_table(run.folder.table("counters"), counters, columns.COUNTERS)
+    found = line(run, "engine TPM follows NOPM")
+    assert found.passed is False
+    assert "in the first half of the window" in found.detail
+
+
 def test_a_sound_run_passes_every_check(write: Write) -> None:
     run = write()
     found = check_run(run.folder, run.manifest)
     assert {check.name for check in found if check.passed is not True} == {"CPU pressure"}
-    assert len({check.name for check in found}) == len(found) == 10
+    assert len({check.name for check in found}) == len(found) == 11
 
 
 @pytest.mark.parametrize("edge", ["start", "end"])

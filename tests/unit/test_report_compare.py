@@ -61,7 +61,8 @@ def test_a_comparison_has_a_page_with_verdict_figures_charts_and_command(root: P
     assert found.table.loc["new_order p95_us", ["low", "high"]].isna().all(), "no session is repeated"
     for words in ("new_order p95 (ms)", "mean of 2 runs", "not comparable to published results"):
         assert words in text
-    assert re.findall(r'id="chart-(\w+)"', page) == ["users", "throughput", "latency"] == list(found.charts())
+    drawn = ["users", "throughput", "p95_over_time", "busy_over_time", "latency"]
+    assert re.findall(r'id="chart-(\w+)"', page) == drawn == list(found.charts())
     assert reader.addresses == []
     assert len(page.encode()) < MAX_BYTES
 
@@ -170,10 +171,10 @@ def test_any_number_of_groups_is_drawn_together(root: Path) -> None:
 
 
 def test_a_result_gives_its_charts_by_name(root: Path) -> None:
-    of_the_run = ["throughput", "latency_over_time", "latency_heat", "latency", "errors", "warehouses"]
-    of_the_host = ["server_cpu", "server_disks", "server_network"]
+    over_time = ["throughput", "latency_over_time", "latency_heat", "host_cpu", "server_cpu", "server_disks"]
     charts, users = api.result("old-1").charts(), api.result("old-1").users()
-    assert list(charts) == [*of_the_run, "virtual_users", *of_the_host]
+    others = ["latency", "warehouses", "virtual_users"]
+    assert list(charts) == [*over_time, "server_network", "errors", *others]
     by_user = users.groupby("virtual_user")["n"].sum()
     assert by_user.to_dict() == charts["virtual_users"].table.set_index("virtual_user")["n"].to_dict()
     assert users["p50_us"].le(users["p95_us"]).all()

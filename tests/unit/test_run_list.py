@@ -91,6 +91,18 @@ def test_the_questions_of_the_documents_are_answered_in_three_lines(
         assert eval(lines[-1], names) is not None
 
 
+def test_runs_have_the_mean_time_and_what_the_host_did(lab: hdbkit.Workspace) -> None:
+    run = lab.runs().iloc[0]
+    result = lab.result(run["run_id"]).summary
+    assert result.host_cpu_pct is not None
+    assert run["cpu_pct"] == pytest.approx(100 - result.host_cpu_pct["idle"] - result.host_cpu_pct["iowait"])
+    lines = result.operations.values()
+    total_us = sum(one.count * one.mean_us for one in lines if one.mean_us is not None)
+    assert run["mean_us"] == pytest.approx(total_us / sum(one.count for one in lines))
+    assert run["memory_used_bytes"] > 0
+    assert '<th scope="col" class="n">CPU (%)</th>' in lab.runs()._repr_html_()
+
+
 def test_events_and_counters_are_frames_and_a_chart_marks_them(lab: hdbkit.Workspace) -> None:
     result = lab.result("20260101-000000")
     assert list(result.events.columns) == ["time_s", "kind", "text", "source"]

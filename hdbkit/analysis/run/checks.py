@@ -17,18 +17,20 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.run.bracket import brackets
-from hdbkit.analysis.run.costs import MIN_S, against_earlier, within
+from hdbkit.analysis.run.costs import MIN_S, against_earlier, totals, within
+from hdbkit.analysis.run.counters import is_set_back
 from hdbkit.analysis.run.faults import lost_text
 from hdbkit.analysis.run.host import pressure_pct, server_is_here
 from hdbkit.analysis.run.records import Window, completed_by_part, operations_of, table, window_of
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
-from hdbkit.results.columns import Outcome
+from hdbkit.readings import ENDS
+from hdbkit.results.columns import COUNTED, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
 from hdbkit.results.run_result import LittlesLaw, RunResult
-from hdbkit.text import many, percent_of, plural, share, with_article
+from hdbkit.text import many, number, percent_of, plural, share, with_article
 
 MAX_PRESSURE_PCT = 20.0
 MAX_UNCERTAIN_MS = 2.0
@@ -324,6 +326,35 @@ def _clocks(run: _Run) -> Line:
     return uncertain_ms <= MAX_UNCERTAIN_MS, f"{detail}{first}; at most {MAX_UNCERTAIN_MS:g} ms is allowed"
 
 
+def _engine_follows(run: _Run) -> Line:
+    """Whether the server ended as many transactions for each that the schema counts in both halves of the window.
+
+    Errors, retries, or another client of the server make a difference. A session of the server may report what it
+    ended a second late, and what the schema counts is a random share of a mix.
+    """
+    counters, half_s = table(run.folder, "counters"), run.window.duration_s / 2
+    names = set() if counters is None else set(counters["name"])
+    ends = [one for one in ENDS if one in names]
+    if counters is None or not ends or COUNTED not in names:
+        return None, "the server counts no ended transactions"
+    if any(is_set_back(counters, one) for one in ends):
+        return None, "the server's counters were set back, as by a restart"
+    if run.window.duration_s < MIN_SECONDS:
+        return None, f"the window of {run.window.duration_s:.1f} s is too short: {MIN_SECONDS} s are needed"
+    edges_us = np.linspace(run.window.start_us, run.window.end_us, 3)
+    known = counters[np.isfinite(counters["value"])]
+    ended, counted = totals(known, ends, edges_us), totals(known, [COUNTED], edges_us)
+    if counted.min() < _MIN_COUNTED:
+        return None, f"the schema counted less than {_MIN_COUNTED} in a half of the window"
+    first, second = ended / counted
+    allowed = MAX_DRIFT + 2 / half_s + 4 * math.sqrt(2 / counted.min())
+    detail = (
+        f"the server ended {number(first)} transactions for each one that the schema counts in the first half of the "
+        f"window, and {number(second)} in the second; {100 * allowed:.0f} % of difference are allowed"
+    )
+    return abs(math.log(second / first)) <= math.log1p(allowed) if first and second else None, detail
+
+
 def _steady(run: _Run) -> Line:
     found = drift(completed_by_part(run.folder, run.window))
     if found is None:
@@ -368,6 +399,7 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
     manifest = run.manifest
     if manifest.metric.counter:
         yield "schema's count bracketed by the clients", _bracketed
+        yield f"engine TPM follows {manifest.metric.name}", _disturbed(_engine_follows)
     yield f"every {run.noun} accounted for", _accounted
     yield f"no {run.noun} failed", _disturbed(_none_failed)
     yield "clients ended as planned", _disturbed(_clients_ended)
@@ -397,6 +429,7 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
 
 MIN_SECONDS = 10
 MAX_DRIFT = 0.05
+_MIN_COUNTED = 100
 _STANDARD_ERRORS = 0.5
 """Standard errors added to the estimated correlation."""
 

@@ -136,12 +136,12 @@ def _per_operation(
     ends = [name for name in ENDS if name in set(counters["name"])]
     if names is None or not ends or any(is_set_back(counters, name) for name in (*names, *ends)):
         return unknown
-    done = _totals(counters, ends, edges_us)
-    read = _totals(counters, names, edges_us)
+    done = totals(counters, ends, edges_us)
+    read = totals(counters, names, edges_us)
     return [float(more / n) if n >= _MIN_OPERATIONS else None for more, n in zip(read, done, strict=True)]
 
 
-def _totals(counters: pd.DataFrame, names: Sequence[str], edges_us: Any) -> Any:
+def totals(counters: pd.DataFrame, names: Sequence[str], edges_us: Any) -> Any:
     """The growth of these counters together in each part, in a straight line between their samples."""
     at_edges = 0.0
     for name in names:

@@ -66,6 +66,18 @@ def _growth(host: pd.DataFrame | None, column: str, window: Window) -> float | s
     return float((at[1] - at[0]) / share)
 
 
+def growth_per_s(host: pd.DataFrame | None, column: str, window: Window) -> float | None:
+    """The rate of a running total of the host over the window; None if unknown."""
+    growth = grown(host, column, window)
+    return None if growth is None else growth / window.duration_s
+
+
+def mean_memory_bytes(host: pd.DataFrame | None, window: Window) -> float | None:
+    """The mean memory in use on the host over the window; None where it was not sampled in it."""
+    inside = None if host is None else host[host["t_us"].between(window.start_us, window.end_us)]
+    return None if inside is None or inside.empty else float(inside["memory_used_bytes"].mean())
+
+
 def server_is_here(host: pd.DataFrame | None) -> bool:
     """Whether CPU time of the server was sampled: it shares the clients' host."""
     return host is not None and bool(np.isfinite(host["server_cpu_s"].to_numpy(dtype=float)).any())

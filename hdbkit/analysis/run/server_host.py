@@ -61,6 +61,12 @@ def readings(samples: pd.DataFrame) -> pd.DataFrame:
     return wide.assign(**parts).rename_axis(columns=None).reset_index()
 
 
+def of_load_host(host: pd.DataFrame) -> pd.DataFrame:
+    """The processors and memory of the table ``host``, as the table ``server_host`` has those of a server's host."""
+    named = [*(f"cpu_{part}_s" for part in CPU_PARTS), "cpu_pressure_s", "memory_used_bytes"]
+    return host[["t_us", *named]].melt("t_us", var_name="name").dropna().assign(device="")
+
+
 def cpu_course(samples: pd.DataFrame) -> pd.DataFrame:
     """Columns second, and the share of all cores' time of each part of the CPU time, in percent."""
     rates = _rates(samples)
