@@ -7,6 +7,8 @@ handle. ``compare`` and ``runs`` read stored results. Tables are DataFrames with
 
 from hdbkit.analysis.comparison.sides import Gate as Gate
 from hdbkit.api.batch import BatchResult as BatchResult
+from hdbkit.api.certify import Certificate as Certificate
+from hdbkit.api.certify import verify_certificate as verify_certificate
 from hdbkit.api.compare import Comparison as Comparison
 from hdbkit.api.connection import Connection as Connection
 from hdbkit.api.connection import DropResult as DropResult
@@ -69,6 +71,7 @@ from hdbkit.servers import private_server as private_server
 attach = DEFAULT.attach
 attach_experiment = DEFAULT.attach_experiment
 batch = DEFAULT.batch
+certify = DEFAULT.certify
 check_engine = DEFAULT.check_engine
 check_workload = DEFAULT.check_workload
 compare = DEFAULT.compare

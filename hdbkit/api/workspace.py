@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hdbkit.api.agent import AgentVerbs
 from hdbkit.api.batch import BatchVerbs
+from hdbkit.api.certify import CertifyVerbs
 from hdbkit.api.diagnosis import DiagnosisVerbs
 from hdbkit.api.engines import EngineVerbs
 from hdbkit.api.first_result import QuickstartVerbs
@@ -15,6 +16,7 @@ from hdbkit.api.site import SiteVerbs
 
 
 class Workspace(
+    CertifyVerbs,
     QuickstartVerbs,
     SiteVerbs,
     BatchVerbs,

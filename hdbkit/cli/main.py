@@ -45,6 +45,7 @@ COMMANDS = {
     "datagen": ("data_files", "Write a workload's rows to files"),
     "import": ("importing", "Import results of other tools, and HammerDB's settings"),
     "server": ("server", "List, start, stop and remove kept private servers"),
+    "certify": ("certifying", "Examine a server in every way, into one signed file"),
     "engine": ("engine", "Check, compare and create engines"),
     "workload": ("workload", "Begin a workload of your own, and check its statements"),
     "sql": ("schema", "Show the SQL that is sent"),
@@ -55,7 +56,17 @@ COMMANDS = {
 }
 """By command or group of commands: the module that adds it, and its line in the program's help."""
 _STARTS_PROGRAMS = {
-    *("measuring", "schema", "experiments", "comparing", "max_rate", "profiling", "releases", "batching"),
+    *(
+        "measuring",
+        "schema",
+        "experiments",
+        "comparing",
+        "max_rate",
+        "profiling",
+        "releases",
+        "batching",
+        "certifying",
+    ),
     *("agent", "serving"),
 }
 
