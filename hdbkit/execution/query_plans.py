@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import pairwise
@@ -63,30 +63,38 @@ def explained(
     """
     known = statements(engine.dialects, SERVER_STATEMENTS)
     forms = [form for form in (_AS_TEXT, _FOR_PROGRAMS) if form in known]
-    calls = {name: arguments for name, arguments in calls.items() if name.split()[-1] in scope.statements}
+    found: dict[str, QueryPlan] = {}
+    known_calls = {name: scope.statements.get(name.split()[-1]) for name in calls}
+    asked = {name: one for name, one in known_calls.items() if one and ";" not in one.text}  # a second is executed
     own = {
-        f"{form}_{name}": replace(known[form].around(scope.statements[name.split()[-1]]), name=f"{form}_{name}")
+        f"{form}_{name}": replace(known[form].around(one), name=f"{form}_{name}")
         for form in forms
-        for name in calls
+        for name, one in asked.items()
     }
-    generic = {
-        f"{_GENERIC}_{name}": _without_values(known[_GENERIC].around(scope.statements[name.split()[-1]]))
-        for name in (calls if _GENERIC in known else ())
-    }
-    extended = replace(scope, statements={**scope.statements, **own, **generic})
-    with closing(engine.connect(target, extended, options)) as session:
-        session.prepare({name.split()[-1] for name in calls})
-        found = {
-            name: QueryPlan(
-                arguments={key: str(value) for key, value in arguments.items()},
-                text="\n".join(str(row[-1]) for row in session.ask(f"{_AS_TEXT}_{name}", **arguments)),
-                content=_decoded(session.ask(f"{_FOR_PROGRAMS}_{name}", **arguments)[0][-1])
-                if _FOR_PROGRAMS in known
-                else None,
-            )
-            for name, arguments in calls.items()
-        }
-        return {**found, **_generic(session, found)} if generic else found
+    if _GENERIC in known:
+        own |= {f"{_GENERIC}_{name}": _without_values(known[_GENERIC].around(one)) for name, one in asked.items()}
+    with closing(engine.connect(target, replace(scope, statements={**scope.statements, **own}), options)) as session:
+        session.prepare({name.split()[-1] for name in asked})
+        failed = None
+        for name, one in asked.items():
+            arguments = {key: value for key, value in calls[name].items() if key in {*one.parameters, *one.words}}
+            try:
+                found[name] = _explained(session, name, arguments, forms)
+            except TransactionError as error:  # such as a CALL, which some servers do not explain
+                failed = error
+        if failed and not found:
+            raise failed
+        return {**found, **_generic(session, found)} if _GENERIC in known else found
+
+
+def _explained(session: Session, name: str, arguments: Mapping[str, Any], forms: Collection[str]) -> QueryPlan:
+    rows = session.ask(f"{_AS_TEXT}_{name}", **arguments)
+    content = session.ask(f"{_FOR_PROGRAMS}_{name}", **arguments)[0][-1] if _FOR_PROGRAMS in forms else None
+    return QueryPlan(
+        arguments={key: str(value) for key, value in arguments.items()},
+        text="\n".join(str(row[-1]) for row in rows),
+        content=_decoded(content),
+    )
 
 
 def _without_values(statement: Statement) -> Statement:

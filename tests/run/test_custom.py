@@ -119,6 +119,12 @@ def test_a_failing_statement_is_counted_and_nothing_of_its_operation_is_left(mix
     assert mixed.checks.set_index("name")["passed"]["schema: tellers"]
 
 
+def test_the_statements_of_a_users_workload_have_plans(mixed: hdbkit.Result) -> None:
+    if Capability.PLANS in database(mixed.manifest.plan.target).capabilities:
+        assert "pgbench_tellers" in mixed.plans["both first"].text
+        assert mixed.plans["both first"].arguments == {"id": "1000001"}
+
+
 def test_keys_are_drawn_from_the_range_of_a_table(mixed: hdbkit.Result) -> None:
     assert set(rows_of(mixed).query("operation == 0")["aid"]) == set(range(1, 11))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import Metric
@@ -115,6 +116,21 @@ class Custom(Workload):
 
     def _statements_of(self, operation: str) -> tuple[str, ...]:
         return self.spec.definition.operations[operation].statements or (operation,)
+
+    def examples(self, load: Load, plan: UserPlan) -> Mapping[str, Mapping[str, Any]]:
+        """The statements of the mix, with values as the first user draws them; a key is 1: nobody asks its range."""
+        from numpy import asarray
+        from numpy.random import default_rng
+
+        from hdbkit.workloads.custom.variables import Drawing
+
+        drawing = Drawing(self.spec.parameters, default_rng(plan.seed), plan.index, load.sessions)
+        values = {
+            name: 1 if one.key else asarray(drawing.of(name, one)(1), object).tolist()[0]
+            for name, one in self.spec.definition.variables.items()
+        }
+        mixed = [one for one, weight in self._weights(self.load(load)).items() if weight]
+        return {f"{one} {name}": values for one in mixed for name in self._statements_of(one)}
 
     def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
         """Pieces of the tables, then the statements of the engine that load."""
