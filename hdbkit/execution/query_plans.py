@@ -19,6 +19,7 @@ from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.execution.waits import sampled
 from hdbkit.plan import RunPlan
+from hdbkit.readings import PoolMode
 from hdbkit.results.query_plans import EarlierPlan, QueryPlan
 from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
 from hdbkit.workloads import workload
@@ -127,8 +128,9 @@ class PlanWatch(threading.Thread):
         self._seen: dict[str, list[tuple[int, str]]] = {}
 
     def start(self) -> None:
-        """Start to ask, where waits are sampled, too."""
-        if sampled(self._plan):
+        """Start to ask, where waits are sampled, too; not by a pooler, whose connections the users need."""
+        pooling = self._plan.pooling
+        if sampled(self._plan) and (pooling is None or pooling.mode is PoolMode.DIRECT):
             super().start()
 
     def stop(self) -> None:
