@@ -68,6 +68,8 @@ def test_what_changed_beside_a_cause_is_named_with_it(rows: Rows) -> None:
     )
     assert "most of it in payment, with rows read by full scans 30,000 instead of 0)" in more.sentence
     assert more.sentence.endswith(" Plans: payment find now reads.")
+    alike = dataclasses.replace(found(rows(5, log=0.2), rows(5, log=0.2)), plans=("payment find now reads",))
+    assert alike.sentence.endswith("so there is nothing to explain. Plans: payment find now reads.")
     fewer = dataclasses.replace(why, counters=(Counter("pages requested", 9.0, 1.0, 1e-4),))
     assert "pages requested" not in fewer.sentence
 

@@ -140,7 +140,12 @@ class Explanation:
 
     @property
     def sentence(self) -> str:
-        """The explanation in one or two sentences."""
+        """The explanation in one or two sentences, and the plans that differ, whether the time does or not."""
+        plans = f" Plans: {'; '.join(self.plans)}." if self.plans else ""
+        return f"{self._of_time}{plans}"
+
+    @property
+    def _of_time(self) -> str:
         total = self.total
         if not math.isfinite(total.low_ms):
             return (
@@ -160,8 +165,7 @@ class Explanation:
         )
         cpu = next((one for one in self.parts if one.name == SERVER_CPU and not one.is_clear), None)
         unchanged = f"; {_words(cpu)}" if cpu else ""
-        plans = f" Plans: {'; '.join(self.plans)}." if self.plans else ""
-        return f"{head}: {named}{unchanged}.{self._of_statements}{plans}"
+        return f"{head}: {named}{unchanged}.{self._of_statements}"
 
     @property
     def _of_statements(self) -> str:
