@@ -485,6 +485,8 @@ class Factors(TypedDict):
     """values of: refresh functions RF1 and RF2: off; undone: their changes are undone after the run; kept"""
     refresh_pairs: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: pairs of refresh functions of several streams; none: one for each set of queries of each stream"""
+    refresh_pause_s: NotRequired[list[Any] | dict[str, Any] | str]
+    """values of: pause of the stream of refresh functions between two pairs, in seconds: a trickle of changes"""
     update_set: NotRequired[list[Any] | dict[str, Any] | str]
     """values of: the first update set of refresh functions"""
     weights: NotRequired[list[Any] | dict[str, Any] | str]
@@ -855,6 +857,8 @@ class Load(TypedDict):
     """refresh functions RF1 and RF2: off; undone: their changes are undone after the run; kept"""
     refresh_pairs: NotRequired[int | None]
     """pairs of refresh functions of several streams; none: one for each set of queries of each stream"""
+    refresh_pause_s: NotRequired[float]
+    """pause of the stream of refresh functions between two pairs, in seconds: a trickle of changes"""
     update_set: NotRequired[int]
     """the first update set of refresh functions"""
     weights: NotRequired[dict[str, float] | None]

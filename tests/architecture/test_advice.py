@@ -78,6 +78,16 @@ def test_every_option_that_a_message_names_exists() -> None:
     assert sorted(one for one in named if one[0] not in known() | _FOREIGN) == []
 
 
+def test_every_counterpart_in_the_tables_of_other_tools_exists() -> None:
+    """The right cell of a row is ours: options there, and commands, are those of the program."""
+    rows = re.findall(r"^\| .* \| (.*) \|$", (ROOT / "docs" / "from-hammerdb.md").read_text("utf-8"), re.MULTILINE)
+    named = {one for row in rows for one in _OPTION.findall(row)}
+    called = {one for row in rows for one in re.findall(r"`hdbkit ([a-z-]+)", row)}
+    assert (len(named) > 30, len(called) > 10) == (True, True)
+    assert named - known() == set()
+    assert called - set(getattr(program(), "commands", {})) == set()
+
+
 def test_wrong_advice_is_found() -> None:
     line = "the run ended; continue it with: hdbkit resume 1 --anew, or give it up"
     assert list(wrong(commands(line))) == ["hdbkit resume 1 --anew"]

@@ -201,7 +201,7 @@ def test_kept_changes_are_found_by_the_check_and_refuse_the_same_update_set(anal
 
 
 def test_the_last_of_several_streams_refreshes_while_the_others_query(analytic: Target, results: Path) -> None:
-    load = TprocHLoad(virtual_users=3, refresh="undone", refresh_pairs=1, queries="q06,q14")
+    load = TprocHLoad(virtual_users=3, refresh="undone", refresh_pairs=2, refresh_pause_s=0.5, queries="q06,q14")
     if Capability.SERVER not in database(analytic).capabilities:
         with pytest.raises(InputError, match="has no server, which this load needs; use one virtual user"):
             hdbkit.run(analytic, SPEC, load)
@@ -211,7 +211,10 @@ def test_the_last_of_several_streams_refreshes_while_the_others_query(analytic: 
     by_user = done.groupby("virtual_user")["operation"].agg(
         lambda codes: [result.manifest.operations[i] for i in codes]
     )
-    assert [sorted(names) for names in by_user] == [["q06", "q14"], ["q06", "q14"], ["rf1", "rf2"]]
+    assert [sorted(names) for names in by_user] == [["q06", "q14"], ["q06", "q14"], ["rf1", "rf1", "rf2", "rf2"]]
+    refreshed = done[done["virtual_user"] == 2].sort_values("t_start_us")
+    ended = refreshed["t_start_us"] + refreshed["latency_us"]
+    assert refreshed["t_start_us"].iloc[2] - ended.iloc[1] >= 500_000
     assert result.checks.set_index("name")["passed"]["schema: rows of lineitem"]
 
 

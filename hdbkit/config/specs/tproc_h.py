@@ -91,6 +91,12 @@ class TprocHLoad(Load):
         le=UPDATE_SETS,
         description="pairs of refresh functions of several streams; none: one for each set of queries of each stream",
     )
+    refresh_pause_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=60,
+        description="pause of the stream of refresh functions between two pairs, in seconds: a trickle of changes",
+    )
     update_set: int = Field(default=1, ge=1, le=UPDATE_SETS, description="the first update set of refresh functions")
 
     @field_validator("queries")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -92,6 +93,7 @@ class TprocHUser:
         self._work = Work(session, alone=load.virtual_users == 1)
         self._stream, self._order = load.stream_of(plan.index), queries_of(load, plan.index)
         self._refresh = Refresh(cast(SqlSession, session)) if load.refreshes_in(plan.index) else None
+        self._pause_s = load.refresh_pause_s
         self._number, self._skipped = divmod(plan.done, len(operations_of(load, plan.index)))
         self._sets = iter(load.sets_of(plan.index)[self._number :])
         own = Route((session,))
@@ -105,7 +107,10 @@ class TprocHUser:
 
     def next_batch(self) -> Sequence[Prepared]:
         """A set of queries, a pair of refresh functions, or both; none after the last."""
-        batch, self._ahead = self._ahead or self._drawn(), ()
+        batch = self._ahead or self._drawn()
+        if batch is not self._ahead and batch and not self._order:
+            time.sleep(self._pause_s)
+        self._ahead = ()
         if self._refresh:
             self._work.begin()
         return batch
