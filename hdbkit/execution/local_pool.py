@@ -35,6 +35,8 @@ _REPORTED: Final = {ClientState.DONE: Ending.DONE, **dict.fromkeys(_FAILED, Endi
 class LocalPool:
     """The load generator of this host: each client a process, with one or more virtual users."""
 
+    head_start_s = HEAD_START_S
+
     def __init__(self, folder: RunFolder, plan: RunPlan, clients: range | None = None) -> None:
         """``clients`` are the numbers of those that this host serves; by default all of the plan."""
         self._folder, self._plan = folder, plan
@@ -43,11 +45,6 @@ class LocalPool:
         self._page = Control(folder.control)
         self._pids: dict[int, int] = {}
         self._running: dict[int, int] = {}  # pid of each client that is not known to have ended: its number
-
-    @property
-    def head_start_s(self) -> float:
-        """How long ahead the start must be published."""
-        return HEAD_START_S
 
     def prepare(self, users: Sequence[UserPlan]) -> int:
         """Start a process for each slice of the users; call it from the main thread, before any other starts."""

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Generator, Sequence
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.analysis.statistics.limit_search import Block, LimitNotFound, Trial, search
-from hdbkit.config import Load, Preparation, Target
+from hdbkit.config import Load, Preparation
 from hdbkit.config.load import RateOf
 from hdbkit.config.metric import Measure
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.errors import SearchFailed
-from hdbkit.experiment.plan import Cell, ExperimentPlan, PlannedRun
+from hdbkit.experiment.plan import Cell, OneTargetPlan, PlannedRun
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RUN_ENDS, Step
@@ -32,11 +32,10 @@ _RATE = "rate"
 _MAX_RATE = 1e7
 
 
-class MaxRatePlan(ExperimentPlan):
+class MaxRatePlan(OneTargetPlan):
     """The plan of a search for the highest rate, with the runs whose rates are known."""
 
     kind: Literal["max-rate"] = "max-rate"
-    target: Target
     workload: AnyWorkload
     load: AnyLoad = Field(description="the load without the rates and seeds of the runs")
     limit: Limit
@@ -47,15 +46,6 @@ class MaxRatePlan(ExperimentPlan):
     @property
     def title(self) -> str:
         return f"the search for the highest rate with {self.limit}"
-
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        """The target of all runs."""
-        return (self.target,)
-
-    def at(self, targets: Sequence[Target]) -> Self:
-        """The same search on another description of its target."""
-        return self.model_copy(update={"target": targets[0]})
 
     def rate(self, planned: PlannedRun) -> float | None:
         """The rate of a run; None for a closed loop."""

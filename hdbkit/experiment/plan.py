@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -57,6 +57,11 @@ class Cell:
 
 class ExperimentPlan(ConfigModel):
     """The plan of an experiment: what the runner needs of any source of cells."""
+
+    keeps_failures: ClassVar[bool] = False
+    """Whether it goes on after a failed run; otherwise it ends there, and the run is repeated on resume."""
+    own_servers: ClassVar[bool] = False
+    """Whether the process that executes it starts the servers, and another one starts others in their place."""
 
     kind: str
     experiment_id: str
@@ -105,11 +110,6 @@ class ExperimentPlan(ConfigModel):
         return AbortRules()
 
     @property
-    def keeps_failures(self) -> bool:
-        """Whether it goes on after a failed run; otherwise it ends there, and the run is repeated on resume."""
-        return False
-
-    @property
     def schema_factors(self) -> tuple[str, ...]:
         """The factors that need another schema, which is built between runs."""
         return ()
@@ -118,11 +118,6 @@ class ExperimentPlan(ConfigModel):
     def found(self) -> WorkloadSpec | None:
         """The schema in the database as it was found, where there are such factors."""
         return None
-
-    @property
-    def own_servers(self) -> bool:
-        """Whether the process that executes it starts the servers, and another one starts others in their place."""
-        return False
 
     def turn(self, planned: PlannedRun) -> tuple[PlannedRun, ...]:
         """The runs that are executed at the same time as this one, with it."""
@@ -175,6 +170,19 @@ class ExperimentPlan(ConfigModel):
         """The estimated duration of the experiment, in words."""
         known = self.estimated_s
         return "its duration is known after the first run" if known is None else f"about {duration_text(known)}"
+
+
+class OneTargetPlan(ExperimentPlan):
+    """The plan of an experiment whose runs have one target."""
+
+    target: Target
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        return (self.target,)
+
+    def at(self, targets: Sequence[Target]) -> Self:
+        return self.model_copy(update={"target": targets[0]})
 
 
 def run_plan(

@@ -12,7 +12,7 @@ import random
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -155,6 +155,8 @@ class ProfilePlan(SidesPlan):
 class ReleasesPlan(SidesPlan):
     """The plan of commits of a server, each built from source and started by the process that executes it."""
 
+    own_servers: ClassVar[bool] = True
+
     kind: Literal["releases"] = "releases"
     checkout: Path
     database: str
@@ -167,14 +169,11 @@ class ReleasesPlan(SidesPlan):
     def title(self) -> str:
         return f"the comparison of {' and '.join(map(str, self.commits))}"
 
-    @property
-    def own_servers(self) -> bool:
-        """The servers end with the process that executes it."""
-        return True
-
 
 class EnginesPlan(SidesPlan):
     """The plan of engines on the same data, on servers or in files of the process that executes it."""
+
+    own_servers: ClassVar[bool] = True
 
     kind: Literal["engines"] = "engines"
     engines: tuple[str, str]
@@ -182,11 +181,6 @@ class EnginesPlan(SidesPlan):
     @property
     def title(self) -> str:
         return f"the comparison of {' and '.join(self.engines)}"
-
-    @property
-    def own_servers(self) -> bool:
-        """The servers end with the process that executes it."""
-        return True
 
 
 def in_blocks(

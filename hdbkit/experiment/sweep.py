@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Literal, Self
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ from hdbkit.config.sweep_grid import Grid, grid_of
 from hdbkit.config.sweep_spec import AbortRules, Strategy
 from hdbkit.databases import database
 from hdbkit.errors import InputError
-from hdbkit.experiment.plan import ASSUMED_OVERHEAD_S, MAX_RUNS, Cell, ExperimentPlan, PlannedRun
+from hdbkit.experiment.plan import ASSUMED_OVERHEAD_S, MAX_RUNS, Cell, OneTargetPlan, PlannedRun
 from hdbkit.run_order import in_turn
 from hdbkit.slices import Slices
 from hdbkit.text import duration_text
@@ -49,11 +49,13 @@ class Decided(ConfigModel):
     blocks: int
 
 
-class SweepPlan(ExperimentPlan):
+class SweepPlan(OneTargetPlan):
     """The complete plan of a sweep: the configurations, and all runs in order."""
 
+    keeps_failures: ClassVar[bool] = True
+    """What fails with a configuration is a result."""
+
     kind: Literal["sweep"] = "sweep"
-    target: Target
     spec: SweepSpec
     dropped: dict[str, int] = Field(
         default_factory=dict, description="number of excluded combinations, by violated constraint"
@@ -81,15 +83,6 @@ class SweepPlan(ExperimentPlan):
     def title(self) -> str:
         return f"the sweep '{self.spec.name}'"
 
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        """The target of all runs."""
-        return (self.target,)
-
-    def at(self, targets: Sequence[Target]) -> Self:
-        """The same sweep on another description of its target."""
-        return self.model_copy(update={"target": targets[0]})
-
     def cell(self, planned: PlannedRun) -> Cell:
         configuration = self.configurations[planned.configuration]
         return Cell(
@@ -111,11 +104,6 @@ class SweepPlan(ExperimentPlan):
     @property
     def abort(self) -> AbortRules:
         return self.spec.abort
-
-    @property
-    def keeps_failures(self) -> bool:
-        """A sweep goes on: what fails with a configuration is a result."""
-        return True
 
     @property
     def schema_factors(self) -> tuple[str, ...]:

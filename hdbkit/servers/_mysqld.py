@@ -24,7 +24,7 @@ from hdbkit.processes import is_alive
 from hdbkit.servers.folder_control import FolderControl
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, readable_by, run_as
-from hdbkit.servers.private import Trial
+from hdbkit.servers.private import Launcher, Trial
 from hdbkit.sql import find
 
 NAMED = "HDBKIT_MYSQLD"
@@ -48,7 +48,7 @@ _ERROR = re.compile(
 _FOLDERS = ("/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/sbin", "/usr/local/mysql/bin", "/opt/mysql/bin")
 
 
-class MysqldServer:
+class MysqldServer(Launcher):
     """The part of ``servers.private.Launcher`` that MySQL and MariaDB have in common."""
 
     kind: str

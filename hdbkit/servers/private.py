@@ -81,6 +81,7 @@ class Launcher(Protocol):
 
         ``options`` are further arguments of the command that configures the build.
         """
+        return []
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Create the data folder and its configuration."""

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from hdbkit.servers.binaries import chosen, installed, program_folder, reported_
 from hdbkit.servers.folder_control import FolderControl
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import Binaries, Place
-from hdbkit.servers.private import Trial
+from hdbkit.servers.private import Launcher, Trial
 
 _CONFIGURATION = "server.conf"
 _SETTINGS = "settings.conf"
@@ -43,7 +43,7 @@ _READY, _READY_S = "Ready to accept connections", 120.0
 _LINE = re.compile(r'^(\S+) "(.*)"$', re.MULTILINE)
 
 
-class RedisServer:
+class RedisServer(Launcher):
     """The launcher for Redis."""
 
     kind = "redis"
@@ -63,10 +63,6 @@ class RedisServer:
     def choose(self, version: str | None, source: str | None) -> Binaries:
         """Select binaries by ``version`` such as "7.0" and ``source``: installed, or a folder of binaries."""
         return chosen(self.kind, "Redis", self.find(), version, source, _version, "install the package redis-server")
-
-    def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
-        """Empty: only the servers of this host are started."""
-        return []
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Write the configuration and the administrator's account."""

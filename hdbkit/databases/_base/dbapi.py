@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, NoReturn, cast
 
 from hdbkit.config import Target
@@ -419,6 +419,29 @@ class DbapiDatabase(BaseDatabase):
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         return self.schema_type(cast(SqlDatabase, self.at(target)), target, workload)
+
+
+class ExploredDatabase(DbapiDatabase):
+    """An engine whose servers differ: with a target it is what its server is, else the engine in general."""
+
+    def __init__(self, target: Target | None = None) -> None:
+        self._target = target
+
+    def at(self, target: Target) -> DbapiDatabase:
+        """The engine of this server, one in a process."""
+        return engine_at(type(self), target)
+
+    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DbapiSession:
+        """A session of the target's own engine."""
+        if self._target is None:
+            return self.at(target).connect(target, scope, options)
+        return super().connect(target, scope, options)
+
+
+@lru_cache(maxsize=64)
+def engine_at(kind: type[ExploredDatabase], target: Target) -> ExploredDatabase:
+    """An engine of this kind that is what the server of a target is."""
+    return kind(target)
 
 
 def _in_groups(chunks: Iterable[bytes], size: int) -> Iterator[list[bytes]]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
@@ -20,9 +20,7 @@ from pydantic import Field
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import (
-    SERVER,
     Capability,
-    Database,
     Row,
     SchemaOptions,
     Scope,
@@ -30,7 +28,7 @@ from hdbkit.contracts import (
     SessionOptions,
     Table,
 )
-from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession
+from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, ExploredDatabase
 from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer, plain_rows
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases.db2.cli import KIND, CliError, driver
@@ -264,7 +262,7 @@ def _spaces(given: str | None) -> list[tuple[str, str]]:
     return [(table, space) for table, _, space in pairs]
 
 
-class Db2(DbapiDatabase):
+class Db2(ExploredDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is Db2 in general."""
 
     kind = KIND
@@ -281,13 +279,6 @@ class Db2(DbapiDatabase):
     option_values = VALUES
     no_answer = NO_PRIVILEGE
     preload: tuple[str, ...] = ("ibm_db", "hdbkit.databases.db2")
-
-    def __init__(self, target: Target | None = None) -> None:
-        self._target = target
-
-    def at(self, target: Target) -> Database:
-        """The engine of this server, one in a process."""
-        return _at(target)
 
     @cached_property
     def found(self) -> Found:
@@ -334,12 +325,6 @@ class Db2(DbapiDatabase):
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
         return connected(target, options)
-
-    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DbapiSession:
-        """A session of the target's own engine."""
-        return (
-            super().connect(target, scope, options) if self._target else _at(target).connect(target, scope, options)
-        )
 
     def counters(self, session: Session) -> dict[str, float]:
         """With the percentages of the view MON_DB_SUMMARY, if the target asks for them."""
@@ -418,11 +403,6 @@ _CAPABILITIES: Final = _OF_DERBY | {
     Capability.SETTINGS,
     Capability.PLANS,
 }
-
-
-@lru_cache(maxsize=64)
-def _at(target: Target) -> Db2:
-    return Db2(target)
 
 
 class _Unprobed(Db2):

@@ -13,23 +13,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import (
-    SERVER,
     Capability,
-    Database,
     Row,
     Scope,
     Session,
     SessionOptions,
 )
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, check_options, connect_timeout_s
-from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, class_of
+from hdbkit.databases._base.dbapi import Bound, DbapiSession, ExploredDatabase, class_of
 from hdbkit.databases._base.dbapi_statements import numbered
 from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module, quoted
@@ -165,7 +163,7 @@ class OdbcSession(DbapiSession):
         self._open = False
 
 
-class Odbc(DbapiDatabase):
+class Odbc(ExploredDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is what all data sources have in common."""
 
     kind = KIND
@@ -176,13 +174,6 @@ class Odbc(DbapiDatabase):
     preload: tuple[str, ...] = ("pyodbc", "hdbkit.databases.odbc")
     session_type = OdbcSession
     schema_type = HostSchema
-
-    def __init__(self, target: Target | None = None) -> None:
-        self._target = target
-
-    def at(self, target: Target) -> Database:
-        """The engine of this data source, one in a process."""
-        return _at(target)
 
     @cached_property
     def source(self) -> Source:
@@ -265,12 +256,6 @@ class Odbc(DbapiDatabase):
             raise InputError(f"{self.source.product} has no isolation level {options.isolation}; omit isolation")
         session.connection.set_attr(_ISOLATION_ATTRIBUTE, level)
 
-    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DbapiSession:
-        """A session of the target's own engine."""
-        if self._target is None:
-            return _at(target).connect(target, scope, options)
-        return super().connect(target, scope, options)
-
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the product's number of the error where it has a class, else by the SQLSTATE."""
         code, number, text = error_parts(error)
@@ -299,11 +284,6 @@ _ADVICE: Final = {
     "01000": "name a driver that is installed on this host (odbcinst -q -d)",
     "28000": "check the account and its password",
 }
-
-
-@lru_cache(maxsize=64)
-def _at(target: Target) -> Odbc:
-    return Odbc(target)
 
 
 def _pyodbc() -> Any:

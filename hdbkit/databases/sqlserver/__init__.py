@@ -12,15 +12,13 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NoReturn
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import (
-    SERVER,
     Capability,
-    Database,
     Row,
     SchemaOptions,
     Scope,
@@ -29,7 +27,7 @@ from hdbkit.contracts import (
     Table,
 )
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, connect_timeout_s
-from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, class_of, fields_of
+from hdbkit.databases._base.dbapi import Bound, DbapiSession, ExploredDatabase, class_of, fields_of
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece, ProcedureAnswer, piece, plain_rows, with_literals
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module
 from hdbkit.databases.sqlserver.connect import (
@@ -210,7 +208,7 @@ class SqlServerSession(DbapiSession):
         self.connection.execute(self._rollback_text)
 
 
-class SqlServer(DbapiDatabase):
+class SqlServer(ExploredDatabase):
     """Contract: :class:`hdbkit.contracts.Database`. Without a target it is SQL Server in general."""
 
     kind = KIND
@@ -227,13 +225,6 @@ class SqlServer(DbapiDatabase):
     preload: tuple[str, ...] = ("pyodbc", "hdbkit.databases.sqlserver")
     session_type = SqlServerSession
     schema_type = SqlServerSchema
-
-    def __init__(self, target: Target | None = None) -> None:
-        self._target = target
-
-    def at(self, target: Target) -> Database:
-        """The engine of this server, one in a process."""
-        return _at(target)
 
     @cached_property
     def found(self) -> Found:
@@ -296,12 +287,6 @@ class SqlServer(DbapiDatabase):
             )
         except self.errors as error:
             raise refusal(target, driver, secret, error) from None
-
-    def connect(self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None) -> DbapiSession:
-        """A session of the target's own engine."""
-        return (
-            super().connect(target, scope, options) if self._target else _at(target).connect(target, scope, options)
-        )
 
     def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
         """How errors end transactions, isolation level and lock timeout."""
@@ -411,11 +396,6 @@ def _level(target: Target, isolation: Isolation) -> str:
     """The isolation level in T-SQL; a snapshot keeps what was read without locks."""
     snapshots = target.options.get(REPEATABLE_READ) == SNAPSHOT
     return "SNAPSHOT" if snapshots and isolation is Isolation.REPEATABLE_READ else _LEVELS[isolation]
-
-
-@lru_cache(maxsize=64)
-def _at(target: Target) -> SqlServer:
-    return SqlServer(target)
 
 
 class _Unprobed(SqlServer):

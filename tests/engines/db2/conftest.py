@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from hdbkit.databases import db2
+from hdbkit.databases._base.dbapi import engine_at
 from hdbkit.databases.db2 import Db2Session
 from tests.engines.db2.double import Module
 from tests.engines.db2.sessions import connected
@@ -19,9 +19,9 @@ def ibm_db(monkeypatch: pytest.MonkeyPatch) -> Iterator[Module]:
     module = Module()
     monkeypatch.setitem(sys.modules, "ibm_db", module)
     monkeypatch.setenv("HDBKIT_PASSWORD", "s3cret")
-    db2._at.cache_clear()
+    engine_at.cache_clear()
     yield module
-    db2._at.cache_clear()
+    engine_at.cache_clear()
 
 
 @pytest.fixture
