@@ -210,15 +210,7 @@ class RequestFailed(HdbkitError):
 
 
 class Connection:
-    """Sends requests to a service.
-
-    Args:
-        url: the service's address, such as ``https://loadhost:8448``.
-        token: the token; by default that of the environment variable ``HDBKIT_SERVICE_TOKEN``.
-        certificate: a file (PEM) with the service's own certificate or its authority's; by default the system's
-            authorities are trusted.
-        timeout_s: the time to wait for an answer, in seconds.
-    """
+    """Sends requests to a service. Its arguments are those of :class:`Client`."""
 
     def __init__(self, url: str, token: str | None, certificate: Path | str | None, timeout_s: float) -> None:
         parts = urlsplit(url)

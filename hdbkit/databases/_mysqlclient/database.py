@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from signal import Signals
 from textwrap import shorten
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -175,7 +174,6 @@ class MysqlclientDatabase(BaseDatabase):
     files_per_session = 2
     connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
-    reload_signal: Signals | None = None
     default_port: int | None = 3306
     probed = Answers()
     denied = frozenset({"1142", "1143", "1370"})

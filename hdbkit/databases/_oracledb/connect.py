@@ -260,6 +260,11 @@ class OracledbDatabase(DbapiDatabase):
     paramstyle = "named"
     no_answer = NO_PRIVILEGE
 
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Those of the driver; a connection that breaks may raise one of the operating system."""
+        return (driver(self.kind).Error, OSError)
+
     def slow_load(self, session: Session) -> str | None:
         """Arrays are sent; a direct path is a choice, since it locks tables."""
         return None

@@ -158,11 +158,6 @@ class Oracle(OracledbDatabase):
     session_type = OracleSession
     schema_type = OracleSchema
 
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        """Those of the driver; a connection that breaks may raise one of the operating system."""
-        return (driver().Error, OSError)
-
     def mode(self) -> str:
         """Whether this process uses the driver alone (thin), or Oracle's client library (thick)."""
         return THIN if driver().is_thin_mode() else THICK

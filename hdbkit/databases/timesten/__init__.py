@@ -194,11 +194,6 @@ class TimesTen(OracledbDatabase):
     session_type = TimesTenSession
     schema_type = TimesTenSchema
 
-    @property
-    def errors(self) -> tuple[type[Exception], ...]:
-        """Those of the driver; a connection that breaks may raise one of the operating system."""
-        return (driver(KIND).Error, OSError)
-
     def driver_version(self) -> str:
         """The driver, and the client library once a connection has loaded it."""
         module = driver(KIND)
