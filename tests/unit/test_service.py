@@ -335,6 +335,8 @@ def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest
     for operation, mode in ways:
         verb = VERBS.get(operation.path.rpartition("/")[2])
         wanted = verb.role if verb else Role.RUN if operation.path.endswith("/stop") else Role.READ
+        if role is not Role.SETTINGS and role.permits(wanted):
+            continue  # a lesser role only refuses more
         answered = []
 
         @given(case=operation.as_strategy(generation_mode=mode))
