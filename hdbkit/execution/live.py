@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from hdbkit.analysis.run.waits import CLASSES
 from hdbkit.config import Load
 from hdbkit.config.metric import Metric
-from hdbkit.execution import failures
+from hdbkit.execution import failures, waits
 from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
@@ -27,6 +28,7 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import Records, SpoolTails, is_committed
+from hdbkit.results.writer import read_lines
 from hdbkit.text import plural
 
 _SHOWN = 4
@@ -82,6 +84,35 @@ class ListProgress:
         return InLists(self._finished.total(), self._failed, sum(self._planned), longest_first)
 
 
+class LiveWaits:
+    """What the sessions of the load work on and wait for, from the samples since the last look."""
+
+    def __init__(self, spools: Path) -> None:
+        self._spools = spools
+        self._offset: int | None = None
+        self._own: set[int] = set()
+
+    def new(self, sessions: int) -> dict[str, float] | None:
+        """The mean number of the load's ``sessions`` by class; None without a new sample, or if clients note none."""
+        lines = self._lines()
+        if lines and len(self._own) < sessions:  # one that connects again later is missing: this is a view, no result
+            noted = (row for path in self._spools.glob(waits.PATTERN) for row in read_lines(path))
+            self._own = {int(row["number"]) for row in noted}
+        if not lines or not self._own:
+            return None
+        found = Counter(row[1] for line in lines for row in line["rows"] if row[0] in self._own)
+        return {name: found[name] / len(lines) for name in CLASSES}
+
+    def _lines(self) -> list[dict[str, Any]]:
+        """The samples that were added since the last call; the first one only finds the end of the file."""
+        with suppress(OSError, ValueError), (self._spools / waits.FILE).open("rb") as file:
+            file.seek(0, os.SEEK_END) if self._offset is None else file.seek(self._offset)
+            whole = file.read().rpartition(b"\n")[0]
+            self._offset = file.tell() if self._offset is None else self._offset + len(whole)
+            return [json.loads(line) for line in whole.splitlines() if line]
+        return []
+
+
 _FIRST_LOOK_NS = 2_000_000_000
 _SAMPLES_BYTES = 4096
 _SILENT_S = 1.0
@@ -126,6 +157,8 @@ class Tick:
     """The newest database error in that time, if there was one."""
     in_lists: InLists | None = None
     """How far the users are in their lists of operations, once they have begun; None if operations are drawn."""
+    waits: dict[str, float] | None = None
+    """The mean number of the load's sessions that work or wait in the server, by class; None: it was not sampled."""
     schedule: ScheduleTick | None = None
     """Rates, lateness and backlog; None before the start, and where sessions have no schedule and a process each."""
 
@@ -146,6 +179,7 @@ class LiveView:
         self._worked_ns = 0
         self._in_lists: ListProgress | None = None
         self._schedule: LiveSchedule | None = None
+        self._waits = LiveWaits(folder.spools)
 
     def tick(self) -> Tick:
         """The course since the last tick."""
@@ -198,6 +232,7 @@ class LiveView:
             "connected": _users_of(ready, manifest.plan.load),
             "server_cpu_cores": _server_cpu_cores(self._folder.spools / HOST_SAMPLES),
             "time": "response" if manifest.paced else "service",
+            "waits": self._waits.new(manifest.plan.load.sessions),
         }
 
     def _place_in_lists(self, manifest: Manifest, pieces: Sequence[Records], now_ns: int) -> InLists | None:

@@ -87,6 +87,7 @@ def run_list(
         dated: show when runs started instead of how long ago, for pages that are kept.
         now: what the ages refer to; by default the present.
     """
+    runs = runs.astype({"metric_value": float, "p95_us": float})  # objects where no run has one
     names = short_names(runs, differences)
     beside = {"server": runs["version"].fillna(runs["database"]), "users": runs["virtual_users"]}
     several = {name: values for name, values in beside.items() if values.nunique() > 1}

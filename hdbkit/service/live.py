@@ -136,5 +136,6 @@ def _figures(tick: Tick) -> dict[str, Any]:
         "in_lists": tick.in_lists.text(tick.noun) if tick.in_lists else "",
         "run_doing": tick.doing,
         "unit": tick.metric.unit,
+        "waits": tick.waits,
         "server_cpu_cores": tick.server_cpu_cores if math.isfinite(tick.server_cpu_cores) else None,
     }

@@ -18,6 +18,7 @@ from hdbkit.config import Load
 from hdbkit.errors import InputError
 from hdbkit.paths import results_folder
 from hdbkit.report.run_list import age, outline_svg
+from hdbkit.report.tables import UNKNOWN
 from tests.architecture.source_tree import ROOT
 from tests.unit.synthetic import with_result, write_run
 
@@ -101,6 +102,12 @@ def test_runs_have_the_mean_time_and_what_the_host_did(lab: hdbkit.Workspace) ->
     assert run["mean_us"] == pytest.approx(total_us / sum(one.count for one in lines))
     assert run["memory_used_bytes"] > 0
     assert '<th scope="col" class="n">CPU (%)</th>' in lab.runs()._repr_html_()
+
+
+def test_a_list_of_runs_without_a_result_has_no_values(lab: hdbkit.Workspace) -> None:
+    runs = lab.runs()
+    unknown = runs.assign(metric_value=None, p95_us=None, mean_us=None)
+    assert unknown._repr_html_().count(f'--share: 0.0%">{UNKNOWN}</td>') == len(runs)
 
 
 def test_events_and_counters_are_frames_and_a_chart_marks_them(lab: hdbkit.Workspace) -> None:

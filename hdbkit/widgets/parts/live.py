@@ -20,6 +20,7 @@ from hdbkit.api import Tick
 from hdbkit.charts.style import palette_css
 from hdbkit.execution.live import InLists
 from hdbkit.execution.live_schedule import ScheduleTick
+from hdbkit.execution.waits import numbers_sessions
 from hdbkit.in_notebook.slot import alone
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import plural
@@ -58,6 +59,7 @@ class LiveChart(anywidget.AnyWidget):
                 "lists": bool(manifest.lists),
                 "time": "response" if manifest.paced else "service",
                 "schedule": _known_of_schedule(manifest),
+                "waits": numbers_sessions(manifest.plan) and not manifest.plan.load.cluster,
             }
             self._points, self._newest_s = [], {}
             self._send_all()
@@ -109,6 +111,7 @@ def _point(tick: Tick, operations: list[str]) -> Point:
         "retries": _rounded(tick.retries / tick.seconds),
         "client_cpu": _rounded(tick.client_cpu_cores),
         "server_cpu": _rounded(tick.server_cpu_cores),
+        "waits": {name: _rounded(sessions) for name, sessions in (tick.waits or {}).items()},
     } | ({"schedule": _schedule(tick.schedule)} if tick.schedule else {})
 
 

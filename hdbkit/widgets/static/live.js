@@ -173,6 +173,15 @@ function ofSchedule(grid, known, nouns) {
   return known.map((name) => made[name]());
 }
 
+// What sessions of the load do in the server; the rare waits together.
+function ofWaits(grid) {
+  const of = (...names) => (point) => (Object.keys(point.waits ?? {}).length ? names.reduce((sum, name) => sum + (point.waits[name] ?? 0), 0) : null);
+  return new Chart(grid, "Sessions in the server", "mean number", [
+    { name: "running", value: of("running") }, { name: "lock", value: of("lock") }, { name: "log", value: of("log") },
+    { name: "disk", value: of("disk") }, { name: "other waits", value: of("latch", "client", "other") },
+  ]);
+}
+
 // Of users that execute lists: the newest time of every operation, and which are running.
 function times(parent, operations, noun) {
   node("div", { class: "hdbkit-live-heading" }, parent, `newest time of each ${noun} (s); ▸ running`);
@@ -205,6 +214,7 @@ function render({ model, el }) {
       ];
     charts = [
       ...progress,
+      ...(about.waits ? [ofWaits(grid)] : []),
       ...ofSchedule(grid, schedule, nouns),
       new Chart(grid, "Errors", "per second", [
         { name: "failed", value: (point) => point.failed }, { name: "retries", value: (point) => point.retries },

@@ -1,7 +1,7 @@
 (() => {
   "use strict";
   const section = document.getElementById("live");
-  const times = [], rates = [];
+  const times = [], rates = [], waits = [];
   const LONGEST = 3600;
   const look = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
@@ -14,7 +14,18 @@
       yaxis: { ...axis, title: { text: section.dataset.unit || "per second" }, rangemode: "tozero", separatethousands: true, exponentformat: "none" },
     };
     const line = { x: [...times], y: [...rates], mode: times.length > 1 ? "lines" : "markers", line: { color: look("series-1"), width: 2 } };
-    window.Plotly.react("chart-live", [line], layout, { displayModeBar: false, responsive: true });
+    const config = { displayModeBar: false, responsive: true };
+    window.Plotly.react("chart-live", [line], layout, config);
+    const names = Object.keys(waits.find(Boolean) ?? {});
+    document.getElementById("chart-waits").hidden = !names.length;
+    if (!names.length) return;
+    const classes = names.map((name, index) => ({
+      x: [...times], y: waits.map((one) => one?.[name] ?? null), name, mode: "lines", stackgroup: "sessions",
+      line: { color: look(`series-${1 + (index % 5)}`), width: 1 },
+      fillpattern: { shape: ["", "/", "x", ".", "\\", "-"][index % 6], fgcolor: look("shade"), fillmode: "overlay", solidity: 0.2 },
+    })).filter((one) => one.y.some((value) => value > 0));
+    const yaxis = { ...axis, title: { text: "sessions in the server" }, rangemode: "tozero" };
+    window.Plotly.react("chart-waits", classes, { ...layout, yaxis, showlegend: true, legend: { orientation: "h", y: 1.2 } }, config);
   };
 
   const shown = (value, digits) => (value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: digits }));
@@ -34,13 +45,14 @@
     write("server_cpu_cores", shown(facts.server_cpu_cores, 2));
     if (facts.run_id !== run) {
       run = facts.run_id;
-      times.length = rates.length = 0;
+      times.length = rates.length = waits.length = 0;
     }
     if (facts.metric_value === null || (times.length && facts.elapsed_s <= times[times.length - 1])) return;
     section.dataset.unit = facts.unit;
     times.push(facts.elapsed_s);
     rates.push(facts.metric_value);
-    if (times.length > LONGEST) times.shift(), rates.shift();
+    waits.push(facts.waits);
+    if (times.length > LONGEST) times.shift(), rates.shift(), waits.shift();
   };
 
   const events = new EventSource(section.dataset.events);
