@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Final
 
 from hdbkit.databases import sql_session
+from hdbkit.errors import TransactionError
 from hdbkit.servers import PrivateServer
 
 _NO_FLUSH: Final = {"innodb_flush_log_at_trx_commit": "0"}
@@ -62,4 +63,8 @@ def choose_unusual_defaults(server: PrivateServer) -> None:
     command = "ALTER ROLE ALL SET {} = {}" if server.target.kind == "postgresql" else "SET GLOBAL {} = {}"
     with closing(sql_session(server.maintenance)) as session:
         for setting in UNUSUAL[server.target.kind].items():
-            session.execute(command.format(*setting))
+            try:
+                session.execute(command.format(*setting))
+            except TransactionError as error:
+                if error.code != "0A000":  # a value that PostgreSQL 19 no longer has
+                    raise

@@ -155,7 +155,7 @@ class Probe:
             opened.callback(session.close)
             stated = self._stated(session)
             product, title = recognized(self.products, stated)
-            lacks = _saved().get(f"{self._engine.kind} {stated}", frozenset())
+            lacks = _saved().get(f"{self._engine.kind} {stated}", frozenset()) | self.set_off(session)
             if product and product.hindrance:
                 raise Unmeasurable(self._target.url, f"the server is {title}, and {product.hindrance}", _NO_ENGINE)
             if self.is_direct(session) and self._shares(session):
@@ -188,6 +188,10 @@ class Probe:
     def is_direct(self, session: Any) -> bool:
         """Whether no pooler serves the session."""
         return True
+
+    def set_off(self, session: Any) -> frozenset[Capability]:
+        """What a setting of the server turns off."""
+        return frozenset()
 
     def _second(self) -> Any:
         return self._engine.connect(self._target, options=SessionOptions(connect_timeout_s=_ANSWER_S))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hdbkit.contracts import Capability
 from hdbkit.databases._base.probing import Probe, Product
 from hdbkit.errors import ErrorClass
+from hdbkit.readings import answered
+
+if TYPE_CHECKING:
+    from hdbkit.databases._mysqlclient.session import MysqlclientSession
 
 _OCEANBASE: Final = {
     "4012": ErrorClass.STATEMENT_TIMEOUT,
@@ -61,3 +65,8 @@ class MysqlclientProbe(Probe):
     products, needed, questions = PRODUCTS, NEEDED, QUESTIONS
     denied = frozenset({"1044", "1045", "1142", "1143", "1227", "1370"})
     inserts = True
+
+    def set_off(self, session: MysqlclientSession) -> frozenset[Capability]:
+        """Conflicts of snapshots, which MariaDB reports by default from version 11.6 on."""
+        is_on = answered(lambda: any(on for (on,) in self._engine.asked(session, "snapshot_isolation")), False)
+        return frozenset() if is_on else frozenset({Capability.SNAPSHOT_CONFLICTS})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from hdbkit.contracts import Capability
 from hdbkit.databases._mysqlclient.database import MysqlclientDatabase
 from hdbkit.sql import ANSI
 
@@ -18,6 +19,7 @@ class MariaDB(MysqlclientDatabase):
     recognized_by = (b"", rb"...\0\n.*MariaDB")
     dialects = (ANSI, "mysql", kind)
     processes = ("mariadbd", "mysqld")
+    capabilities = MysqlclientDatabase.capabilities | {Capability.SNAPSHOT_CONFLICTS}
 
     def _identified_by(self, password: str) -> dict[str, Any]:
         """The verifier for native password authentication: a hash of the hash."""

@@ -108,3 +108,7 @@ SELECT CONCAT('GRANT PROCESS ON *.* TO ', QUOTE(:role), '@', QUOTE(:host))
 UNION ALL
 SELECT CONCAT('GRANT SELECT ON performance_schema.events_statements_summary_by_digest TO ', QUOTE(:role), '@',
               QUOTE(:host));
+
+-- name: snapshot_isolation
+-- Whether a change of a row that changed since the snapshot was taken is an error.
+SELECT @@SESSION.innodb_snapshot_isolation;
