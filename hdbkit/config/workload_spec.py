@@ -47,9 +47,11 @@ class WorkloadSpec(ConfigModel):
         if not found:
             return values
         kept = {name: value for name, value in values.items() if name not in found}
+        if not isinstance(stored := kept.get("storage", {}), dict):
+            return kept  # an error of the field
         asked = {name: checked_storage(name, value) for name, value in found.items()}
         given = {name: value for name, value in asked.items() if value is not None}
-        others_stored = {name: value for name, value in kept.get("storage", {}).items() if name not in found}
+        others_stored = {name: value for name, value in stored.items() if name not in found}
         return {**kept, "storage": {**others_stored, **given}}
 
     @classmethod

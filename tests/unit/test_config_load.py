@@ -152,6 +152,8 @@ def test_an_option_of_an_engine_at_its_default_is_none() -> None:
     assert TprocCSpec(partitions=0) == TprocCSpec()
     assert TprocCSpec(partitions=4).with_(partitions=0) == TprocCSpec(partitions=4).with_(partitions="0")
     assert TprocCSpec(partitions=4).with_(partitions=0).storage == {}
+    with pytest.raises(ConfigErrors, match="storage: must be keys and values, not None"):
+        spec_from({"partitions": 4, "storage": None})
 
 
 @pytest.mark.parametrize("steps", [True, 5, [1, 2], {"a": 1}])
