@@ -103,7 +103,6 @@ class Comparison(ExperimentResult):
 
     @property
     def notice(self) -> str:
-        """The notice of its workload."""
         return self.base[0].manifest.notice
 
     @property
@@ -136,7 +135,6 @@ class Comparison(ExperimentResult):
         return {chart.key: chart for chart in [*charts[:1], *why, *charts[1:]]}
 
     def report(self) -> Path:
-        """Write the one-page report; return its path."""
         mark = hashlib.sha256("\n".join(self._ids).encode()).hexdigest()[:8]
         name = f"{self.new[0].run_id}-against-{self.base[0].run_id}-{mark}.html"
         return compare_report(self.workspace.results / "comparisons" / name, self)

@@ -148,7 +148,6 @@ class MaxRate(ExperimentResult):
         return {"max_rate": max_rate_chart(self.runs, self.found[:3], limit, names, self.answer)}
 
     def report(self) -> Path:
-        """Write the one-page report; return its path."""
         return max_rate_report(self.folder.report, self)
 
     @property
@@ -163,7 +162,6 @@ class MaxRate(ExperimentResult):
 
     @property
     def notice(self) -> str:
-        """The notice of its workload."""
         return str(self._newest.notice)
 
     def _repr_html_(self) -> str:

@@ -115,7 +115,6 @@ class Profile(ExperimentResult):
 
     @property
     def notice(self) -> str:
-        """The notice of its workload."""
         return next((manifest.notice for _, manifest in self.finished[-1:]), "")
 
     def _repr_html_(self) -> str:

@@ -92,7 +92,6 @@ class Releases(ExperimentResult):
 
     @property
     def notice(self) -> str:
-        """The notice of its workload."""
         return self.comparisons[0].notice
 
     def charts(self) -> dict[str, Chart]:

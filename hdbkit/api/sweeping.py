@@ -48,7 +48,6 @@ class SweepResult(SweepAnalysis, ExperimentResult):
         return {chart.key: chart for chart in whole_sweep(self)}
 
     def report(self) -> Path:
-        """Write the one-page report; return its path."""
         return sweep_report(self.folder.report, self)
 
     def _repr_html_(self) -> str:

@@ -176,7 +176,6 @@ class Chart:
         )  # fmt: skip
 
     def _words(self) -> dict[str, str]:
-        """The words, for HTML."""
         return {"question": html.escape(self.question), "alternative": html.escape(self.alternative)}
 
     def _ipython_display_(self) -> None:

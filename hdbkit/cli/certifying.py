@@ -58,5 +58,4 @@ def certify(
 
 
 def _failed(rows: list[dict[str, object]]) -> str:
-    """The names of what failed."""
     return ", ".join(str(one.get("name", one.get("check", ""))) for one in rows if one.get("passed") is False)

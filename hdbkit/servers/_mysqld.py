@@ -126,7 +126,6 @@ class MysqldServer(Launcher):
         return option_lines(values, LOOSE)
 
     def settings_in(self, text: str) -> dict[str, str]:
-        """Parse the text that ``settings_text`` wrote."""
         return option_values(text)
 
     @contextmanager

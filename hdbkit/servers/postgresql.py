@@ -123,7 +123,6 @@ class PostgresServer(Launcher):
         return "".join(f"{name} = '{_quoted(value)}'\n" for name, value in values.items())
 
     def settings_in(self, text: str) -> dict[str, str]:
-        """Parse the text that ``settings_text`` wrote."""
         return {name: _unquoted(value) for name, value in _LINE.findall(text)}
 
     @contextmanager

@@ -111,7 +111,6 @@ class RedisServer(Launcher):
         return "".join(f'{name} "{_escaped(_WORDS.get(value, value))}"\n' for name, value in values.items())
 
     def settings_in(self, text: str) -> dict[str, str]:
-        """Parse the text that ``settings_text`` wrote."""
         return {name: re.sub(r"\\(.)", r"\1", value) for name, value in _LINE.findall(text)}
 
     @contextmanager

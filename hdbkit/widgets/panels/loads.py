@@ -92,7 +92,6 @@ class LoadPanel(ExperimentPanel[Found]):
         return target_code(self.shared.target, self.workspace)
 
     def use_shared(self) -> None:
-        """Follow the target and the workload that the panels share."""
         if self.form.spec != self.choice.spec:
             self.form.use(self.choice.spec)
             self._hide()
@@ -122,7 +121,6 @@ class RunPanel(LoadPanel[api.Result]):
         return [self.at], [f"label={self.label!r}"] if self.label else []
 
     def show_plan(self, plan: RunPlan) -> None:
-        """Fill the fields from a run."""
         self.form.show(plan.load)
         self.form.label.value = plan.label or ""
 
@@ -206,7 +204,6 @@ class ProfilePanel(LoadPanel[api.Profile]):
         return counts_in(self.users.value, "users")
 
     def show_plan(self, plan: ProfilePlan) -> None:
-        """Fill the fields from a profile."""
         self.form.show(plan.sides[0].load)
         self.name.value, self.blocks.value = plan.name, plan.blocks
         self.users.value = ", ".join(map(str, plan.virtual_users))

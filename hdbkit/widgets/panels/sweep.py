@@ -90,12 +90,10 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
         return lambda: self.workspace.start_sweep(at, spec)
 
     def show_plan(self, plan: SweepPlan) -> None:
-        """Fill the fields from a sweep."""
         self._given = plan.spec
         self.form.show(plan.spec)
 
     def use_shared(self) -> None:
-        """Follow the target and the workload that the panels share."""
         target = self.shared.target
         options = database(target).schema_options.model_fields if target is not None else ()
         self.form.use(self.choice.spec, options)

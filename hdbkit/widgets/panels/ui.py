@@ -110,7 +110,6 @@ class Workbench(Panel):
         super().close()
 
     def close(self) -> None:
-        """Stop the periodic work of all panels; their contents stay."""
         for panel in self.panels:
             panel.close()
         self.rest()
