@@ -132,7 +132,7 @@ def test_an_error_is_reported_with_its_file_and_line(tmp_path: Path) -> None:
         (4, "factors"),
         (9, "constraints[2]"),
     ]
-    assert "routine: is not an option of the load or the schema. Did you mean 'routines'?" in str(caught.value)
+    assert "written target.NAME. Did you mean 'routines'?" in str(caught.value)
 
 
 def test_what_comes_out_later_is_reported_with_file_and_line_too(tmp_path: Path) -> None:
