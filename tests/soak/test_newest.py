@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from hdbkit.config import Load
 from hdbkit.loading import build
 from hdbkit.servers import private_server
 from hdbkit.workloads import specification
+from tests.architecture.source_tree import ROOT
 from tests.newest import needs, needs_python, on_newest_python, unpacked
 
 SERVERS = {
@@ -23,10 +27,10 @@ SERVERS = {
 """By package, the kind of server and the folder of its programs."""
 
 
-@pytest.mark.parametrize(
-    ("package", "kind", "part"),
-    [pytest.param(name, *place, marks=needs(name, place[1]), id=name) for name, place in SERVERS.items()],
-)
+EACH = [pytest.param(name, *place, marks=needs(name, place[1]), id=name) for name, place in SERVERS.items()]
+
+
+@pytest.mark.parametrize(("package", "kind", "part"), EACH)
 def test_the_newest_server_keeps_every_rule_and_is_built_checked_and_run(package: str, kind: str, part: str) -> None:
     with private_server(kind, source=str(unpacked(package, part))) as server:
         rules = hdbkit.check_engine(server.admin)
@@ -36,6 +40,14 @@ def test_the_newest_server_keeps_every_rule_and_is_built_checked_and_run(package
         assert checks["passed"].all(), checks.to_string()
         result = hdbkit.run(server.target, load=Load(virtual_users=2, rampup_s=1, duration_s=5))
     assert result.summary.committed > 20
+
+
+@pytest.mark.parametrize(("package", "kind", "part"), EACH[:3])  # the suite is for engines with SQL
+def test_the_newest_server_passes_the_conformance_suite(package: str, kind: str, part: str) -> None:
+    suite = [sys.executable, "-m", "pytest", "-q", "tests/conformance", "-k", f"{kind} and not odbc"]
+    named = {**os.environ, f"HDBKIT_TEST_{kind.upper()}_SOURCE": str(unpacked(package, part))}
+    done = subprocess.run(suite, cwd=ROOT, env=named, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-5_000:]
 
 
 @needs_python
