@@ -238,6 +238,7 @@ class NullDatabase(BaseDatabase):
     )
     answers = frozenset(one.name for one in OPERATIONS if Capability.SETTINGS in one.needs)
     preload: tuple[str, ...] = ("hdbkit.databases.nulldb",)
+    files_per_session = 2  # its totals and its timer
     options = ("latency_us", "spread", "seed", "error_rate", "error_class", "connections", "stall_at_s", "stall_s")
     option_values = MappingProxyType({"error_class": [*ErrorClass]})
 
