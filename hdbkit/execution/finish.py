@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.execution import failures, load_hosts, profiler, sampler, switching, usage, wait_rows, waits
+from hdbkit.execution import failures, load_hosts, profiler, sampler, switching, usage, waits
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.load_hosts import ClientFiles
 from hdbkit.readings import STATEMENT_TOTALS
@@ -68,7 +68,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
     write_rows(folder.table("errors"), columns.ERRORS, _errors(files, start_ns))
     if (folder.spools / waits.FILE).is_file():
-        write_rows(folder.table("waits"), columns.WAITS, list(wait_rows.rows(files, folder.spools, start_ns)))
+        write_rows(folder.table("waits"), columns.WAITS, list(_wait_rows(files, folder.spools, start_ns)))
     if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
         write_rows(folder.table("statements"), columns.STATEMENTS, statement_growth(totals))
     if seen := read_lines(folder.spools / sampler.EVENTS_FILE):
@@ -305,3 +305,34 @@ def _errors(files: Sequence[ClientFiles], start_ns: int) -> list[dict[str, Any]]
             known["retried"] += row["retried"]
             known["first_us"], known["last_us"] = min(known["first_us"], first), max(known["last_us"], last)
     return sorted(total.values(), key=lambda row: -row["count"])
+
+
+def _wait_rows(files: Sequence[ClientFiles], spools: Path, start_ns: int) -> Iterator[dict[str, Any]]:
+    """The rows of the table ``waits``; a sample has at least one row, that of the session that asked."""
+    users = _Users(load_hosts.lines_of(files, waits.PATTERN, ["t_ns"]))
+    for line in read_lines(spools / waits.FILE):
+        t_ns = line["sent_ns"]
+        for number, of_class, event, table, blocker, own in line["rows"]:
+            yield {
+                "t_us": (t_ns - start_ns) // 1000,
+                "session": number,
+                "virtual_user": users.of(number, t_ns),
+                "class": "sampler" if own else of_class,
+                "event": event or "",
+                "table": table or "",
+                "blocked_by": -1 if blocker is None else blocker,
+                "blocked_by_user": -1 if blocker is None else users.of(blocker, t_ns),
+            }
+
+
+class _Users:
+    """The virtual user of a session at a time: of all connections with its number, the latest before."""
+
+    def __init__(self, connected: Iterable[Mapping[str, Any]]) -> None:
+        self._by_number: dict[int, list[tuple[int, int]]] = {}
+        for one in sorted(connected, key=lambda line: line["t_ns"]):
+            self._by_number.setdefault(one["number"], []).append((one["t_ns"], one["virtual_user"]))
+
+    def of(self, number: int, t_ns: int) -> int:
+        found = [user for since_ns, user in self._by_number.get(number, ()) if since_ns <= t_ns]
+        return found[-1] if found else -1
