@@ -236,6 +236,9 @@ def _of_benchbase(text: str) -> Measured:
         }
         done = float(found["Measured Requests"])
         started = datetime.fromtimestamp(ended_s - window_s, UTC)
+        json.dumps(found, ensure_ascii=False).encode()  # half a pair of surrogates can be written nowhere
+        if min(rate, window_s, done, *latencies.values()) < 0:
+            raise ValueError
     except (ValueError, KeyError, TypeError, OverflowError, OSError, RecursionError):
         raise Unreadable("it is not a summary of BenchBase, or lacks its throughput, terminals or times") from None
     return Measured(

@@ -188,7 +188,7 @@ def _made(made: _Run | str) -> Manifest | str:
     try:
         return made()
     except ConfigErrors as error:
-        return f"its settings are not valid: {error.problems[0]}"
+        return f"its settings are not valid: {error.problems[0].where} {error.problems[0].what}"
     except Unreadable as error:
         return str(error)
     except (ValueError, OverflowError):

@@ -150,6 +150,8 @@ def test_a_log_of_hammerdb_and_its_job_as_json_become_a_run_without_a_guessed_sc
     [
         "[" * 100_000,
         BENCHBASE.replace("390.93", "NaN"),
+        BENCHBASE.replace("390.93", "-390.93"),
+        BENCHBASE.replace("tpcc", "\\ud800"),
         BENCHBASE.replace("1795820060500", "9" * 30),
         '{"Latency Distribution": 1}',
         "tps = 1\n",
