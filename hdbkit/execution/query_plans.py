@@ -27,6 +27,7 @@ from hdbkit.workloads import workload
 _AS_TEXT, _FOR_PROGRAMS, _GENERIC = "explain_text", "explain_json", "explain_generic"
 _EVERY_S = 10.0
 """How often plans are asked for during a run; eight statements take a server about 30 ms."""
+_PATIENCE_S = 5.0
 _LOCK_TIMEOUT_MS = 2000
 """A run does not wait longer than this for a table that somebody has locked; it then has no plans."""
 
@@ -134,10 +135,10 @@ class PlanWatch(threading.Thread):
             super().start()
 
     def stop(self) -> None:
-        """End after the present question."""
+        """End after the present questions; a server that does not answer is not waited for."""
         self._ended.set()
         if self.is_alive():
-            self.join()
+            self.join(_PATIENCE_S)
 
     def run(self) -> None:
         """Ask at the beginning, and again and again."""
