@@ -11,12 +11,14 @@ import hashlib
 import hmac
 import json
 import platform
+import re
+import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -41,7 +43,6 @@ from hdbkit.workloads.present import present_schema
 
 _MAX_BYTES = 64 << 20
 _FAULT = "reset network at 3 s"
-_SHORT = 3
 _PRIVATE = ("name", "boot_id")
 _Step = Callable[[], pd.DataFrame]
 
@@ -218,17 +219,33 @@ def _performed(at: Target, name: str, work: _Step, progress: Callable[[str], Non
     except (HdbkitError, TransactionError) as failure:
         state, error = "error", _without_address(str(failure), at)
     took_s = round(time.monotonic() - started, 1)
-    found = json.loads(_without_address(rows.to_json(orient="records", force_ascii=False), at))
+    found = _without_address(json.loads(rows.to_json(orient="records", force_ascii=False)), at)
     return Step(name=name, state=state, took_s=took_s, error=error, rows=found)
 
 
-def _without_address(text: str, at: Target) -> str:
-    """A text without where the target is, and as whom it is reached. JSON writes a slash in two ways."""
-    place = f"{at.host}:{at.port}"
-    named = [at.url, at.given, f"{at.user}@{place}", place, f"{at.user}@{at.host}", at.host or ""]
-    for one in (each for name in named for each in (name, name.replace("/", "\\/")) if len(each) > _SHORT):
-        text = text.replace(one, "TARGET")
-    return text
+def _without_address(found: Any, at: Target) -> Any:
+    """Texts, or rows of them, without where the target is, and as whom it is reached."""
+    if isinstance(found, dict):
+        return {name: _without_address(one, at) for name, one in found.items()}
+    if isinstance(found, list):
+        return [_without_address(one, at) for one in found]
+    if not isinstance(found, str):
+        return found
+    names = sorted(_private(at), key=len, reverse=True)
+    return re.sub(rf"(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)", "TARGET", found, flags=re.IGNORECASE)
+
+
+@cache
+def _private(at: Target) -> set[str]:
+    """What names the target, its other hosts, their addresses, its account and this host."""
+    others = [*at.fallbacks, *at.replicas, *at.nodes]
+    hosts = {one for one in (at.host, *others, *(each.rpartition(":")[0] for each in others)) if one}
+    addresses = set[str]()
+    for one in hosts:
+        with suppress(OSError, UnicodeError):
+            addresses |= {str(found[4][0]) for found in socket.getaddrinfo(one, None)}
+    named = at.url, at.given, f"{at.user}@{at.host}:{at.port}", f"{at.host}:{at.port}", at.user, at.secret()
+    return {one for one in (*hosts, *addresses, *named, socket.gethostname()) if one}
 
 
 def _built(connection: Connection, spec: WorkloadSpec, there: set[str]) -> pd.DataFrame:

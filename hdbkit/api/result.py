@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -249,6 +250,8 @@ class Result:
         """
         if at_s is None:
             return self._write(note=text)
+        if not math.isfinite(at_s):
+            raise InputError(f"{at_s} is no time of a run; give seconds since its start")
         others = [one for one in self.folder.read().annotations if one.time_s != at_s]
         return self._write(annotations=[*others, *([Annotation(time_s=at_s, text=text)] if text else [])])
 

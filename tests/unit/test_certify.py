@@ -42,9 +42,13 @@ def test_a_certificate_is_verified_without_the_key_and_refused_after_a_change(si
 
 
 def test_no_text_of_a_certificate_says_where_its_target_is() -> None:
-    at = Target(kind="nulldb", host="db1.lab", port=5000, database="d", user="bench")
-    text = json.dumps([at.url, f"{at.host} is slow", "bench@db1.lab:5000"]).replace("/", "\\/")
-    assert not re.search("db1|5000", _without_address(text, at))
+    at = Target(
+        kind="nulldb", host="127.0.0.9", port=5000, database="d", user="bench", replicas=("db2.lab:5001",), password="pw9"
+    )
+    texts = [at.url, "127.0.0.9 is slow", "bench@127.0.0.9:5000", "no role \"BENCH\", pw9", "db2.lab", "Db2 and benchmark"]
+    found = _without_address([{"name": text, "passed": True} for text in texts], at)
+    assert not re.search(r"127|500|bench\b|pw9|lab", json.dumps(found), re.IGNORECASE)
+    assert found[-1] == {"name": "Db2 and benchmark", "passed": True}
 
 
 def test_a_file_that_is_no_certificate_is_one_sentence(signed: Path) -> None:
