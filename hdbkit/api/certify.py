@@ -36,12 +36,12 @@ from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, HalfBuilt, HdbkitError, InputError, NoAccess, SchemaProblem, TransactionError
 from hdbkit.execution import host
 from hdbkit.files import replace_file
+from hdbkit.other_tools import content_of
 from hdbkit.results.manifest import HostFacts, ServerFacts
 from hdbkit.results.seal import require_key
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
 
-_MAX_BYTES = 64 << 20
 _FAULT = "reset network at 3 s"
 _PRIVATE = ("name", "boot_id")
 _Step = Callable[[], pd.DataFrame]
@@ -80,8 +80,8 @@ class Certificate:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
-        return all(step.state == "passed" for step in self.content.steps)
+        """Whether there are steps, and all have passed."""
+        return all(step.state == "passed" for step in self.content.steps) and bool(self.content.steps)
 
 
 def verify_certificate(file: Path | str) -> Certificate:
@@ -96,13 +96,11 @@ def verify_certificate(file: Path | str) -> Certificate:
     keys, invalid = _keys()
     path = Path(file)
     try:
-        with path.open("rb") as opened:
-            sealed = json.loads(opened.read(_MAX_BYTES))
+        sealed = json.loads(content_of(path))
         content, public = sealed["content"], bytes.fromhex(sealed["public_key"])
         keys.Ed25519PublicKey.from_public_bytes(public).verify(bytes.fromhex(sealed["signature"]), _bytes(content))
         examined = Examined.model_validate(content)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        examined.model_dump_json()  # half a pair of surrogates, or what is nested too deep, cannot be shown
     except invalid:
         raise InputError(f"{path} was changed after it was signed; its content counts for nothing") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from hdbkit.api import verify_certificate
@@ -21,10 +23,14 @@ from hdbkit.results.manifest import HostFacts, ServerFacts
 @pytest.fixture
 def signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return written(tmp_path)
+
+
+def written(tmp_path: Path, notice: str = "") -> Path:
     step = Step(name="doctor", state="failed", took_s=1.5, error="", rows=[{"name": "cache", "passed": False}])
     server = ServerFacts(kind="a", title="A", version="A 1")
     examined = Examined(
-        made=datetime.now(UTC), software={}, server=server, notice="", host=HostFacts(cores=2), steps=[step]
+        made=datetime.now(UTC), software={}, server=server, notice=notice, host=HostFacts(cores=2), steps=[step]
     )
     _write_signed(tmp_path / "certificate.json", examined)
     return tmp_path / "certificate.json"
@@ -42,10 +48,9 @@ def test_a_certificate_is_verified_without_the_key_and_refused_after_a_change(si
 
 
 def test_no_text_of_a_certificate_says_where_its_target_is() -> None:
-    at = Target(
-        kind="nulldb", host="127.0.0.9", port=5000, database="d", user="bench", replicas=("db2.lab:5001",), password="pw9"
-    )
-    texts = [at.url, "127.0.0.9 is slow", "bench@127.0.0.9:5000", "no role \"BENCH\", pw9", "db2.lab", "Db2 and benchmark"]
+    at = Target(kind="nulldb", host="127.0.0.9", port=5000, database="d", replicas=("db2.lab:5001",), user="bench")
+    at.password = SecretStr("pw9")
+    texts = [at.url, "127.0.0.9:", "bench@127.0.0.9:5000", 'no role "BENCH", pw9', "db2.lab", "Db2 and benchmark"]
     found = _without_address([{"name": text, "passed": True} for text in texts], at)
     assert not re.search(r"127|500|bench\b|pw9|lab", json.dumps(found), re.IGNORECASE)
     assert found[-1] == {"name": "Db2 and benchmark", "passed": True}
@@ -63,3 +68,10 @@ def test_a_file_that_is_no_certificate_is_one_sentence(signed: Path) -> None:
         signed.write_text(wrong, encoding="utf-8")
         with pytest.raises(InputError, match="is not a certificate"):
             verify_certificate(signed)
+    written(signed.parent, notice="\ud800")
+    with pytest.raises(InputError, match="is not a certificate"):
+        verify_certificate(signed)
+    signed.unlink()
+    os.mkfifo(signed)
+    with pytest.raises(InputError, match="not a regular file"):
+        verify_certificate(signed)
