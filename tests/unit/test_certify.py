@@ -49,7 +49,7 @@ def test_a_certificate_is_verified_without_the_key_and_refused_after_a_change(si
 
 def test_no_text_of_a_certificate_says_where_its_target_is() -> None:
     at = Target(kind="nulldb", host="127.0.0.9", port=5000, database="d", replicas=("db2.lab:5001",), user="bench")
-    at.password = SecretStr("pw9")
+    at = at.model_copy(update={"password": SecretStr("pw9")})
     texts = [at.url, "127.0.0.9:", "bench@127.0.0.9:5000", 'no role "BENCH", pw9', "db2.lab", "Db2 and benchmark"]
     found = _without_address([{"name": text, "passed": True} for text in texts], at)
     assert not re.search(r"127|500|bench\b|pw9|lab", json.dumps(found), re.IGNORECASE)
