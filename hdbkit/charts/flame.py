@@ -19,8 +19,8 @@ _NARROW = 0.001
 """A box with a smaller share is left out."""
 _CLEAR = 0.05
 """A share that differs by this much has the full colour."""
-
-
+_KEY = 60
+"""The letters of a name in that of a file, which a sum tells from others."""
 _NAMED = 5
 """The number of functions that a text names."""
 
@@ -70,7 +70,8 @@ def _difference(part: str, base: dict[str, int], new: dict[str, int], names: tup
     most = apart.reindex(apart.abs().sort_values(ascending=False).index).head(_NAMED)
     said = ", ".join(f"{name} {'+' if of > 0 else '-'}{share(abs(of))}" for name, of in most.items())
     words = f"{names[1]}; red: a larger share than in {names[0]}, blue: a smaller one. Largest differences: {said}."
-    key = re.sub(r"\W+", "-", f"flame-{part}-{names[1]}")
+    named = re.sub(r"\W+", "-", f"flame-{part}-{names[1]}")[:_KEY]
+    key = f"{named}-{zlib.crc32(names[1].encode()):08x}"
     return Flame(key, title, flame_svg(title, new, base), words)
 
 

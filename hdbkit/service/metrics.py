@@ -98,7 +98,8 @@ class RunMetrics(Collector):
         for run_id in self._followed.keys() - running.keys():
             self._followed.pop(run_id).view.close()
         for run_id in running.keys() - self._followed.keys():
-            self._followed[run_id] = _followed(running[run_id])
+            with suppress(DamagedResult):  # removed since it was listed
+                self._followed[run_id] = _followed(running[run_id])
         return list(self._followed.values())
 
 

@@ -41,6 +41,8 @@ def test_the_flame_graphs_of_runs_and_of_their_difference_name_functions(tmp_pat
     assert [one.key for one in flames(new)] == ["flame-server"]
     assert "executed most often: wait 50 %" in flames(new)[0].alternative
     (apart,) = flame_differences(base, new, ("old", "new"))
+    keys = {flame_differences(base, new, ("old", f"work={one}"))[0].key for one in ("1", "-1", "1" * 300, "1" * 301)}
+    assert len(keys) == 4 and max(map(len, keys)) < 100
     assert "sort -50 %" in apart.alternative and "wait +50 %" in apart.alternative
 
 
