@@ -89,6 +89,8 @@ def read_jobs(path: Path) -> Jobs:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row
             database.text_factory = lambda text: text.decode(errors="replace")
+            if database.execute("SELECT 1 FROM sqlite_master WHERE type = 'view' AND name LIKE 'job%'").fetchone():
+                raise InputError(f"{path} has views in place of tables; their rows may never end")
             for row in database.execute("SELECT * FROM jobmain ORDER BY timestamp, jobid").fetchall():
                 try:
                     found.timed.append(_job(database, row))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from hdbkit.api import Workspace
 from hdbkit.errors import InputError
-from hdbkit.hammerdb import table
+from hdbkit.hammerdb import read_jobs, table
 from hdbkit.results.manifest import Manifest
 
 TITLE = table()["databases"]["maria"]["title"]
@@ -166,3 +168,10 @@ def test_a_file_without_a_result_makes_no_run(tmp_path: Path, content: str) -> N
     except InputError as error:
         assert len(str(error)) < 200
     assert not [*tmp_path.glob("results/*/manifest.json")]
+
+
+def test_a_database_of_jobs_with_views_is_not_read(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "hammer.DB")) as made:
+        made.execute("CREATE VIEW jobmain AS SELECT 1 AS jobid, 1 AS timestamp")
+    with pytest.raises(InputError, match="may never end"):
+        read_jobs(tmp_path / "hammer.DB")
