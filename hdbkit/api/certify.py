@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 from pydantic import BaseModel
@@ -44,7 +44,10 @@ from hdbkit.workloads.present import present_schema
 
 _FAULT = "reset network at 3 s"
 _PRIVATE = ("name", "boot_id")
-_Step = Callable[[], pd.DataFrame]
+
+
+if TYPE_CHECKING:
+    _Step = Callable[[], pd.DataFrame]
 
 
 class Step(BaseModel):

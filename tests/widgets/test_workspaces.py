@@ -67,7 +67,7 @@ def test_each_panel_has_only_the_runs_and_targets_of_its_workspace(pair: list[Wo
         bench.runs.refresh()
         bench.runs.table.picked = [run.run_id]
         assert run.run_id in bench.runs.about.value
-    assert not any(results.iterdir()), "the workspace of the process is another one"
+    assert not list(results.rglob("*")), "the workspace of the process is another one"
 
 
 def test_a_sweep_of_a_panel_is_in_its_workspace(pair: list[Workbench]) -> None:
