@@ -152,7 +152,7 @@ def test_what_the_host_does_not_allow_is_refused_before_the_start(
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     target, load = null_target(connections=10**6), Load(virtual_users=10, sessions_per_user=10_000)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (hard, 5000))
-    with pytest.raises(InputError, match=r"10 virtual users with 10000 sessions each in 10 .* need 10064 open files"):
+    with pytest.raises(InputError, match=r"10 virtual users with 10000 sessions each in 10 .* need 20064 open files"):
         hdbkit.run(target, load=load)
     monkeypatch.undo()
     ports = tmp_path / "ports"
