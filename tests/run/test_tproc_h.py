@@ -148,8 +148,8 @@ def test_a_power_run_times_each_query_once_in_the_order_of_stream_0(analytic: Ta
     means_s = [done.mean_us / 1e6 for done in result.summary.operations.values()]
     assert result.summary.metric_value == pytest.approx(math.exp(sum(map(math.log, means_s)) / 22))
     assert list(dict.fromkeys(name.partition(" ")[0] for name in result.plans)) == list(QUERIES)
-    assert all(one.text and one.content for one in result.plans.values())
-    assert all(result.plans[name].arguments for name in QUERIES), "the generic plan beside it has none"
+    assert all(one.text for one in result.plans.values())
+    assert all(one.content and one.arguments for name in QUERIES if (one := result.plans[name]))
     assert "Derived from TPC-H and not comparable" in result.report().read_text("utf-8")
 
 
