@@ -53,6 +53,11 @@ def recorded_sweeps() -> pd.DataFrame:
     return _read("null_engine_sweeps")
 
 
+def interpreter_lock() -> pd.DataFrame:
+    """A recording of :func:`bench.threads.side_by_side`: its columns, and ``engine``."""
+    return _read("interpreter_lock")
+
+
 def points(comparison: str) -> pd.DataFrame:
     """The single results of one comparison, such as ``client language``.
 
