@@ -79,7 +79,7 @@ def test_the_second_program_is_a_fork_with_all_that_a_new_interpreter_has(
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         first, answer = started("ends", b"words")
-        resource.setrlimit(resource.RLIMIT_NOFILE, (100, most))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_files(os.getpid()) + 60, most))
         started("ends", b"words")[0].wait(60)  # the host has what this process has now
         os.umask(0o077)
         os.sched_setaffinity(0, {min(processors)})
