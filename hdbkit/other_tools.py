@@ -286,6 +286,17 @@ def _operation(count: float, times_us: dict[str, float], is_paced: bool) -> Oper
     return OperationResult.model_validate({**unknown, **times})
 
 
+def result_of(
+    value: float, window_s: float, operations: dict[str, OperationResult], **known: float | None
+) -> RunResult:
+    """The result of a run of another tool; what its file does not state is None."""
+    names = ("engine_tpm", "completed", "failed", "retries", "operations_per_s", "host_cpu_pct", "littles_law")
+    costs = ("client_cpu_us_per_operation", "server_cpu_us_per_operation")
+    unknown = dict.fromkeys((*names, *costs))
+    figures = {"metric_value": value, "window_s": window_s, "operations": operations, "errors": {}, "counters": {}}
+    return RunResult.model_validate({**unknown, **figures, "per_operation": ClientUse(), **known})
+
+
 def _result(
     rate: float,
     window_s: float,
@@ -294,21 +305,6 @@ def _result(
     retries: float | None,
     operations: dict[str, OperationResult],
 ) -> RunResult:
-    """The result; what another tool does not state is None."""
-    return RunResult(
-        metric_value=rate,
-        engine_tpm=None,
-        window_s=window_s,
-        completed=int(done),
-        failed=None if failed is None else int(failed),
-        retries=None if retries is None else int(retries),
-        operations_per_s=rate,
-        operations=operations,
-        errors={},
-        client_cpu_us_per_operation=None,
-        server_cpu_us_per_operation=None,
-        per_operation=ClientUse(),
-        host_cpu_pct=None,
-        littles_law=None,
-        counters={},
-    )
+    counts = {"completed": done, "failed": failed, "retries": retries}
+    known = {name: None if count is None else int(count) for name, count in counts.items()}
+    return result_of(rate, window_s, operations, operations_per_s=rate, **known)

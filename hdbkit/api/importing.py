@@ -35,12 +35,12 @@ from hdbkit.hammerdb import (
     table,
     translate,
 )
-from hdbkit.other_tools import Reader, Unreadable, content_of, measured_in
+from hdbkit.other_tools import Reader, Unreadable, content_of, measured_in, result_of
 from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import profile_tag
 from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Event, HostFacts, Manifest, ServerFacts, Status
-from hdbkit.results.run_result import ClientUse, OperationResult, RunResult
+from hdbkit.results.run_result import OperationResult, RunResult
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.present import notice_of
 from hdbkit.workspace import BareWorkspace
@@ -310,24 +310,8 @@ def _manifest(plan: RunPlan, tool: str, started: datetime, result: RunResult, **
 
 
 def _result_of(job: Job, window_s: float) -> RunResult:
-    """The figures of a job; what HammerDB does not keep is None."""
-    return RunResult(
-        metric_value=float(job.value),
-        engine_tpm=float(job.tpm),
-        window_s=window_s,
-        completed=None,
-        failed=None,
-        retries=None,
-        operations_per_s=None,
-        operations={name: _latencies(one) for name, one in job.profiled.items()},
-        errors={},
-        client_cpu_us_per_operation=None,
-        server_cpu_us_per_operation=None,
-        per_operation=ClientUse(),
-        host_cpu_pct=None,
-        littles_law=None,
-        counters={},
-    )
+    operations = {name: _latencies(one) for name, one in job.profiled.items()}
+    return result_of(float(job.value), window_s, operations, engine_tpm=float(job.tpm))
 
 
 def _latencies(one: Profiled) -> OperationResult:

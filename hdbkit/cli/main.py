@@ -56,18 +56,8 @@ COMMANDS = {
 }
 """By command or group of commands: the module that adds it, and its line in the program's help."""
 _STARTS_PROGRAMS = {
-    *(
-        "measuring",
-        "schema",
-        "experiments",
-        "comparing",
-        "max_rate",
-        "profiling",
-        "releases",
-        "batching",
-        "certifying",
-    ),
-    *("agent", "serving"),
+    *("measuring", "schema", "experiments", "comparing", "certifying", "max_rate", "profiling", "releases"),
+    *("batching", "agent", "serving"),
 }
 
 
