@@ -53,7 +53,8 @@ _HIDDEN = f"{_LIVING} {_NEXT}, {_LIVING} {_NEXT} {_NEXT} {{display: none}}"
 _MARKS = {
     "checkpoint": ("series-5", "dot"), "automatic vacuum": ("series-4", "dashdot"), "purge": ("series-2", "longdash"),
     "restart of the server": ("series-3", "solid"), "deadlock": ("series-2", "dash"), "fault": ("ink", "dash"),
-    "note": ("series-1", "dashdot"), "pause of the load host": ("ink", "solid"),
+    "note": ("series-1", "dashdot"), "pause of the load host": ("ink", "solid"), "stall": ("ink", "dot"),
+    "changed plan": ("series-3", "dash"), "latency": ("series-2", "dot"),
 }  # fmt: skip
 """The colour and dash of each kind of event."""
 _OTHER, _MAX_MARKS = ("muted", "dot"), 60

@@ -422,7 +422,10 @@ class Supervisor:
         try:
             if plans := self._plans.complete(plans_of(self._plan), self._start_ns):
                 write_plans(self._folder.plans, plans)
-                self._warn(changes_within(plans))
+                changed = changes_within(plans)
+                self._warn(
+                    [f"the plan of {one} changed by {s:.0f} s of the run: it {what}" for s, one, what in changed]
+                )
         except Exception as error:
             self._note("plans of queries not read", reason=str(error))
 

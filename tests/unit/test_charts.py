@@ -13,7 +13,7 @@ import pytest
 
 from hdbkit.analysis.run.records import Window, window_of
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import marks_s, purges_s, throughput
+from hdbkit.analysis.run.timeline import halved_s, marks_s, throughput
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.charts import run_charts, style, sweep_charts
@@ -231,7 +231,7 @@ def test_checkpoints_are_where_their_counter_grew(tmp_path: Path) -> None:
     assert marks_s(run.folder, "checkpoints") == [10.0]
     assert marks_s(run.folder, "autovacuums") == []
     history = pd.DataFrame({"second": [-1, 0, 1, 2, 3, 4, 5], "value": [9000, 100, 900, 2400, 1100, 900, 3000]})
-    assert purges_s(history) == [3.0], "not before the run, and not of a short list"
+    assert halved_s(history, 1000) == [3.0], "not before the run, and not of a short list"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pandas as pd
 import hdbkit
 from hdbkit.databases._mysqlclient.database import latest_deadlock
 from hdbkit.execution.finish import _events
-from tests.unit.synthetic import with_result, write_run
+from hdbkit.results.query_plans import EarlierPlan, QueryPlan, write_plans
+from tests.unit.synthetic import operations, with_result, write_run
 
 _STATUS = """
 =====================================
@@ -62,6 +63,24 @@ def test_events_are_in_the_order_of_their_times_and_those_that_the_server_names_
     ]
     result.note("", at_s=0.5)
     assert result.events["kind"].tolist() == ["checkpoint", "deadlock"]
+
+
+def test_stalls_of_clients_and_changed_plans_are_events(tmp_path: Path) -> None:
+    rows, end_us = operations(3, 12), [("", 0, 0), ("new_order", 3e6, 5.5e6), ("payment", 8e6, 9.5e6)]
+    for user, (_, begin, end) in enumerate(end_us):
+        still = (rows["virtual_user"] == user) | (begin == 8e6)
+        rows = rows[~(still & (rows["t_start_us"] + rows["latency_us"]).between(begin, end))]
+    found = with_result(write_run(tmp_path / "20260101-000000-nulldb-w1-u3-aaaaaa", users=3, duration_s=9, rows=rows))
+    earlier = [EarlierPlan(until_s=6.5, text="Index Scan using a on b")]
+    plans = {"q": QueryPlan(arguments={}, text="Seq Scan on b", content=None, earlier=earlier)}
+    write_plans(found.folder.plans, plans)
+    events = hdbkit.Workspace(results=tmp_path).result().events
+    assert events["time_s"].round(1).tolist() == [3.0, 6.5, 8.0]
+    assert events[["kind", "text"]].to_numpy().tolist() == [
+        ["stall", "no transaction of client 1 ended for 2.5 s"],
+        ["changed plan", "of q: it now reads all of b"],
+        ["stall", "no transaction of 3 of 3 clients ended for 1.5 s"],
+    ]
 
 
 def test_an_event_that_the_server_names_again_is_one() -> None:

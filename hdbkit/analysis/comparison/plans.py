@@ -93,10 +93,10 @@ def other_plans(base: Sequence[Plans], new: Sequence[Plans]) -> list[str]:
     return found
 
 
-def changes_within(plans: Plans) -> list[str]:
-    """The statements whose plans changed within a run, each with the second at which that was seen."""
+def changes_within(plans: Plans) -> list[tuple[float, str, str]]:
+    """The plans that changed within a run: the second at which that was seen, the statement, and what it does now."""
     return [
-        f"the plan of {name} changed by {before.until_s:.0f} s of the run: it {_change([before.text], [after])}"
+        (before.until_s, name, _change([before.text], [after]))
         for name, one in plans.items()
         for before, after in zip(one.earlier, [*(each.text for each in one.earlier[1:]), one.text], strict=False)
     ]

@@ -94,7 +94,7 @@ def marks_s(folder: RunFolder, name: str) -> list[float]:
     ``PURGES`` are found in the samples of the length of the history list.
     """
     if name == PURGES:
-        return purges_s(gauge(folder, "history_list_length"))
+        return halved_s(gauge(folder, "history_list_length"), _LONG_HISTORY)
     counters = table(folder, "counters")
     if counters is None:
         return []
@@ -102,13 +102,13 @@ def marks_s(folder: RunFolder, name: str) -> list[float]:
     return [float(at) / 1e6 for at in total.index[total.diff() > 0] if at > 0]
 
 
-def purges_s(history: pd.DataFrame) -> list[float]:
-    """When the list was first seen at half or less of its longest since the last time, if that was long."""
-    found, longest = [], 0.0
-    for second, length in history.itertuples(index=False):
-        longest = max(longest, length)
-        if longest >= _LONG_HISTORY and length <= longest / 2:
+def halved_s(samples: pd.DataFrame, least: float) -> list[float]:
+    """When a gauge was first seen at half or less of its highest since the last time, if that was at least this."""
+    found, highest = [], 0.0
+    for second, value in samples.itertuples(index=False):
+        highest = max(highest, value)
+        if highest >= least and value <= highest / 2:
             if second > 0:
                 found.append(float(second))
-            longest = length
+            highest = value
     return found

@@ -97,6 +97,9 @@ _COUNTERS = {
     "Innodb_row_lock_waits": "row_lock_waits",
     "Innodb_row_lock_time": "row_lock_time_ms",
     "Innodb_os_log_written": "log_bytes",
+    "Innodb_log_waits": "log_waits",
+    "Innodb_checkpoint_age": "checkpoint_age_bytes",  # of MariaDB
+    "Innodb_redo_log_logical_size": "checkpoint_age_bytes",  # of MySQL
     "Uptime": UPTIME,
     "Handler_read_rnd_next": "scanned_rows",
 }
@@ -169,7 +172,7 @@ class MysqlclientDatabase(BaseDatabase):
         Capability.PARALLEL_WORKERS,
     }
     extra = "mysql"
-    gauges = frozenset({"history_list_length", "dirty_pages", "waiting_locks", LAG})
+    gauges = frozenset({"history_list_length", "dirty_pages", "checkpoint_age_bytes", "waiting_locks", LAG})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
     files_per_session = 2
     connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})

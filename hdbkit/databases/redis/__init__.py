@@ -30,13 +30,14 @@ from hdbkit.errors import (
     Rejected,
 )
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import Encryption
+from hdbkit.readings import Encryption, ServerEvent
 
 if TYPE_CHECKING:
     from hdbkit.databases.redis.cluster import RedisClusterSession
     from hdbkit.databases.redis.session import RedisSession
 
 _PORT = 6379
+_RECENT_S = 60
 _PASSWORD_VARIABLE = "REDISCLI_AUTH"  # noqa: S105  the name of a variable
 _REFUSALS: tuple[tuple[str, type[CannotConnect], str, str], ...] = (
     # what the server says, error, meaning, advice
@@ -195,6 +196,17 @@ class Redis(BaseDatabase):
         except OSError:
             return None
         return process if name.startswith(("redis", "valkey")) and runs_as_long(process, uptime_s) else None
+
+    def recent_events(self, session: Session) -> list[ServerEvent]:
+        """The latencies of the last minute that its monitor noted, if the setting latency-monitor-threshold is on."""
+        command = _own(session).command
+        now_s = int(command("TIME")[0])
+        return [
+            ServerEvent("latency", f"{name.decode()} took {ms} ms", float(now_s - at_s))
+            for name, *_ in command("LATENCY", "LATEST")
+            for at_s, ms in command("LATENCY", "HISTORY", name)
+            if now_s - at_s < _RECENT_S
+        ]
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """By CONFIG; the server does not tell which were changed."""

@@ -427,6 +427,17 @@ def test_what_the_server_is_asked(warehouse: Target, engine: Database) -> None:
         assert engine.server_process(session)
 
 
+def test_latencies_that_the_server_notes_are_events(server: Target, engine: Database) -> None:
+    with closing(engine.connect(server)) as session:
+        assert engine.recent_events(session) == []
+        session.command("CONFIG", "SET", "latency-monitor-threshold", "1")  # type: ignore[attr-defined]
+        session.command("EVAL", "for n = 1, 1e7 do end", 0)  # type: ignore[attr-defined]
+        session.command("CONFIG", "SET", "latency-monitor-threshold", "0")  # type: ignore[attr-defined]
+        (event,) = engine.recent_events(session)
+        assert (event.kind, event.text[:13]) == ("latency", "command took ")
+        assert event.age_s < 30
+
+
 @pytest.mark.parametrize(
     ("info", "product"),
     [
