@@ -9,7 +9,6 @@
 #   make bench [QUICK=1]  the speed of hdbkit beside other tools; each figure with its target
 #   make lab              JupyterLab with the notebooks
 #   make docs [QUICK=1]   the documentation site, in build/docs, with executed notebooks; QUICK=1 leaves their outputs out
-#   make client           the types of hdbkit.client, again from the service's OpenAPI document
 #   make clean            remove the environment and all caches; results are kept
 
 VENV := .venv
@@ -58,9 +57,6 @@ bench: $(INSTALLED)
 
 lab: $(INSTALLED)
 	@$(BIN)/jupyter lab --config=notebooks/.lab/config.py
-
-client: $(INSTALLED)
-	@sh .ci/client $(BIN)/python
 
 docs: $(VENV)/.docs
 	@HDBKIT_DOCS_NOTEBOOKS=$(if $(QUICK),off,force) $(BIN)/sphinx-build -q -W --keep-going -b html -c docs . build/docs

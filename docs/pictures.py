@@ -18,8 +18,9 @@ import yaml
 from playwright.sync_api import Page, sync_playwright
 
 import hdbkit
-from hdbkit.client import Client, models
+from hdbkit.client import Client
 from hdbkit.servers import private_server
+from hdbkit.service.requests import RunRequest
 
 WIDTH, HEIGHT = 1280, 860
 USERS, RAMPUP_S, DURATION_S = 4, 2, 20
@@ -57,8 +58,8 @@ def take(folder: Path, app: dict[str, str]) -> None:
         page.fill("#token", app["token"])
         page.click("text=Sign in")
         client = Client(app["url"], app["token"])
-        load: models.Load = {"virtual_users": USERS, "rampup_s": RAMPUP_S, "duration_s": DURATION_S}
-        job = client.run(target="lab", label="after", load=load)["job_id"]
+        load = hdbkit.Load(virtual_users=USERS, rampup_s=RAMPUP_S, duration_s=DURATION_S)
+        job = client.start(RunRequest(target="lab", label="after", load=load)).job_id
         page.goto(f"{app['url']}/jobs/{job}")
         page.get_by_text("measuring").wait_for()
         page.wait_for_timeout(DURATION_S * 800)

@@ -54,6 +54,10 @@ class WorkloadSpec(ConfigModel):
         others_stored = {name: value for name, value in stored.items() if name not in found}
         return {**kept, "storage": {**others_stored, **given}}
 
+    def model_post_init(self, _: Any, /) -> None:
+        """Count the kind as given, so that it is written wherever the given fields are."""
+        self.model_fields_set.add("kind")
+
     @classmethod
     def other_keys(cls) -> Iterable[str]:
         """The keys that are no fields and may be given: storage options."""

@@ -9,26 +9,12 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from hdbkit.config.problems import problems_of_details
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, InputError, Problem
 from hdbkit.service.jobs import Busy, NoJob
-
-
-class ProblemAnswer(BaseModel):
-    """One error of a request."""
-
-    where: str = Field(description="the key", examples=["load.virtual_users"])
-    what: str = Field(description="what was expected, and what was given", examples=["must be 1 or more, not 0"])
-
-
-class ErrorAnswer(BaseModel):
-    """Why a request was not accepted; nothing was started."""
-
-    error: str = Field(examples=["load.virtual_users: must be 1 or more, not 0"])
-    problems: list[ProblemAnswer] = Field(default=[], description="all errors of the request")
 
 
 class Ascii(JSONResponse):

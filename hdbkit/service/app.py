@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.responses import FileResponse, Response, StreamingResponse
-from pydantic import BaseModel, Field
 from pydantic.json_schema import models_json_schema
 
 from hdbkit.api import Workspace, documents
@@ -18,15 +17,16 @@ from hdbkit.api.documents import ExperimentDocument, RunDocument
 from hdbkit.config.problems import did_you_mean
 from hdbkit.results.folder import is_run
 from hdbkit.service import answers
-from hdbkit.service.answers import Ascii, ErrorAnswer, Refused, unless_known
+from hdbkit.service.answers import Ascii, Refused, unless_known
 from hdbkit.service.experiments import Experiments
 from hdbkit.service.headers import SECURE, Headers
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
 from hdbkit.service.metrics import CONTENT_TYPE, RunMetrics
+from hdbkit.service.models import ErrorAnswer, ExperimentList, JobList, TargetList
 from hdbkit.service.permissions import JOB, Permissions, Starter
-from hdbkit.service.results import TargetAnswer, listed_targets, result_file, targets_version
+from hdbkit.service.results import listed_targets, result_file, targets_version
 from hdbkit.service.roles import Role
 from hdbkit.service.sign_in import SignIn
 from hdbkit.service.verbs import VERBS, Verb
@@ -56,29 +56,9 @@ JobId = Annotated[
 ]
 
 
-class JobList(BaseModel):
-    """Jobs, newest first."""
-
-    jobs: list[Job]
-    total: int = Field(description="the number of jobs that were found, listed or not")
-
-
 ExperimentId = Annotated[
     str, Path(pattern=r"^[A-Za-z0-9_.-]{1,200}$", description="the id", examples=["20261124-024500-memory-abcdef"])
 ]
-
-
-class ExperimentList(BaseModel):
-    """Experiments, newest first."""
-
-    experiments: list[ExperimentDocument]
-    total: int = Field(description="the number of experiments, listed or not")
-
-
-class TargetList(BaseModel):
-    """The targets of the workspace."""
-
-    targets: list[TargetAnswer]
 
 
 def make_app(

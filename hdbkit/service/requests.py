@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
@@ -19,7 +19,7 @@ from hdbkit.config.cluster import FORMS
 from hdbkit.config.cluster import Cluster as ClusterText
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import problems_of_details
-from hdbkit.config.specs import AnyLoad, AnyWorkload
+from hdbkit.config.specs import AnyLoad, AnyWorkload, OtherSpec
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.experiment.plan import ExperimentPlan
 
@@ -44,7 +44,9 @@ def _workload(given: Any, info: ValidationInfo) -> Any:
     folder = given.get("folder")
     if folder is None:
         return given
-    workspace: Workspace = info.context  # type: ignore[assignment]
+    workspace: Workspace | None = info.context
+    if workspace is None:  # a client names a folder that the service has
+        return OtherSpec(**{"kind": "custom", **given})
     folders = (workspace.targets.parent / WORKLOADS).glob("*/workload.yaml")
     known = {one.parent.name: one.parent for one in folders}
     if not isinstance(folder, str) or folder not in known:
@@ -88,6 +90,8 @@ class Request(ConfigModel):
     """The arguments of a verb."""
 
     noun = "the request"
+    verb: ClassVar[str]
+    """The verb, as in the path."""
 
     @classmethod
     def of(cls, given: object, workspace: Workspace) -> Self:
@@ -112,52 +116,72 @@ class OfTarget(Request):
 
 
 class RunRequest(OfTarget):
-    """Run a workload."""
+    """Run a workload against its schema."""
 
+    verb = "run"
     workload: Workload = None
     load: GivenLoad = None
     label: Label = None
 
 
 class WatchRequest(OfTarget):
-    """Measure the load of another program."""
+    """Measure a server under the load of another program."""
 
+    verb = "watch"
     duration_s: float = Field(default=60, ge=1, le=86_400, description="measured window, in seconds")
     virtual_users: int = Field(default=1, ge=1, description="users of that load, if known")
     label: Label = None
 
 
 class BuildRequest(OfTarget):
-    """Build a schema."""
+    """Build a workload's schema and its data, and check the result."""
 
+    verb = "build"
     workload: Workload = None
     loaders: int | None = Field(default=None, ge=1, le=1000, description="loader processes; default: one per core")
     cluster: Cluster = None
 
 
 class CheckRequest(OfTarget):
-    """Check a schema."""
+    """Check a schema: row counts, indexes, routines and consistency conditions."""
 
+    verb = "check"
     workload: Workload = None
     answers: bool = Field(default=False, description="check the operations' answers, too")
 
 
-class SchemaRequest(OfTarget):
-    """A schema in a target."""
+class DropRequest(OfTarget):
+    """Drop a workload's tables and routines, and nothing else."""
 
+    verb = "drop"
+    workload: Workload = None
+
+
+class DoctorRequest(OfTarget):
+    """Examine a target before it is measured."""
+
+    verb = "doctor"
     workload: Workload = None
 
 
 class SweepRequest(OfTarget):
-    """Measure combinations of settings."""
+    """Measure combinations of settings in randomized blocks and compare each with the baseline."""
 
+    verb = "sweep"
     sweep: Sweep
     blocks: Annotated[int, Field(ge=2, le=10_000)] | None = None
 
 
-class FindMaxRequest(OfTarget):
-    """Find the highest rate within a limit on the response time."""
+class PlanRequest(SweepRequest):
+    """Plan every run of a sweep, and which effect the sweep would find."""
 
+    verb = "plan"
+
+
+class FindMaxRequest(OfTarget):
+    """Find the highest rate of an open loop that keeps a limit on the response time."""
+
+    verb = "find-max"
     limit: Limit = Field(description="limit on the response time, such as p95=20ms")
     workload: Workload = None
     load: GivenLoad = None
@@ -166,8 +190,9 @@ class FindMaxRequest(OfTarget):
 
 
 class ProfileRequest(OfTarget):
-    """Repeat the runs of a profile."""
+    """Repeat the runs of a profile: one per block at each user count."""
 
+    verb = "profile"
     name: str = Field(pattern=_WORD, description="the profile's name, one word")
     workload: Workload = None
     load: GivenLoad = None
@@ -176,8 +201,9 @@ class ProfileRequest(OfTarget):
 
 
 class CompareRequest(Request):
-    """Compare stored runs."""
+    """Compare stored runs: the ratio of their results with its 95 % confidence interval."""
 
+    verb = "compare"
     base: Runs
     new: Runs
     fail_below: float | None = Field(
@@ -186,8 +212,9 @@ class CompareRequest(Request):
 
 
 class MeasureInTurnRequest(Request):
-    """Measure two targets in turn, or together."""
+    """Measure two targets in turn, in one session, and compare them."""
 
+    verb = "measure-in-turn"
     base: TargetName
     new: TargetName
     together: bool = Field(default=False, description="at the same time, on two servers; for a busy host")
@@ -198,15 +225,17 @@ class MeasureInTurnRequest(Request):
     label: Label = None
 
 
-class NamedRequest(Request):
-    """A stored result."""
+class ReportRequest(Request):
+    """Write the one-page report of a run or an experiment."""
 
+    verb = "report"
     id: str = Field(pattern=_WORD, description="id of a run or a sweep, a unique part of it, a label, or 'last'")
 
 
 class ResumeRequest(Request):
-    """Continue an experiment of this account."""
+    """Continue an experiment that was stopped, failed or was killed, or give it more blocks."""
 
+    verb = "resume"
     id: str = Field(pattern=_WORD, description="the experiment's id")
     targets: list[TargetName] = Field(
         default=[], max_length=100, description="its targets in their order; none if it starts servers of its own"
@@ -240,25 +269,36 @@ class ResumeRequest(Request):
 
 
 class HistoryRequest(Request):
-    """The history of a profile."""
+    """Show when the results of a profile changed."""
 
+    verb = "history"
     name: str = Field(pattern=_WORD, description="the profile's name")
 
 
 class RunsRequest(Request):
-    """A list of runs."""
+    """List the runs, newest first."""
 
+    verb = "runs"
     where: str | None = Field(default=None, max_length=1000, description="filter, such as virtual_users = 8")
 
 
 class DemoRequest(Request):
-    """A demo on a private server."""
+    """Start a private server, build a schema, sweep settings, and write the report."""
 
+    verb = "demo"
     quick: bool = Field(default=True, description="shorter runs: one to three minutes")
 
 
-class EmptyRequest(Request):
-    """No arguments."""
+class ProfilesRequest(Request):
+    """List the profiles with their runs, user counts and first run."""
+
+    verb = "profiles"
+
+
+class EnginesRequest(Request):
+    """List what hdbkit can do with each engine."""
+
+    verb = "engines"
 
 
 def content_of(kind: str, body: bytes) -> Any:

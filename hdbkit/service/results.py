@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pydantic import BaseModel, Field
-
 from hdbkit.api import Workspace
 from hdbkit.config.target import target_names
 from hdbkit.errors import HdbkitError
 from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import State
 from hdbkit.service.jobs import Jobs
-
-
-class TargetAnswer(BaseModel):
-    """A target of the workspace."""
-
-    name: str
-    url: str = Field(description="the address, without a password; empty if its entry has errors")
-    may_change_settings: bool
-    error: str = Field(default="", description="what is wrong with its entry")
+from hdbkit.service.models import TargetAnswer
 
 
 def result_file(jobs: Jobs, job_id: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -46,14 +47,22 @@ Performed = Callable[[Any, Context], Document]
 class Verb:
     """A verb: the model of its request, what it does, and the least role that may ask for it."""
 
-    name: str
-    summary: str
     request: type[asked.Request]
     perform: Performed
     role: Role
     example: Mapping[str, Any]
     occupies: tuple[str, ...] = ("target",)
     """The fields with names of targets that no other job may use meanwhile."""
+
+    @property
+    def name(self) -> str:
+        """Its name, which is part of its path."""
+        return self.request.verb
+
+    @property
+    def summary(self) -> str:
+        """What it does, in one sentence."""
+        return inspect.getdoc(self.request) or ""
 
     def needs(self, request: asked.Request) -> Role:
         """The role that this request needs: more if its load does more to the server than to load it."""
@@ -90,11 +99,11 @@ def _check(one: asked.CheckRequest, context: Context) -> Document:
     return {"checks": documents.of_frame(found)}
 
 
-def _drop(one: asked.SchemaRequest, _: Context) -> Document:
+def _drop(one: asked.DropRequest, _: Context) -> Document:
     return {"dropped": api.connect(one.target).drop(one.workload).dropped}
 
 
-def _doctor(one: asked.SchemaRequest, _: Context) -> Document:
+def _doctor(one: asked.DoctorRequest, _: Context) -> Document:
     return {"findings": documents.of_frame(api.doctor(one.target, workload=one.workload))}
 
 
@@ -103,7 +112,7 @@ def _sweep(one: asked.SweepRequest, context: Context) -> Document:
     return documents.of_sweep(done, done.report())
 
 
-def _plan(one: asked.SweepRequest, _: Context) -> Document:
+def _plan(one: asked.PlanRequest, _: Context) -> Document:
     planned = api.plan_sweep(one.target, one.sweep, blocks=one.blocks)
     return documents.of_plan(planned, api.planned_power(planned), api.planned_hosts(planned))
 
@@ -146,7 +155,7 @@ def _resume(one: asked.ResumeRequest, context: Context) -> Document:
     return documents.of_result(found)
 
 
-def _report(one: asked.NamedRequest, _: Context) -> Document:
+def _report(one: asked.ReportRequest, _: Context) -> Document:
     try:
         found: api.Result | api.ExperimentResult = api.result(one.id)
     except InputError as error:
@@ -162,7 +171,7 @@ def _history(one: asked.HistoryRequest, _: Context) -> Document:
     return documents.of_history(found, found.report())
 
 
-def _profiles(_: asked.EmptyRequest, __: Context) -> Document:
+def _profiles(_: asked.ProfilesRequest, __: Context) -> Document:
     return {"profiles": documents.of_frame(api.profiles())}
 
 
@@ -170,7 +179,7 @@ def _runs(one: asked.RunsRequest, _: Context) -> Document:
     return {"runs": documents.of_frame(api.runs(one.where))}
 
 
-def _engines(_: asked.EmptyRequest, __: Context) -> Document:
+def _engines(_: asked.EnginesRequest, __: Context) -> Document:
     return {"engines": documents.of_frame(api.list_engines())}
 
 
@@ -190,45 +199,38 @@ _GRID = {
 _WHERE = {"where": "status = 'done'"}
 
 _ALL = (
-    Verb("run", "Run a workload against its schema.", asked.RunRequest, _run, Role.RUN,
+    Verb(asked.RunRequest, _run, Role.RUN,
          {"target": "lab", "load": _LOAD, "label": "nightly"}),
-    Verb("watch", "Measure a server under the load of another program.", asked.WatchRequest, _watch, Role.RUN,
+    Verb(asked.WatchRequest, _watch, Role.RUN,
          {"target": "lab", "duration_s": 300}, occupies=()),
-    Verb("build", "Build a workload's schema and its data, and check the result.", asked.BuildRequest, _build,
+    Verb(asked.BuildRequest, _build,
          Role.RUN, {"target": "lab"}),
-    Verb("check", "Check a schema: row counts, indexes, routines and consistency conditions.", asked.CheckRequest,
-         _check, Role.RUN, {"target": "lab"}),
-    Verb("drop", "Drop a workload's tables and routines, and nothing else.", asked.SchemaRequest, _drop,
+    Verb(asked.CheckRequest, _check, Role.RUN, {"target": "lab"}),
+    Verb(asked.DropRequest, _drop,
          Role.SETTINGS, {"target": "lab"}),
-    Verb("doctor", "Examine a target before it is measured.", asked.SchemaRequest, _doctor, Role.RUN,
+    Verb(asked.DoctorRequest, _doctor, Role.RUN,
          {"target": "lab"}, occupies=()),
-    Verb("sweep", "Measure combinations of settings in randomized blocks and compare each with the baseline.",
-         asked.SweepRequest, _sweep, Role.SETTINGS, {"target": "lab", "sweep": _GRID}),
-    Verb("plan", "Plan every run of a sweep, and which effect the sweep would find.", asked.SweepRequest, _plan,
+    Verb(asked.SweepRequest, _sweep, Role.SETTINGS, {"target": "lab", "sweep": _GRID}),
+    Verb(asked.PlanRequest, _plan,
          Role.READ, {"target": "lab", "sweep": _GRID}, occupies=()),
-    Verb("find-max", "Find the highest rate of an open loop that keeps a limit on the response time.",
-         asked.FindMaxRequest, _find_max, Role.RUN, {"target": "lab", "limit": "p95=20ms", "load": _LOAD}),
-    Verb("profile", "Repeat the runs of a profile: one per block at each user count.", asked.ProfileRequest, _profile,
+    Verb(asked.FindMaxRequest, _find_max, Role.RUN, {"target": "lab", "limit": "p95=20ms", "load": _LOAD}),
+    Verb(asked.ProfileRequest, _profile,
          Role.RUN, {"name": "nightly", "target": "lab", "virtual_users": [1, 4, 16], "blocks": 3}),
-    Verb("compare", "Compare stored runs: the ratio of their results with its 95 % confidence interval.",
-         asked.CompareRequest, _compare, Role.READ, {"base": "before", "new": "after", "fail_below": -0.02},
+    Verb(asked.CompareRequest, _compare, Role.READ, {"base": "before", "new": "after", "fail_below": -0.02},
          occupies=()),
-    Verb("measure-in-turn", "Measure two targets in turn, in one session, and compare them.",
-         asked.MeasureInTurnRequest, _measure_in_turn, Role.RUN,
+    Verb(asked.MeasureInTurnRequest, _measure_in_turn, Role.RUN,
          {"base": "server-17", "new": "server-18", "load": _LOAD, "blocks": 8}, occupies=("base", "new")),
-    Verb("resume", "Continue an experiment that was stopped, failed or was killed, or give it more blocks.",
-         asked.ResumeRequest, _resume, Role.RUN,
+    Verb(asked.ResumeRequest, _resume, Role.RUN,
          {"id": "20261124-024500-nightly-abcdef", "targets": ["lab"]}, occupies=("targets",)),
-    Verb("report", "Write the one-page report of a run or an experiment.", asked.NamedRequest, _report, Role.READ,
+    Verb(asked.ReportRequest, _report, Role.READ,
          {"id": "last"}, occupies=()),
-    Verb("history", "Show when the results of a profile changed.", asked.HistoryRequest, _history, Role.READ,
+    Verb(asked.HistoryRequest, _history, Role.READ,
          {"name": "nightly"}, occupies=()),
-    Verb("profiles", "List the profiles with their runs, user counts and first run.", asked.EmptyRequest, _profiles,
+    Verb(asked.ProfilesRequest, _profiles,
          Role.READ, {}, occupies=()),
-    Verb("runs", "List the runs, newest first.", asked.RunsRequest, _runs, Role.READ, _WHERE, occupies=()),
-    Verb("engines", "List what hdbkit can do with each engine.", asked.EmptyRequest, _engines, Role.READ, {},
+    Verb(asked.RunsRequest, _runs, Role.READ, _WHERE, occupies=()),
+    Verb(asked.EnginesRequest, _engines, Role.READ, {},
          occupies=()),
-    Verb("demo", "Start a private server, build a schema, sweep settings, and write the report.", asked.DemoRequest,
-         _demo, Role.RUN, {"quick": True}, occupies=()),
+    Verb(asked.DemoRequest, _demo, Role.RUN, {"quick": True}, occupies=()),
 )  # fmt: skip
 VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _ALL}

@@ -41,11 +41,9 @@ OF_THE_WORKLOAD = (
     "hdbkit/config/__init__.py",
     "hdbkit/api/__init__.py",
     "hdbkit/hammerdb/keys.yaml",
-    "hdbkit/client/models.py",
 )
-"""The packages of built-in workloads, their models and the names that users import, the table of another tool's keys,
-which is data: code reads names from it and decides by none, and types that are generated from the options of all
-workloads."""
+"""The packages of built-in workloads, their models and the names that users import, and the table of another tool's
+keys, which is data: code reads names from it and decides by none."""
 
 
 def engine_names() -> set[str]:

@@ -16,7 +16,10 @@ import psutil
 import pytest
 import yaml
 
+from hdbkit.api.documents import RunDocument
+from hdbkit.client import Client
 from hdbkit.config import Target
+from hdbkit.results.manifest import Status
 from tests.run.conftest import NullTarget
 from tests.run.faults import until
 
@@ -125,5 +128,6 @@ def test_a_job_continues_while_its_service_is_killed_and_is_stopped_by_the_next_
     until(lambda: json.loads(manifest.read_text())["status"] == "measuring", "the run measures")
     assert service.ask(f"jobs/{job_id}/stop", {})[0] == 202
     ended = service.await_state(job_id, "stopped")
-    _, result = service.ask(f"jobs/{job_id}/result")
-    assert (result["run_id"], result["status"]) == (ended["run_id"], "stopped")
+    result = Client(f"http://127.0.0.1:{service.port}", service.token).get_result(job_id)
+    assert isinstance(result, RunDocument)
+    assert (result.run_id, result.status) == (ended["run_id"], Status.STOPPED)
