@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import CompareBy, Strategy
-from hdbkit.contracts import ApplyBy
+from hdbkit.contracts import ApplyBy, Setting
+from hdbkit.errors import InputError
 from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import new_experiment_id
@@ -25,6 +27,8 @@ from hdbkit.report import sweep_card, sweep_report
 from hdbkit.report.sweep_journal import restored
 from hdbkit.results.experiment_folder import each_run, find_experiment
 from hdbkit.servers import control
+from hdbkit.servers.values import same_value, with_unit
+from hdbkit.text import listed
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema, require_privileges
 from hdbkit.workspace import BareWorkspace
@@ -141,14 +145,39 @@ def plan_checked(
     with advised(workspace.results, target):
         present = present_schema(target, spec.workload)
     spec = spec.with_(workload=present)
+    if spec.settings_file:
+        spec = _completed(spec, control(target).settings())
     budget_s = spec.time_budget_s
     first = _plan_of_runs(target, spec.with_(time_budget_s=None))  # slices take less time than runs
     require_privileges(target, present, _loads_on(first, present))
     asked = first.spec.compare_by is CompareBy.SLICES
-    slices = slices_for(first, control(target)) if first.spec.settings or asked else None
+    slices = slices_for(first, control(target)) if first.tried or asked else None
     whole = first.spec.with_(time_budget_s=budget_s)
     needs_restart = () if whole.strategy is Strategy.GRID else _needing_restart(target, whole)
     return plan_sweep(target, whole, first.experiment_id, command, needs_restart, slices)
+
+
+def _completed(spec: SweepSpec, known: Mapping[str, Setting]) -> SweepSpec:
+    """The same sweep, whose files all state each setting that one of them changes.
+
+    What a file leaves out keeps the value that the server has. Raises ``InputError`` if all files are alike.
+    """
+    own, files = {name.lower(): name for name in known}, {}
+    for file, given in spec.settings_file.items():
+        files[file] = {own.get(name.lower(), name): value for name, value in given.items()}
+    now = {name: known[name].value for given in files.values() for name in given if name in known}
+    before = {name: with_unit(known[name], value) for name, value in now.items()}
+    whole = {file: {**before, **given} for file, given in files.items()}
+    same = {
+        name
+        for name, value in now.items()
+        if all(same_value(known[name], given[name], value) for given in whole.values())
+    }
+    kept = {file: {name: value for name, value in of.items() if name not in same} for file, of in whole.items()}
+    first, *others = kept.values()
+    if others and all(one == first for one in others):
+        raise InputError(f"{listed(list(files))} give the server the same settings; there is nothing to compare")
+    return spec.with_(settings_file=kept)
 
 
 def _loads_on(plan: SweepPlan, spec: WorkloadSpec) -> list[Load]:

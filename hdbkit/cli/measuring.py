@@ -172,8 +172,8 @@ def sweep(
     Options of the command line replace those of the file.
     """
     wanted = _spec(spec, workload, fields, virtual_users, given)
-    if wanted.settings:
-        for warning in api.connect(target).memory_warnings(wanted.settings):
+    if wanted.tried:
+        for warning in api.connect(target).memory_warnings(wanted.tried):
             show.notes.print(f"warning: {warning}", markup=False)
     if detach:
         return show.left_alone(api.start_sweep(target, wanted, blocks=blocks).experiment_id, as_json)

@@ -364,7 +364,7 @@ def _slices_note(planned: SweepPlan) -> str:
     if planned.slices:
         return escape(on_server_note(planned))
     by_runs = spec.compare_by is CompareBy.RUNS or unsuitable(spec, len(planned.configurations))
-    return _PERHAPS_SLICES if spec.settings and not by_runs else ""
+    return _PERHAPS_SLICES if spec.tried and not by_runs else ""
 
 
 def _known(planned: SweepPlan, power: PlannedPower | None, hosts: PlannedHosts | None) -> Iterator[str]:

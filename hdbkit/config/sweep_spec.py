@@ -28,6 +28,7 @@ from hdbkit.config.files import At, Origin, read_yaml, validate
 from hdbkit.config.load import CACHE_STATES, MAX_USERS, Cache, Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import did_you_mean
+from hdbkit.config.settings_files import settings_of_file
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.config.sweep_fields import Constraint, Factors, Facts, Text, Values, ValueText
 from hdbkit.config.sweep_values import (
@@ -38,6 +39,8 @@ from hdbkit.config.sweep_values import (
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
+FILES = "settings_file"
+"""The field, and the name in a configuration, of the files of which each is one value."""
 REST_S = 10.0
 """The maximum cooldown before each run of a sweep that gives none."""
 
@@ -129,6 +132,11 @@ class SweepSpec(Preparation):
     )
     settings: dict[str, Values] = Field(default_factory=dict, description="values of each server setting")
     factors: Factors = Field(default_factory=dict, description="values of options of the load and the schema")
+    settings_file: dict[str, dict[str, Text]] = Field(
+        default_factory=dict,
+        description="settings that change together, by the name of their set; in a file also a list of the "
+        "server's configuration files: [tuned.conf, own.conf]",
+    )
     special: dict[str, tuple[Text, ...]] = Field(
         default_factory=dict,
         description="values that are not sizes, such as -1; constraints ignore them",
@@ -265,9 +273,9 @@ class SweepSpec(Preparation):
     @field_validator("special", "baseline")
     @classmethod
     def _of_this_sweep(cls, given: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        if not {"settings", "factors"} <= info.data.keys():
+        if not {"settings", "factors", FILES} <= info.data.keys():
             return given
-        known = {**info.data["settings"], **info.data["factors"]}
+        known = {**info.data["settings"], **info.data["factors"], FILES: tuple(info.data[FILES])}
         for name, wanted in given.items():
             if name not in known:
                 raise ValueError(
@@ -288,12 +296,29 @@ class SweepSpec(Preparation):
         both = self.settings.keys() & self.factors.keys()
         if both:
             raise ValueError(f"'{min(both)}' is both a setting and a factor; remove one of them")
+        for file, given in self.settings_file.items():
+            if twice := self.settings.keys() & given.keys():
+                raise ValueError(f"'{min(twice)}' is both in settings and in {file}; remove one of them")
         return self
 
     @property
     def grid(self) -> dict[str, tuple[str, ...]]:
         """The values of every setting and factor, in the order of a configuration."""
-        return {**self.settings, **self.factors}
+        files = {FILES: tuple(self.settings_file)} if self.settings_file else {}
+        return {**self.settings, **self.factors, **files}
+
+    @property
+    def tried(self) -> dict[str, tuple[str, ...]]:
+        """The values of every setting of the server, also of those in files."""
+        names = dict.fromkeys(name for given in self.settings_file.values() for name in given)
+        files = self.settings_file.values()
+        values = {name: dict.fromkeys(given[name] for given in files if name in given) for name in names}
+        return {**self.settings, **{name: tuple(of_it) for name, of_it in values.items()}}
+
+    def settings_in(self, configuration: Mapping[str, str]) -> dict[str, str]:
+        """The settings of the server in a configuration."""
+        of_file = self.settings_file.get(configuration.get(FILES, ""), {})
+        return {**{name: configuration[name] for name in self.settings}, **of_file}
 
     @property
     def missing_facts(self) -> frozenset[str]:
@@ -384,6 +409,8 @@ class SweepSpec(Preparation):
         given = {key: value for key, value in changes.items() if value is not None}
         if isinstance(content, dict):
             content = {**content, **given}
+            if isinstance(files := content.get(FILES), list):
+                content[FILES] = {str(one): settings_of_file(path.parent / str(one)) for one in files}
         spec = validate(content, cls, source=str(path), lines=lines)
         spec._origin = Origin(str(path), lines)
         return spec
@@ -407,6 +434,7 @@ def _is_hammerpost(content: dict[Any, Any]) -> bool:
 def sweep_schema() -> dict[str, Any]:
     """The JSON schema of a sweep file, made from the fields of ``SweepSpec``."""
     made = SweepSpec.model_json_schema()
+    made["properties"][FILES]["type"] = ["object", "array"]  # a list of files, which SweepSpec.read reads
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "title": "hdbkit sweep"}
 
 

@@ -58,7 +58,7 @@ def slices_for(plan: SweepPlan, control: ServerControl) -> Slices | None:
     if problems:
         raise ConfigErrors(f"the sweep '{spec.name}'", problems)
     known = control.settings()
-    in_session = settable(plan.target, known, spec.settings) == spec.settings.keys()
+    in_session = settable(plan.target, known, plan.tried) == plan.tried.keys()
     problems = [*(() if in_session else _on_server(plan, known)), *_too_short(plan, in_session)]
     if asked and not in_session and not runs_possible:
         problems = [_not_permitted(plan, known)]
@@ -142,8 +142,8 @@ def _ends_by_itself(spec: SweepSpec) -> bool:
 
 
 def _not_permitted(plan: SweepPlan, known: dict[str, Setting]) -> Problem:
-    able = settable(plan.target, known, plan.spec.settings)
-    names = [name for name in plan.spec.settings if name not in able]
+    able = settable(plan.target, known, plan.tried)
+    names = [name for name in plan.tried if name not in able]
     return Problem(
         f"settings.{names[0]}" if names else "settings",
         "the account cannot set it in its sessions, so it is applied on the server; the target must set "
@@ -153,7 +153,7 @@ def _not_permitted(plan: SweepPlan, known: dict[str, Setting]) -> Problem:
 
 def _on_server(plan: SweepPlan, known: dict[str, Setting]) -> list[Problem]:
     """Why settings cannot be changed on the server within a run; unknown ones are reported by the sweep itself."""
-    restarts = [name for name in plan.spec.settings if name in known and known[name].apply_by is ApplyBy.RESTART]
+    restarts = [name for name in plan.tried if name in known and known[name].apply_by is ApplyBy.RESTART]
     found = [
         Problem(
             f"settings.{name}", "it needs a restart of the server, which a slice cannot have; use compare_by: runs"

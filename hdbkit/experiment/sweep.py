@@ -99,7 +99,10 @@ class SweepPlan(OneTargetPlan):
 
     @property
     def tried(self) -> Mapping[str, tuple[str, ...]]:
-        return self.spec.settings
+        return self.spec.tried
+
+    def settings_in(self, configuration: int) -> dict[str, str]:
+        return self.spec.settings_in(self.configurations[configuration])
 
     @property
     def abort(self) -> AbortRules:

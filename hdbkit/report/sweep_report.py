@@ -59,7 +59,7 @@ def sweep_report(path: Path, found: SweepAnalysis) -> Path:
             *latency_table(found.latencies),
             *work_by_configuration(found.manifests, found.labels),
             *growth_table(found.manifests),
-            *settings_table(spec.settings, journal),
+            *settings_table(spec.tried, journal),
         ],
         plans=changed_plan_tables(found.plans),
         plans_title=changed_note(found.plans),
@@ -136,7 +136,7 @@ def _environment(spec: SweepSpec, folder: RunFolder, manifest: Manifest) -> list
     """The environment of the first run, with the load of all runs and without the settings that were swept."""
     seed = f"{spec.load.seed} in block 1, plus 1 in each next block"
     load = spec.load.model_dump(mode="json") | {"virtual_users": spec.virtual_users, "seed": seed}
-    kept = {name: one for name, one in known_settings(folder).items() if name not in spec.settings}
+    kept = {name: one for name, one in known_settings(folder).items() if name not in spec.tried}
     return environment(manifest, kept, load)
 
 

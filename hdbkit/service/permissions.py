@@ -119,7 +119,7 @@ def require_permitted(request: Any, clusters: Collection[str]) -> None:
         ConfigErrors: with each key that does.
     """
     sweep: SweepSpec | None = getattr(request, "sweep", None)
-    place, tried = ("sweep.settings", sweep.settings) if sweep else ("id", getattr(request, "settings", {}))
+    place, tried = ("sweep.settings", sweep.tried) if sweep else ("id", getattr(request, "settings", {}))
     problems = [*_of_clusters(request, clusters), *_of_settings(place, tried)]
     if problems:
         raise ConfigErrors("the request", problems)

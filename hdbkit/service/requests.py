@@ -72,7 +72,7 @@ Workload = Annotated[
 ]
 GivenLoad = Annotated[AnyLoad | None, Field(description="options of the load")]
 Cluster = Annotated[ClusterText | None, Field(description=f"load hosts that load the rows: {FORMS}")]
-_NONE = {"properties": {name: {"maxProperties": 0} for name in ("settings", "factors")}}
+_NONE = {"properties": {name: {"maxProperties": 0} for name in ("settings", "factors", "settings_file")}}
 Sweep = Annotated[
     SweepSpec,
     BeforeValidator(_sweep),

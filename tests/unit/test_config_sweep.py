@@ -73,3 +73,27 @@ def test_a_changed_sweep_obeys_the_same_bounds(blocks: int) -> None:
     assert spec.with_(blocks=9) == SweepSpec(settings=GRID, virtual_users=(2, 8), seed=7, blocks=9)
     with pytest.raises(ConfigErrors, match="blocks: must be"):
         spec.with_(blocks=blocks)
+
+
+def test_each_configuration_file_of_the_server_is_one_configuration(tmp_path: Path) -> None:
+    (tmp_path / "own.conf").write_text("# as installed\nport = 5432\nSearch_Path = 'a, \"it''s\"'\t# two\njit on\n")
+    (tmp_path / "my.cnf").write_text("[client]\nport=1\n[mysqld]\nskip-name-resolve\nloose-max_x = 1G ; one\n")
+    path = tmp_path / "sweep.yaml"
+    path.write_text("settings_file: [own.conf, my.cnf]\nbaseline: {settings_file: my.cnf}\n", encoding="utf-8")
+    spec = SweepSpec.read(path)
+    assert spec.settings_file == {
+        "own.conf": {"port": "5432", "Search_Path": 'a, "it\'s"', "jit": "on"},
+        "my.cnf": {"skip_name_resolve": "on", "max_x": "1G"},
+    }
+    assert spec.grid == {"settings_file": ("own.conf", "my.cnf")}
+    assert spec.settings_in({"settings_file": "my.cnf"}) == {"skip_name_resolve": "on", "max_x": "1G"}
+    assert SweepSpec(**spec.model_dump(mode="json")) == spec
+
+
+@pytest.mark.parametrize("line", ["include = 'other.conf'", "jit = 'on", "!includedir /etc"])
+def test_a_line_that_is_no_setting_of_a_configuration_file_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "own.conf").write_text(f"jit = on\n{line}\n")
+    path = tmp_path / "sweep.yaml"
+    path.write_text("settings_file: [own.conf]\n", encoding="utf-8")
+    with pytest.raises(ConfigErrors, match=r"own\.conf has an error.*\(line 2\)|line 2"):
+        SweepSpec.read(path)

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hdbkit.api.sweeping import _completed
 from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, sweep_spec
+from hdbkit.contracts import ApplyBy, Setting
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import new_experiment_id, run_plan
 from hdbkit.experiment.sweep import SweepPlan, extended, plan_sweep, with_winners
@@ -204,3 +206,18 @@ def test_a_longer_sweep_is_still_repeated_by_its_own_command() -> None:
 def test_a_longer_sweep_obeys_the_bounds_of_a_new_one() -> None:
     with pytest.raises(InputError, match="blocks: must be 1000 or less"):
         extended(plan_sweep(TARGET, spec(), "s"), 2000)
+
+
+def test_a_file_of_settings_keeps_what_the_server_has_of_the_settings_that_only_another_names() -> None:
+    known = {
+        "memory": Setting("memory", "16384", "8kB", None, ApplyBy.RESTART, kind="integer"),
+        "port": Setting("port", "5432", None, None, ApplyBy.RESTART, kind="integer"),
+    }
+    files = {"own": {"port": "5432"}, "tuned": {"Memory": "1GB", "unknown": "1"}}
+    whole = _completed(SweepSpec(settings_file=files), known)
+    assert whole.settings_file == {"own": {"memory": "128MB"}, "tuned": {"memory": "1GB", "unknown": "1"}}
+    plan = plan_sweep(TARGET, whole, "s")
+    assert [plan.settings_in(one) for one in (0, 1)] == list(whole.settings_file.values())
+    assert plan.tried == {"memory": ("128MB", "1GB"), "unknown": ("1",)}
+    with pytest.raises(InputError, match="own and tuned give the server the same settings"):
+        _completed(SweepSpec(settings_file={"own": {"port": "5432"}, "tuned": {"memory": "128MB"}}), known)

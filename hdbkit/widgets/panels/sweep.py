@@ -148,7 +148,7 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
 
     def _ask(self, target: Target, spec: SweepSpec) -> None:
         """Ask the server once which values it rejects. Raises ``InputError`` if it has rejected some."""
-        asked = (target.url, target.may_change_settings, repr(spec.settings))
+        asked = (target.url, target.may_change_settings, repr(spec.tried))
         if asked == self._answer[0]:
             self.wrong.value = "".join(f"<p>{html.escape(one)}</p>" for one in (*self._answer[1], *self._answer[2]))
             if self._answer[1]:
@@ -157,7 +157,7 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
 
         def work() -> None:
             connection = self.workspace.connect(target)
-            refused, doubts = connection.problems(spec.settings), connection.memory_warnings(spec.settings)
+            refused, doubts = connection.problems(spec.tried), connection.memory_warnings(spec.tried)
             if self._asked == asked:
                 self._answer = (asked, refused, doubts)
                 self.refresh()
