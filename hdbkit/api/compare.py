@@ -18,7 +18,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.by_operation import compared_by_operation, compared_quantiles, of_shared_operations
 from hdbkit.analysis.comparison.explanation import Explanation, explain
-from hdbkit.analysis.comparison.groups import common_metric
+from hdbkit.analysis.comparison.groups import common_metric, metric_values
 from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs
 from hdbkit.analysis.comparison.replication import BASE, NEW
@@ -36,7 +36,7 @@ from hdbkit.analysis.comparison.sides import (
     plain_names,
 )
 from hdbkit.api.executing import executed
-from hdbkit.api.experiment_result import ExperimentResult
+from hdbkit.api.experiment_result import COMPARED, ExperimentResult
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import Work, counts_of, ends_of, results_of_sides, sides_of, work_of
@@ -106,15 +106,17 @@ class Comparison(ExperimentResult):
         return self.base[0].manifest.notice
 
     @property
-    def by_users(self) -> pd.DataFrame:
-        """One row per user count: ratio and simultaneous interval, and the mean ``base_operations_per_s`` and
-        ``new_operations_per_s`` of all types; empty if the sides share only one count."""
+    def measured(self) -> pd.DataFrame:
+        return metric_values(self.sides).rename(columns={"group": "cell"})
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
         rows = self.compared.by_users
-        for name, side in zip((BASE, NEW), (self.base, self.new), strict=True) if len(rows) else ():
-            users = [one.virtual_users for one in side]
-            per_s = pd.Series([one.operations_per_s for one in side], dtype=float).groupby(users).mean()
-            rows = rows.assign(**{f"{name}_operations_per_s": rows["virtual_users"].map(per_s)})
-        return rows
+        if rows.empty:
+            counts = {one.virtual_users for one in self.base} & {one.virtual_users for one in self.new}
+            rows = pd.DataFrame([{**vars(self.ratio), "virtual_users": max(counts, default=pd.NA)}])
+        baseline, cell = self.sides
+        return rows.assign(cell=cell, baseline=baseline)[COMPARED]
 
     @property
     def metric(self) -> Metric:

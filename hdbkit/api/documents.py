@@ -87,7 +87,7 @@ def of_sweep(done: SweepResult, report: Path) -> Document:
     names = ("verdicts", "effects", "interactions", "winners", "by_operation", "scaling", "runs")
     head = {"experiment_id": done.experiment_id, "answer": done.answer, "report": str(report)}
     about = {"metric": of_metric(done.plan.metric), "warnings": done.warnings, "checks_failed": done.checks_failed}
-    return head | about | {name: of_frame(getattr(done, name)) for name in names}
+    return head | about | _of_frames(done, "cells", "comparisons", *names)
 
 
 class ExperimentDocument(BaseModel):
@@ -140,13 +140,13 @@ def of_max_rate(found: MaxRate, report: Path) -> Document:
     """The highest rate within a limit, with its interval and its runs."""
     head = {"answer": found.answer, "rate": found.rate, "low": found.low, "high": found.high}
     about = {"limit": str(found.limit), "label": found.label, "report": str(report)}
-    return head | about | {"runs": of_frame(found.runs)}
+    return head | about | _of_frames(found, "cells", "comparisons", "runs")
 
 
 def of_profile(done: Profile) -> Document:
     """The runs of a profile, by user count."""
-    frames = {part: of_frame(getattr(done, part)) for part in ("by_users", "scaling", "runs")}
-    return {"profile": done.name, "metric": of_metric(done.metric)} | frames
+    head = {"profile": done.name, "metric": of_metric(done.metric)}
+    return head | _of_frames(done, "cells", "comparisons", "scaling", "runs")
 
 
 def of_history(found: Profile, report: Path | None) -> Document:
@@ -159,7 +159,7 @@ def of_comparison(found: Comparison, gate: Gate | None, report: Path | None) -> 
     """The ratio of two groups of runs with its interval, and what differs."""
     frames = {"table": found.table, "differences": found.differences}
     content: Document = {name: of_frame(frame.reset_index()) for name, frame in frames.items()}
-    content |= {name: of_frame(getattr(found, name)) for name in ("by_users", "by_operation")}
+    content |= _of_frames(found, "cells", "comparisons", "by_operation")
     content["plans"] = [{"operation": one.operation, "alike": one.alike} for one in found.plans]
     head = {"metric": of_metric(found.metric), "warnings": found.warnings}
     besides = _report(report) | ({"gate": vars(gate)} if gate else {})
@@ -186,16 +186,21 @@ def of_result(found: Result | ExperimentResult) -> Document:
 
 def of_releases(found: Releases, reports: Sequence[Path]) -> Document:
     """Commits of a server: each with its ratio to the first, and what a search for a slowdown found."""
-    content: Document = {"commits": of_frame(found.table), "metric": of_metric(found.comparisons[0].metric)}
+    content: Document = {"commits": [vars(one) for one in (found.base, *found.others)]}
+    content |= {"metric": of_metric(found.pairs[0].metric)} | _of_frames(found, "cells", "comparisons")
     search = found.search and {
         "left": [
             {"commit": one, "subject": line}
             for one, line in zip(found.search.left, found.search.subjects, strict=True)
         ],
-        "steps": [of_frame(one.table.tail(1))[0] for one in found.search.steps],
+        "steps": [of_frame(one.comparisons)[0] for one in found.search.steps],
         "sentence": found.search.sentence,
     }
     return content | {"search": search, "reports": [str(path) for path in reports]}
+
+
+def _of_frames(found: ExperimentResult, *names: str) -> Document:
+    return {name: of_frame(getattr(found, name)) for name in names}
 
 
 def _replication(found: Comparison) -> Document:

@@ -7,9 +7,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import pandas as pd
+
+from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.charts.chart import Chart
 from hdbkit.errors import HdbkitError
 from hdbkit.report import answer_card
+
+COMPARED = ["cell", "baseline", "virtual_users", "ratio", "low", "high", "verdict", "sentence"]
 
 
 class ExperimentResult(ABC):
@@ -17,6 +22,32 @@ class ExperimentResult(ABC):
 
     Each kind adds frames of its own: ``SweepResult``, ``Comparison``, ``Profile``, ``MaxRate``, ``Releases``.
     """
+
+    @property
+    @abstractmethod
+    def measured(self) -> pd.DataFrame:
+        """A row per measured run: ``cell``, ``virtual_users``, ``metric_value``, ``operations_per_s``."""
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell and count of virtual users.
+
+        ``cell``, ``virtual_users``, ``runs``, ``metric_value`` (geometric mean of its runs), ``low`` and ``high`` (a
+        95 % interval by itself, by the noise of all repeated runs), ``operations_per_s`` (mean, of all types).
+        """
+        runs = self.measured.rename(columns={"cell": "group"})
+        found = values_by_users(runs).rename(columns={"group": "cell"})
+        per_s = runs["operations_per_s"].astype(float).groupby([runs["group"].astype(str), runs["virtual_users"]])
+        return found.join(per_s.mean(), on=["cell", "virtual_users"])
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """One row per cell that is compared with another, and count of virtual users; empty where none is.
+
+        ``cell``, ``baseline`` (the other cell), ``virtual_users``, ``ratio`` (of scores: above 1 is better), ``low``
+        and ``high`` (simultaneous; NaN where nothing is replicated), ``verdict``, ``sentence``.
+        """
+        return pd.DataFrame(columns=COMPARED)
 
     @property
     @abstractmethod

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import Finished
+from hdbkit.analysis.comparison.groups import Finished, metric_values
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, estimate
@@ -99,6 +99,15 @@ class MaxRate(ExperimentResult):
     def label(self) -> str:
         """The label of its runs."""
         return self.plan.label
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        rates = [(f"{number(one.rate)} {self.counted} per second", one) for one in self.made if one.rate is not None]
+        runs = {
+            name: [(run.result.folder, run.result.manifest) for rate, run in rates if rate == name]
+            for name, _ in rates
+        }
+        return metric_values(runs).rename(columns={"group": "cell"})
 
     @property
     def runs(self) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from hdbkit.analysis.comparison.groups import Finished, common_metric, values_by_users
+from hdbkit.analysis.comparison.groups import Finished, common_metric
 from hdbkit.analysis.comparison.history import change_sentences, environment_of, history_answer, segments
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import MIN_BLOCKS, laws, laws_table
@@ -64,13 +64,8 @@ class Profile(ExperimentResult):
         return Spending(ends[0], ends).level(ends[-1]) if ends else 0.95
 
     @property
-    def by_users(self) -> pd.DataFrame:
-        """A row per count of virtual users: runs, metric_value (geometric mean), low and high (95 % each), and
-        operations_per_s (mean, of all types)."""
-        found = values_by_users(self.runs.assign(group=self.name)).drop(columns="group")
-        return found.join(
-            self.runs["operations_per_s"].astype(float).groupby(self.runs["virtual_users"]).mean(), on="virtual_users"
-        )
+    def measured(self) -> pd.DataFrame:
+        return self.runs.assign(cell=self.name)
 
     @property
     def scaling(self) -> pd.DataFrame:

@@ -19,7 +19,6 @@ from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, Again
 from hdbkit.api.compare import Comparison, of_sides
 from hdbkit.api.executing import executed, resumed
 from hdbkit.api.experiment_result import ExperimentResult
-from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import counts_of, results_of_sides
 from hdbkit.charts.chart import Chart
@@ -61,42 +60,38 @@ class Releases(ExperimentResult):
 
     base: Release
     others: tuple[Release, ...]
-    comparisons: tuple[Comparison, ...]
+    pairs: tuple[Comparison, ...]
     """Of each of the others with the base."""
     search: Search | None = None
     """With ``bisect``."""
 
     @property
-    def table(self) -> pd.DataFrame:
-        """A row per commit: ``ref``, ``commit``, ``version``, ``metric`` (mean of its runs), ``ratio`` to the base,
-        ``low``, ``high``, ``verdict``."""
-        first = self.comparisons[0]
-        rows = [{**_facts(self.base), "metric": _mean(first.base), "ratio": 1.0, "verdict": "base"}]
-        for one, found in zip(self.others, self.comparisons, strict=True):
-            ratio = found.ratio
-            figures = {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high, "verdict": ratio.verdict}
-            rows.append({**_facts(one), "metric": _mean(found.new), **figures})
-        return pd.DataFrame(rows, columns=["ref", "commit", "version", "metric", "ratio", "low", "high", "verdict"])
+    def measured(self) -> pd.DataFrame:
+        return pd.concat([one.measured for one in self.pairs]).drop_duplicates("run_id")
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        return pd.concat([one.comparisons for one in self.pairs], ignore_index=True)
 
     @property
     def answer(self) -> str:
         """What a search found, or the verdict on each commit."""
         if self.search is not None:
             return f"{self.search.sentence}."
-        return " ".join(f"{one}: {found.answer}" for one, found in zip(self.others, self.comparisons, strict=True))
+        return " ".join(f"{one}: {found.answer}" for one, found in zip(self.others, self.pairs, strict=True))
 
     @property
     def warnings(self) -> list[str]:
         """Those of all comparisons."""
-        return list(dict.fromkeys(line for one in self.comparisons for line in one.warnings))
+        return list(dict.fromkeys(line for one in self.pairs for line in one.warnings))
 
     @property
     def notice(self) -> str:
-        return self.comparisons[0].notice
+        return self.pairs[0].notice
 
     def charts(self) -> dict[str, Chart]:
         """Those of the comparison of the last commit with the base."""
-        return self.comparisons[-1].charts()
+        return self.pairs[-1].charts()
 
     def report(self) -> Path:
         """Write the report of each comparison; the path of the last commit's."""
@@ -104,7 +99,7 @@ class Releases(ExperimentResult):
 
     def reports(self) -> list[Path]:
         """Write the report of each comparison; their paths."""
-        return [one.report() for one in self.comparisons]
+        return [one.report() for one in self.pairs]
 
 
 @dataclass(frozen=True)
@@ -174,7 +169,7 @@ class ReleaseVerbs(RunVerbs):
             HdbkitError: a schema failed a check, or a run failed.
 
         Example:
-            >>> hdbkit.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).table  # doctest: +SKIP
+            >>> hdbkit.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).comparisons  # doctest: +SKIP
             >>> hdbkit.releases("source", ["REL_17_0", "master"], bisect=True).search.sentence  # doctest: +SKIP
         """
         planned = self.plan_releases(
@@ -315,13 +310,13 @@ def _search(
         """The comparison of two commits, with more blocks as long as fewer do not decide."""
         folder = executed(lab, plan, watch, watch_run)
         found, count = lab._releases(folder), plan.blocks
-        while not decided(found.comparisons[0]) and count < max_blocks:
+        while not decided(found.pairs[0]) and count < max_blocks:
             count = min(2 * count, max_blocks)
             found = lab._releases(resumed(lab, folder, (), count, watch, watch_run))
         return found
 
     whole = measured(planned, lambda found: found.ratio.verdict != _UNDECIDED)
-    ratio = whole.comparisons[0].ratio
+    ratio = whole.pairs[0].ratio
     if ratio.verdict != _SLOWER:
         undecided = f"it is not known whether the last commit is slower than the first: {ratio.sentence}"
         return replace(whole, search=Search((), (), (), undecided if ratio.verdict == _UNDECIDED else ""))
@@ -333,7 +328,7 @@ def _search(
         step = planned.model_copy(update={"experiment_id": experiment_id, "seed": experiment_id, "commits": two})
         step = _planned(step, planned.sides[0].workload, planned.sides[0].load)
         steps.append(measured(step, lambda found: beyond(found, half) is not None))
-        return beyond(steps[-1].comparisons[0], half)
+        return beyond(steps[-1].pairs[0], half)
 
     left = bisected(commits, is_slow)
     subjects = tuple(f"{described(planned.checkout, one)}: {subject_of(planned.checkout, one)}" for one in left)
@@ -360,11 +355,3 @@ def bisected(commits: Sequence[str], is_slow: Callable[[str], bool | None]) -> l
             break
         low, high = (low, middle) if slow else (middle, high)
     return list(commits[low + 1 : high + 1])
-
-
-def _facts(one: Release) -> dict[str, object]:
-    return {"ref": one.ref, "commit": short(one.commit), "version": one.version}
-
-
-def _mean(runs: Sequence[Result]) -> float:
-    return float(pd.Series([one.metric_value for one in runs], dtype=float).mean())

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pandas as pd
+
+from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.api.discovery import host_facts
 from hdbkit.api.executing import executed
-from hdbkit.api.experiment_result import ExperimentResult
+from hdbkit.api.experiment_result import COMPARED, ExperimentResult
 from hdbkit.api.left_settings import advised
 from hdbkit.api.running import OnRun
 from hdbkit.charts.chart import Chart
@@ -36,6 +39,17 @@ from hdbkit.workspace import BareWorkspace
 
 class SweepResult(SweepAnalysis, ExperimentResult):
     """The result of a sweep, read from its folder without driver or server."""
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        runs = usable(self.grid_runs)
+        return runs.assign(cell=runs["configuration"].map(self.labels))
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        baseline = self.verdicts["configuration"] == 0
+        found = self.verdicts[~baseline].rename(columns={"label": "cell"})
+        return found.assign(baseline=self.labels[0])[COMPARED].reset_index(drop=True)
 
     @property
     def restored(self) -> str:

@@ -12,6 +12,7 @@ from hdbkit.analysis.wording import about, says_nothing
 from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
+from hdbkit.config.metric import Metric
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.manifest import Status
 from hdbkit.text import percent_of, share
@@ -86,10 +87,8 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
     show.console.print(show.table(figures.assign(**changes).reset_index()))
     show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
     intervals = f"simultaneous {share(found.compared.confidence)} intervals"
-    if len(found.by_users):
-        measured = ["base", "new", "base_operations_per_s", "new_operations_per_s"]
-        by_users = found.by_users[["virtual_users", *measured, "ratio", "low", "high", "verdict"]]
-        show.console.print(show.table(_with_intervals(by_users), title=f"By user count, {intervals}"))
+    if len(found.compared.by_users):
+        _cells(found, found.metric, intervals)
     if len(found.by_operation):
         by_operation = found.by_operation.drop(columns="sentence").rename(columns={"base": "base s", "new": "new s"})
         show.console.print(show.table(_with_intervals(by_operation), title=f"By operation, {intervals}"))
@@ -100,6 +99,15 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
         show.console.print(f"{note}; see them with --plans", markup=False)
     if apart:
         show.console.print(f"{apart}; list them with --all", markup=False)
+
+
+def _cells(found: api.ExperimentResult, metric: Metric, intervals: str = "simultaneous intervals") -> None:
+    """What was measured in each cell, and what is compared."""
+    figures = found.cells.rename(columns={"metric_value": metric.heading})
+    show.console.print(show.table(figures, title=f"{about(metric)}; 95 % intervals of each by itself"))
+    if len(found.comparisons):
+        compared = found.comparisons.drop(columns="sentence")
+        show.console.print(show.table(_with_intervals(compared), title=f"By user count, {intervals}"))
 
 
 def _with_intervals(table: pd.DataFrame, equal: float = 0) -> pd.DataFrame:
@@ -139,8 +147,7 @@ def _profile(done: api.Profile, as_json: bool) -> None:
     if as_json:
         show.print_json(documents.of_profile(done))
         return
-    figures = done.by_users.rename(columns={"metric_value": done.metric.heading})
-    show.console.print(show.table(figures, title=f"Profile {done.name}: {len(done.runs)} runs, {about(done.metric)}"))
+    _cells(done, done.metric)
     for sentence in done.scaling["sentence"]:
         show.console.print(sentence, markup=False)
 
@@ -151,9 +158,9 @@ def _releases(found: api.Releases, as_json: bool) -> None:
     if as_json:
         show.print_json(documents.of_releases(found, reports))
         return
-    metric = found.comparisons[0].metric
-    show.console.print(show.table(found.table.rename(columns={"metric": metric.heading})))
-    for one, comparison in zip(found.others, found.comparisons, strict=True):
+    metric = found.pairs[0].metric
+    _cells(found, metric)
+    for one, comparison in zip(found.others, found.pairs, strict=True):
         show.console.print(f"{one}: {comparison.ratio.sentence}", markup=False)
     show.console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)
     if found.search is not None:

@@ -59,8 +59,8 @@ class Sides(Protocol):
         """What differs between the sides."""
 
     @property
-    def by_users(self) -> pd.DataFrame:
-        """The ratios at each count of virtual users; empty where there is just one."""
+    def cells(self) -> pd.DataFrame:
+        """What was measured on each side at each count of virtual users."""
 
     @property
     def by_operation(self) -> pd.DataFrame:
@@ -158,7 +158,10 @@ def _key_figures(found: Sides, names: Sequence[str], base: int, new: int) -> lis
 def tables(found: Sides) -> list[Table]:
     """The verdicts by virtual users and by operation, both sides' figures, and what differed."""
     metric, names = found.metric, list(found.sides)
-    by = [*users_table(found.by_users, metric, names), *operations_table(found.by_operation, metric, names)]
+    by = [
+        *users_table(found.compared.by_users, found.cells, metric),
+        *operations_table(found.by_operation, metric, names),
+    ]
     figures = figures_table(found.table, metric, names)
     return [*by, figures, *_counted(found.explanation, names), *differences_table(found.differences, names)]
 
@@ -198,16 +201,17 @@ def _ends(low: float, high: float) -> str:
     return TOO_FEW if says_nothing(1 + low, 1 + high) else f"{percent_of(low)} to {percent_of(high)}"
 
 
-def users_table(by_users: pd.DataFrame, metric: Metric, names: Sequence[str] = (BASE, NEW)) -> list[Table]:
+def users_table(by_users: pd.DataFrame, cells: pd.DataFrame, metric: Metric) -> list[Table]:
     """The comparison at each count of virtual users; none where there is just one."""
     if by_users.empty:
         return []
-    per_s = [f"{side} {heading('operations_per_s')}" for side in names]
-    values = [*(f"{side} {metric.name}" for side in names), *per_s]
+    sides = cells.set_index("virtual_users").groupby("cell", sort=False)["operations_per_s"]
+    per_s = {str(name): side for name, side in sides}
+    values = [f"{side} {name}" for name in (metric.name, heading("operations_per_s")) for side in per_s]
     head = ["users", *values, "change", "95 % interval", "verdict", "in words"]
     rows = [
         [cell(row["virtual_users"]), metric.number(row["base"]), metric.number(row["new"]),
-         cell(row["base_operations_per_s"]), cell(row["new_operations_per_s"]), percent(row["ratio"], metric),
+         *(cell(one[row["virtual_users"]]) for one in per_s.values()), percent(row["ratio"], metric),
          "" if pd.isna(row["low"]) else percents(row["low"], row["high"], metric),
          cell(row["verdict"]), cell(row["sentence"])]
         for row in by_users.to_dict("records")

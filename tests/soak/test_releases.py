@@ -58,7 +58,7 @@ def test_a_search_finds_the_commit_that_made_the_server_slow(
         workload=specification(ROOT / "params" / "workloads" / "key-value", parameters={"rows": 20_000}),
         load=Load(virtual_users=1, rampup_s=0.5, duration_s=2),
     )
-    assert found.comparisons[0].ratio.verdict == "slower"
+    assert found.pairs[0].ratio.verdict == "slower"
     assert found.search
     assert found.search.left == (commits[FIRST_SLOW - 1],)
     assert found.search.sentence == (

@@ -97,7 +97,7 @@ def test_lists_comparisons_and_the_history_show_imported_runs(tmp_path: Path) ->
     assert found.report().is_file()
     assert [chart.key for chart in found.charts().values()] == ["users", "changes"]
     profile = api.Profile("hammerdb-1000", work)
-    assert profile.by_users["runs"].tolist() == [8]
+    assert profile.cells["runs"].tolist() == [8]
 
 
 def test_a_result_that_states_the_transactions_first_is_read_too(tmp_path: Path) -> None:

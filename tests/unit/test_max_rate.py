@@ -13,6 +13,7 @@ import pytest
 import hdbkit
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.api import executing, max_rate
+from hdbkit.api.experiment_result import COMPARED
 from hdbkit.config import Load, TprocCSpec, sweep_spec
 from hdbkit.errors import InputError
 from hdbkit.plan import RunPlan
@@ -94,6 +95,9 @@ def test_each_run_has_a_schedule_of_its_own(made: list[str]) -> None:
     found = hdbkit.find_max("nulldb:///x", "p95=20ms", load=Load(rate=100, seed=5), blocks=2)
     loads = [one.result.manifest.plan.load for one in found.made]
     assert [one.seed for one in loads] == [*range(5, 5 + len(loads))]
+    assert found.cells["runs"].sum() == len(found.runs)
+    assert found.cells["cell"].str.endswith(" per second").all()
+    assert list(found.comparisons) == COMPARED
     assert loads[0].rate == 100, "with a rate the search begins there"
     assert "--rate 100" in found.command
     assert "--seed 5" in found.command

@@ -60,10 +60,11 @@ def root(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_profiles_are_compared_at_each_count_of_users(root: Path) -> None:
     found = api.compare("fast", "slow")
-    assert list(found.by_users["virtual_users"]) == [1, 4]
-    assert list(found.by_users["verdict"]) == ["slower", "slower"]
-    assert found.by_users["ratio"].tolist() == pytest.approx([0.8, 0.8], rel=0.03)
-    assert found.by_users[["base_operations_per_s", "new_operations_per_s"]].notna().all().all()
+    assert list(found.comparisons["virtual_users"]) == [1, 4]
+    assert list(found.cells["cell"].unique()) == [found.comparisons["baseline"][0], found.comparisons["cell"][0]]
+    assert list(found.comparisons["verdict"]) == ["slower", "slower"]
+    assert found.comparisons["ratio"].tolist() == pytest.approx([0.8, 0.8], rel=0.03)
+    assert found.cells["operations_per_s"].notna().all()
     assert "slow (mean over 2 counts of virtual users) is 2" in found.ratio.sentence
     assert found.gate(-0.02).verdict == "fell"
     assert api.compare("slow", "fast").gate(-0.02).verdict == "held"
@@ -102,7 +103,7 @@ def test_compare_exits_1_on_a_regression_and_strictly_also_when_undecided(root: 
     assert command("compare", "fast", "slow", "--fail-below", "-20%", "--strict").code == 1
     reported = command("compare", "fast", "slow", "--fail-below", "-20%", "--json").json
     assert reported["gate"]["verdict"] == "undecided"
-    assert [row["virtual_users"] for row in reported["by_users"]] == [1, 4]
+    assert [row["virtual_users"] for row in reported["comparisons"]] == [1, 4]
     assert reported["metric"] == {"name": "NOPM", "unit": "NOPM", "better": "higher"}
     assert {row["figure"]: row["change"] for row in reported["table"]}["metric_value"] == pytest.approx(
         -0.2, abs=0.02

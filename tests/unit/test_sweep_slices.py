@@ -56,6 +56,8 @@ def test_a_true_effect_is_found_and_counted_in_runs(tmp_path: Path) -> None:
     assert verdicts["verdict"][2] != "faster"
     assert verdicts["runs"].tolist() == [3, 3, 3]
     assert verdicts["ratio"][1] == pytest.approx(1.1, rel=0.03)
+    assert result.cells["runs"].tolist() == [3, 3, 3]
+    assert result.comparisons["ratio"].tolist() == verdicts["ratio"].tolist()[1:]
     assert (result.effects["verdict"] == "faster").sum() == 1
     assert repr(result).endswith("3 of 3 runs done>")
     assert result.failed == 0

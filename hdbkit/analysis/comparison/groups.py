@@ -43,19 +43,20 @@ def common_metric(groups: Groups) -> Metric:
 
 
 def metric_values(groups: Groups) -> pd.DataFrame:
-    """A row per run: group, run_id, virtual_users, metric_value; runs without a value are left out."""
+    """A row per run: group, run_id, virtual_users, metric_value, operations_per_s; only those with a value."""
     rows = [
         {
             "group": name,
             "run_id": manifest.run_id,
             "virtual_users": manifest.plan.load.virtual_users,
             "metric_value": manifest.metric_value,
+            "operations_per_s": manifest.result.operations_per_s,
         }
         for name, finished in groups.items()
         for _, manifest in finished
-        if manifest.metric_value
+        if manifest.result and manifest.metric_value
     ]
-    return pd.DataFrame(rows, columns=["group", "run_id", "virtual_users", "metric_value"])
+    return pd.DataFrame(rows, columns=["group", "run_id", "virtual_users", "metric_value", "operations_per_s"])
 
 
 def values_by_users(runs: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
