@@ -71,6 +71,9 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
         write_rows(folder.table("waits"), columns.WAITS, list(_wait_rows(files, folder.spools, start_ns)))
     if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
         write_rows(folder.table("statements"), columns.STATEMENTS, statement_growth(totals))
+        if not all(one["edge"] for one in totals):
+            courses = statement_courses(totals, start_ns)
+            write_rows(folder.table("statement_courses"), columns.STATEMENT_COURSES, courses)
     if seen := read_lines(folder.spools / sampler.EVENTS_FILE):
         write_rows(folder.table("events"), columns.EVENTS, _events(seen, start_ns))
     if stacks := profiler.rows(folder.spools, {row["pid"] for row in clients if row.get("pid")}, start_ns):
@@ -252,19 +255,36 @@ def _counter(row: dict[str, Any], start_ns: int) -> dict[str, Any]:
 
 
 def statement_growth(totals: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What grew from the first to the last reading, by statement; none where the server was read once."""
-    edges = {one["edge"]: {row[0]: row for row in one["rows"]} for one in totals}
-    if set(edges) != set(sampler.WINDOW_EDGES):
+    """What grew in the window, by statement; none where the server was not read at both edges."""
+    if not set(sampler.WINDOW_EDGES) <= {one["edge"] for one in totals}:
         return []
-    found = []
-    for key, row in edges["end"].items():
-        before = edges["start"].get(key, [key, "", *[0.0] * len(STATEMENT_TOTALS)])
-        grew = [
-            math.nan if end is None else end - (start or 0.0) for start, end in zip(before[2:], row[2:], strict=True)
-        ]
-        if grew[0] > 0:
-            found.append(dict(zip(columns.STATEMENTS, [*row[:2], *grew], strict=True)))
-    return found
+    started = _started(totals)
+    (end,) = (one for one in totals if one["edge"] == sampler.WINDOW_EDGES[1])
+    found = ({"statement": row[0], "text": row[1], **_grown(row, started)} for row in end["rows"])
+    return [one for one in found if one["calls"] > 0]
+
+
+def statement_courses(totals: Sequence[Mapping[str, Any]], start_ns: int) -> list[dict[str, Any]]:
+    """What grew from the window's start to each reading within it, by statement."""
+    started = _started(totals)
+    return [
+        {"t_us": _us(one["t_ns"], start_ns), "statement": row[0], **_grown(row, started)}
+        for one in totals
+        for row in one["rows"]
+    ]
+
+
+def _started(totals: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[Any]]:
+    return {row[0]: row for one in totals if one["edge"] == sampler.WINDOW_EDGES[0] for row in one["rows"]}
+
+
+def _grown(row: Sequence[Any], started: Mapping[str, Sequence[Any]]) -> dict[str, float]:
+    """The growth of each total of a statement since the window's start, when a new one had none."""
+    before = started.get(row[0], [None] * len(row))
+    return {
+        name: math.nan if value is None else value - (first or 0.0)
+        for name, first, value in zip(STATEMENT_TOTALS, before[2:], row[2:], strict=True)
+    }
 
 
 def _switches(files: Sequence[ClientFiles], start_ns: int) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
-from hdbkit.readings import ENDS, LAG, answered
+from hdbkit.readings import ENDS, LAG, STATEMENT_TOTALS, answered
 from hdbkit.results.columns import COUNTED
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import metric_of
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 STATEMENTS_FILE = "statements.ndjson"
+_TIME_MS = 2 + STATEMENT_TOTALS.index("time_ms")
+"""The position of that total in a line, after the statement and its text."""
 EVENTS_FILE = "events.ndjson"
 WINDOW_EDGES = ("start", "end")
 RUN_EDGES = ("run_start", "run_end")
@@ -44,6 +46,9 @@ _REPLICA_MS = 1000
 """How long the question for its lag waits for a replica."""
 _LAG_VALID_S = 5.0
 """A lag that is older is not sampled."""
+_STATEMENTS_EVERY_S, _STATEMENTS_MS, _STATEMENTS = 10.0, 2_000, 50
+"""Within the window the server is asked so often for its totals by statement, for so long at most, and so many are
+noted, those that took the most time since its start."""
 _MIN_TRANSACTIONS = 100
 """The minimum number of transactions for such a rate."""
 
@@ -143,6 +148,8 @@ class Sampler(threading.Thread):
         self._replicas = Replicas(plan)
         self._statements, self._events = JsonLines(folder / STATEMENTS_FILE), JsonLines(folder / EVENTS_FILE)
         self._tells_events = True
+        self._statements_due_s = math.inf
+        self._statement_ms: dict[str, float] = {}
 
     def ask(self, edge: str) -> Future[float]:
         """Sample now, as an edge of the window; the result is the middle of the query in ns of the monotonic clock.
@@ -177,6 +184,8 @@ class Sampler(threading.Thread):
                 if now >= next_counters:
                     next_counters = now + self._interval_s
                     self._quietly("")
+                if now >= self._statements_due_s:
+                    self._sample_statements("", _STATEMENTS_MS)
                 continue
             if asked is None:
                 break
@@ -202,27 +211,35 @@ class Sampler(threading.Thread):
             self._sample_host()
             future.set_result(middle_ns)
             if edge in WINDOW_EDGES:
-                self._sample_statements(edge)
+                self._sample_statements(edge, 30_000)
 
     def _sample_host(self) -> None:
         self._host.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(self._server)})
 
-    def _sample_statements(self, edge: str) -> None:
+    def _sample_statements(self, edge: str, timeout_ms: int) -> None:
         """Running totals by statement, where the server keeps them and this account may read them."""
+        self._statements_due_s = math.inf
         if not {"counts_statements", "statement_totals"} <= set(
             statements(self._database.dialects, SERVER_STATEMENTS)
         ):
             return
         options = SessionOptions(
-            statement_timeout_ms=30_000, application="hdbkit sampler", pooling=self._plan.pooling
+            statement_timeout_ms=timeout_ms, application="hdbkit sampler", pooling=self._plan.pooling
         )
         with (
             suppress(HdbkitError, OSError),
             closing(self._database.connect(self._plan.target, SERVER, options)) as session,
         ):
             if session.ask("counts_statements")[0][0]:
-                rows = [[_plain(one) for one in row] for row in session.ask("statement_totals")]
-                self._statements.add({"edge": edge, "rows": rows})
+                t_ns, rows = time.monotonic_ns(), [list(map(_plain, row)) for row in session.ask("statement_totals")]
+                if edge == WINDOW_EDGES[0]:
+                    self._statement_ms = {row[0]: row[_TIME_MS] for row in rows}
+                if not edge:
+                    rows.sort(key=lambda row: row[_TIME_MS] - self._statement_ms.get(row[0], 0.0), reverse=True)
+                    rows = [[row[0], "", *row[2:]] for row in rows[:_STATEMENTS]]
+                self._statements.add({"t_ns": t_ns, "edge": edge, "rows": rows})
+                if edge != WINDOW_EDGES[1]:
+                    self._statements_due_s = time.monotonic() + _STATEMENTS_EVERY_S
 
     def _quietly(self, edge: str) -> None:
         try:
@@ -288,7 +305,7 @@ class Sampler(threading.Thread):
         return self._session
 
 
-def _plain(value: Any) -> str | float | None:
+def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else float(value)
 
 

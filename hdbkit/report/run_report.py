@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -28,7 +27,17 @@ from hdbkit.report.card import Card, measured_by
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.server_work import server_host_work, server_work, statements_work
-from hdbkit.report.tables import UNKNOWN, Course, Table, cell, frame_table, milliseconds, plan_tables, text_table
+from hdbkit.report.tables import (
+    UNKNOWN,
+    Course,
+    Table,
+    cell,
+    course_step_s,
+    frame_table,
+    milliseconds,
+    plan_tables,
+    text_table,
+)
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import known_settings
 from hdbkit.results.manifest import Manifest, Status
@@ -38,8 +47,6 @@ from hdbkit.text import all_per_s, many, number, plural
 
 _WAITS, _OPERATIONS = "What sessions worked on and waited for", "(service time in ms)"
 MAX_WAITS = 20
-MAX_STEPS = 120
-"""Waits that are listed, and steps of the courses of tables."""
 
 _ANNOTATIONS = "grafana-annotations.json"
 
@@ -120,7 +127,7 @@ def _followed(folder: RunFolder, manifest: Manifest, found: list[Table]) -> list
     """The tables of operations and waits with their course, so that they show a range that is chosen in a chart."""
     if manifest.measured_by:
         return found
-    step_s = max(1, math.ceil(window_of(manifest).end_us / 1e6 / MAX_STEPS))
+    step_s = course_step_s(window_of(manifest).end_us)
     work = work_by_step(folder, manifest, step_s)
     waits = waits_by_step(folder, manifest, step_s)
     followed = []

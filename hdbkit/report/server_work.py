@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.run.records import table
+from hdbkit.analysis.run.records import table, window_of
 from hdbkit.analysis.run.server_host import CPU_WORDS, busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
+from hdbkit.analysis.run.timeline import statements_by_step
 from hdbkit.analysis.sweep.starts import data_by_block
 from hdbkit.readings import STATEMENT_TOTALS
-from hdbkit.report.tables import UNKNOWN, Table, cell, frame_table
+from hdbkit.report.tables import UNKNOWN, Course, Table, cell, course_step_s, frame_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult, ServerHostUse
@@ -33,7 +35,8 @@ _OF_DEVICES = {
     "sent_bytes_per_s": "bytes sent per second",
     "received_bytes_per_s": "bytes received per second",
 }
-_STATEMENTS = 20
+_STATEMENTS, STATEMENTS_STEP_S = 20, 10
+"""Statements that are listed, and how often the server is asked for their totals."""
 _OF_STATEMENTS = {
     "calls": "executions",
     "time_ms": "ms",
@@ -78,9 +81,14 @@ def statements_work(folder: RunFolder, manifest: Manifest) -> list[Table]:
     if rows is None or rows.empty or not done:
         return []
     most = rows.nlargest(_STATEMENTS, "time_ms")
-    each = most[[name for name in STATEMENT_TOTALS if most[name].notna().any()]] / done
-    words = {name: f"{_OF_STATEMENTS[str(name)]} per {manifest.noun}" for name in each}
-    return [frame_table(each.rename(columns=words).assign(statement=most["text"]), "Statements")]
+    names = [name for name in STATEMENT_TOTALS if most[name].notna().any()]
+    words = {name: f"{_OF_STATEMENTS[name]} per {manifest.noun}" for name in names}
+    found = frame_table((most[names] / done).rename(columns=words).assign(statement=most["text"]), "Statements")
+    step_s = max(course_step_s(window_of(manifest).end_us), STATEMENTS_STEP_S)
+    grown = statements_by_step(folder, manifest, step_s, names)
+    series = [grown.get(one, [[]] * (len(names) + 1)) for one in most["statement"]]
+    course = Course(step_s, series, [(at, at + 1, 0, 1.0) for at in range(len(names))])
+    return [replace(found, course=course if grown else None)]
 
 
 def server_host_work(result: RunResult) -> list[Table]:

@@ -17,6 +17,7 @@ from hdbkit.text import number
 
 MAX_ROWS = 1000
 """Rows of a chart's table; a longer one is cut, with a note."""
+_MAX_STEPS = 120
 MAX_TEXT = 400
 MARKS = {"faster": "good", "slower": "bad", ENDED_EARLY: "bad", "failed": "bad", "undecided": "unsure"}
 """How a verdict is marked."""
@@ -45,6 +46,11 @@ class Course:
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
 
+def course_step_s(end_us: int) -> int:
+    """The length of the steps of a run's courses."""
+    return max(1, math.ceil(end_us / 1e6 / _MAX_STEPS))
+
+
 def _short(value: float) -> float:
     return int(value) if value == int(value) else round(value, 3)
 
@@ -65,6 +71,8 @@ class Table:
     course: Course | None = None
     by_second: bool = False
     """Whether the first column is the second of a run: rows outside a chosen range are hidden."""
+    during: tuple[float, float] | None = None
+    """From when until when it was so in a run: it is hidden where a chosen range has nothing of that."""
 
     def __post_init__(self) -> None:
         assert all(len(row) == len(self.head) for row in [self.numeric, *self.rows]), f"columns of '{self.title}'"
@@ -153,16 +161,20 @@ def milliseconds(latency_us: float | None) -> str:
 
 def plan_tables(plans: Mapping[str, QueryPlan]) -> list[Table]:
     """A table per query, with its parameters below; a plan that it had earlier in the run is a table before."""
-    return [
-        Table(
-            title, ["plan"], [[line] for line in text.splitlines()], [False], preformatted=True,
-            note=", ".join(f"{key} = {value}" for key, value in one.arguments.items()),
-        )
-        for name, one in plans.items()
-        for title, text in (
-            *((f"{name} until {each.until_s:.0f} s of the run", each.text) for each in one.earlier), (name, one.text),
-        )
-    ]  # fmt: skip
+    found = []
+    for name, one in plans.items():
+        from_s, note = 0.0, ", ".join(f"{key} = {value}" for key, value in one.arguments.items())
+        for each in one.earlier:
+            title = f"{name} until {each.until_s:.0f} s of the run"
+            found.append(_plan(title, each.text, note, (from_s, each.until_s)))
+            from_s = each.until_s
+        found.append(_plan(name, one.text, note, (from_s, math.inf)))
+    return found
+
+
+def _plan(title: str, text: str, note: str, during: tuple[float, float]) -> Table:
+    rows = [[line] for line in text.splitlines()]
+    return Table(title, ["plan"], rows, [False], preformatted=True, note=note, during=during)
 
 
 def plan_pair_tables(pairs: Sequence[PlanPair], names: Sequence[str]) -> list[Table]:

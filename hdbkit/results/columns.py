@@ -102,6 +102,8 @@ STATEMENTS: Final = {
     **dict.fromkeys(STATEMENT_TOTALS, "float64"),  # growth in the window; NaN if the server does not count it
 }
 """Columns of ``statements``: what the server counted by statement, where it does."""
+STATEMENT_COURSES: Final = {"t_us": "int64", "statement": "string", **dict.fromkeys(STATEMENT_TOTALS, "float64")}
+"""Columns of ``statement_courses``: what grew from the window's start to a time within it."""
 EVENTS: Final = {
     "t_us": "int64",
     "kind": "string",  # checkpoint, automatic vacuum, deadlock, ...

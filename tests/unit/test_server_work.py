@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,13 +20,16 @@ from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.sweep.starts import data_by_block, start_warnings
 from hdbkit.caution import Kind
 from hdbkit.config import Load
+from hdbkit.execution.finish import statement_courses, statement_growth
 from hdbkit.execution.sampler import FullPages
 from hdbkit.readings import LAG
-from hdbkit.report.server_work import growth_table, server_work, work_by_configuration
+from hdbkit.report.server_work import growth_table, server_work, statements_work, work_by_configuration
 from hdbkit.report.tables import UNKNOWN
+from hdbkit.results import columns
 from hdbkit.results.manifest import HostFacts, Manifest, ServerFacts, Status
 from hdbkit.results.run_result import Lag
-from tests.unit.synthetic import METRIC, figures, plan_of
+from hdbkit.results.writer import write_rows
+from tests.unit.synthetic import METRIC, figures, plan_of, with_result, write_run
 
 MIB = 1 << 20
 SERVER = ServerFacts(cache="shared_buffers", cache_bytes=1024 * MIB, on_this_host=True)
@@ -198,3 +203,32 @@ def test_a_server_that_crashed_counts_anew() -> None:
     for done, images in ((5000, 3000), (6000, 3400), (10, 5), (1010, 905), (2010, 955)):
         pages.see(totals(done, images))
     assert pages.over
+
+
+def test_the_statements_of_a_range_of_time_are_those_that_its_operations_executed(tmp_path: Path) -> None:
+    """One statement costs 1 ms per transaction up to the reading at 12 s, then 3."""
+    made = with_result(write_run(tmp_path / "a-run", duration_s=20))
+    done = [
+        int((made.rows["t_start_us"] + made.rows["latency_us"] < at_us).sum())
+        for at_us in range(0, 23 * 10**6, 10**6)
+    ]
+    ms = [done[12] - done[2], done[12] - done[2] + 3 * (done[22] - done[12])]
+    lines = [
+        {"t_ns": 2 * 10**9, "edge": "start", "rows": [["1", "SELECT a", 5, 7.0, *5 * [None]]]},
+        {"t_ns": 12 * 10**9, "edge": "", "rows": [["1", "", 5 + done[12] - done[2], 7.0 + ms[0], *5 * [None]]]},
+        {
+            "t_ns": 22 * 10**9,
+            "edge": "end",
+            "rows": [["1", "SELECT a", 5 + done[22] - done[2], 7.0 + ms[1], *5 * [None]]],
+        },
+    ]
+    write_rows(made.folder.table("statements"), columns.STATEMENTS, statement_growth(lines))
+    write_rows(made.folder.table("statement_courses"), columns.STATEMENT_COURSES, statement_courses(lines, 0))
+    (shown,) = statements_work(made.folder, made.manifest)
+    assert shown.course
+    ended, calls, time_ms = (np.array(one) for one in shown.course.series[0])
+    assert (shown.course.step_s, shown.head[:2]) == (10, ["executions per transaction", "ms per transaction"])
+    whole = slice(1, 2)  # from 10 to 20 s: the others are not whole in the window
+    assert calls.nonzero()[0].tolist() == [1]
+    assert calls[whole] == pytest.approx(ended[whole], rel=0.01)
+    assert time_ms[whole].sum() == pytest.approx(done[12] - done[10] + 3 * (done[20] - done[12]), rel=0.01)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -72,6 +74,31 @@ def work_by_step(folder: RunFolder, manifest: Manifest, step_s: int) -> dict[str
         for code, name in enumerate(manifest.operations)
         if code in set(columns["operation"])
     }
+
+
+def statements_by_step(
+    folder: RunFolder, manifest: Manifest, step_s: int, totals: Sequence[str]
+) -> dict[str, list[list[float]]]:
+    """Of each statement, by step from the run's start on: growth of its totals, and how many operations completed.
+
+    Between two readings each operation adds the same. Steps that are not whole in the window have none of both.
+    """
+    rows = table(folder, "statement_courses")
+    work = [*work_by_step(folder, manifest, 1).values()]
+    if rows is None or rows.empty or not work:
+        return {}
+    by_second = np.sum([np.subtract(*np.array(one[:2])) for one in work], axis=0)
+    edges_s = step_s * np.arange(-(-len(by_second) // step_s) + 1)
+    at_s, cumulative = np.arange(len(by_second) + 1), np.concatenate([[0], np.cumsum(by_second)])
+    first_s, last_s = rows["t_us"].min() / 1e6, rows["t_us"].max() / 1e6
+    whole = (edges_s[:-1] >= first_s - step_s / 20) & (edges_s[1:] <= last_s + step_s / 20)
+    done_to = np.interp(edges_s, at_s, cumulative)
+    found = {}
+    for statement, one in rows.fillna(0.0).sort_values("t_us").groupby("statement"):
+        done = np.interp([first_s, *(one["t_us"] / 1e6)], at_s, cumulative)
+        series = [done_to, *(np.interp(done_to, done, [0.0, *one[name]]) for name in totals)]
+        found[str(statement)] = [np.where(whole, np.diff(each), 0.0).tolist() for each in series]
+    return found
 
 
 def gauge(folder: RunFolder, name: str) -> pd.DataFrame:

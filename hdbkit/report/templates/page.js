@@ -21,6 +21,10 @@
   const sum = (values, from, to) => values.slice(from, to).reduce((total, one) => total + one, 0);
   const whole = new Map();  // row -> its cells as they are without a range
   function ranged(range) {
+    for (const place of document.querySelectorAll("[data-during]")) {
+      const [from, until] = place.dataset.during.split(" ");
+      place.hidden = range !== null && (Number(from) > range[1] || Number(until) < range[0]);  // until "inf": never less
+    }
     let role = "status";  // of the first note alone
     for (const place of document.querySelectorAll("[data-course]")) {
       const course = place.dataset.course && JSON.parse(place.dataset.course);
