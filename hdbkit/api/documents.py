@@ -30,7 +30,7 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.config.metric import Metric
 from hdbkit.experiment import ExperimentStatus
 from hdbkit.experiment.sweep import SweepPlan
-from hdbkit.loading import BuildResult
+from hdbkit.loading import BuildResult, Written
 from hdbkit.results.manifest import Status
 from hdbkit.results.run_result import RunResult
 
@@ -134,6 +134,12 @@ def of_build(done: BuildResult) -> Document:
     """A build: loaded rows, duration, checks."""
     checks = of_frame(checks_frame(done.checks))
     return {"rows": done.rows, "duration_s": done.duration_s, "checks": checks}
+
+
+def of_written(done: Written) -> Document:
+    """Rows that were written to files."""
+    about = {"folder": str(done.folder), "chunks": list(done.chunks), "kept": done.kept}
+    return about | {"rows": done.rows, "size_bytes": done.size_bytes}
 
 
 def of_max_rate(found: MaxRate, report: Path) -> Document:

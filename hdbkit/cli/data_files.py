@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hdbkit import api
+from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, schema_options
@@ -60,8 +61,7 @@ def datagen(
         show.notes.print("stopped; complete chunks are kept, and the same command continues with the others")
         return Exit.STOPPED
     if as_json:
-        found = {"folder": str(done.folder), "chunks": list(done.chunks), "kept": done.kept}
-        show.print_json(found | {"rows": done.rows, "size_bytes": done.size_bytes})
+        show.print_json(documents.of_written(done))
         return Exit.DONE
     earlier = f"; {done.kept} of {len(done.chunks)} chunks were there already" if done.kept else ""
     following = shlex.join(["hdbkit", "build", "TARGET", "--from-files", str(done.folder)])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
@@ -22,10 +22,14 @@ from hdbkit.config.problems import problems_of_details
 from hdbkit.config.specs import AnyLoad, AnyWorkload, OtherSpec
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.loading import Format
 
+CHECKOUTS = "checkouts"
+"""The folder beside the targets file that has checkouts of servers' sources."""
 WORKLOADS = "workloads"
 """The folder beside the targets file that has the workloads of users."""
 _WORD = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+_REF = r"^[A-Za-z0-9][A-Za-z0-9_./~^-]{0,199}$"
 _NAMES = r"^[A-Za-z0-9][A-Za-z0-9_.,:+-]{0,499}$"
 _FILLED_IN = ("definition", "statements")
 MAX_DEPTH = 32
@@ -139,6 +143,7 @@ class BuildRequest(OfTarget):
     verb = "build"
     workload: Workload = None
     loaders: int | None = Field(default=None, ge=1, le=1000, description="loader processes; default: one per core")
+    from_files: str | None = Field(default=None, pattern=_WORD, description="name of files that datagen wrote")
     cluster: Cluster = None
 
 
@@ -148,6 +153,60 @@ class CheckRequest(OfTarget):
     verb = "check"
     workload: Workload = None
     answers: bool = Field(default=False, description="check the operations' answers, too")
+
+
+class CheckWorkloadRequest(OfTarget):
+    """Have a server parse every statement of a workload of the folder 'workloads'; nothing is executed."""
+
+    verb = "check-workload"
+    workload: Workload
+
+
+class DatagenRequest(Request):
+    """Write the rows of a workload to files on the load host, which a build can read."""
+
+    verb = "datagen"
+    name: str = Field(pattern=_WORD, description="name of the files; an interrupted job of that name is continued")
+    workload: Workload = None
+    format: Format = Format.CSV
+    chunks: int | None = Field(
+        default=None, ge=1, le=100_000, description="files of each table; default: one per part"
+    )
+
+
+class ImportRequest(Request):
+    """Import another tool's results as runs, or translate settings of HammerDB; nothing of them is executed."""
+
+    verb = "import"
+    name: str = Field(pattern=_WORD, description="the file's name, such as script.tcl or hammerdb.log")
+    content: str = Field(pattern=r"^[^\x00]*$", max_length=250_000, description="the file's text")
+    benchmark: Literal["TPC-C", "TPC-H"] | None = None
+    database: str | None = Field(default=None, pattern=_WORD, description="HammerDB's name of the database")
+
+
+class SiteRequest(Request):
+    """Write a static site of results on the load host."""
+
+    verb = "site"
+    name: str = Field(pattern=_WORD, description="the site's name; one of that name is replaced")
+    runs: list[Annotated[str, Field(pattern=_WORD)]] = Field(
+        default=[], max_length=1000, description="ids or labels of runs, sweeps and batches; default: all"
+    )
+    where: str | None = Field(default=None, max_length=1000, description="further runs: a filter")
+    title: str = Field(default="Results", max_length=200)
+
+
+class ReleasesRequest(Request):
+    """Build commits of a server from a checkout, run each in turn on a private server, and compare them."""
+
+    verb = "releases"
+    checkout: str = Field(pattern=_WORD, description=f"name of a checkout in '{CHECKOUTS}' of the workspace")
+    refs: list[Annotated[str, Field(pattern=_REF)]] = Field(min_length=1, max_length=50, description="commits")
+    bisect: bool = Field(default=False, description="search for the commit with most of a slowdown")
+    workload: Workload = None
+    load: GivenLoad = None
+    virtual_users: Users = Field(default=[])
+    blocks: Blocks = sides.DEFAULT_BLOCKS
 
 
 class DropRequest(OfTarget):

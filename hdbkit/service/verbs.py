@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from hdbkit import api
@@ -14,9 +16,18 @@ from hdbkit.config import Load
 from hdbkit.config.load import Cache
 from hdbkit.errors import InputError
 from hdbkit.experiment import ExperimentEvent
+from hdbkit.hammerdb import is_settings_file
 from hdbkit.service import requests as asked
 from hdbkit.service.roles import Role
 from hdbkit.workloads import specification
+
+DATA, SITES = "data", "sites"
+"""Folders of the results folder: files that datagen wrote, and sites."""
+
+
+def data_folder(name: str) -> Path:
+    """The folder of files that datagen wrote."""
+    return api.DEFAULT.results / DATA / name
 
 
 class Followed(Protocol):
@@ -91,12 +102,55 @@ def _watch(one: asked.WatchRequest, context: Context) -> Document:
 
 def _build(one: asked.BuildRequest, context: Context) -> Document:
     context.say("loading rows")
-    return documents.of_build(api.connect(one.target).build(one.workload, loaders=one.loaders, cluster=one.cluster))
+    files = data_folder(one.from_files) if one.from_files else None
+    found = api.connect(one.target).build(one.workload, loaders=one.loaders, from_files=files, cluster=one.cluster)
+    return documents.of_build(found)
 
 
 def _check(one: asked.CheckRequest, context: Context) -> Document:
     found = api.connect(one.target).check(one.workload, answers=one.answers, progress=context.say)
     return {"checks": documents.of_frame(found)}
+
+
+def _check_workload(one: asked.CheckWorkloadRequest, _: Context) -> Document:
+    return {"statements": documents.of_frame(api.check_workload(one.target, specification(one.workload)))}
+
+
+def _datagen(one: asked.DatagenRequest, context: Context) -> Document:
+    written = api.datagen(
+        one.workload, data_folder(one.name), format=one.format, chunks=one.chunks,
+        progress=lambda done, chunks, rows: context.say(f"{done} of {chunks} chunks, {rows:,} rows written"),
+    )  # fmt: skip
+    return documents.of_written(written)
+
+
+def _import(one: asked.ImportRequest, _: Context) -> Document:
+    with TemporaryDirectory() as folder:
+        file = Path(folder, one.name)
+        file.write_text(one.content, encoding="utf-8")
+        if not is_settings_file(file):
+            found = api.import_results(file)
+            return {"runs": list(found.run_ids), "left_out": documents.of_frame(found.left_out)}
+        made = api.import_settings(file, Path(folder, "made"), benchmark=one.benchmark, database=one.database)
+        files = {path.name: path.read_text(encoding="utf-8") for path in made.files}
+        return {"files": files, "left_out": documents.of_frame(made.left_out)}
+
+
+def _site(one: asked.SiteRequest, context: Context) -> Document:
+    done = api.site(
+        api.DEFAULT.results / SITES / one.name, one.runs, where=one.where, title=one.title,
+        watch=lambda name, number, pages: context.say(f"page {number} of {pages}: {name}"),
+    )  # fmt: skip
+    return {"index": str(done.index), "pages": documents.of_frame(done.pages), "skipped": list(done.skipped)}
+
+
+def _releases(one: asked.ReleasesRequest, context: Context) -> Document:
+    found = api.releases(
+        api.DEFAULT.targets.parent / asked.CHECKOUTS / one.checkout, one.refs, bisect=one.bisect, blocks=one.blocks,
+        workload=one.workload, load=one.load, virtual_users=one.virtual_users, watch=context.experiment,
+        watch_run=context.run,
+    )  # fmt: skip
+    return documents.of_releases(found, found.reports())
 
 
 def _drop(one: asked.DropRequest, _: Context) -> Document:
@@ -206,6 +260,14 @@ _ALL = (
     Verb(asked.BuildRequest, _build,
          Role.RUN, {"target": "lab"}),
     Verb(asked.CheckRequest, _check, Role.RUN, {"target": "lab"}),
+    Verb(asked.CheckWorkloadRequest, _check_workload, Role.RUN, {"target": "lab", "workload": {"warehouses": 1}},
+         occupies=()),
+    Verb(asked.DatagenRequest, _datagen, Role.RUN, {"name": "small", "workload": {"warehouses": 1}}, occupies=()),
+    Verb(asked.ImportRequest, _import, Role.RUN, {"name": "script.tcl", "content": "dbset db pg\nvuset vu 8\n"},
+         occupies=()),
+    Verb(asked.SiteRequest, _site, Role.RUN, {"name": "public", "where": "status = 'done'"}, occupies=()),
+    Verb(asked.ReleasesRequest, _releases, Role.SETTINGS,
+         {"checkout": "postgresql", "refs": ["REL_17_0", "REL_18_0"], "blocks": 8}, occupies=()),
     Verb(asked.DropRequest, _drop,
          Role.SETTINGS, {"target": "lab"}),
     Verb(asked.DoctorRequest, _doctor, Role.RUN,
