@@ -150,10 +150,10 @@ def _is_client(process: psutil.Process, results: str) -> bool:
 CAUSES: Mapping[str, tuple[str, Callable[[PrivateServer], AbstractContextManager[None]]]] = {
     ALIKE: ("", lambda _: nullcontext()),
     "commits wait": (r"waits for log", partial(setting, name="synchronous_commit", value="on")),
-    "missing index": (r"full scans|sequential scan|Seq Scan", without_index),
+    "missing index": (r"no longer uses customer_by_name|Seq Scan", without_index),
     "hot row": (r"waits for lock of total", hot_row),
     "small cache": (r"waits for disk|pages read", partial(setting, name="shared_buffers", value="24MB")),
-    "starved host": (r"time not on a processor|other processes", starved),
+    "starved host": (r"waits for a processor", starved),
     "slow client": (r"client", slow_client),
 }
 """What is planted: how, and what the first cause that is named must contain."""

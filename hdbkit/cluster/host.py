@@ -28,7 +28,7 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.failures import PATTERN as ERRORS
-from hdbkit.execution.host import process_cpu_s
+from hdbkit.execution.host import process_cpu_s, waited_for_core_s
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import ENDINGS, HOST_SAMPLES, ends
 from hdbkit.paths import data_folder, state_folder
@@ -181,11 +181,14 @@ class LoadHost:
         fields = self._opened().fields
         fields[Field.STOP_REQUEST] = Stop.AT_ONCE
 
-    def readings(self) -> list[tuple[int, int, float]]:
-        """Number, process and CPU time of each client."""
+    def readings(self) -> list[tuple[int, int, float, float]]:
+        """Number, process, CPU time and wait for cores of each client."""
         page = self._opened()
         pids = {client: page.pid(client) for client in self._clients}
-        return [(client, pid, process_cpu_s(pid) if pid else math.nan) for client, pid in pids.items()]
+        return [
+            (client, pid, *((process_cpu_s(pid), waited_for_core_s(pid)) if pid else (math.nan, math.nan)))
+            for client, pid in pids.items()
+        ]
 
     def reasons(self) -> str:
         """Why clients failed, without duplicates."""

@@ -83,10 +83,31 @@ class ServerCpu:
 
     def __init__(self, pid: int) -> None:
         self.pid, self._cgroup = pid, own_cgroup(pid)
+        self._threads: dict[int, float] = {}
+        self._waited_s = 0.0
 
     def total_s(self) -> float:
         """CPU seconds so far; NaN if the server has ended."""
         return cgroup_cpu_s(self._cgroup) if self._cgroup else process_tree_cpu_s(self.pid)
+
+    def waited_s(self) -> float:
+        """Seconds that its threads and those of its children waited for a core; NaN if that cannot be read.
+
+        What a thread waited between the last reading and its end is not in it.
+        """
+        try:
+            children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+            folders = [one for pid in (self.pid, *children) for one in Path(f"/proc/{pid}/task").iterdir()]
+            threads = [int(one.name) for one in folders]
+        except OSError:
+            return math.nan
+        before, self._threads = (
+            self._threads,
+            {one: waited_for_core_s(one) for one in threads},
+        )
+        grown = [at_s - before.get(one, 0.0) for one, at_s in self._threads.items()]
+        self._waited_s += sum(one for one in grown if one > 0)  # NaN: the thread has ended
+        return round(self._waited_s, 6)
 
 
 def sample(server: ServerCpu | None) -> dict[str, float]:
@@ -102,6 +123,7 @@ def sample(server: ServerCpu | None) -> dict[str, float]:
         "cpu_pressure_s": cpu_pressure_s(),
         "cpu_throttled_s": throttled_s(os.getpid(), *([server.pid] if server else [])),
         "server_cpu_s": server.total_s() if server else math.nan,
+        "server_waited_s": server.waited_s() if server else math.nan,
         "supervisor_cpu_s": time.process_time(),
         "memory_used_bytes": memory.total - memory.available,
         "disk_read_bytes": disk.read_bytes if disk else 0,
@@ -146,6 +168,14 @@ def process_cpu_s(pid: int) -> float:
     try:
         return sum(psutil.Process(pid).cpu_times()[:2])
     except psutil.Error:
+        return math.nan
+
+
+def waited_for_core_s(thread: int) -> float:
+    """Seconds for which a thread (a process: its first) was ready to run and had no core; NaN if unknown."""
+    try:
+        return int(Path(f"/proc/{thread}/schedstat").read_bytes().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
         return math.nan
 
 

@@ -25,11 +25,12 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class ClientReading:
-    """A reading of a client; ``cpu_s`` is NaN if the process has ended."""
+    """A reading of a client: its CPU time, and how long it waited for a core; NaN if the process has ended."""
 
     client: int
     pid: int
     cpu_s: float
+    waited_s: float
 
 
 class LoadGenerator(Protocol):

@@ -21,7 +21,7 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, disk_full
 from hdbkit.execution.client import ClientPlan, client_main, reason_path
 from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Field
-from hdbkit.execution.host import process_cpu_s
+from hdbkit.execution.host import process_cpu_s, waited_for_core_s
 from hdbkit.execution.load_generator import ClientReading, Ending
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
@@ -124,7 +124,7 @@ class LocalPool:
 
     def readings(self) -> list[ClientReading]:
         """A present reading of each client."""
-        return [ClientReading(i, pid, process_cpu_s(pid)) for i, pid in self._pids.items()]
+        return [ClientReading(i, pid, process_cpu_s(pid), waited_for_core_s(pid)) for i, pid in self._pids.items()]
 
     def kill(self) -> list[int]:
         """Kill every client that is still running; return their numbers."""

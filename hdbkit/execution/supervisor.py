@@ -303,7 +303,8 @@ class Supervisor:
     def _edge(self, edge: str) -> int:
         """Sample the server's counters and the clients' CPU time at an edge of the window; return its time in ns."""
         for one in self._generator.readings():
-            self._clients.try_to_add({"client": one.client, "pid": one.pid, f"cpu_{edge}_s": one.cpu_s})
+            totals = {f"cpu_{edge}_s": one.cpu_s, f"waited_{edge}_s": one.waited_s}
+            self._clients.try_to_add({"client": one.client, "pid": one.pid, **totals})
         return self._read_counters(edge)
 
     def _read_counters(self, edge: str) -> int:

@@ -76,6 +76,7 @@ HOST: Final = {
     "cpu_pressure_s": "float64",  # PSI "some", running total; NaN if not available
     "cpu_throttled_s": "float64",  # in which a CPU quota paused processes of the load or the server; NaN without one
     "server_cpu_s": "float64",  # the server's processes; NaN on another host
+    "server_waited_s": "float64",  # for a core, all its threads; NaN on another host or where that is not reported
     "supervisor_cpu_s": "float64",  # the process of hdbkit that samples and supervises the clients
     "memory_used_bytes": "int64",
     "disk_read_bytes": "int64",
@@ -129,6 +130,8 @@ CLIENTS: Final = {
     "pid": "int64",
     "cpu_start_s": "float64",  # CPU time of the client at the window's edges; NaN if it had ended
     "cpu_end_s": "float64",
+    "waited_start_s": "float64",  # for a core, at the window's edges; NaN as above
+    "waited_end_s": "float64",
     "operations": "int64",  # over the whole run
     "context_switches": "float64",  # of the client, over the whole run, like all below; NaN if unknown
     "sent_bytes": "float64",  # on its connections, over TCP

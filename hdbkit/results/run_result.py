@@ -290,6 +290,9 @@ class RunResult(Figures):
     operations: dict[str, OperationResult] = Field(description="each operation by its name")
     errors: dict[str, int] = Field(description="failed operations by the class of their error")
     client_cpu_us_per_operation: float | None
+    client_waited_us_per_operation: float | None = Field(
+        default=None, description="time for which clients were ready to run and had no core"
+    )
     client_and_supervisor_cpu_us_per_operation: float | None = None
     server_cpu_us_per_operation: float | None
     server_cpu_unknown: str = Field(default="", description="why the server's CPU time is unknown")

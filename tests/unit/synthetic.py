@@ -168,8 +168,9 @@ def host_of(
     frame["cpu_pressure_s"] = pressure * t
     frame["cpu_throttled_s"] = throttled * t
     frame["server_cpu_s"] = 0.25 * cores * t
+    frame["server_waited_s"] = 0.1 * t
     frame["supervisor_cpu_s"] = 0.05 * t
-    for name in list(columns.HOST)[10:]:
+    for name in list(columns.HOST)[11:]:
         frame[name] = (t * 1_000_000).astype(np.int64)
     return frame
 
@@ -216,6 +217,8 @@ def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFra
             "pid": [1000 + user for user in range(users)],
             "cpu_start_s": 0.25,
             "cpu_end_s": 0.25 + cpu_s,
+            "waited_start_s": 0.1,
+            "waited_end_s": 0.2,
             "operations": done.to_numpy(),
             "context_switches": 3.0 * done.to_numpy(),
             "sent_bytes": 100.0 * done.to_numpy(),

@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit.analysis.comparison.explanation import TOTAL, Counter, Explanation, Part, explained_by_parts
 from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.run.waits import OUTSIDE, SERVER_CPU
+from hdbkit.analysis.run.waits import OUTSIDE, PROCESSORS, SERVER_CPU
 from hdbkit.charts.wait_charts import explained
 from hdbkit.execution.finish import statement_growth
 
@@ -66,12 +66,21 @@ def test_what_changed_beside_a_cause_is_named_with_it(rows: Rows) -> None:
     more = dataclasses.replace(
         why, counters=counted, where={SERVER_CPU: "payment"}, plans=("payment find now reads",)
     )
-    assert "most of it in payment, with rows read by full scans 30,000 instead of 0)" in more.sentence
-    assert more.sentence.endswith(" Plans: payment find now reads.")
+    assert "most of it in payment, with rows read by full scans 30,000 instead of 0, payment find" in more.sentence
+    assert more.sentence.endswith("now reads).")
     alike = dataclasses.replace(found(rows(5, log=0.2), rows(5, log=0.2)), plans=("payment find now reads",))
     assert alike.sentence.endswith("so there is nothing to explain. Plans: payment find now reads.")
     fewer = dataclasses.replace(why, counters=(Counter("pages requested", 9.0, 1.0, 1e-4),))
     assert "pages requested" not in fewer.sentence
+
+
+def test_waits_for_a_processor_belong_to_who_uses_more_of_it(rows: Rows) -> None:
+    base = rows(6, log=0.2, **{PROCESSORS: 1.0})
+    dearer = found(base, rows(6, log=0.2, cpu=1.5, **{PROCESSORS: 3.0}))
+    assert [one.name for one in dearer.causes] == [SERVER_CPU]
+    assert "of the difference, with its waits for a processor" in dearer.sentence
+    starved = found(base, rows(6, log=0.2, **{PROCESSORS: 3.0}))
+    assert [one.name for one in starved.causes] == [PROCESSORS]
 
 
 def test_the_statement_that_takes_most_of_the_difference_is_named() -> None:

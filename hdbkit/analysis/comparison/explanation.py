@@ -31,7 +31,16 @@ from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit,
 from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_work import PAGES, READ, SCANNED, SPILLED, work_of
-from hdbkit.analysis.run.waits import CLIENT_CPU, NOT_RUNNING, OUTSIDE, RUNNING, SERVER_CPU, part_of, parts_of
+from hdbkit.analysis.run.waits import (
+    CLIENT_CPU,
+    OUTSIDE,
+    PROCESSORS,
+    RUNNING,
+    SERVER_CPU,
+    UNREPORTED,
+    part_of,
+    parts_of,
+)
 from hdbkit.analysis.statistics.two_samples import Sample, half_widths
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -46,7 +55,10 @@ _CAUSE = 0.2
 _SMALL = 0.01
 """A part that is never more than this share of an operation's time is added to the other small ones."""
 TOTAL, _REST = "total", "anything else"
-_NO_WAITS = (SERVER_CPU, NOT_RUNNING, CLIENT_CPU, OUTSIDE, RUNNING)
+_OF_CPU = (SERVER_CPU, CLIENT_CPU)
+_NO_WAITS = (*_OF_CPU, PROCESSORS, UNREPORTED, OUTSIDE, RUNNING)
+_OF_PLANS = (SERVER_CPU, RUNNING, UNREPORTED)
+"""The parts with which a plan that differs is named."""
 _MOST = 0.7
 """The least share of a part's difference that one operation has to be named for it."""
 _DOUBLE = math.log(1.5)
@@ -104,7 +116,8 @@ _OTHERS = "time of the processors that other processes used (%)"
 _BESIDE: Mapping[str, tuple[str, ...]] = {
     RUNNING: (SCANNED, READ, PAGES, SPILLED, _OTHERS),
     SERVER_CPU: (SCANNED, READ, PAGES, SPILLED, _OTHERS),
-    NOT_RUNNING: (_OTHERS, READ),
+    PROCESSORS: (_OTHERS,),
+    UNREPORTED: (READ,),
     CLIENT_CPU: (_OTHERS,),
     OUTSIDE: (_OTHERS,),
 }
@@ -134,14 +147,33 @@ class Explanation:
         """The parts that account for a clear difference; empty if there is none, or no part explains it."""
         if not self.total.is_clear:
             return []
-        least = _CAUSE * self.total.difference_ms
-        same_way = [one for one in self.parts if one.is_clear and one.difference_ms * self.total.difference_ms > 0]
-        return [one for one in same_way if abs(one.difference_ms) >= abs(least)][:_NAMED]
+        found = [one for one in self.parts if one.is_clear and self._share(one) >= _CAUSE]
+        return sorted(found, key=self._share, reverse=True)[:_NAMED]
+
+    def _share(self, part: Part) -> float:
+        """The share of the total's difference that a part accounts for.
+
+        Who uses more CPU time waits longer for processors, and so do all others. That share of the waits belongs to
+        the CPU time: the waits are the CPU time times the wait for each second of it, and the difference of a product
+        is what each factor changes at the other's mean.
+        """
+        return (part.difference_ms + self._queued_ms(part)) / self.total.difference_ms
+
+    def _queued_ms(self, part: Part) -> float:
+        """The difference of the waits for a processor that belongs to a part; those waits give it away."""
+        cpu = [one for one in self.parts if one.name in _OF_CPU]
+        waits = next((one for one in self.parts if one.name == PROCESSORS), None)
+        base_ms, new_ms = sum(one.base_ms for one in cpu), sum(one.new_ms for one in cpu)
+        if waits is None or part not in (*cpu, waits) or min(base_ms, new_ms) <= 0:
+            return 0.0
+        for_each = (waits.base_ms / base_ms + waits.new_ms / new_ms) / 2
+        return for_each * (part.difference_ms if part in cpu else base_ms - new_ms)
 
     @property
     def sentence(self) -> str:
         """The explanation in one or two sentences, and the plans that differ, whether the time does or not."""
-        plans = f" Plans: {'; '.join(self.plans)}." if self.plans else ""
+        others = [one for one in self.plans if all(one not in self._beside(cause) for cause in self.causes)]
+        plans = f" Plans: {'; '.join(others)}." if others else ""
         return f"{self._of_time}{plans}"
 
     @property
@@ -179,14 +211,15 @@ class Explanation:
 
     def _beside(self, cause: Part) -> list[str]:
         """The share of a cause, and what changed with it: the operation, and a counter."""
-        found = [f"{share(cause.difference_ms / self.total.difference_ms)} of the difference"]
+        with_waits = f", with its {PROCESSORS}" if cause.name in _OF_CPU and self._queued_ms(cause) else ""
+        found = [f"{share(self._share(cause))} of the difference{with_waits}"]
         found += [f"most of it in {self.where[cause.name]}"] if cause.name in self.where else []
         rose = cause.difference_ms > 0
         known = {one.name: one for one in self.counters if (one.new > one.base) == rose and _apart(one) > _DOUBLE}
         counter = next((known[name] for name in _beside(cause.name) if name in known), None)
         if counter:
             found.append(f"with {counter.name} {number(counter.new, 3)} instead of {number(counter.base, 3)}")
-        return found
+        return [*found, *(self.plans[:1] if cause.name in _OF_PLANS else ())]
 
 
 def _words(part: Part) -> str:
@@ -402,7 +435,7 @@ def _where(sides: Mapping[str, Sequence[Run]]) -> dict[str, str]:
         if len(by) > 1 and same_way.max() >= _MOST * same_way.sum():
             found[str(part)] = str(same_way.idxmax())
     running = found.get(RUNNING)
-    return {**found, **({SERVER_CPU: running, NOT_RUNNING: running} if running else {})}
+    return {**found, **({SERVER_CPU: running, UNREPORTED: running} if running else {})}
 
 
 def _apart(counter: Counter) -> float:

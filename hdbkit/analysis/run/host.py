@@ -124,14 +124,15 @@ def throttled_pct(host: pd.DataFrame | None, window: Window) -> float | None:
     return None if paused_s is None else 100 * paused_s / window.duration_s
 
 
-def client_cpu_us(clients: pd.DataFrame | None, done: pd.Series[int]) -> float | None:
-    """CPU time of the clients per operation, in microseconds, over those clients that were there at both edges.
+def clients_us(clients: pd.DataFrame | None, total: str, done: pd.Series[int]) -> float | None:
+    """The growth of a total of the clients per operation, in microseconds, over those that were there at both edges.
 
-    ``done`` is the number of operations of each virtual user that ended in the window.
+    ``total`` is ``cpu`` or ``waited``, the time for which they had no core; ``done`` is the number of operations of
+    each virtual user that ended in the window.
     """
-    if clients is None:
+    if clients is None or f"{total}_end_s" not in clients:
         return None
-    spent_s = clients["cpu_end_s"] - clients["cpu_start_s"]
+    spent_s = clients[f"{total}_end_s"] - clients[f"{total}_start_s"]
     known = clients[spent_s.notna()]
     users = [
         user for first, n in zip(known["first_user"], known["users"], strict=True) for user in range(first, first + n)

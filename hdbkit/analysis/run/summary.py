@@ -21,8 +21,8 @@ from hdbkit.analysis.run.counters import (
     restarts_s,
 )
 from hdbkit.analysis.run.host import (
-    client_cpu_us,
     client_use,
+    clients_us,
     growth_per_s,
     host_cpu_pct,
     mean_memory_bytes,
@@ -63,7 +63,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
     responses = counts(folder, window, RESPONSE_US) if manifest.paced else None
     operations = _by_operation(manifest, histogram, responses)
     judged = histogram if responses is None or not manifest.is_open else responses
-    client_us = client_cpu_us(clients, users["n"])
+    client_us = clients_us(clients, "cpu", users["n"])
     supervisor_us = supervisor_cpu_us(host, window, int(users["n"].sum()))
     server_us, server_unknown = server_cpu_us(host, window, completed)
     found = RunResult(
@@ -81,6 +81,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         operations=operations,
         errors=_errors(histogram),
         client_cpu_us_per_operation=client_us,
+        client_waited_us_per_operation=clients_us(clients, "waited", users["n"]),
         client_and_supervisor_cpu_us_per_operation=(
             None if client_us is None or supervisor_us is None else client_us + supervisor_us
         ),
@@ -113,7 +114,8 @@ def _of_others(found: RunResult) -> RunResult:
     """The figures of a load that another program sent, of which there is no record."""
     unknown = ("completed", "committed", "rolled_back_by_design", "failed", "retries", "operations_per_s")
     value = found.engine_tpm if found.metric_value is None else found.metric_value
-    costs = ("littles_law", "client_cpu_us_per_operation", "client_and_supervisor_cpu_us_per_operation")
+    of_clients = ("client_cpu_us", "client_waited_us", "client_and_supervisor_cpu_us")
+    costs = ("littles_law", *(f"{one}_per_operation" for one in of_clients))
     return found.model_copy(update={**dict.fromkeys((*unknown, *costs, "clients_lost"), None), "metric_value": value})
 
 

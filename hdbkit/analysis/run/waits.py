@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hdbkit.analysis.run.host import server_is_here
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
@@ -25,11 +24,11 @@ from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_t
 
 SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
-SERVER_CPU, NOT_RUNNING = "CPU of the server", "time not on a processor"
-CLIENT_CPU, OUTSIDE = "CPU of the clients", "client and network"
-"""Parts of an operation's time that are no waits: the server's CPU time; the rest of the time in which sessions
-report no wait, as they wait for a processor or for what the server does not report; the clients' CPU time, which is
-known for whole runs of a closed loop; and all else outside the server."""
+SERVER_CPU, CLIENT_CPU, PROCESSORS = "CPU of the server", "CPU of the clients", "waits for a processor"
+UNREPORTED, OUTSIDE = "waits that the server does not report", "client and network"
+"""Parts of an operation's time that the server does not report as waits: its CPU time; the clients', known for whole
+runs of a closed loop; how long both were ready to run and had no core; the rest of the time in which sessions report
+no wait; and all else outside the server."""
 CLASSES = (RUNNING, "lock", "log", "disk", "latch", CLIENT, "other")
 _MIN_SAMPLES = 10
 """The least number of samples in a window."""
@@ -47,7 +46,7 @@ def waits_result(
         return None
     samples, active = found
     own = active[active["virtual_user"] >= 0]
-    named = own.assign(operation=_operations(folder, manifest, own))
+    named = _named(folder, manifest, own)
     counts = named.groupby(["operation", *_KIND]).size().sort_values(ascending=False, kind="stable")
     others = active[active["virtual_user"] < 0].groupby(_KIND).size().sort_values(ascending=False, kind="stable")
     waits = []
@@ -71,6 +70,22 @@ def _sampled(folder: RunFolder, window: Window) -> tuple[int, pd.DataFrame] | No
     inside = rows[rows["t_us"].between(window.start_us, window.end_us, inclusive="left")]
     samples = int((inside["class"] == SAMPLER).sum())
     return (samples, inside[inside["class"] != SAMPLER]) if samples >= _MIN_SAMPLES else None
+
+
+def _named(folder: RunFolder, manifest: Manifest, own: pd.DataFrame) -> pd.DataFrame:
+    """The sessions of the load that were active, each with its operation, and with a table where one can be told.
+
+    A server tells the table of some waits of a kind only: in PostgreSQL, of a session that waits for a row's
+    transaction while it holds the row's lock, as the first in the queue does. The others have that of the nearest
+    sample in time with the same operation and event.
+    """
+    named = own.assign(operation=_operations(folder, manifest, own)).sort_values("t_us", kind="stable")
+    known = named["table"] != ""
+    near = pd.merge_asof(
+        named[~known].drop(columns="table"), named.loc[known, ["t_us", "operation", *_KIND]],
+        on="t_us", by=["operation", "class", "event"], direction="nearest",
+    )  # fmt: skip
+    return pd.concat([named[known], near.fillna({"table": ""})])
 
 
 def _operations(folder: RunFolder, manifest: Manifest, active: pd.DataFrame) -> NDArray[np.object_]:
@@ -119,7 +134,7 @@ def waits_by_step(folder: RunFolder, manifest: Manifest, step_s: int) -> dict[tu
     at = rows.loc[(rows["class"] == SAMPLER) & (rows["t_us"] >= 0), "t_us"] // step_us
     samples = np.maximum(np.bincount(at, minlength=steps)[:steps], 1)
     own = found[1][found[1]["virtual_user"] >= 0]
-    named = own.assign(operation=_operations(folder, manifest, own), step=own["t_us"] // step_us)
+    named = _named(folder, manifest, own).assign(step=lambda rows: rows["t_us"] // step_us)
     found_s = {}
     for key, group in named.groupby(["operation", *_KIND]):
         operation, *kind = map(str, key)
@@ -160,18 +175,28 @@ def parts_of(folder: RunFolder, manifest: Manifest, stretches: int = 1) -> Parts
     sessions = manifest.plan.load.sessions
     total_ms = inside_us / 1000 / done if manifest.paced else sessions * length_ms / done
     active = found[1]
-    own = active[(active["virtual_user"] >= 0) & (active["class"] != CLIENT)]
+    own = _named(folder, manifest, active[(active["virtual_user"] >= 0) & (active["class"] != CLIENT)])
     at = np.searchsorted(edges_us, own["t_us"].to_numpy(), "right") - 1
     counts = pd.crosstab(at, _parts(own)).reindex(range(stretches), fill_value=0)
     waits_ms = counts.mul(length_ms / samples / done, axis=0)
     running = waits_ms.pop(RUNNING).tolist() if RUNNING in waits_ms else [0.0] * stretches
-    cpu_ms = _server_cpu_ms(folder, edges_us, done)
+    cpu_ms = _server_ms(folder, "server_cpu_s", edges_us, done)
     parts: dict[str, Any] = {RUNNING: running} if cpu_ms is None else _split(np.array(running), cpu_ms)
-    client_us = manifest.measured.client_cpu_us_per_operation
-    if stretches == 1 and client_us is not None and not manifest.paced:
-        parts[CLIENT_CPU] = [client_us / 1000]
+    queued_ms = None if cpu_ms is None else _server_ms(folder, "server_waited_s", edges_us, done)
+    result = manifest.measured
+    if stretches == 1 and result.client_cpu_us_per_operation is not None and not manifest.paced:
+        parts[CLIENT_CPU] = [result.client_cpu_us_per_operation / 1000]
+        if queued_ms is not None and result.client_waited_us_per_operation is not None:
+            queued_ms = queued_ms + result.client_waited_us_per_operation / 1000
     parts_ms = pd.DataFrame({**parts, **waits_ms})
-    return Parts(total_ms, parts_ms.assign(**{OUTSIDE: total_ms - parts_ms.sum(axis=1).to_numpy()}))
+    outside_ms = total_ms - parts_ms.sum(axis=1).to_numpy()
+    if queued_ms is not None:
+        hidden_ms = parts_ms[UNREPORTED].to_numpy()
+        queued_ms = np.clip(queued_ms, 0, np.maximum(hidden_ms + outside_ms, 0))
+        of_hidden_ms = np.minimum(hidden_ms, queued_ms)
+        parts_ms = parts_ms.assign(**{UNREPORTED: hidden_ms - of_hidden_ms, PROCESSORS: queued_ms})
+        outside_ms = outside_ms - (queued_ms - of_hidden_ms)
+    return Parts(total_ms, parts_ms.assign(**{OUTSIDE: outside_ms}))
 
 
 def _parts(active: pd.DataFrame) -> NDArray[np.object_]:
@@ -187,7 +212,7 @@ def part_of(wait_class: str, event: str, of_table: str) -> str:
 
 def _split(running_ms: NDArray[np.float64], cpu_ms: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
     """Time without a wait as CPU time, which the host counts exactly, and what samples show beyond it."""
-    return {SERVER_CPU: cpu_ms, NOT_RUNNING: np.maximum(running_ms - cpu_ms, 0.0)}
+    return {SERVER_CPU: cpu_ms, UNREPORTED: np.maximum(running_ms - cpu_ms, 0.0)}
 
 
 def _per_stretch(
@@ -210,15 +235,15 @@ def _per_stretch(
     return samples, by["done"].to_numpy(dtype=float), by["inside_us"].to_numpy(dtype=float)
 
 
-def _server_cpu_ms(
-    folder: RunFolder, edges_us: NDArray[np.float64], done: NDArray[np.float64]
+def _server_ms(
+    folder: RunFolder, column: str, edges_us: NDArray[np.float64], done: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
-    """The server's CPU time per operation in each stretch; None if it is not known in the whole window."""
+    """How much a total of the server grew per operation in each stretch; None if it is not known throughout."""
     host = table(folder, "host")
-    if host is None or not server_is_here(host):
+    if host is None or column not in host or not np.isfinite(host[column]).any():
         return None
-    known = host[np.isfinite(host["server_cpu_s"])]
-    at_s = np.interp(edges_us, known["t_us"].to_numpy(dtype=float), known["server_cpu_s"].to_numpy(dtype=float))
+    known = host[np.isfinite(host[column])]
+    at_s = np.interp(edges_us, known["t_us"].to_numpy(dtype=float), known[column].to_numpy(dtype=float))
     used_s = np.diff(at_s)
     missing = known["t_us"].min() > edges_us[0] + 2e6 or known["t_us"].max() < edges_us[-1] - 2e6
     return None if missing or (used_s < 0).any() or not math.isfinite(used_s.sum()) else 1000 * used_s / done
