@@ -33,6 +33,10 @@ _SCHEMA_HELP = "print the JSON schema of sweep files for editors, and exit"
 _RUN_EXAMPLES = "Example: hdbkit run lab -u 8 --rampup-s 30 --duration-s 120; hdbkit run lab --workload my-folder/"
 _SWEEP_EXAMPLES = "Example: hdbkit sweep lab params/sweep-demo.yaml; hdbkit sweep lab params/sweep-demo.yaml --detach"
 
+Maintain = Annotated[
+    bool, typer.Option("--maintain", help="first let the server purge, vacuum and write changed pages")
+]
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands of this module."""
@@ -85,9 +89,7 @@ def run(
     params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
     label: Annotated[str | None, typer.Option(help="a name to find the run by")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the run and return; see: hdbkit attach")] = False,
-    maintain: Annotated[
-        bool, typer.Option("--maintain", help="first let the server purge, vacuum and write changed pages")
-    ] = False,
+    maintain: Maintain = False,
     count: Annotated[
         int | None,
         typer.Option("--show", min=1, help="perform so many operations one by one and print each; no run is stored"),
@@ -127,12 +129,16 @@ def watch(
         int, typer.Option("--virtual-users", "-u", min=1, help="the number of users of the load, if you know it")
     ] = 1,
     label: Annotated[str | None, typer.Option(help="a name to find the run by")] = None,
+    maintain: Maintain = False,
     as_json: AsJson = False,
 ) -> int:
     """Measure a server under the load of another program: counters, the schema's own count, waits, host.
 
-    hdbkit sends no load. Ctrl-C ends the window and keeps the result.
+    hdbkit sends no load. Ctrl-C ends the window and keeps the result. With --maintain, start that load when the
+    window begins.
     """
+    if maintain:
+        show.notes.print(str(api.connect(target).maintain()), markup=False)
     show.notes.print(f"watching for {duration_s:g} s; Ctrl-C ends it and keeps the result", markup=False)
     load = Load(duration_s=duration_s, rampup_s=0, virtual_users=virtual_users, counter_interval_s=1)
     return show_run(api.watch(target, load, label=label), as_json)
