@@ -60,8 +60,8 @@ def swept(one: PrivateServer, seed: int, compare_by: CompareBy) -> tuple[str, st
 
 def compared(one: PrivateServer, other: PrivateServer, seed: int, together: bool) -> tuple[str, str]:
     """The verdict and the sentence of a comparison of two equal servers."""
-    found = hdbkit.Workspace().compare(
-        one.target, other.target, run=True, together=together, blocks=BLOCKS, load=LOAD, virtual_users=USERS,
+    found = hdbkit.Workspace().measure_in_turn(
+        one.target, other.target, together=together, blocks=BLOCKS, load=LOAD, virtual_users=USERS,
         preparation=NOTHING, label=f"equal{seed}",
     )  # fmt: skip
     return found.ratio.verdict, found.ratio.sentence

@@ -35,10 +35,10 @@ from hdbkit.analysis.comparison.sides import (
     gate,
     plain_names,
 )
-from hdbkit.api.executing import executed
+from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import COMPARED, ExperimentResult
 from hdbkit.api.result import Result
-from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import Work, counts_of, ends_of, results_of_sides, sides_of, work_of
 from hdbkit.caution import Caution, Kind
 from hdbkit.charts.chart import Chart
@@ -48,8 +48,6 @@ from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.target import target_names
 from hdbkit.errors import InputError
-from hdbkit.experiment import Watcher
-from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import ComparisonPlan, in_blocks
 from hdbkit.report import compare_card, compare_report
@@ -272,56 +270,31 @@ class ComparisonVerbs(RunVerbs):
         base: Side | Target = (),
         new: Side | Target = (),
         *,
-        run: bool = False,
-        together: bool = False,
-        blocks: int = DEFAULT_BLOCKS,
-        workload: WorkloadSpec | Path | str | None = None,
-        load: Load | None = None,
-        virtual_users: Sequence[int] = (),
-        label: str | None = None,
-        preparation: Preparation | None = None,
-        watch: Watcher = ignore_event,
-        watch_run: OnRun | None = None,
         smallest_effect: float = 0.02,
         **sides: Side | Target,
     ) -> Comparison:
-        """Compare runs, or measure both sides in turn in one session and compare that.
+        """Compare stored runs; ``measure_in_turn`` measures both sides first.
 
         Args:
             base: a run id, a unique part of one, several of them in a list or separated by commas, or a label or
-                profile, which selects all its runs. With ``run`` their target, workload and load are measured again,
-                and a target is accepted too (a URL, a name, or a :class:`~hdbkit.Target`); runs come first where a
-                name is both.
+                profile, which selects all its runs.
             new: as ``base``.
-            run: measure both sides in turn first. All other arguments but ``smallest_effect`` need it, and are those
-                of :func:`plan_comparison`.
-            watch: called at each step of the experiment.
-            watch_run: called several times per second with the present run.
             smallest_effect: the smallest relevant relative difference.
             sides: base and new by the names that the comparison shall use, in place of ``base`` and ``new``. Without,
                 runs that were given by ids are named by what differs between them.
 
         Raises:
             InputError: a run does not exist or has no measured window, the metrics of the runs differ in more than
-                the operations of a mean, no operation was completed by all runs, or a side cannot be measured.
-            ExperimentFailed: a run failed; ``resume_experiment`` continues.
-            KeyboardInterrupt: stopped; ``resume_experiment`` continues.
+                the operations of a mean, or no operation was completed by all runs.
 
         Example:
             >>> hdbkit.compare("before", "after").ratio.sentence  # doctest: +SKIP
             >>> hdbkit.compare(postgresql="1120-2104", mariadb="1120-2107").ratio.sentence  # doctest: +SKIP
-            >>> hdbkit.compare("server-17", "server-18", run=True, blocks=8).gate(-0.02).verdict  # doctest: +SKIP
         """
         if sides:
             if len(sides) != 2 or base or new:
                 raise InputError(f"name both sides, base first, and nothing else; not {', '.join(sides)}")
             base, new = sides.values()
-        if run:
-            planned = self.plan_comparison(
-                base, new, together=together, blocks=blocks, workload=workload, load=load, label=label,
-                virtual_users=virtual_users, preparation=preparation, smallest_effect=smallest_effect,
-            )  # fmt: skip
-            return self._comparison(executed(self, planned, watch, watch_run))
         found = {BASE: _results(base, self), NEW: _results(new, self)}
         names = tuple(sides) if len(sides) == 2 else _names_of(base, new, found)
         again = _again((_words(base), _words(new)), found)
@@ -341,7 +314,7 @@ class ComparisonVerbs(RunVerbs):
         preparation: Preparation | None = None,
         smallest_effect: float = 0.02,
     ) -> ComparisonPlan:
-        """Plan runs of two sides in turn, which ``compare(run=True)`` executes in this process, and
+        """Plan runs of two sides in turn, which ``measure_in_turn`` executes in this process, and
         ``start_experiment`` in one of its own.
 
         Args:
@@ -388,6 +361,22 @@ class ComparisonVerbs(RunVerbs):
             names=_names(base, new),
             smallest_effect=smallest_effect,
         )
+
+    @executing(plan_comparison)
+    def measure_in_turn(self, folder: ExperimentFolder) -> Comparison:
+        """Measure two sides in turn, in one session, and compare them.
+
+        The arguments are those of :func:`plan_comparison`.
+
+        Raises:
+            InputError: a run does not exist, or a side cannot be measured.
+            ExperimentFailed: a run failed; ``resume_experiment`` continues.
+            KeyboardInterrupt: stopped; ``resume_experiment`` continues.
+
+        Example:
+            >>> hdbkit.measure_in_turn("server-17", "server-18", blocks=8).gate(-0.02).verdict  # doctest: +SKIP
+        """
+        return self._comparison(folder)
 
     def _comparison(self, folder: ExperimentFolder) -> Comparison:
         """The comparison of the runs of an experiment that have ended so far."""
@@ -494,7 +483,7 @@ def _again(words: tuple[str, str], sides: Mapping[str, list[Result]]) -> Again:
 
 def _results(side: Side | Target, workspace: BareWorkspace) -> list[Result]:
     if isinstance(side, Target):
-        raise InputError(f"target {side.given} is no run; to measure it now, give run=True")
+        raise InputError(f"target {side.given} is no run; to measure it now, use measure_in_turn")
     if isinstance(side, str) and "," in side and runs_under(workspace.results, side):
         return _named(side, workspace)  # a label with a comma
     words = side.split(",") if isinstance(side, str) else list(side)

@@ -6,15 +6,13 @@ from datetime import UTC, datetime
 
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.api.compare import Comparison, of_sides
-from hdbkit.api.executing import executed
-from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.executing import executing
+from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import results_of_sides
 from hdbkit.config import Target, read_params
 from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.databases import database
 from hdbkit.errors import InputError
-from hdbkit.experiment import Watcher
-from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import EnginesPlan, Side, in_blocks
 from hdbkit.paths import data_folder
@@ -27,41 +25,16 @@ _PREFIX = "demo-"
 class EngineDemoVerbs(RunVerbs):
     """Verbs that demonstrate several engines."""
 
-    def demo_engines(
-        self,
-        name: str = "h",
-        *,
-        spec: EngineDemo | None = None,
-        blocks: int | None = None,
-        watch: Watcher = ignore_event,
-        watch_run: OnRun | None = None,
-    ) -> Comparison:
-        """Build a workload in two engines, run both in turn, and compare them; servers and data are removed at the
-        end.
-
-        Args:
-            name: the demo, by the name of its file in ``params``: ``h`` for ``demo-h.yaml``.
-            spec: another demo, instead of that of a file.
-            blocks: the number of runs of each engine; by default that of the demo.
-            watch: called at each step of the experiment.
-            watch_run: called several times per second with the present run.
-
-        Raises:
-            InputError: there is no such demo, or no binaries for a private server.
-            HdbkitError: a built schema failed a check; no run was started.
-
-        Example:
-            >>> hdbkit.demo_engines("h").charts()["ratios"]  # doctest: +SKIP
-        """
-        return self._engines(executed(self, self.plan_demo_engines(name, spec=spec, blocks=blocks), watch, watch_run))
-
     def plan_demo_engines(
         self, name: str = "h", *, spec: EngineDemo | None = None, blocks: int | None = None
     ) -> EnginesPlan:
         """Plan runs of two engines in turn, which ``demo_engines`` executes in this process, and ``start_experiment``
         in one of its own.
 
-        The arguments are those of :func:`demo_engines`.
+        Args:
+            name: the demo, by the name of its file in ``params``: ``h`` for ``demo-h.yaml``.
+            spec: another demo, instead of that of a file.
+            blocks: the number of runs of each engine; by default that of the demo.
 
         Raises:
             InputError: there is no such demo.
@@ -92,6 +65,22 @@ class EngineDemoVerbs(RunVerbs):
             seed=experiment_id,
             engines=wanted.engines,
         )
+
+    @executing(plan_demo_engines)
+    def demo_engines(self, folder: ExperimentFolder) -> Comparison:
+        """Build a workload in two engines, run both in turn, and compare them; servers and data are removed at the
+        end.
+
+        The arguments are those of :func:`plan_demo_engines`.
+
+        Raises:
+            InputError: there is no such demo, or no binaries for a private server.
+            HdbkitError: a built schema failed a check; no run was started.
+
+        Example:
+            >>> hdbkit.demo_engines("h").charts()["ratios"]  # doctest: +SKIP
+        """
+        return self._engines(folder)
 
     def _engines(self, folder: ExperimentFolder) -> Comparison:
         """The comparison of the runs of both engines that have ended so far."""

@@ -7,6 +7,9 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import wraps
+from inspect import signature
+from typing import Concatenate, ParamSpec, TypeVar
 
 from hdbkit.api.own_servers import opened
 from hdbkit.api.running import OnRun, Running
@@ -14,6 +17,7 @@ from hdbkit.config import Target
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import OnPoll, execute, execute_together
 from hdbkit.experiment import EventKind, ExperimentEvent, Watcher, resume, start, take_over
+from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sources import read_plan
 from hdbkit.files import private
@@ -26,6 +30,9 @@ from hdbkit.servers.place import in_use
 from hdbkit.text import many
 from hdbkit.workspace import BareWorkspace
 
+Verbs = TypeVar("Verbs", bound=BareWorkspace)
+Arguments = ParamSpec("Arguments")
+Found = TypeVar("Found")
 Given = Target | str
 """A target as users give it."""
 STOPS = (signal.SIGINT, signal.SIGTERM)
@@ -42,6 +49,28 @@ def executed(
     runs = _Runs(workspace, watch_run)
     with opened(planned, _said(planned, watch)) as ready:
         return start(ready, workspace.results, control, runs.one, watch, run_together=runs.together)
+
+
+def executing(
+    plan: Callable[Concatenate[Verbs, Arguments], ExperimentPlan],
+) -> Callable[[Callable[[Verbs, ExperimentFolder], Found]], Callable[Concatenate[Verbs, Arguments], Found]]:
+    """Make a verb of a method that reads a result: with the arguments of ``plan`` it plans, executes and reads.
+
+    ``run_experiment`` executes the same plan and reports its steps; ``start_experiment`` does it in another process.
+    """
+
+    def verb_of(
+        read: Callable[[Verbs, ExperimentFolder], Found],
+    ) -> Callable[Concatenate[Verbs, Arguments], Found]:
+        @wraps(read)
+        def verb(workspace: Verbs, /, *given: Arguments.args, **named: Arguments.kwargs) -> Found:
+            return read(workspace, executed(workspace, plan(workspace, *given, **named), ignore_event, None))
+
+        found = signature(read).return_annotation
+        verb.__signature__ = signature(plan).replace(return_annotation=found)  # type: ignore[attr-defined]
+        return verb
+
+    return verb_of
 
 
 def resumed(

@@ -15,18 +15,16 @@ from hdbkit.analysis.comparison.groups import Finished, metric_values
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, estimate
-from hdbkit.api.executing import executed
+from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.result import Result
-from hdbkit.api.running import OnRun, RunVerbs, default_load
+from hdbkit.api.running import RunVerbs, default_load
 from hdbkit.api.sides import require_word, settled
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.schedule_charts import max_rate_chart
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.load import RateOf
 from hdbkit.errors import InputError
-from hdbkit.experiment import Watcher
-from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.report import max_rate_card, max_rate_report
@@ -184,45 +182,6 @@ class MaxRate(ExperimentResult):
 class MaxRateVerbs(RunVerbs):
     """Verbs that search for the highest rate."""
 
-    def find_max(
-        self,
-        target: Target | str,
-        limit: Limit | str,
-        workload: WorkloadSpec | Path | str | None = None,
-        load: Load | None = None,
-        *,
-        blocks: int = DEFAULT_BLOCKS,
-        label: str | None = None,
-        preparation: Preparation | None = None,
-        watch: Watcher = ignore_event,
-        watch_run: OnRun | None = None,
-    ) -> MaxRate:
-        """Find the highest rate of an open loop at which a limit on the response time holds.
-
-        Runs at doubled or halved rates bracket the limit and bisect the bracket, from half of what a first run in a
-        closed loop reaches. Then each block has a run at each of four rates around that place, in random order; the
-        result and its interval come from the blocks alone (``analysis.statistics.limit_search`` states the method).
-
-        Args:
-            target, limit, workload, load, blocks, label, preparation: as for :func:`plan_max_rate`.
-            watch: called at each step of the search.
-            watch_run: called several times per second with the present run.
-
-        Raises:
-            InputError: the limit, the load or a run is not possible.
-            ExperimentFailed: a run failed; ``resume_experiment`` continues.
-            SearchFailed: the limit holds at every rate, or at none.
-            KeyboardInterrupt: stopped; ``resume_experiment`` continues.
-
-        Example:
-            >>> found = hdbkit.find_max("lab", "p95=20ms", load=hdbkit.Load(virtual_users=50))  # doctest: +SKIP
-            >>> found.rate, found.low, found.high  # doctest: +SKIP
-        """
-        planned = self.plan_max_rate(
-            target, limit, workload, load, blocks=blocks, label=label, preparation=preparation
-        )
-        return self._max_rate(executed(self, planned, watch, watch_run))
-
     def plan_max_rate(
         self,
         target: Target | str,
@@ -271,6 +230,27 @@ class MaxRateVerbs(RunVerbs):
                 prepared=preparation or Preparation(),
             )
         )
+
+    @executing(plan_max_rate)
+    def find_max(self, folder: ExperimentFolder) -> MaxRate:
+        """Find the highest rate of an open loop at which a limit on the response time holds.
+
+        Runs at doubled or halved rates bracket the limit and bisect the bracket, from half of what a first run in a
+        closed loop reaches. Then each block has a run at each of four rates around that place, in random order; the
+        result and its interval come from the blocks alone (``analysis.statistics.limit_search`` states the method).
+        The arguments are those of :func:`plan_max_rate`.
+
+        Raises:
+            InputError: the limit, the load or a run is not possible.
+            ExperimentFailed: a run failed; ``resume_experiment`` continues.
+            SearchFailed: the limit holds at every rate, or at none.
+            KeyboardInterrupt: stopped; ``resume_experiment`` continues.
+
+        Example:
+            >>> found = hdbkit.find_max("lab", "p95=20ms", load=hdbkit.Load(virtual_users=50))  # doctest: +SKIP
+            >>> found.rate, found.low, found.high  # doctest: +SKIP
+        """
+        return self._max_rate(folder)
 
     def _max_rate(self, folder: ExperimentFolder) -> MaxRate:
         """The result of a search that has ended."""

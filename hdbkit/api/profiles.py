@@ -14,9 +14,9 @@ from hdbkit.analysis.comparison.history import change_sentences, environment_of,
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import MIN_BLOCKS, laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
-from hdbkit.api.executing import executed
+from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult
-from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import counts_of, ends_of, require_word, settled
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.compare_charts import history_chart
@@ -24,12 +24,11 @@ from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
-from hdbkit.experiment import Watcher
-from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import ProfilePlan, Side, in_blocks
 from hdbkit.report import history_card, history_report
 from hdbkit.results.catalog import list_runs, profiles_of
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept_settings import known_settings
 from hdbkit.workloads import specification
@@ -122,46 +121,6 @@ class Profile(ExperimentResult):
 class ProfileVerbs(RunVerbs):
     """Verbs about profiles."""
 
-    def profile(
-        self,
-        name: str,
-        target: Target | str,
-        workload: WorkloadSpec | Path | str | None = None,
-        load: Load | None = None,
-        *,
-        virtual_users: Sequence[int] = (1, 2, 4, 8),
-        blocks: int = 1,
-        preparation: Preparation | None = None,
-        watch: Watcher = ignore_event,
-        watch_run: OnRun | None = None,
-    ) -> Profile:
-        """Run a profile: in each block one run per user count, in random order.
-
-        Repeat it under the same name, for example every night or for each release; ``history`` reports when it
-        changed.
-
-        Args:
-            name, target, workload, load, virtual_users, blocks, preparation: as for :func:`plan_profile`.
-            watch: called at each step of the experiment.
-            watch_run: called several times per second with the present run.
-
-        Returns:
-            The profile with all its runs, including earlier ones.
-
-        Raises:
-            InputError: a run cannot be started, or the name is not a single word.
-            ExperimentFailed: a run failed; ``resume_experiment`` continues.
-            KeyboardInterrupt: stopped; the finished runs belong to the profile, and ``resume_experiment`` continues.
-
-        Example:
-            >>> hdbkit.profile("nightly", "lab", virtual_users=[1, 2, 4, 8, 16], blocks=3).scaling  # doctest: +SKIP
-        """
-        planned = self.plan_profile(
-            name, target, workload, load, virtual_users=virtual_users, blocks=blocks, preparation=preparation
-        )
-        executed(self, planned, watch, watch_run)
-        return Profile(name, self)
-
     def plan_profile(
         self,
         name: str,
@@ -207,6 +166,26 @@ class ProfileVerbs(RunVerbs):
             prepared=preparation or Preparation(),
             name=name,
         )
+
+    @executing(plan_profile)
+    def profile(self, folder: ExperimentFolder) -> Profile:
+        """Run a profile: in each block one run per user count, in random order.
+
+        Repeat it under the same name, for example every night or for each release; ``history`` reports when it
+        changed. The arguments are those of :func:`plan_profile`.
+
+        Returns:
+            The profile with all its runs, including earlier ones.
+
+        Raises:
+            InputError: a run cannot be started, or the name is not a single word.
+            ExperimentFailed: a run failed; ``resume_experiment`` continues.
+            KeyboardInterrupt: stopped; the finished runs belong to the profile, and ``resume_experiment`` continues.
+
+        Example:
+            >>> hdbkit.profile("nightly", "lab", virtual_users=[1, 2, 4, 8, 16], blocks=3).scaling  # doctest: +SKIP
+        """
+        return Profile(folder.read_plan(ProfilePlan).name, self)
 
     def history(self, name: str) -> Profile:
         """Load a profile with all its runs: change points over time, scaling law, report.

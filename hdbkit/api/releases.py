@@ -17,7 +17,7 @@ import pandas as pd
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, Again
 from hdbkit.api.compare import Comparison, of_sides
-from hdbkit.api.executing import executed, resumed
+from hdbkit.api.executing import executed, executing, resumed
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import counts_of, results_of_sides
@@ -63,7 +63,7 @@ class Releases(ExperimentResult):
     pairs: tuple[Comparison, ...]
     """Of each of the others with the base."""
     search: Search | None = None
-    """With ``bisect``."""
+    """Of ``find_slow_commit``."""
 
     @property
     def measured(self) -> pd.DataFrame:
@@ -131,55 +131,6 @@ class Search:
 class ReleaseVerbs(RunVerbs):
     """Verbs that compare versions of a server."""
 
-    def releases(
-        self,
-        checkout: Path | str,
-        refs: Sequence[str],
-        *,
-        database: str | None = None,
-        configure: Sequence[str] = (),
-        bisect: bool = False,
-        blocks: int = DEFAULT_BLOCKS,
-        max_blocks: int | None = None,
-        workload: WorkloadSpec | Path | str | None = None,
-        load: Load | None = None,
-        virtual_users: Sequence[int] = (),
-        settings: Mapping[str, object] | None = None,
-        smallest_effect: float = 0.02,
-        preparation: Preparation | None = None,
-        watch: Watcher = ignore_event,
-        watch_run: OnRun | None = None,
-    ) -> Releases:
-        """Build commits of a server from a git checkout, run each in turn on a private server, and compare them.
-
-        Builds are kept in the cache, so a commit is built once. The checkout is not changed.
-
-        Args:
-            checkout, refs, database, configure, blocks: as for :func:`plan_releases`; with ``bisect`` two commits, an
-                earlier and a later one.
-            workload, load, virtual_users, settings, smallest_effect, preparation: as for :func:`plan_releases`.
-            bisect: search for the commit with which most of a slowdown came.
-            max_blocks: of a search, up to this many where fewer do not decide; by default four times ``blocks``.
-            watch: called at each step of the experiment.
-            watch_run: called several times per second with the present run.
-
-        Raises:
-            InputError: there is no such commit, or hdbkit cannot build this kind of server.
-            ServerFailed: a build failed, or a server did not start; the text names the log of the build.
-            HdbkitError: a schema failed a check, or a run failed.
-
-        Example:
-            >>> hdbkit.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).comparisons  # doctest: +SKIP
-            >>> hdbkit.releases("source", ["REL_17_0", "master"], bisect=True).search.sentence  # doctest: +SKIP
-        """
-        planned = self.plan_releases(
-            checkout, refs, database=database, configure=configure, blocks=blocks, workload=workload, load=load,
-            virtual_users=virtual_users, settings=settings, smallest_effect=smallest_effect, preparation=preparation,
-        )  # fmt: skip
-        if not bisect:
-            return self._releases(executed(self, planned, watch, watch_run))
-        return _search(self, planned, max_blocks or 4 * blocks, watch, watch_run)
-
     def plan_releases(
         self,
         checkout: Path | str,
@@ -246,6 +197,48 @@ class ReleaseVerbs(RunVerbs):
             spec,
             workload_of(spec).load(load or Load()),
         )
+
+    @executing(plan_releases)
+    def releases(self, folder: ExperimentFolder) -> Releases:
+        """Build commits of a server from a git checkout, run each in turn on a private server, and compare them.
+
+        Builds are kept in the cache, so a commit is built once. The checkout is not changed. The arguments are those
+        of :func:`plan_releases`.
+
+        Raises:
+            InputError: there is no such commit, or hdbkit cannot build this kind of server.
+            ServerFailed: a build failed, or a server did not start; the text names the log of the build.
+            HdbkitError: a schema failed a check, or a run failed.
+
+        Example:
+            >>> hdbkit.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).comparisons  # doctest: +SKIP
+        """
+        return self._releases(folder)
+
+    def find_slow_commit(
+        self,
+        planned: ReleasesPlan,
+        *,
+        max_blocks: int | None = None,
+        watch: Watcher = ignore_event,
+        watch_run: OnRun | None = None,
+    ) -> Releases:
+        """Search for the commit between two with which most of a slowdown came.
+
+        Args:
+            planned: the comparison of both, an earlier and a later commit.
+            max_blocks: up to this many where fewer do not decide; by default four times those of the plan.
+            watch: called at each step of the experiments.
+            watch_run: called several times per second with the present run.
+
+        Raises:
+            InputError, ServerFailed, HdbkitError: as for :func:`releases`.
+
+        Example:
+            >>> planned = hdbkit.plan_releases("source", ["REL_17_0", "master"])  # doctest: +SKIP
+            >>> hdbkit.find_slow_commit(planned).search.sentence  # doctest: +SKIP
+        """
+        return _search(self, planned, max_blocks or 4 * planned.blocks, watch, watch_run)
 
     def _releases(self, folder: ExperimentFolder) -> Releases:
         """The comparisons with the first commit, of the runs that have ended so far."""

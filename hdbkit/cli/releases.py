@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -54,23 +54,25 @@ def releases(
 
     A commit is built once and kept in the cache. The checkout is not changed.
     """
-    wanted: dict[str, Any] = {
-        "database": database,
-        "configure": shlex.split(configure),
-        "blocks": blocks,
-        "workload": asked.workload,
-        "load": asked.load,
-        "virtual_users": counts_in(virtual_users, "--virtual-users") if virtual_users else (),
-        "settings": dict(map(_setting, settings or [])),
-        "preparation": asked.preparation,
-    }
+    planned = api.plan_releases(
+        checkout,
+        refs,
+        database=database,
+        configure=shlex.split(configure),
+        blocks=blocks,
+        workload=asked.workload,
+        load=asked.load,
+        virtual_users=counts_in(virtual_users, "--virtual-users") if virtual_users else (),
+        settings=dict(map(_setting, settings or [])),
+        preparation=asked.preparation,
+    )
     if not bisect:
-        return asked.shown(api.plan_releases(checkout, refs, **wanted))
+        return asked.shown(planned)
     if asked.detach:
         raise InputError("--bisect is executed here; omit --detach")
     with stopped_like_ctrl_c(), RunLines() as lines:
-        watch: Any = {"watch": ExperimentLines(), "watch_run": None if asked.as_json else lines}
-        found = api.releases(checkout, refs, bisect=True, max_blocks=max_blocks, **watch, **wanted)
+        watch_run = None if asked.as_json else lines
+        found = api.find_slow_commit(planned, max_blocks=max_blocks, watch=ExperimentLines(), watch_run=watch_run)
     return show_found(found, asked.as_json)
 
 

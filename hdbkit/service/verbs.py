@@ -16,6 +16,7 @@ from hdbkit.config import Load
 from hdbkit.config.load import Cache
 from hdbkit.errors import InputError
 from hdbkit.experiment import ExperimentEvent
+from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.hammerdb import is_settings_file
 from hdbkit.service import requests as asked
 from hdbkit.service.roles import Role
@@ -145,11 +146,13 @@ def _site(one: asked.SiteRequest, context: Context) -> Document:
 
 
 def _releases(one: asked.ReleasesRequest, context: Context) -> Document:
-    found = api.releases(
-        api.DEFAULT.targets.parent / asked.CHECKOUTS / one.checkout, one.refs, bisect=one.bisect, blocks=one.blocks,
-        workload=one.workload, load=one.load, virtual_users=one.virtual_users, watch=context.experiment,
-        watch_run=context.run,
+    planned = api.plan_releases(
+        api.DEFAULT.targets.parent / asked.CHECKOUTS / one.checkout, one.refs, blocks=one.blocks,
+        workload=one.workload, load=one.load, virtual_users=one.virtual_users,
     )  # fmt: skip
+    if not one.bisect:
+        return _executed(planned, context)
+    found = api.find_slow_commit(planned, watch=context.experiment, watch_run=context.run)
     return documents.of_releases(found, found.reports())
 
 
@@ -172,19 +175,19 @@ def _plan(one: asked.PlanRequest, _: Context) -> Document:
 
 
 def _find_max(one: asked.FindMaxRequest, context: Context) -> Document:
-    found = api.find_max(
-        one.target, one.limit, one.workload, one.load, label=one.label, blocks=one.blocks, watch=context.experiment,
-        watch_run=context.run,
-    )  # fmt: skip
-    return documents.of_max_rate(found, found.report())
+    return _executed(
+        api.plan_max_rate(one.target, one.limit, one.workload, one.load, label=one.label, blocks=one.blocks), context
+    )
 
 
 def _profile(one: asked.ProfileRequest, context: Context) -> Document:
-    done = api.profile(
-        one.name, one.target, specification(one.workload), one.load, virtual_users=one.virtual_users,
-        blocks=one.blocks, watch=context.experiment, watch_run=context.run,
-    )  # fmt: skip
-    return documents.of_profile(done)
+    users, workload = one.virtual_users, specification(one.workload)
+    planned = api.plan_profile(one.name, one.target, workload, one.load, virtual_users=users, blocks=one.blocks)
+    return _executed(planned, context)
+
+
+def _executed(planned: ExperimentPlan, context: Context) -> Document:
+    return documents.of_result(api.run_experiment(planned, watch=context.experiment, watch_run=context.run))
 
 
 def _compare(one: asked.CompareRequest, _: Context) -> Document:
@@ -194,12 +197,11 @@ def _compare(one: asked.CompareRequest, _: Context) -> Document:
 
 
 def _measure_in_turn(one: asked.MeasureInTurnRequest, context: Context) -> Document:
-    found = api.compare(
-        one.base, one.new, run=True, together=one.together, workload=one.workload, load=one.load,
-        virtual_users=one.virtual_users, label=one.label, blocks=one.blocks, watch=context.experiment,
-        watch_run=context.run,
+    planned = api.plan_comparison(
+        one.base, one.new, together=one.together, workload=one.workload, load=one.load,
+        virtual_users=one.virtual_users, label=one.label, blocks=one.blocks,
     )  # fmt: skip
-    return documents.of_comparison(found, None, found.report())
+    return _executed(planned, context)
 
 
 def _resume(one: asked.ResumeRequest, context: Context) -> Document:

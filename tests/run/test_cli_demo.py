@@ -81,7 +81,8 @@ def test_two_engines_are_compared_each_on_data_of_its_own(results: Path) -> None
         workload=TprocHSpec(scale_factor=0.01, indexes="none"),
         load=TprocHLoad(virtual_users=1, queries="q01,q06"),
     )
-    found = api.demo_engines(spec=spec, watch=lambda event: said.append(event.note))
+    found = api.run_experiment(api.plan_demo_engines(spec=spec), watch=lambda event: said.append(event.note))
+    assert isinstance(found, api.Comparison)
     said = [one for one in said if one.startswith("building the schema")]
     assert [len(side) for side in (found.base, found.new)] == [2, 2]
     assert found.names == ("DuckDB (base)", "DuckDB (new)")

@@ -81,7 +81,9 @@ def test_the_work_of_runs_is_measured_again_and_a_target_takes_it(null_target: N
     load = Load(virtual_users=2, rampup_s=0, duration_s=0.3, max_retries=7)
     hdbkit.run(at, load=load, label="before")
     steps: list[ExperimentEvent] = []
-    found = hdbkit.compare("before", null_target(latency_us=2000), run=True, blocks=1, watch=steps.append)
+    planned = hdbkit.plan_comparison("before", null_target(latency_us=2000), blocks=1)
+    found = hdbkit.run_experiment(planned, watch=steps.append)
+    assert isinstance(found, hdbkit.Comparison)
     ended = [one.planned for one in steps if one.kind is EventKind.FINISHED]
     assert [one and one.virtual_users for one in ended] == [2, 2]
     loads = [one.manifest.plan.load for one in (*found.base, *found.new)]
@@ -89,7 +91,7 @@ def test_the_work_of_runs_is_measured_again_and_a_target_takes_it(null_target: N
     assert found.names[0] == "before (base)"
     label = found.base[0].manifest.plan.label.removesuffix("-base")
     assert label in found.ratio.sentence, "the advice repeats this work, not what the command line gave"
-    shorter = hdbkit.compare("before", "before", run=True, blocks=1, load=Load(duration_s=0.2), virtual_users=[1])
+    shorter = hdbkit.measure_in_turn("before", "before", blocks=1, load=Load(duration_s=0.2), virtual_users=[1])
     assert [one.virtual_users for one in shorter.base] == [1]
     assert shorter.new[0].manifest.plan.load.with_(virtual_users=2, duration_s=0.3) == loads[0]
     with pytest.raises(InputError, match="is no run; to measure it now"):
@@ -109,7 +111,7 @@ def test_runs_of_a_sweep_are_not_measured_again_and_no_command_says_so(results: 
         )
         with_result(write_run(results / name, plan=plan))
     with pytest.raises(InputError, match="run one belongs to sweep a-sweep, whose settings are not applied here"):
-        hdbkit.compare("one", "two", run=True)
+        hdbkit.measure_in_turn("one", "two")
     advised = hdbkit.compare("one", "two").ratio.sentence
     assert advised.endswith("measure both sides in turn in one session")
 

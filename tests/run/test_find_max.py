@@ -26,7 +26,7 @@ def test_a_search_that_was_stopped_and_killed_goes_on_with_its_runs(null_target:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        hdbkit.find_max(at, "p50=1us", load=load, label="top", watch=interrupt)
+        hdbkit.run_experiment(hdbkit.plan_max_rate(at, "p50=1us", load=load, label="top"), watch=interrupt)
     running = hdbkit.start_experiment("last")
     wait_for(lambda: running.progress().done >= 2)
     os.kill(running.folder.journal.state.executed_by or 0, signal.SIGKILL)

@@ -47,15 +47,11 @@ def checkout(tmp_path: Path) -> Iterator[Checkout]:
 @pytest.mark.long
 def test_commits_are_built_measured_in_turn_and_compared(checkout: Checkout, results: Path, cache: Path) -> None:
     said: list[str] = []
-    found = hdbkit.releases(
-        checkout.folder,
-        ["old", "new"],
-        database=KIND,
-        blocks=2,
-        workload=TINY,
-        load=QUICK,
-        watch=lambda event: said.append(event.note),
+    planned = hdbkit.plan_releases(
+        checkout.folder, ["old", "new"], database=KIND, blocks=2, workload=TINY, load=QUICK
     )
+    found = hdbkit.run_experiment(planned, watch=lambda event: said.append(event.note))
+    assert isinstance(found, hdbkit.Releases)
     assert [one.startswith("building ") for one in said[:4]] == [True] * 4, "two commits, and a schema on each"
     assert found.cells["runs"].tolist() == [2, 2]
     (comparison,) = found.pairs
@@ -96,8 +92,7 @@ def test_a_build_that_fails_is_a_sentence_with_the_reason_and_the_log(checkout: 
         (["old"], {}, "give two or more different commits, not old"),
         (["old", "old"], {}, "give two or more different commits, not old, old"),
         (["old", "--exec=x"], {}, "there is no commit '--exec=x'"),
-        (["old", "new", "HEAD~1"], {"bisect": True}, "give two or more different commits"),
-        (["new", "old"], {"bisect": True}, "does not follow"),
+        (["old", "new", "HEAD~1"], {}, "give two or more different commits"),
         (["old", "new"], {"database": "redis"}, "hdbkit cannot build a server of kind 'redis' from its source"),
         (["old", "new"], {"database": "sqlite"}, "hdbkit cannot start a server of kind 'sqlite'"),
     ],
@@ -107,6 +102,11 @@ def test_bad_input_is_a_sentence(
 ) -> None:
     with pytest.raises(InputError, match=reason):
         hdbkit.releases(checkout.folder, refs, **options)  # type: ignore[arg-type]
+
+
+def test_a_search_needs_a_commit_that_follows_the_other(checkout: Checkout) -> None:
+    with pytest.raises(InputError, match="does not follow"):
+        hdbkit.find_slow_commit(hdbkit.plan_releases(checkout.folder, ["new", "old"], database=KIND))
 
 
 def test_a_folder_without_git_is_a_sentence(tmp_path: Path, command: HdbkitCommand) -> None:

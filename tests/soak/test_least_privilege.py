@@ -48,7 +48,7 @@ VERBS: dict[str, Callable[[Target], object]] = {
     "run": run,
     "run --analyze": lambda target: run(target, analyze=True),
     "run --routines client": lambda target: run(target, routines="client"),
-    "compare": lambda target: hdbkit.compare(target, target, run=True, blocks=1, load=QUICK, virtual_users=[1]),
+    "compare": lambda target: hdbkit.measure_in_turn(target, target, blocks=1, load=QUICK, virtual_users=[1]),
     "profile": lambda target: hdbkit.profile("nightly", target, load=QUICK, virtual_users=[1]),
     "find-max": lambda target: hdbkit.find_max(target, "p95=10s", load=QUICK, blocks=2),
     "sweep": sweep,

@@ -98,7 +98,7 @@ def sweep_and_compare(target: Target) -> None:
     one, other = (hdbkit.run(target, load=QUICK).run_id for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HDBKIT_PASSWORD", PASSWORD)  # which no file of a run has
-        compared = hdbkit.compare(one, other, run=True, blocks=2)
+        compared = hdbkit.measure_in_turn(one, other, blocks=2)
     if {*swept.runs["status"]} != {"done"} or len(compared.base) != len(compared.new):
         raise HdbkitError(swept.runs.to_string())
 

@@ -49,15 +49,15 @@ def test_a_search_finds_the_commit_that_made_the_server_slow(
     commits = [
         checkout.commit(copied(lines=SLOW if number >= FIRST_SLOW else "'#'"), f"v{number}") for number in range(1, 7)
     ]
-    found = hdbkit.releases(
+    planned = hdbkit.plan_releases(
         checkout.folder,
         ["v1", "v6"],
         database=KIND,
-        bisect=True,
         blocks=3,
         workload=specification(ROOT / "params" / "workloads" / "key-value", parameters={"rows": 20_000}),
         load=Load(virtual_users=1, rampup_s=0.5, duration_s=2),
     )
+    found = hdbkit.find_slow_commit(planned)
     assert found.pairs[0].ratio.verdict == "slower"
     assert found.search
     assert found.search.left == (commits[FIRST_SLOW - 1],)

@@ -70,6 +70,8 @@ NO_COMMAND = {
     "connect": "build, check and drop connect",
     "list_databases": "doctor",
     "demo_engines": "demo --workload",
+    "find_slow_commit": "releases --bisect",
+    "measure_in_turn": "compare --run",
     **dict.fromkeys(
         ("end_private", "private", "private_server", "private_targets"),
         "a server for one process; demo starts its own",

@@ -118,12 +118,12 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         compared = [call_code(workspace, "compare", f"**{{{named}}}")] if sides else []
         return "\n".join([f"{first}groups = {{", *lines, "}", overlaid, *compared])
 
-    call = ("compare", "found")
+    call = ("measure_in_turn", "found")
 
     def arguments(self) -> tuple[list[str], list[str]]:
         """Both targets, blocks and label."""
         label = f"label={self.label!r}" if self.label else ""
-        return [self.at, repr(self._new), "run=True"], [f"blocks={self.blocks.value}", label]
+        return [self.at, repr(self._new)], [f"blocks={self.blocks.value}", label]
 
     def show_plan(self, plan: ExperimentPlan) -> None:
         """Fill the fields from a comparison of targets."""
