@@ -72,6 +72,11 @@ class ExperimentResult(ABC):
     def report(self) -> Path:
         """Write the one-page report; return its path."""
 
+    @property
+    def difference_report(self) -> Callable[[], Path] | None:
+        """Writes the page of the difference of the best cell and its baseline; None where none is better."""
+        return None
+
     def _repr_html_(self) -> str:
         return answer_card(self.answer, self.notice, self.warnings)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
 
+from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.statistics.block_model import usable
+from hdbkit.api.compare import of_sides
 from hdbkit.api.discovery import host_facts
 from hdbkit.api.executing import executed
 from hdbkit.api.experiment_result import COMPARED, ExperimentResult
 from hdbkit.api.left_settings import advised
+from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
@@ -29,6 +32,7 @@ from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report import sweep_card, sweep_report
 from hdbkit.report.sweep_journal import restored
 from hdbkit.results.experiment_folder import each_run, find_experiment
+from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control
 from hdbkit.servers.values import same_value, with_unit
 from hdbkit.text import listed
@@ -67,6 +71,22 @@ class SweepResult(SweepAnalysis, ExperimentResult):
 
     def report(self) -> Path:
         return sweep_report(self.folder.report, self)
+
+    @property
+    def difference_report(self) -> Callable[[], Path] | None:
+        return self._report_difference if self.best_runs else None
+
+    def _report_difference(self) -> Path:
+        assert self.best is not None
+        assert self.best_runs is not None
+        workspace = BareWorkspace(results=self.folder.root)
+        sides = zip((BASE, NEW), self.best_runs, strict=True)
+        results = {
+            side: [Result(RunFolder(workspace.results / one), workspace) for one in runs] for side, runs in sides
+        }
+        return of_sides(
+            results, (self.labels[0], str(self.best["label"])), workspace, self.plan.spec.smallest_effect
+        ).report()
 
     def _repr_html_(self) -> str:
         return sweep_card(self, self.restored)

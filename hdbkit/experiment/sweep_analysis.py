@@ -6,6 +6,7 @@ Charts, reports, panels and users read it. It needs no driver and no server.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
@@ -160,6 +161,32 @@ class SweepAnalysis:
         return f"{first} {second}" if second else first
 
     @cached_property
+    def best(self) -> pd.Series[Any] | None:
+        """The row of the best configuration, in its fresh blocks where it has some; None if none has a ratio."""
+        judged = self.winners if len(self.winners) else self.verdicts
+        known = judged[(judged["verdict"] != "baseline") & judged["ratio"].notna()]
+        verdicts = ("faster", "undecided", "equivalent", "slower")
+        of_best = next((of for verdict in verdicts if len(of := known[known["verdict"] == verdict])), None)
+        return None if of_best is None else of_best.sort_values("ratio").iloc[-1]
+
+    @property
+    def best_runs(self) -> tuple[list[str], list[str]] | None:
+        """The runs of the baseline and of the best configuration, if it is faster and has runs of its own."""
+        if self.best is None or self.best["verdict"] != "faster" or self.plan.slices:
+            return None
+        done = self.runs[(self.runs["status"] == "done") & (self.runs["virtual_users"] == self.best["virtual_users"])]
+        base, new = (done.loc[done["configuration"] == of, "run_id"] for of in (0, self.best["configuration"]))
+        return base.tolist(), new.tolist()
+
+    @property
+    def _why(self) -> list[str]:
+        """The command that explains the difference of the best configuration."""
+        if self.best is None or self.best_runs is None:
+            return []
+        sides = (",".join(one.rpartition("-")[2] for one in side) for side in self.best_runs)
+        return [f"To see why {self.best['label']} is faster: hdbkit compare {' '.join(sides)} --report"]
+
+    @cached_property
     def notes(self) -> list[str]:
         """Notes on the verdicts: looks, early ends, and effects that depend on another setting."""
         spec = self.plan.spec
@@ -169,7 +196,17 @@ class SweepAnalysis:
         looks = self.spending.note(self.plan.ended_after, self.level)
         slices, decided = slice_notes(self._slice_runs, self.observations), decided_note(self.verdicts)
         wave = warnings.alternation_note(self.runs, self.verdicts)
-        return [*candidates_note(self.verdicts), *wave, *slices, *looks, *decided, *early, *split, *effects]
+        return [
+            *candidates_note(self.verdicts),
+            *wave,
+            *slices,
+            *looks,
+            *decided,
+            *early,
+            *split,
+            *effects,
+            *self._why,
+        ]
 
     @property
     def notice(self) -> str:

@@ -80,11 +80,7 @@ def card(found: SweepAnalysis) -> Card:
         found.metric,
         unrestored(found.folder.journal.lines, found.experiment_id),
     )
-    judged = found.winners if len(found.winners) else found.verdicts
-    known = judged[(judged["verdict"] != "baseline") & judged["ratio"].notna()]
-    verdicts = ("faster", "undecided", "equivalent", "slower")
-    of_best = next((of for verdict in verdicts if len(of := known[known["verdict"] == verdict])), None)
-    best = None if of_best is None else of_best.sort_values("ratio").iloc[-1]
+    best = found.best
     several = found.verdicts["virtual_users"].nunique() > 1
     at = f" at {virtual_users(int(best['virtual_users']))}" if best is not None and several else ""
     return Card(

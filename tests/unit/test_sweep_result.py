@@ -9,7 +9,7 @@ import pytest
 
 import hdbkit
 from hdbkit.api.sweeping import SweepResult
-from hdbkit.config import SweepSpec, Target
+from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.config.metric import Metric
 from hdbkit.errors import ConfigErrors, DamagedResult
 from hdbkit.experiment.plan import PlannedRun, run_plan
@@ -19,7 +19,7 @@ from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
-from tests.unit.synthetic import figures
+from tests.unit.synthetic import changed, figures, write_sweep
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)
 SPEC = SweepSpec(settings={"flush": ["on", "off"]}, blocks=2)
@@ -66,6 +66,20 @@ def test_a_damaged_sweep_is_reported_in_a_sentence(folder: ExperimentFolder) -> 
 
 def test_a_report_repeats_the_sweep_on_the_target_as_it_was_given(folder: ExperimentFolder) -> None:
     assert f"hdbkit sweep lab {folder.path / 'plan.json'}" in SweepResult(folder).report().read_text()
+
+
+def test_the_difference_of_the_best_configuration_and_the_baseline_has_a_page_and_a_command(tmp_path: Path) -> None:
+    load = Load(rampup_s=0, duration_s=2)
+    folder = write_sweep(tmp_path, SweepSpec(settings={"durable": ["on", "off"]}, blocks=3, load=load))
+    for one in SweepResult(folder).runs.itertuples():
+        run = RunFolder(tmp_path / one.run_id)
+        run.write(changed(run.read(), metric_value=(1000.0 + one.block) * (1 + one.configuration)))
+    result = SweepResult(folder)
+    assert result.notes[-1].startswith("To see why durable=off is faster: hdbkit compare ")
+    assert result.difference_report
+    assert "durable=off" in result.difference_report().read_text()
+    sides = result.notes[-1].split()[-3:-1]
+    assert hdbkit.Workspace(results=tmp_path).compare(*sides).ratio.ratio == pytest.approx(2, rel=0.01)
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2000])

@@ -26,7 +26,7 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.text import duration_text, many, number
 from hdbkit.widgets.parts.base import Panel, State
 from hdbkit.widgets.parts.chart_box import ChartBox
-from hdbkit.widgets.parts.layout import html_table
+from hdbkit.widgets.parts.layout import html_table, row
 from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.run_view import Seen, doing
 from hdbkit.workloads import metric_of, workload
@@ -48,13 +48,15 @@ class ExperimentView:
         self._drawing, self._drawn, self._stopping = threading.Lock(), -1, ""
         self.outcome, self.grid = ipywidgets.HTML().add_class("hdbkit-outcome"), ipywidgets.HTML()
         self.charts, self.report = ChartBox(panel), ReportLink(panel)
-        self.parts: list[ipywidgets.Widget] = [self.outcome, self.report.box, self.charts.box, self.grid]
+        self.why = ReportLink(panel, "Why faster?", "writes a page of the differences to the baseline and links it")
+        links = row(self.report.box, self.why.box)
+        self.parts: list[ipywidgets.Widget] = [self.outcome, links, self.charts.box, self.grid]
 
     def begin(self, running: api.RunningExperiment[Any]) -> str:
         """Show this experiment from now on."""
         self.outcome.value = self.grid.value = self._stopping = ""
         self.charts.show()
-        self.report.hide()
+        self._hide_links()
         self._drawn = -1
         return running.experiment_id
 
@@ -92,10 +94,16 @@ class ExperimentView:
         drawn = sorted(charts, key=lambda one: one.key != _FIRST)
         self.outcome.value = card
         self.charts.show(drawn)
-        self.report.hide()
+        self._hide_links()
         if of is not None:
             self.report.show(of.report)
+        if of is not None and of.difference_report:
+            self.why.show(of.difference_report)
         self._panel.keep(card, drawn[0].image("png", title=True, dpi=110) if drawn else None)
+
+    def _hide_links(self) -> None:
+        self.report.hide()
+        self.why.hide()
 
     def stop(self, running: api.RunningExperiment[Any], again: bool) -> str:
         """Stop it as Ctrl-C does; it can be resumed."""

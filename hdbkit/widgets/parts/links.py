@@ -28,11 +28,11 @@ class FileLink(anywidget.AnyWidget):
 class ReportLink:
     """A button that writes a report, and a link that opens it; hidden until there is a result."""
 
-    def __init__(self, panel: Panel) -> None:
+    def __init__(self, panel: Panel, name: str = "Report", hint: str = "writes the report and links it") -> None:
         self._panel = panel
         self._write: Callable[[], Path] | None = None
         self._link = FileLink()
-        self.button = button("Report", panel.guarded(self._make), hint="writes the report and links it")
+        self.button = button(name, panel.guarded(self._make), hint=hint)
         self.box = row(self.button)
         self.hide()
 
