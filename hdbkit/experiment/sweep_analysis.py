@@ -183,8 +183,8 @@ class SweepAnalysis:
         """The command that explains the difference of the best configuration."""
         if self.best is None or self.best_runs is None:
             return []
-        sides = (",".join(one.rpartition("-")[2] for one in side) for side in self.best_runs)
-        return [f"To see why {self.best['label']} is faster: hdbkit compare {' '.join(sides)} --report"]
+        base, new = (",".join(one.rpartition("-")[2] for one in side) for side in self.best_runs)
+        return [f"To see why {self.best['label']} is faster: hdbkit compare {base} {new} --report"]
 
     @cached_property
     def notes(self) -> list[str]:
