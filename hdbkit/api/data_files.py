@@ -29,8 +29,8 @@ def datagen(
     Args:
         workload: a specification, the name of a workload, or a folder that defines one.
         folder: where the files are, created if missing: one of each table and chunk, ``stock.1.csv``.
-        format: ``text`` (tab-separated as COPY and LOAD DATA read it), ``csv`` (RFC 4180 without a header) or
-            ``parquet``.
+        format: ``text`` (tab-separated as COPY and LOAD DATA read it), ``csv`` (RFC 4180 without a header),
+            ``parquet``, or ``bcp`` (with a format file for each table).
         chunks: the number of files of each table; None: one for each part of the population.
         only: the numbers of the chunks to write, from 1, such as those of one of several hosts; by default all.
         processes: the number of processes; by default one per core.

@@ -29,7 +29,9 @@ def add_to(app: typer.Typer) -> None:
 def datagen(
     workload: Annotated[str | None, typer.Argument(help="name of a workload, or a folder that defines one")] = None,
     folder: Annotated[Path, typer.Option(help="where the files are, created if missing")] = Path("data"),
-    format: Annotated[Format, typer.Option(help="text: tab-separated, as COPY and LOAD DATA read it")] = Format.CSV,
+    format: Annotated[
+        Format, typer.Option(help="text: tab-separated, as COPY and LOAD DATA read it; bcp: with format files")
+    ] = Format.CSV,
     chunks: Annotated[
         int | None, typer.Option(min=1, help="number of files of each table [default: one per part of the data]")
     ] = None,

@@ -46,6 +46,7 @@ class Format(StrEnum):
     TEXT = "text"
     CSV = "csv"
     PARQUET = "parquet"
+    BCP = "bcp"
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ class DataFiles:
 
     def write_chunk(self, number: int) -> tuple[int, int]:
         """Write the files of a chunk, then its note; return its rows and bytes. Raises ``OSError``."""
-        from hdbkit.loading.formats import writer
+        from hdbkit.loading.formats import format_file, writer
 
         work, form = workload(self.spec), Format(self.head["format"])
         parts: dict[str, dict[str, Any]] = {}
@@ -162,6 +163,8 @@ class DataFiles:
                     if name not in files:
                         draft = drafts.enter_context(draft_of(self._path(name, number)))
                         files[name] = drafts.enter_context(writer(draft, load.table, form))
+                        if form is Format.BCP:
+                            replace_file(self.folder / f"{name}.fmt", format_file(load.table))
                     extents[name] = asdict(_append(files[name], load))
         sizes = [self._path(name, number).stat().st_size for name in files]
         rows = sum(extent["rows"] for extents in parts.values() for extent in extents.values())

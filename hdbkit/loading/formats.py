@@ -1,8 +1,9 @@
-r"""The formats of data files: ``text`` as loads take it, CSV, and Parquet.
+r"""The formats of data files: ``text`` as loads take it, CSV, Parquet, and that of bcp.
 
 A file has the rows of one table, part after part. ``text`` is tab-separated with ``\N`` for null, which PostgreSQL's
 COPY and MySQL's LOAD DATA read by default. CSV follows RFC 4180 without a header: texts are in double quotes, and an
 empty field without quotes is null. Decimals of Parquet have 18 digits, 4 of them behind the point.
+A file for bcp is tab-separated, with an empty field for null and a zero byte for an empty text; it has no escapes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from hdbkit.errors import InputError
 from hdbkit.loading.data_files import Extent, Format
 
 _CHUNK_BYTES: Final = 1 << 20
+_BCP_BYTES: Final = 8000
+"""The maximum length of a field in a format file, in bytes: that of a column of SQL Server outside its MAX types."""
 _TEXT: Final = "text"
 _TYPES: Final = {
     "integer": pa.int64(),
@@ -74,7 +77,9 @@ def rows_in(path: Path, table: Table, form: Format, extent: Extent) -> Iterator[
     with path.open("rb") as file:
         file.seek(extent.first)
         for chunk in _lines(file, extent.count, quoted=form is Format.CSV):
-            yield _text_of(_read_csv(chunk, table)) if form is Format.CSV else chunk
+            if form is Format.CSV:
+                chunk = _text_of(_read_csv(chunk, table))  # noqa: PLW2901
+            yield _of_bcp(chunk) if form is Format.BCP else chunk
 
 
 class _BytesWriter:
@@ -83,7 +88,11 @@ class _BytesWriter:
         self._table, self._form = table, form
 
     def write(self, chunk: bytes) -> None:
-        self._file.write(chunk if self._form is Format.TEXT else _csv_of(chunk, self._table))
+        if self._form is Format.CSV:
+            chunk = _csv_of(chunk, self._table)
+        elif self._form is Format.BCP:
+            chunk = _bcp_of(chunk, self._table)
+        self._file.write(chunk)
 
     @property
     def end(self) -> int:
@@ -152,6 +161,34 @@ def _csv_of(chunk: bytes, table: Table) -> bytes:
     types = table.types or (_TEXT,) * len(table.columns)
     made = [list(map(_QUOTED[kind == _TEXT], column)) for kind, column in zip(types, columns, strict=True)]
     return b"\n".join(map(b",".join, zip(*made, strict=True))) + b"\n"
+
+
+def format_file(table: Table) -> bytes:
+    """The format file with which bcp reads the rows of a table whose columns have the order of the specification."""
+    lines = ["14.0", str(len(table.columns))]
+    for number, name in enumerate(table.columns, 1):
+        end = r"\n" if number == len(table.columns) else r"\t"
+        lines.append(f'{number} SQLCHAR 0 {_BCP_BYTES} "{end}" {number} {name} ""')
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _bcp_of(chunk: bytes, table: Table) -> bytes:
+    """Rows of tab-separated text in the format of bcp. Raises ``InputError`` for a text that it cannot have."""
+    fields = [line.split(b"\t") for line in chunk.removesuffix(b"\n").split(b"\n")]
+    rows = [[b"" if one == rb"\N" else one.replace(rb"\\", b"\0\0") or b"\0" for one in row] for row in fields]
+    made = b"\n".join(map(b"\t".join, rows)) + b"\n"
+    if b"\\" in made:
+        raise InputError(f"rows of {table.name} have a tab or line end in a text, which bcp cannot read; choose csv")
+    return made.replace(b"\0\0", b"\\")
+
+
+def _of_bcp(chunk: bytes) -> bytes:
+    """The same rows as tab-separated text."""
+    fields = [line.split(b"\t") for line in chunk.removesuffix(b"\n").split(b"\n")]
+    rows = [
+        [rb"\N" if not one else b"" if one == b"\0" else one.replace(b"\\", rb"\\") for one in row] for row in fields
+    ]
+    return b"\n".join(map(b"\t".join, rows)) + b"\n"
 
 
 def _plain(value: bytes) -> bytes:
