@@ -54,7 +54,23 @@ ASYNCHRONOUS WRITETHROUGH CACHE GROUP {name}
 SYNCHRONOUS WRITETHROUGH CACHE GROUP {name}
 
 -- variant: read_only
--- With the schema option cache_groups: read_only. Changes of Oracle Database arrive every five minutes.
+-- With the schema option cache_groups: read_only. Changes of Oracle Database arrive after so many seconds.
 
 -- fragment: cache_group(name)
-READONLY CACHE GROUP {name} AUTOREFRESH
+READONLY CACHE GROUP {name} AUTOREFRESH INTERVAL {cache_refresh_s} SECONDS
+
+-- variant: dynamic_awt
+-- With the schema option dynamic_cache, too: rows that were aged out are loaded again when a statement names their key.
+
+-- fragment: cache_group(name)
+DYNAMIC ASYNCHRONOUS WRITETHROUGH CACHE GROUP {name}
+
+-- variant: dynamic_swt
+
+-- fragment: cache_group(name)
+DYNAMIC SYNCHRONOUS WRITETHROUGH CACHE GROUP {name}
+
+-- variant: dynamic_read_only
+
+-- fragment: cache_group(name)
+DYNAMIC READONLY CACHE GROUP {name} AUTOREFRESH INTERVAL {cache_refresh_s} SECONDS

@@ -7,6 +7,7 @@ Oracle Database. There was no server to try it on: docs/engines.md states what w
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Literal, cast
 
@@ -50,6 +51,12 @@ class TimesTenSchemaOptions(SchemaOptions):
     cached_tables: Literal["full", "partial"] = Field(
         default="full", description="the tables in cache groups: all, or those that do not grow"
     )
+    dynamic_cache: bool = Field(
+        default=False, description="rows that a cache group has aged out are loaded when a statement needs them"
+    )
+    cache_refresh_s: int = Field(
+        default=300, ge=1, le=86_400, description="interval at which read-only groups are refreshed, in seconds"
+    )
 
 
 class TimesTenSession(OracleSession):
@@ -79,8 +86,12 @@ class TimesTenSchema(SqlSchema):
         kind, part = self._options["cache_groups"], self._options["cached_tables"]
         if kind is None:
             return super()._scope_of(dialects)
-        variants = ("cache", *(("cache_full",) if part == _FULL else ()), kind)
+        form = f"dynamic_{kind}" if self._options["dynamic_cache"] else kind
+        variants = ("cache", *(("cache_full",) if part == _FULL else ()), form)
         scope = self._workload.scope((*dialects, *(f"{KIND}/{one}" for one in variants)))
+        refresh = {"cache_refresh_s": self._options["cache_refresh_s"]}
+        filled = {name: one.partly_filled(refresh) for name, one in scope.statements.items()}
+        scope = replace(scope, statements=filled)
         tables = {table for one in self._groups_of(scope).values() for table in one}
         if not tables:
             raise InputError(f"cache_groups: {self._workload.title} has no tables that hdbkit can cache")

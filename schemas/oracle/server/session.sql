@@ -100,13 +100,14 @@ SELECT CASE name
            WHEN 'execute count' THEN 'executions'
            WHEN 'parse count (hard)' THEN 'hard_parses'
            WHEN 'enqueue deadlocks' THEN 'deadlocks'
+           WHEN 'background checkpoints completed' THEN 'checkpoints'
            ELSE 'log_waits'
        END,
        SUM(value)
 FROM gv$sysstat
 WHERE name IN ('user commits', 'user rollbacks', 'table scan rows gotten', 'redo size', 'physical reads',
                'physical writes', 'session logical reads', 'execute count', 'parse count (hard)', 'enqueue deadlocks',
-               'redo log space requests')
+               'background checkpoints completed', 'redo log space requests')
 GROUP BY name
 UNION ALL
 SELECT 'waiting_locks', COUNT(*) FROM gv$session WHERE event LIKE 'enq: T%' AND state = 'WAITING'

@@ -133,6 +133,8 @@ def test_a_schema_option_of_another_engine_is_refused_with_those_that_there_are(
         "bucket_factor": 2,
         "cache_groups": "awt",
         "cached_tables": "partial",
+        "dynamic_cache": True,
+        "cache_refresh_s": 5,
     }
     foreign = {name for model in models.values() for name in model.model_fields} - set(own)
     assert foreign

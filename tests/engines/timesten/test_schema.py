@@ -165,6 +165,9 @@ def test_read_only_groups_are_for_workloads_that_change_nothing(oracledb: Module
         schema_of(cache_groups="read_only")
     texts = built(oracledb, "tproc_h", cache_groups="read_only")
     assert len([text for text in texts if text.startswith("CREATE READONLY CACHE GROUP")]) == 3
+    texts = built(oracledb, "tproc_h", cache_groups="read_only", dynamic_cache=True, cache_refresh_s=5)
+    part = "CREATE DYNAMIC READONLY CACHE GROUP part_cache AUTOREFRESH INTERVAL 5 SECONDS FROM"
+    assert next(text for text in texts if "part_cache" in text).startswith(part)
 
 
 def test_drop_removes_own_groups_and_the_sequence_and_no_others(oracledb: Module) -> None:
@@ -183,5 +186,7 @@ def test_drop_removes_own_groups_and_the_sequence_and_no_others(oracledb: Module
 
 
 def test_partitions_are_no_option(oracledb: Module) -> None:
-    with pytest.raises(InputError, match=r"no schema option 'partitions' \(it has: cache_groups, cached_tables\)"):
+    with pytest.raises(
+        InputError, match=r"no schema option 'partitions' \(it has: cache_groups, .*, cache_refresh_s\)"
+    ):
         schema_of(partitions=4)
