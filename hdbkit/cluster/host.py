@@ -40,7 +40,17 @@ from hdbkit.results.spool import SpoolTails, trim
 
 ORDER = "order.json"
 PROCESS = "process"
-_COLLECTED = ("*.spool", ERRORS, "*.usage.json", "*.switches", "*.reason", HOST_SAMPLES, ENDINGS)
+_COLLECTED = (
+    "*.spool",
+    ERRORS,
+    "*.usage.json",
+    "*.switches",
+    "*.sessions",
+    "*.traces",
+    "*.reason",
+    HOST_SAMPLES,
+    ENDINGS,
+)
 
 
 def runs_folder() -> Path:

@@ -180,6 +180,11 @@ class Load(ConfigModel):
     waits_hz: Alone[float] = Field(
         default=10, ge=0, le=50, description="samples per second of what the server's sessions wait for; 0: none"
     )
+    traceparent_share: float = Field(
+        default=0, ge=0, le=1,
+        description="share of the operations whose statements carry a W3C traceparent in a comment; they are sent "
+        "unprepared",
+    )  # fmt: skip
     profile: Profile = Field(
         default=Profile.NONE,
         description="sample the stacks of server and clients on this host; perf: by Linux's perf, 49 times a second",

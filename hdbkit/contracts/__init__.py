@@ -46,6 +46,7 @@ from hdbkit.contracts.sessions import SERVER as SERVER
 from hdbkit.contracts.sessions import Access as Access
 from hdbkit.contracts.sessions import Arguments as Arguments
 from hdbkit.contracts.sessions import Capability as Capability
+from hdbkit.contracts.sessions import CommentedSession as CommentedSession
 from hdbkit.contracts.sessions import OptimisticSession as OptimisticSession
 from hdbkit.contracts.sessions import OverlappingSession as OverlappingSession
 from hdbkit.contracts.sessions import Row as Row

@@ -60,6 +60,7 @@ class Capability(StrEnum):
     COUNTS_WAITS = "counts_waits", "the server knows how many sessions wait for a lock"
     COUNTS_SCANS = "counts_scans", "the server counts the rows that full scans read"
     PLANS = "plans", "the optimizer's plan of a query can be read"
+    COMMENTS = "comments", "statements can be sent with a comment of their own"
     OVERLAPS = "overlaps", "while the server works for one session, its client process serves others"
 
 
@@ -197,6 +198,13 @@ class OverlappingSession(Session, Protocol):
 
         Raises what ``perform`` would raise.
         """
+
+
+class CommentedSession(Session, Protocol):
+    """A connection whose statements can carry a comment; see ``Capability.COMMENTS``."""
+
+    def comment(self, text: str) -> None:
+        """Send statements with this comment, and so unprepared, from now on; empty: as before."""
 
 
 class OptimisticSession(Session, Protocol):

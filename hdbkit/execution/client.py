@@ -26,6 +26,7 @@ from hdbkit.execution.failures import ErrorCounts
 from hdbkit.execution.overlap import Waiting, overlap, take_turns
 from hdbkit.execution.pacing import sleep_until
 from hdbkit.execution.switching import switches_path
+from hdbkit.execution.tracing import traces_path
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser
@@ -125,6 +126,7 @@ class Client:
             ErrorCounts(self._spools, self._number, load.operations),
             JsonLines(switches_path(self._spools, f"{self._number:05d}")) if in_session else None,
             JsonLines(sessions_path(self._spools, self._number)) if numbers_sessions(plan) else None,
+            JsonLines(traces_path(self._spools, self._number)) if plan.load.traceparent_share else None,
         )
 
     def _wait_for_start(self) -> None:

@@ -20,7 +20,7 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.execution import failures, load_hosts, profiler, sampler, switching, usage, waits
+from hdbkit.execution import failures, load_hosts, profiler, sampler, switching, tracing, usage, waits
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.load_hosts import ClientFiles
 from hdbkit.readings import STATEMENT_TOTALS
@@ -67,15 +67,7 @@ def complete(folder: RunFolder, manifest: Manifest) -> Manifest:
     ]
     write_rows(folder.table("clients"), columns.CLIENTS, _clients(manifest, clients, counts))
     write_rows(folder.table("errors"), columns.ERRORS, _errors(files, start_ns))
-    if (folder.spools / waits.FILE).is_file():
-        write_rows(folder.table("waits"), columns.WAITS, list(_wait_rows(files, folder.spools, start_ns)))
-    if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
-        write_rows(folder.table("statements"), columns.STATEMENTS, statement_growth(totals))
-        if not all(one["edge"] for one in totals):
-            courses = statement_courses(totals, start_ns)
-            write_rows(folder.table("statement_courses"), columns.STATEMENT_COURSES, courses)
-    if seen := read_lines(folder.spools / sampler.EVENTS_FILE):
-        write_rows(folder.table("events"), columns.EVENTS, _events(seen, start_ns))
+    _write_sampled(folder, files, start_ns)
     if stacks := profiler.rows(folder.spools, {row["pid"] for row in clients if row.get("pid")}, start_ns):
         write_rows(folder.table("profile"), columns.PROFILE, stacks)
     if manifest.plan.slices:
@@ -127,6 +119,22 @@ def _write_hosts(folder: RunFolder, manifest: Manifest, start_ns: int) -> None:
     write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
     if found := sampler.rows(read_lines(folder.spools / sampler.FILE), start_ns):
         write_rows(folder.table("server_host"), columns.SERVER_HOST, found)
+
+
+def _write_sampled(folder: RunFolder, files: Sequence[ClientFiles], start_ns: int) -> None:
+    """Write what the server was asked for beside the load, and which operations carried a comment."""
+    if (folder.spools / waits.FILE).is_file():
+        write_rows(folder.table("waits"), columns.WAITS, list(_wait_rows(files, folder.spools, start_ns)))
+    if traced := [*load_hosts.lines_of(files, tracing.PATTERN, ["t_ns"])]:
+        rows = [{**one, "t_us": _us(one["t_ns"], start_ns)} for one in traced]
+        write_rows(folder.table("traces"), columns.TRACES, rows)
+    if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
+        write_rows(folder.table("statements"), columns.STATEMENTS, statement_growth(totals))
+        if not all(one["edge"] for one in totals):
+            courses = statement_courses(totals, start_ns)
+            write_rows(folder.table("statement_courses"), columns.STATEMENT_COURSES, courses)
+    if seen := read_lines(folder.spools / sampler.EVENTS_FILE):
+        write_rows(folder.table("events"), columns.EVENTS, _events(seen, start_ns))
 
 
 def _events(seen: Sequence[Mapping[str, Any]], start_ns: int) -> list[dict[str, Any]]:

@@ -263,6 +263,7 @@ _NEEDED_BY = {
     "lock_timeout_ms": Capability.LOCK_TIMEOUT,
     "statement_timeout_ms": Capability.STATEMENT_TIMEOUT,
     "parallel_workers": Capability.PARALLEL_WORKERS,
+    "traceparent_share": Capability.COMMENTS,
 }
 """By option of a load, what an engine must have for it."""
 

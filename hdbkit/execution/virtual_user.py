@@ -12,19 +12,32 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from itertools import count
+from typing import Any, Protocol, cast
 
 from hdbkit.arrivals import due_us, rate_of
 from hdbkit.config import Load, Target
 from hdbkit.config.routing import Policy
 from hdbkit.config.steps import active_s
-from hdbkit.contracts import Database, Prepared, Scope, Session, SessionOptions, User, UserPlan, Waits, Workload
+from hdbkit.contracts import (
+    CommentedSession,
+    Database,
+    Prepared,
+    Scope,
+    Session,
+    SessionOptions,
+    User,
+    UserPlan,
+    Waits,
+    Workload,
+)
 from hdbkit.errors import InputError, TransactionError
 from hdbkit.execution.control import NEVER_NS, Field
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.pacing import ActiveUsers, OpenLoop, Pacer, Pacing, sleep_until
 from hdbkit.execution.routes import open_routes, policies_of
 from hdbkit.execution.switching import SessionSwitch
+from hdbkit.execution.tracing import Traced, trace_id
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End, Loop, Recorder
 from hdbkit.execution.waits import NUMBER
@@ -65,6 +78,8 @@ class Shared:
     """Where the changes of settings are noted, if the clients make them."""
     sessions: JsonLines | None = None
     """Where the numbers of sessions are noted, if what they wait for is sampled."""
+    traces: JsonLines | None = None
+    """Where operations are noted whose statements carry a comment, if some do."""
 
     @property
     def load(self) -> Load:
@@ -99,6 +114,7 @@ class VirtualUser:
         self.ahead: Sequence[Prepared] = ()
         """Operations drawn before the common start, so that all users begin together."""
         self._connections, self._pause_s = 0, _MIN_PAUSE_S
+        self._traces = (trace_id(shared.plan.run_id, plan.index, number) for number in count(1))
         self._sessions = ExitStack()
 
     def connect(self) -> None:
@@ -115,6 +131,14 @@ class VirtualUser:
             opened.callback(session.close)
             routes = open_routes(target, shared.policies, plan, session, self._connect_elsewhere, opened)
             self.user = shared.workload.user(session, load, plan, routes)
+            if shared.traces:
+                sessions = {id(one): one for route in routes.values() for one in route.sessions} | {
+                    id(session): session
+                }
+                commented = cast("list[CommentedSession]", [*sessions.values()])
+                index, share = self.plan.index, load.traceparent_share
+                self.user = traced = Traced(self.user, commented, share, self._traces, shared.traces, index)
+                opened.callback(traced.flush)
             self._sessions = opened.pop_all()
         self.session = session
         if shared.sessions:

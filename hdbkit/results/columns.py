@@ -111,6 +111,8 @@ EVENTS: Final = {
     "text": "string",
 }
 """Columns of ``events``: what the server did, where it keeps the times of that."""
+TRACES: Final = {"t_us": "int64", "virtual_user": "int32", "trace_id": "string"}
+"""Columns of ``traces``: when a sampled operation was sent, by whom, and the id in the comment of its statements."""
 PROFILE: Final = {
     "t_us": "int64",
     "part": "string",  # server, clients

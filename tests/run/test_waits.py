@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import hdbkit
-from hdbkit.analysis.run.records import table
+from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.waits import CLASSES, OUTSIDE, SAMPLER, SERVER_CPU, parts_of
 from hdbkit.api import Result
 from hdbkit.config import Load, TprocCLoad
+from hdbkit.contracts import SERVER
+from hdbkit.databases import database
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
+from hdbkit.sql import Statement
 
 
 @pytest.fixture(scope="module")
 def contended(built: PrivateServer, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """Four users who wait for each other's rows of the one warehouse."""
     own = hdbkit.Workspace(results=tmp_path_factory.mktemp("waits"))
-    return own.run(built.target, load=TprocCLoad(virtual_users=4, rampup_s=0, duration_s=3, waits_hz=50))
+    load = TprocCLoad(virtual_users=4, rampup_s=0, duration_s=3, waits_hz=50, traceparent_share=0.2)
+    return own.run(built.target, load=load)
 
 
 def test_waits_belong_to_operations_and_tables(contended: Result) -> None:
@@ -42,6 +49,25 @@ def test_each_sample_has_the_session_that_asked_and_every_user_is_known(contende
     assert set(own["virtual_user"]) == {0, 1, 2, 3} and own["session"].nunique() == 4
     waiting = own[own["blocked_by"] >= 0]
     assert len(waiting) and (waiting["blocked_by_user"] >= 0).mean() > 0.9
+
+
+def test_the_statements_of_some_operations_carry_the_id_of_a_trace(contended: Result, built: PrivateServer) -> None:
+    traces = table(contended.folder, "traces")
+    assert traces is not None and traces["trace_id"].is_unique
+    assert 0.1 < len(traces) / sum(one.count for one in contended.summary.operations.values()) < 0.3
+    with operations_of(contended.folder) as records:
+        own = records.df()
+    one = traces.iloc[len(traces) // 2]
+    at = own["t_start_us"].le(one["t_us"]) & own["t_end_us"].ge(one["t_us"])
+    assert (own.loc[at, "virtual_user"] == one["virtual_user"]).sum() == 1
+    asked = replace(SERVER, statements={"own": Statement("own", "SELECT current_query()", Path(), "")})
+    with closing(database(built.target).connect(built.target, asked)) as session:
+        session.prepare(["own"])
+        texts = []
+        for comment in ("traceparent='00-1-2-01'", ""):
+            session.comment(comment)  # type: ignore[attr-defined]
+            texts.append(session.rows(session.perform(session.bind("own", ())))[0][0])
+    assert texts == ["SELECT current_query() /*traceparent='00-1-2-01'*/", "SELECT current_query()"]
 
 
 def test_a_run_keeps_the_plans_of_its_statements(contended: Result) -> None:

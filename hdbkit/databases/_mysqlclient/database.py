@@ -167,6 +167,7 @@ class MysqlclientDatabase(BaseDatabase):
     """Whether its servers are MariaDB, which they state themselves."""
     capabilities = frozenset(Capability) - {
         Capability.OPTIMISTIC,
+        Capability.COMMENTS,
         Capability.SCHEMAS,
         Capability.SNAPSHOT_CONFLICTS,
         Capability.PARALLEL_WORKERS,

@@ -143,6 +143,7 @@ class Oracle(OracledbDatabase):
     dialects: tuple[str, ...] = (ANSI, PLSQL, KIND)
     capabilities = frozenset(Capability) - {
         Capability.OPTIMISTIC,
+        Capability.COMMENTS,
         Capability.SCHEMAS,
         Capability.LOCK_TIMEOUT,
         Capability.OVERLAPS,

@@ -73,6 +73,9 @@ class PsycopgSession:
         if not prepares:
             self._execute, self._send = connection.exec_params, connection.send_query_params
             self._formats = (None, *self._formats)
+        self._uncommented = self._execute, self._send
+        self._texts: dict[bytes, bytes] = {}
+        """The texts of prepared statements, by their names."""
         self._opening: tuple[bytes, ...] = (b"BEGIN",)
         self.dialects, self.scope = dialects, scope
         self._two_types: dict[str, bool] = {}
@@ -165,6 +168,7 @@ class PsycopgSession:
             if self._prepares:
                 call = name.encode()
                 self._checked(self._exchanged(self.connection.prepare, call, text))
+                self._texts[call] = text
             self._calls[name] = call
             if found.may_roll_back:
                 self._attempts.add(call)
@@ -188,6 +192,17 @@ class PsycopgSession:
         if not result.ntuples and bound[0] in self._attempts:
             raise RolledBackByDesign
         return result
+
+    def comment(self, text: str) -> None:
+        """See :class:`hdbkit.contracts.CommentedSession`; the transaction's beginning and end have none."""
+        self._execute, self._send = self._uncommented
+        if text:
+            after = f" /*{text}*/".encode()
+            self._execute = partial(self._commented, self.connection.exec_params, after)
+            self._send = partial(self._commented, self.connection.send_query_params, after)
+
+    def _commented(self, send: Callable[..., T], after: bytes, call: bytes, values: Any, *formats: int | None) -> T:
+        return send(self._texts.get(call, call) + after, values, None, *formats[-2:])
 
     def fileno(self) -> int:
         """The connection's socket."""
