@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 from hdbkit.errors import InputError
@@ -19,11 +20,16 @@ Version = Callable[[Path], str]
 def reported_version(program: Path, pattern: str) -> str:
     """The first group of ``pattern`` in a program's ``--version`` output; empty if it does not match."""
     try:
-        done = subprocess.run([str(program), "--version"], capture_output=True, text=True, timeout=20, check=False)
+        found = re.search(pattern, _said_version(program, program.stat().st_mtime_ns))
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(pattern, done.stdout)
     return found[1] if found else ""
+
+
+@cache
+def _said_version(program: Path, changed_ns: int) -> str:
+    del changed_ns  # another file is another program
+    return subprocess.run([str(program), "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
 
 
 def installed(kind: str, candidates: Iterable[tuple[Path, str]], version: Version) -> list[Binaries]:

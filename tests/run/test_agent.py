@@ -15,10 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
 
 from hdbkit.agent.app import _failed, make_app
 from hdbkit.agent.server import ControlledServer, Snapshots
@@ -262,6 +259,10 @@ def test_the_agent_and_the_target_are_of_one_database(agent: Agent, built: Priva
 
 def test_no_request_breaks_it_runs_a_command_or_touches_a_file(built: PrivateServer, tmp_path: Path) -> None:
     """Each verb with what its OpenAPI document allows and forbids, token in hand, on a server that may be changed."""
+    import schemathesis  # takes a second
+    from schemathesis import GenerationMode
+    from schemathesis.checks import not_a_server_error
+
     config, ran = built.place.data / "postgresql.conf", tmp_path / "ran"
     touch = ("touch", str(ran))
     spec = ControlSpec(commands=Commands(start=touch, stop=touch, restart=touch), config_file=config)

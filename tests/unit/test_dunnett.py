@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import dunnett, multivariate_t, t
+import scipy
 
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 
@@ -28,7 +28,7 @@ def test_two_sided_95_percent_values_are_those_of_the_table(comparisons: int, df
 
 @pytest.mark.parametrize("df", [1, 2, 7, 14, 240, 1000])
 def test_one_comparison_needs_students_t(df: int) -> None:
-    assert critical_value([[0.3]], df, 0.99) == pytest.approx(t.isf(0.005, df), rel=1e-6)
+    assert critical_value([[0.3]], df, 0.99) == pytest.approx(scipy.stats.t.isf(0.005, df), rel=1e-6)
 
 
 def test_unequal_replication_agrees_with_the_multivariate_t() -> None:
@@ -36,12 +36,12 @@ def test_unequal_replication_agrees_with_the_multivariate_t() -> None:
     correlation = np.outer(factors, factors)
     np.fill_diagonal(correlation, 1)
     c = critical_value([factors.tolist()], 12)
-    joint = multivariate_t(loc=np.zeros(3), shape=correlation, df=12, seed=1)
+    joint = scipy.stats.multivariate_t(loc=np.zeros(3), shape=correlation, df=12, seed=1)
     assert joint.cdf(np.full(3, c), lower_limit=np.full(3, -c)) == pytest.approx(0.95, abs=5e-4)
 
 
 def test_groups_share_only_the_noise() -> None:
-    joint = multivariate_t(loc=np.zeros(4), shape=np.kron(np.eye(2), [[1, 0.5], [0.5, 1]]), df=9, seed=1)
+    joint = scipy.stats.multivariate_t(loc=np.zeros(4), shape=np.kron(np.eye(2), [[1, 0.5], [0.5, 1]]), df=9, seed=1)
     c = critical_value(equal_replication(2, groups=2), 9)
     assert joint.cdf(np.full(4, c), lower_limit=np.full(4, -c)) == pytest.approx(0.95, abs=5e-4)
 
@@ -49,7 +49,7 @@ def test_groups_share_only_the_noise() -> None:
 def test_a_one_way_layout_has_the_intervals_of_scipy() -> None:
     draw = np.random.default_rng(7)
     control, *samples = (draw.normal(mean, 1, size=9) for mean in (0.0, 0.5, 1.5, 3.0))
-    known = dunnett(*samples, control=control, rng=np.random.default_rng(1)).confidence_interval(0.95)
+    known = scipy.stats.dunnett(*samples, control=control, rng=np.random.default_rng(1)).confidence_interval(0.95)
     pooled = np.sqrt(np.mean([np.var(one, ddof=1) for one in (control, *samples)]))
     half = critical_value(equal_replication(3), df=32) * pooled * np.sqrt(2 / 9)
     differences = np.array([one.mean() - control.mean() for one in samples])
@@ -59,7 +59,7 @@ def test_a_one_way_layout_has_the_intervals_of_scipy() -> None:
 
 def test_the_family_is_wider_than_one_and_narrower_than_bonferroni() -> None:
     c = critical_value(equal_replication(6), 30)
-    assert t.isf(0.025, 30) < c < t.isf(0.025 / 6, 30)
+    assert scipy.stats.t.isf(0.025, 30) < c < scipy.stats.t.isf(0.025 / 6, 30)
 
 
 def test_between_whole_degrees_of_freedom_the_value_lies_between_theirs() -> None:

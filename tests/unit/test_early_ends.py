@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.signal import lfilter
+import scipy
 
 from hdbkit.analysis.sweep.search import MARGIN, early_ends_note, log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
@@ -27,7 +27,7 @@ def windows(level: float, count: int = 1, deviation: float = 0.1, persistence: f
     """Windows of ``PARTS`` parts whose noise hangs together: what one part lacks, the next is likely to lack too."""
     draw = np.random.default_rng(5)
     steady = deviation * np.sqrt(1 - persistence**2)
-    noise = lfilter([steady], [1, -persistence], draw.normal(size=(count, PARTS + 50)))[:, 50:]
+    noise = scipy.signal.lfilter([steady], [1, -persistence], draw.normal(size=(count, PARTS + 50)))[:, 50:]
     found: Floats = level * (1 + noise)
     return found
 

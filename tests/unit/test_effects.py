@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import t
+import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.sweep.effects import main_effects
@@ -31,7 +31,7 @@ def test_the_interval_is_that_of_complete_blocks_adjusted_for_both_settings() ->
     model = BlockModel.fitted(runs, RATE)
     flush = main_effects(runs, RATE, list(BASELINE), BASELINE).iloc[0]
     df = model.estimate(np.array([-0.5, 0.5, -0.5, 0.5])).df
-    half = t.isf(0.05 / 2 / 2, df) * np.sqrt(model.variances.sum() / 4 / 4)
+    half = scipy.stats.t.isf(0.05 / 2 / 2, df) * np.sqrt(model.variances.sum() / 4 / 4)
     ends = np.log([flush["low"], flush["ratio"], flush["high"]])
     assert ends[1] - ends[0] == pytest.approx(half)
     assert ends[2] - ends[1] == pytest.approx(half)

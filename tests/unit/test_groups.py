@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t as student
+import scipy
 
 from hdbkit.analysis.comparison.groups import Groups, distributions, metric_values, overlaid, values_by_users
 from hdbkit.analysis.run.outages import RETRIED, failures, samples
@@ -45,7 +45,7 @@ def test_a_level_is_the_geometric_mean_with_students_interval() -> None:
     """With one cell, pooling is nothing: the textbook's interval on the log scale."""
     logs = np.log([90.0, 100.0, 130.0])
     row = values_by_users(of([("a", 4, metric_value) for metric_value in np.exp(logs)])).iloc[0]
-    half = student.ppf(0.975, 2) * logs.std(ddof=1) / np.sqrt(3)
+    half = scipy.stats.t.ppf(0.975, 2) * logs.std(ddof=1) / np.sqrt(3)
     assert row["metric_value"] == pytest.approx(np.exp(logs.mean()))
     assert (row["low"], row["high"]) == pytest.approx((np.exp(logs.mean() - half), np.exp(logs.mean() + half)))
 

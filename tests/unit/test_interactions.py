@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t
+import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.sweep.effects import main_effects
@@ -41,7 +41,7 @@ def test_two_by_two_is_the_mean_over_blocks_with_the_noise_of_its_four_cells() -
     logs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value").to_numpy())
     model = BlockModel.fitted(runs, RATE)
     df = model.estimate(np.array([1, -1, -1, 1])).df
-    half = t.isf(0.025, df) * np.sqrt(model.variances.sum() / 4)
+    half = scipy.stats.t.isf(0.025, df) * np.sqrt(model.variances.sum() / 4)
     middle = (logs[:, 3] - logs[:, 2] - logs[:, 1] + logs[:, 0]).mean()
     row = found(runs).iloc[0]
     assert (row["low"], row["high"]) == pytest.approx((np.exp(middle - half), np.exp(middle + half)), rel=1e-3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import curve_fit
+import scipy
 
 from hdbkit.analysis.statistics.scalability import fitted, laws, laws_table, scaling
 from hdbkit.charts.scaling_charts import scaling_laws
@@ -46,7 +46,7 @@ def test_a_law_without_noise_is_found_exactly() -> None:
 def test_the_fit_is_that_of_scipy_where_no_part_is_negative() -> None:
     runs = measured()
     n, y = runs["virtual_users"].to_numpy(dtype=float), np.log(runs["metric_value"].to_numpy())
-    known, _ = curve_fit(lambda x, *of: np.log(law(x, *of)), n, y, p0=[900, 0.02, 0.0005])
+    known, _ = scipy.optimize.curve_fit(lambda x, *of: np.log(law(x, *of)), n, y, p0=[900, 0.02, 0.0005])
     found = fitted(n, runs["metric_value"].to_numpy())
     assert (found.rate, found.waiting, found.crosstalk) == pytest.approx(tuple(known), rel=1e-4)
 

@@ -15,11 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
 
 from hdbkit.api import Workspace
 from hdbkit.cluster.connection import Connection
@@ -321,6 +318,10 @@ def test_a_request_whose_content_does_not_arrive_is_ended(service: Service, monk
 @pytest.mark.parametrize("role", Role)
 def test_no_request_makes_the_service_fail(place: Workspace, monkeypatch: pytest.MonkeyPatch, role: Role) -> None:
     """Valid requests start no process here: those that the role permits are answered by 409, others by 403."""
+    import schemathesis  # takes a second
+    from schemathesis import GenerationMode
+    from schemathesis.checks import not_a_server_error
+
     monkeypatch.setattr(jobs_module, "MAX_RUNNING", 0)
     monkeypatch.setattr(jobs_module, "MAX_READING", 0)
     monkeypatch.setattr(Bucket, "wait_s", lambda *_: 0.0)

@@ -12,7 +12,6 @@ from hdbkit.analysis.sweep.slices import changes
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.slice_charts import slices_of_run
-from hdbkit.charts.static import drawn
 from hdbkit.results import columns
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
@@ -48,7 +47,7 @@ def test_a_sweep_by_slices_is_drawn_along_its_runs_and_not_by_whole_runs(folder:
     assert "work_mem=2MB: +10.0 % (+9.7 % to +10.3 %)." in chart.alternative
     assert "A dot is a stretch of 1 to 2 cycles" in chart.alternative
     assert len(chart.table) == 2 * 3 * 48
-    assert drawn(chart.figure).axes
+    assert chart.matplotlib().axes
 
 
 def test_the_report_of_a_sweep_by_slices_counts_runs_and_names_its_slices(folder: ExperimentFolder) -> None:
@@ -67,5 +66,5 @@ def test_a_run_is_drawn_by_slice_and_configuration(tmp_path: Path) -> None:
     assert [trace.name for trace in chart.figure.data] == ["baseline", "work_mem=2MB"]
     assert [len(trace.x) for trace in chart.figure.data] == [4, 4]
     assert "baseline 1,000; work_mem=2MB 3,000" in chart.alternative
-    assert drawn(chart.figure).axes
+    assert chart.matplotlib().axes
     assert "slices" in [one.key for one in run_charts(made.folder, with_result(made).manifest)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
+import jsonschema
 import pytest
 import yaml
 
@@ -248,8 +249,6 @@ def test_a_plan_that_takes_longer_than_its_budget_reports_how_many_blocks_fit() 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_every_sample_follows_the_schema_for_editors_and_can_be_planned(path: Path) -> None:
-    import jsonschema  # not at the top: it takes 2 s
-
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# yaml-language-server: $schema=sweep.schema.json\n")
     jsonschema.validate(yaml.safe_load(text), sweep_schema())
@@ -267,8 +266,6 @@ def test_every_sample_follows_the_schema_for_editors_and_can_be_planned(path: Pa
     ],
 )
 def test_the_schema_for_editors_refuses_what_a_sweep_refuses(wrong: dict[str, object]) -> None:
-    import jsonschema
-
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(wrong, sweep_schema())
     with pytest.raises(ConfigErrors):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import ttest_rel
+import scipy
 
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, blocks_needed
@@ -43,7 +43,7 @@ def test_intervals_hold_together_in_95_percent_of_sweeps_over_all_virtual_users(
 def test_two_configurations_have_the_paired_t_interval() -> None:
     runs = synthetic_runs([1, 1.3], blocks=6, noise=0.05)
     pairs = np.log(runs.pivot_table(index="block", columns="configuration", values="metric_value"))
-    expected = ttest_rel(pairs[1], pairs[0]).confidence_interval(0.95)
+    expected = scipy.stats.ttest_rel(pairs[1], pairs[0]).confidence_interval(0.95)
     row = verdict(judge(runs, RATE), 1)
     assert (row["low"], row["high"]) == pytest.approx((np.exp(expected.low), np.exp(expected.high)))
 
