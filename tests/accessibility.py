@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 def serious(page: Any, within: str = "html") -> list[str]:
     """The serious violations below the elements of a selector: the rule and where, each a line."""
-    found = Axe().run(page, context=within).response["violations"]
+    found = Axe().run(page, context=within, options={"resultTypes": ["violations"]}).response["violations"]
     return [
         f"{one['id']}: {node['target']}"
         for one in found

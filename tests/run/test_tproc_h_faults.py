@@ -114,7 +114,7 @@ def stop_at_once(running: Running) -> None:
 def test_recover_undoes_the_refresh_functions_of_a_run_that_did_not(
     whole: Target, results: Path, end: Callable[[Running], None]
 ) -> None:
-    running = hdbkit.start(whole, SPEC, TprocHLoad(refresh="undone", query_sets=900, queries="q01"))
+    running = hdbkit.start(whole, SPEC, TprocHLoad(refresh="undone", query_sets=90, queries="q01"))
     view = running.live()
     while not (lists := view.tick().in_lists) or lists.finished < 3:
         time.sleep(0.1)
