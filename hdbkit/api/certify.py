@@ -21,10 +21,10 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pandas as pd
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from hdbkit.api.connection import Connection, ConnectionVerbs, checks_frame
 from hdbkit.api.diagnosis import DiagnosisVerbs
@@ -43,6 +43,7 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.present import present_schema
 
 _FAULT = "reset network at 3 s"
+_PROBLEM = "problem"
 _PRIVATE = ("name", "boot_id")
 
 
@@ -50,14 +51,31 @@ if TYPE_CHECKING:
     _Step = Callable[[], pd.DataFrame]
 
 
+State = Literal["passed", "failed", "error"]
+
+
 class Step(BaseModel):
     """One examination: ``passed``, ``failed``, or ``error`` if it could not be made; ``rows`` are what it found."""
 
     name: str
-    state: Literal["passed", "failed", "error"]
+    state: State
     took_s: float
     error: str
     rows: list[dict[str, Any]]
+
+    @model_validator(mode="after")
+    def _states_what_it_found(self) -> Self:
+        if self.state != _state(self.error, self.rows):
+            raise ValueError(f"{self.name} is not {self.state}: its rows state otherwise")
+        return self
+
+
+def _state(error: str, rows: list[dict[str, Any]]) -> State:
+    """What an error or rows state; a row that is neither passed nor undecided, or no row at all, is a failure."""
+    if error:
+        return "error"
+    good = [one.get("passed", False) in (True, None) and one.get("state") not in (_PROBLEM, *FAILED) for one in rows]
+    return "passed" if good and all(good) else "failed"
 
 
 class Examined(BaseModel):
@@ -91,7 +109,8 @@ def verify_certificate(file: Path | str) -> Certificate:
     """Verify the signature of a certificate, on any host.
 
     Raises:
-        InputError: the file is no certificate, or was changed after it was signed.
+        InputError: the file is no certificate, was changed after it was signed, or marks a step as other than its
+            rows.
 
     Example:
         >>> hdbkit.verify_certificate("certificate.json").fingerprint  # doctest: +SKIP
@@ -165,7 +184,7 @@ class CertifyVerbs(ConnectionVerbs, DiagnosisVerbs, EngineVerbs, RunVerbs):
 
     def _steps(self, at: Target) -> Iterator[tuple[str, _Step]]:
         """Each step by its name; it returns rows with a column ``passed``."""
-        yield "doctor", lambda: self.doctor(at).assign(passed=lambda rows: rows["state"] != "problem")
+        yield "doctor", lambda: self.doctor(at).assign(passed=lambda rows: rows["state"] != _PROBLEM)
         yield "rules", lambda: self.check_engine(at).assign(passed=lambda rows: ~rows["state"].isin(FAILED))
         connection, there = self.connect(at), set[str]()
         for spec in _specs():
@@ -212,16 +231,14 @@ def _require_none(at: Target, spec: WorkloadSpec) -> None:
 
 def _performed(at: Target, name: str, work: _Step, progress: Callable[[str], None]) -> Step:
     progress(name)
-    started, error, rows = time.monotonic(), "", pd.DataFrame(columns=["passed"])
-    state: Literal["passed", "failed", "error"]
+    started, error, rows = time.monotonic(), "", pd.DataFrame()
     try:
         rows = work()
-        state = "failed" if (rows["passed"] == False).any() else "passed"  # noqa: E712  (None: undecided)
     except (HdbkitError, TransactionError) as failure:
-        state, error = "error", _without_address(str(failure), at)
+        error = _without_address(str(failure), at)
     took_s = round(time.monotonic() - started, 1)
     found = _without_address(json.loads(rows.to_json(orient="records", force_ascii=False)), at)
-    return Step(name=name, state=state, took_s=took_s, error=error, rows=found)
+    return Step(name=name, state=_state(error, found), took_s=took_s, error=error, rows=found)
 
 
 def _without_address(found: Any, at: Target) -> Any:

@@ -47,6 +47,23 @@ def test_a_certificate_is_verified_without_the_key_and_refused_after_a_change(si
         verify_certificate(signed)
 
 
+def test_a_signed_certificate_that_marks_a_step_as_other_than_its_rows_is_refused(signed: Path) -> None:
+    content = verify_certificate(signed).content
+    (step,) = content.steps
+
+    def write(rows: list[dict[str, object]]) -> None:
+        made = step.model_copy(update={"state": "passed", "rows": rows})
+        _write_signed(signed, content.model_copy(update={"steps": [made]}))
+
+    forged = [{"passed": False}, {"passed": "no"}, {"name": "cache"}, {"passed": True, "state": "problem"}]
+    for rows in (*([{"passed": True}, one] for one in forged), []):
+        write(rows)
+        with pytest.raises(InputError, match="is not a certificate"):
+            verify_certificate(signed)
+    write([{"passed": True}, {"passed": None}])
+    assert verify_certificate(signed).passed
+
+
 def test_no_text_of_a_certificate_says_where_its_target_is() -> None:
     at = Target(kind="nulldb", host="127.0.0.9", port=5000, database="d", replicas=("db2.lab:5001",), user="bench")
     at = at.model_copy(update={"password": SecretStr("pw9")})
