@@ -88,6 +88,13 @@ def test_every_counterpart_in_the_tables_of_other_tools_exists() -> None:
     assert called - set(getattr(program(), "commands", {})) == set()
 
 
+def test_every_item_of_the_tables_of_other_tools_has_a_state() -> None:
+    page = (ROOT / "docs" / "from-hammerdb.md").read_text("utf-8")
+    tables = re.findall(r"^\| \w+ \| state \| hdbkit \|\n\| --- \| --- \| --- \|\n((?:\|.*\n)+)", page, re.MULTILINE)
+    states = [line.strip("| \n").split(" | ")[1] for table in tables for line in table.splitlines()]
+    assert (len(tables), set(states)) == (2, {"full", "partial", "missing", "untried"})
+
+
 def test_wrong_advice_is_found() -> None:
     line = "the run ended; continue it with: hdbkit resume 1 --anew, or give it up"
     assert list(wrong(commands(line))) == ["hdbkit resume 1 --anew"]
