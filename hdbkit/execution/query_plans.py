@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Collection, Mapping
 from contextlib import closing, suppress
@@ -16,6 +15,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import Capability, Database, Scope, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, TransactionError
+from hdbkit.execution.beside import Beside
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.execution.waits import sampled
 from hdbkit.plan import RunPlan
@@ -27,7 +27,6 @@ from hdbkit.workloads import workload
 _AS_TEXT, _FOR_PROGRAMS, _GENERIC = "explain_text", "explain_json", "explain_generic"
 _EVERY_S = 10.0
 """How often plans are asked for during a run; eight statements take a server about 30 ms."""
-_PATIENCE_S = 5.0
 _LOCK_TIMEOUT_MS = 2000
 """A run does not wait longer than this for a table that somebody has locked; it then has no plans."""
 
@@ -120,32 +119,24 @@ def _steps(text: str) -> list[str]:
     return [line for line in shape(text) if "(cost" in line]
 
 
-class PlanWatch(threading.Thread):
-    """Asks for the plans of a run's statements from time to time, so that it is known when one changes."""
+class PlanWatch(Beside):
+    """Asks for the plans of a run's statements from time to time, so that it is known when one changes.
+
+    It asks where waits are sampled, too; not by a pooler, whose connections the users need.
+    """
 
     def __init__(self, plan: RunPlan) -> None:
-        super().__init__(name="hdbkit-plans", daemon=True)
-        self._plan, self._ended = plan, threading.Event()
+        direct = plan.pooling is None or plan.pooling.mode is PoolMode.DIRECT
+        super().__init__("hdbkit-plans", needed=sampled(plan) and direct)
+        self._plan = plan
         self._seen: dict[str, list[tuple[int, str]]] = {}
-
-    def start(self) -> None:
-        """Start to ask, where waits are sampled, too; not by a pooler, whose connections the users need."""
-        pooling = self._plan.pooling
-        if sampled(self._plan) and (pooling is None or pooling.mode is PoolMode.DIRECT):
-            super().start()
-
-    def stop(self) -> None:
-        """End after the present questions; a server that does not answer is not waited for."""
-        self._ended.set()
-        if self.is_alive():
-            self.join(_PATIENCE_S)
 
     def run(self) -> None:
         """Ask at the beginning, and again and again."""
-        while not self._ended.is_set():
+        while not self.ended.is_set():
             with suppress(HdbkitError, OSError):
                 self.see(plans_of(self._plan))
-            self._ended.wait(_EVERY_S)
+            self.ended.wait(_EVERY_S)
 
     def see(self, plans: Mapping[str, QueryPlan]) -> None:
         """Note those that are not as they were."""

@@ -20,6 +20,7 @@ from hdbkit.contracts import SERVER, Session, SessionOptions, Workload
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution import host
+from hdbkit.execution.beside import Beside
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import ENDS, LAG, STATEMENT_TOTALS, answered
@@ -80,18 +81,17 @@ class FullPages:
         self.over = self.over or rate <= max(_FEW_PAGES * self._first, _NO_PAGES)
 
 
-class Replicas(threading.Thread):
+class Replicas(Beside):
     """Asks the replicas that a load reads from for their lag, in its own thread: one that hangs delays no sample.
 
     A replica that is away is asked again a second later.
     """
 
     def __init__(self, plan: RunPlan) -> None:
-        super().__init__(name="hdbkit-replicas", daemon=True)
+        super().__init__("hdbkit-replicas", needed=plan.load.reads_replicas, patience_s=0)
         self._target, self._database = plan.target, database(plan.target)
         self._sessions: dict[int, Session] = {}
-        self._numbers = range(len(plan.target.replicas) if plan.load.reads_replicas else 0)
-        self._ended = threading.Event()
+        self._numbers = range(len(plan.target.replicas))
         self._newest: tuple[float, dict[str, float]] = (0.0, {})
 
     def lag(self) -> dict[str, float]:
@@ -100,18 +100,13 @@ class Replicas(threading.Thread):
         return lag if time.monotonic() - asked_s <= _LAG_VALID_S else {}
 
     def run(self) -> None:
-        """Ask each second until the end; without replicas, end at once."""
-        while self._numbers:
+        """Ask each second until the end."""
+        while not self.ended.is_set():
             known = [lag_s for number in self._numbers if (lag_s := self._lag_s(number)) is not None]
             self._newest = time.monotonic(), {LAG: max(known)} if known else {}
-            if self._ended.wait(1):
-                break
+            self.ended.wait(1)
         for session in self._sessions.values():
             session.close()
-
-    def stop(self) -> None:
-        """End the thread; one that waits for a replica ends with the process."""
-        self._ended.set()
 
     def _lag_s(self, number: int) -> float | None:
         try:
@@ -323,27 +318,15 @@ _EVERY_S = 1.0
 _PATIENCE_S = 5.0
 
 
-class ServerHost(threading.Thread):
+class ServerHost(Beside):
     """Queries the agent of ``target`` each second; does nothing if there is no agent.
 
     The load is optional: an unreachable agent leaves a gap and delays nothing.
     """
 
     def __init__(self, target: Target, spools: Path) -> None:
-        super().__init__(name="hdbkit-server-host", daemon=True)
+        super().__init__("hdbkit-server-host", needed=bool(target.control.agent))
         self._target, self._spools = target, spools
-        self._ended = threading.Event()
-
-    def start(self) -> None:
-        """Start to query, if there is an agent."""
-        if self._target.control.agent:
-            super().start()
-
-    def stop(self) -> None:
-        """End after the present query."""
-        self._ended.set()
-        if self.is_alive():
-            self.join(_PATIENCE_S)
 
     def run(self) -> None:
         """Query and write at once, each second, until ``stop``."""
@@ -353,7 +336,7 @@ class ServerHost(threading.Thread):
         try:
             with AgentClient(self._target.control, keep=True) as agent:
                 lines.try_to_add(_asked(agent))
-                while not self._ended.wait(_EVERY_S):
+                while not self.ended.wait(_EVERY_S):
                     lines.try_to_add(_asked(agent))
         except HdbkitError as error:  # access is denied: a retry would not help
             lines.try_to_add({"error": str(error)})

@@ -7,7 +7,6 @@ not always meet the same phase. Which virtual user a session belongs to is noted
 from __future__ import annotations
 
 import random
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from hdbkit.contracts import SERVER, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
+from hdbkit.execution.beside import Beside
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
@@ -55,34 +55,23 @@ def sessions_path(spools: Path, client: int) -> Path:
     return spools / PATTERN.replace("*", f"{client:05d}")
 
 
-class WaitSampler(threading.Thread):
+class WaitSampler(Beside):
     """Asks what sessions wait for until ``stop``; ends early where the server answers with an error."""
 
     def __init__(self, plan: RunPlan, spools: Path) -> None:
-        super().__init__(name="hdbkit-waits", daemon=True)
+        super().__init__("hdbkit-waits", needed=sampled(plan))
         self._plan, self._spools, self._database = plan, spools, database(plan.target)
-        self._ended, self._questions = threading.Event(), _questions(plan)
+        self._questions = _questions(plan)
         self._session: Session | None = None
         without = plan.load.waits_hz and not self._questions and ", ".join(_known(plan))
         self.problem = f"{_UNSAMPLED}: the server cannot answer {without}" if without else ""
         """Why nothing was sampled, or not to the end; empty if all was."""
 
-    def start(self) -> None:
-        """Start to sample, if the waits of this run are sampled."""
-        if sampled(self._plan):
-            super().start()
-
-    def stop(self) -> None:
-        """End after the present question."""
-        self._ended.set()
-        if self.is_alive():
-            self.join(_TIMEOUT_MS / 1000)
-
     def run(self) -> None:
         """Ask once in each interval."""
         lines, draw = JsonLines(self._spools / FILE), random.Random()  # the moments need no seed
         interval_s, begin_s = 1 / self._plan.load.waits_hz, time.monotonic()
-        while not self._ended.wait(max(begin_s + draw.uniform(0, interval_s) - time.monotonic(), 0)):
+        while not self.ended.wait(max(begin_s + draw.uniform(0, interval_s) - time.monotonic(), 0)):
             begin_s = max(begin_s + interval_s, time.monotonic() - interval_s)
             try:
                 lines.try_to_add(self._asked())
@@ -93,7 +82,7 @@ class WaitSampler(threading.Thread):
                         continue
                     self.problem = f"{_UNSAMPLED} to the end: {error}"
                     break
-                self._ended.wait(_AGAIN_S)  # the server is away: the run itself reports that
+                self.ended.wait(_AGAIN_S)  # the server is away: the run itself reports that
         self._close()
         lines.close()
 

@@ -6,7 +6,6 @@ read back and verified by the sweep, in a thread that follows the clock of the r
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -18,6 +17,7 @@ from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.contracts import ApplyBy, ServerControl, Session, Setting
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, ServerFailed, TransactionError
+from hdbkit.execution.beside import Beside
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.switching import noted, switches_path
 from hdbkit.experiment.sweep import SweepPlan
@@ -195,32 +195,26 @@ def switching(plan: RunPlan, run: RunFolder, control: ServerControl) -> Iterator
     try:
         yield
     finally:
-        thread.finish()
+        thread.stop()
     if thread.error is not None:
         raise ServerFailed(f"the settings could not be changed within the run: {thread.error}") from thread.error
 
 
-class _ServerSwitch(threading.Thread):
+class _ServerSwitch(Beside):
     """Applies the configuration of each slice on the server; one that is over before its turn is left out."""
 
     def __init__(self, plan: RunPlan, slices: Slices, run: RunFolder, control: ServerControl) -> None:
-        super().__init__(name="hdbkit slices", daemon=True)
+        super().__init__("hdbkit-slices", patience_s=None)
         self._plan, self._slices, self._run, self._control = plan, slices, run, control
-        self._ended = threading.Event()
         self._seen: set[int] = set()
         self.error: HdbkitError | OSError | None = None
-
-    def finish(self) -> None:
-        """End after the present change."""
-        self._ended.set()
-        self.join()
 
     def run(self) -> None:
         """Follow the run until it ends; it is stopped if a change fails."""
         try:
             self._follow()
         except (HdbkitError, OSError) as error:
-            if not self._ended.is_set():  # at the end of a run its folder may be gone
+            if not self.ended.is_set():  # at the end of a run its folder may be gone
                 self.error = error
                 RunHandle(self._run).stop()
 
@@ -254,7 +248,7 @@ class _ServerSwitch(threading.Thread):
 
     def _start_ns(self) -> int | None:
         """The common start of the run, once it is known; None if the run ends before."""
-        while not self._ended.wait(_LOOK_S):
+        while not self.ended.wait(_LOOK_S):
             try:
                 clock = self._run.read().clock
             except DamagedResult:  # it is not there yet
@@ -269,8 +263,8 @@ class _ServerSwitch(threading.Thread):
         The session that waits is used: it may be ended when it is idle.
         """
         while (left_s := (at_ns - time.monotonic_ns()) / 1e9) > _USED_S:
-            if self._ended.wait(_USED_S):
+            if self.ended.wait(_USED_S):
                 return True
             with suppress(TransactionError):  # it is reported where the session is needed
                 database(self._plan.target).version(waiting)
-        return self._ended.wait(max(0.0, left_s))
+        return self.ended.wait(max(0.0, left_s))
