@@ -76,6 +76,12 @@ PATIENCE_MS = 180_000
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let workers, and the kernels of tests, share one warm host."""
+    if not hasattr(config, "workerinput"):
+        warm.open_door()
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Leave tests on a kind of server for which another one stands to ``make soak``: see ``LONG_KINDS``."""
     callspec = getattr(item, "callspec", None)

@@ -1,16 +1,27 @@
-"""What tests and the programs that their warm host forks have in common."""
+"""What tests and the programs that their warm host forks have in common: one host, for all workers and all kernels.
+
+Who has started the tests keeps a door open, an abstract socket: a process that asks there gets a connection to the
+host, from a fork that has one and gives it away.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
+import sys
+import threading
 from collections.abc import Sequence
-
-import pytest
+from typing import TYPE_CHECKING
 
 from hdbkit import programs
 from hdbkit.config import sweep_spec
 from tests import generated
 
+if TYPE_CHECKING:
+    import pytest
+
+DOOR = "HDBKIT_TESTS_DOOR"
+"""The variable with the name of the door; without it a process starts a host of its own."""
 PROGRAMS = (
     "hdbkit.execution.supervisor", "hdbkit.loading.loaders", "hdbkit.api.experiment_process",
     "hdbkit.service.job_process",
@@ -31,12 +42,43 @@ class _WarmHost(programs._Host):
         self, request: programs._Request, streams: Sequence[int | None], pass_fds: Sequence[int]
     ) -> programs._Fork | None:
         if self.connection is None:
-            self.take(programs.started_host("tests.warm"))
+            self.take(_at_the_door() or programs.started_host("tests.warm"))
         return super().fork(request, streams, pass_fds)
 
 
+def _at_the_door() -> socket.socket | None:
+    if DOOR not in os.environ or threading.current_thread().name == DOOR:
+        return None
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asks:
+        asks.connect("\0" + os.environ[DOOR])
+        _, (given,), _, _ = socket.recv_fds(asks, 1, 1)
+    return socket.socket(fileno=given)
+
+
+def open_door() -> None:
+    """Let the processes that this one starts, and theirs, share one host."""
+    os.environ[DOOR] = f"hdbkit-tests-{os.getpid()}"
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    door.bind("\0" + os.environ[DOOR])
+    door.listen(64)
+    threading.Thread(target=_attend, args=(door,), name=DOOR, daemon=True).start()
+
+
+def _attend(door: socket.socket) -> None:
+    host, nice, processors = _WarmHost(), os.getpriority(os.PRIO_PROCESS, 0), tuple(os.sched_getaffinity(0))
+    while True:
+        with door.accept()[0] as asks:
+            given = asks.fileno()
+            words = ("tests.warm", (str(given),), dict[str, str](), "/", (), 0o077, nice, processors)
+            host.fork(programs._Request(*words, starts_programs=True), (), [given])
+
+
 def main() -> None:
-    """Entry point of the host."""
+    """Entry point of the host; in a fork of it, give the connection away."""
+    if programs._host.connection is not None:
+        with socket.socket(fileno=int(sys.argv[1])) as asks:
+            socket.send_fds(asks, [b"."], [programs._host.connection.fileno()])
+        return
     for name in PROGRAMS:
         programs._imported(name)
     programs.main()
