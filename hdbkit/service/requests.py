@@ -201,6 +201,9 @@ class ReleasesRequest(Request):
 
     verb = "releases"
     checkout: str = Field(pattern=_WORD, description=f"name of a checkout in '{CHECKOUTS}' of the workspace")
+    database: str | None = Field(
+        default=None, pattern=_WORD, description="kind of the server; default: the first that can be built"
+    )
     refs: list[Annotated[str, Field(pattern=_REF)]] = Field(min_length=1, max_length=50, description="commits")
     bisect: bool = Field(default=False, description="search for the commit with most of a slowdown")
     workload: Workload = None

@@ -131,37 +131,3 @@ def test_a_job_continues_while_its_service_is_killed_and_is_stopped_by_the_next_
     result = Client(f"http://127.0.0.1:{service.port}", service.token).get_result(job_id)
     assert isinstance(result, RunDocument)
     assert (result.run_id, result.status) == (ended["run_id"], Status.STOPPED)
-
-
-_PGBENCH = """pgbench (17.2)
-transaction type: <builtin: TPC-B (sort of)>
-number of clients: 4
-duration: 10 s
-number of transactions actually processed: 1000
-tps = 100.0 (without initial connection time)
-"""
-
-
-def test_files_have_names_in_requests_and_content_comes_with_them(service: Service) -> None:
-    def done(verb: str, request: dict[str, Any]) -> Any:
-        status, job = service.ask(f"jobs/{verb}", request)
-        assert status == 202, job
-        service.await_state(job["job_id"], "done")
-        return service.ask(f"jobs/{job['job_id']}/result")[1]
-
-    assert len(done("import", {"name": "pgbench.log", "content": _PGBENCH})["runs"]) == 1
-    files = done("import", {"name": "a.tcl", "content": "dbset db pg\nvuset vu 8\n"})["files"]
-    assert yaml.safe_load(files["targets.yaml"]) == {"hammerdb": {"kind": "postgresql"}}
-    site = done("site", {"name": "public"})
-    assert Path(site["index"]) == service.folder / "results" / "sites" / "public" / "index.html"
-    workload = {"kind": "tproc_h", "scale_factor": 0.01}
-    rows = done("datagen", {"name": "small", "workload": workload})["rows"]
-    assert done("build", {"target": "lab", "from_files": "small"})["rows"] == rows
-    for verb, request in (
-        ("site", {"name": "../public"}),
-        ("datagen", {"name": "/tmp/data"}),
-        ("import", {"name": "a/b.tcl", "content": ""}),
-        ("releases", {"checkout": "..", "refs": ["a"]}),
-        ("releases", {"checkout": "source", "refs": ["--output=x"]}),
-    ):
-        assert service.ask(f"jobs/{verb}", request)[0] == 422, (verb, request)

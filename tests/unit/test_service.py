@@ -12,9 +12,11 @@ import uuid
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 
@@ -22,7 +24,7 @@ from hdbkit.api import Workspace
 from hdbkit.cluster.connection import Connection
 from hdbkit.config import Load, SweepSpec, TprocCLoad, served
 from hdbkit.config.cluster import Cluster
-from hdbkit.errors import HdbkitError, InputError
+from hdbkit.errors import ConfigErrors, HdbkitError, InputError
 from hdbkit.processes import birth_of
 from hdbkit.results.manifest import Status
 from hdbkit.service import jobs as jobs_module
@@ -445,3 +447,43 @@ def test_a_sweep_of_nothing_is_invalid_by_the_document_and_by_the_service(servic
         assert not valid({"target": "lab", "sweep": sweep})
         assert service.post("plan", {"target": "lab", "sweep": sweep}).status_code == 422
     assert valid({"target": "lab", "sweep": {"factors": {"isolation": ["serializable"]}}})
+
+
+_PGBENCH = """pgbench (17.2)
+transaction type: <builtin: TPC-B (sort of)>
+number of clients: 4
+duration: 10 s
+number of transactions actually processed: 1000
+tps = 100.0 (without initial connection time)
+"""
+
+
+def test_files_have_names_in_requests_and_content_comes_with_them(
+    place: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in place.environment.items():
+        monkeypatch.setenv(name, value)
+    context = SimpleNamespace(say=lambda _: None)
+
+    def done(verb: str, request: dict[str, Any]) -> Any:
+        return VERBS[verb].perform(VERBS[verb].request.of(request, place), context)
+
+    assert len(done("import", {"name": "pgbench.log", "content": _PGBENCH})["runs"]) == 1
+    files = done("import", {"name": "a.tcl", "content": "dbset db pg\nvuset vu 8\n"})["files"]
+    assert yaml.safe_load(files["targets.yaml"]) == {"hammerdb": {"kind": "postgresql"}}
+    assert done("site", {"name": "public"})["index"] == str(place.results / "sites" / "public" / "index.html")
+    with pytest.raises(InputError, match=r"results/data/none is no folder of hdbkit datagen"):
+        done("build", {"target": "lab", "from_files": "none"})
+    with pytest.raises(InputError, match="checkouts/none; give a git checkout"):
+        done("releases", {"checkout": "none", "refs": ["a"]})
+    for verb, request in (
+        ("site", {"name": "../public"}),
+        ("datagen", {"name": "/data"}),
+        ("build", {"target": "lab", "from_files": "../small"}),
+        ("import", {"name": "a/b.tcl", "content": ""}),
+        ("import", {"name": "hammer.DB", "content": "SQLite format 3\0"}),
+        ("releases", {"checkout": "..", "refs": ["a"]}),
+        ("releases", {"checkout": "source", "refs": ["--output=x"]}),
+    ):
+        with pytest.raises(ConfigErrors):
+            VERBS[verb].request.of(request, place)

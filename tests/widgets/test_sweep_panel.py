@@ -155,6 +155,9 @@ def test_options_of_the_load_and_the_schema_are_tried_beside_settings(panel: Swe
 def test_options_alone_are_a_sweep(panel: SweepPanel) -> None:
     panel.form.show(SPEC.with_(settings={}, factors={"all_warehouses": ("off", "on")}))
     assert "<b>4 runs</b>: 2 configurations" in panel.planned.value
+    files = SPEC.with_(settings={}, settings_file={"a": {"jit": "on"}, "b": {}}, baseline={"settings_file": "b"})
+    panel.form.show(files)
+    assert panel.form.spec == files
 
 
 def test_the_schema_that_is_chosen_is_the_one_that_is_swept_and_its_scale_stays() -> None:

@@ -11,6 +11,7 @@ from hdbkit.api import DEFAULT, Workspace
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_class, load_from
+from hdbkit.config.sweep_spec import FILES
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.text import exact_number
 from hdbkit.widgets.parts.layout import LABELS, grid
@@ -66,7 +67,8 @@ class SweepForm:
     def spec(self) -> SweepSpec:
         """The sweep of the fields. Raises ``InputError`` with every error."""
         settings, factors = self.picker.values, self.factors.values
-        tried = {**settings, **factors}
+        files = tuple(self._base.settings_file)
+        tried = {**settings, **factors, **({FILES: files} if files else {})}
         if not tried:
             raise InputError("pick at least one setting or option to try")
         users, looks = _counts("virtual_users", self.users.value), _counts("looks", self.looks.value)
