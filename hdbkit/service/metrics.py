@@ -77,7 +77,7 @@ class RunMetrics(Collector):
         totals = [CounterMetricFamily(name, about, labels=_labels()) for name, about in _TOTALS.items()]
         gauges = [GaugeMetricFamily(name, about, labels=_labels()) for name, about in _GAUGES.items()]
         about = "quantiles of the latency since the last question"
-        latency = GaugeMetricFamily(_LATENCY, about, labels=[*_labels(), "operation", "quantile"])
+        latency = Metric(_LATENCY, about, "summary")
         for one in self._running():
             with suppress(DamagedResult, HdbkitError, OSError):  # it has no manifest yet, or has ended meanwhile
                 tick = one.tick()
@@ -89,7 +89,11 @@ class RunMetrics(Collector):
                         gauge.add_metric(one.labels, value)
                 for quantile, by_operation in (("0.5", tick.p50_us), ("0.95", tick.p95_us), ("0.99", tick.p99_us)):
                     for name, us in by_operation.items():
-                        latency.add_metric([*one.labels, name, quantile], us / 1e6)
+                        labels = dict(zip(_labels(), one.labels, strict=True)) | {
+                            "operation": name,
+                            "quantile": quantile,
+                        }
+                        latency.add_sample(_LATENCY, labels, us / 1e6)
         return [*totals, *gauges, latency]
 
     def _running(self) -> list[_Followed]:
