@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -25,6 +26,8 @@ _MAX_WIDTH = 100.0
 """From this ratio of its ends on, an interval that includes 1 says nothing."""
 TOO_FEW = "too few runs"
 """What is written in place of such an interval."""
+CONFIDENCE: Final = 0.95
+"""With which all intervals of a sweep hold, at all of its looks."""
 
 
 def says_nothing(low: float, high: float) -> bool:
@@ -160,7 +163,7 @@ def sentence(
     reference: str,
     interval: Interval,
     smallest_effect: float,
-    confidence: float,
+    confidence: float = CONFIDENCE,
     advice: str = "",
 ) -> str:
     """The conclusion of the interval about ``subject`` and ``reference``, as one sentence without its full stop.

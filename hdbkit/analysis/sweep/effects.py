@@ -15,7 +15,7 @@ import pandas as pd
 import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel, Floats, usable
-from hdbkit.analysis.wording import Interval, sentence
+from hdbkit.analysis.wording import CONFIDENCE, Interval, sentence
 from hdbkit.config.metric import Metric
 from hdbkit.results.experiment_folder import STRETCH
 from hdbkit.text import virtual_users
@@ -33,12 +33,11 @@ def main_effects(
     settings: Sequence[str],
     baseline_values: Mapping[str, str],
     smallest_effect: float = 0.02,
-    confidence: float = 0.95,
-    level: float | None = None,
+    level: float = CONFIDENCE,
 ) -> pd.DataFrame:
     """The main effect of each value of each setting against the baseline's value.
 
-    The intervals hold together with ``confidence``: they are Bonferroni-adjusted over all rows of the table.
+    The intervals hold together with 95 %: they are Bonferroni-adjusted over all rows of the table.
     ``level`` is that of one look of a sweep that may end early, as for ``verdicts.judge``.
 
     Returns:
@@ -61,7 +60,7 @@ def main_effects(
     ]
     found = [one for one in asked if one[3]]
     decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
-    tail = (1 - (level or confidence)) / 2 / max(len(found), 1)
+    tail = (1 - level) / 2 / max(len(found), 1)
     rows = []
     for name, value, scope, contrasts in found:
         users = 0 if scope is counts else scope[0]
@@ -72,7 +71,7 @@ def main_effects(
         df = estimate.df if decidable else float("nan")
         differs, alike = (-float(scipy.special.stdtrit(df, one)) for one in (tail, 2 * tail))
         interval = Interval.around(metric, estimate.value, estimate.error, differs, alike)
-        judged = _row(interval, subject, reference, smallest_effect, confidence)
+        judged = _row(interval, subject, reference, smallest_effect)
         rows.append(head | {"pairs": len(contrasts), "these_runs": STRETCH in runs} | judged)
     return pd.DataFrame(rows, columns=list(_COLUMNS)).astype({"equivalent": bool, "these_runs": bool})
 
@@ -103,9 +102,7 @@ def _contrasts(
     return found
 
 
-def _row(
-    interval: Interval, subject: str, reference: str, smallest_effect: float, confidence: float
-) -> dict[str, Any]:
+def _row(interval: Interval, subject: str, reference: str, smallest_effect: float) -> dict[str, Any]:
     if not np.isfinite(interval.low):
         text = f"{subject}: undecided: too few runs to estimate the noise"
         nothing = {"low": float("nan"), "high": float("nan"), "verdict": "undecided", "equivalent": False}
@@ -116,5 +113,5 @@ def _row(
         "high": interval.high,
         "verdict": interval.verdict(smallest_effect),
         "equivalent": interval.equivalent(smallest_effect),
-        "sentence": sentence(subject, reference, interval, smallest_effect, confidence),
+        "sentence": sentence(subject, reference, interval, smallest_effect),
     }

@@ -20,7 +20,7 @@ import pandas as pd
 from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usable
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.sweep.effects import Grid, grid_of
-from hdbkit.analysis.wording import Interval, change, changed, percent, percents
+from hdbkit.analysis.wording import CONFIDENCE, Interval, change, changed, percent, percents
 from hdbkit.config.metric import Metric
 from hdbkit.results.experiment_folder import STRETCH
 from hdbkit.text import share
@@ -49,13 +49,12 @@ def interactions(
     settings: Sequence[str],
     baseline_values: Mapping[str, str],
     smallest_effect: float = 0.02,
-    confidence: float = 0.95,
-    level: float | None = None,
+    level: float = CONFIDENCE,
 ) -> pd.DataFrame:
     """The interaction of each two values of two settings, as the mean over all counts of virtual users.
 
     Args:
-        runs, metric, settings, baseline_values, smallest_effect, confidence, level: as for ``effects.main_effects``.
+        runs, metric, settings, baseline_values, smallest_effect, level: as for ``effects.main_effects``.
 
     Returns:
         A row each with ``setting``, ``value``, ``reference``, and the same of the ``other``; ``sets`` (of four
@@ -79,12 +78,10 @@ def interactions(
             found.append((one, other, np.mean(pairs, axis=0), len(pairs)))
     decidable = bool(found) and model.df > 0 and usable(runs)["block"].nunique() > 1
 
-    at = level or confidence
-
     def critical(df: float) -> tuple[float, float]:
         if not decidable:
             return float("nan"), float("nan")
-        return maximum_modulus(len(found), df, at), maximum_modulus(len(found), df, 2 * at - 1)
+        return maximum_modulus(len(found), df, level), maximum_modulus(len(found), df, 2 * level - 1)
 
     here = " in these runs" if STRETCH in runs else ""
     rows = [
@@ -92,7 +89,7 @@ def interactions(
             **{"setting": one.setting, "value": one.value, "reference": one.reference},
             **{"other": other.setting, "other_value": other.value, "other_reference": other.reference},
             **{"sets": count},
-            **_row(model, metric, f"{one} with {other}{here}", simple, critical, smallest_effect, confidence),
+            **_row(model, metric, f"{one} with {other}{here}", simple, critical, smallest_effect),
         }
         for one, other, simple, count in found
     ]
@@ -150,7 +147,6 @@ def _row(
     simple: Floats,
     critical: Callable[[float], tuple[float, float]],
     smallest_effect: float,
-    confidence: float,
 ) -> dict[str, Any]:
     estimate = model.estimate(simple[1] - simple[0])
     interval = Interval.around(metric, estimate.value, estimate.error, *critical(estimate.df))
@@ -167,15 +163,15 @@ def _row(
         "together": together,
         "other_alone": other_alone,
         "other_together": other_together,
-        "sentence": f"{subject}: {_words(interval, verdict, smallest_effect, confidence)}",
+        "sentence": f"{subject}: {_words(interval, verdict, smallest_effect)}",
     }
 
 
-def _words(interval: Interval, verdict: str, smallest_effect: float, confidence: float) -> str:
+def _words(interval: Interval, verdict: str, smallest_effect: float) -> str:
     if not np.isfinite(interval.low):
         return "undecided: too few runs to estimate the noise"
     tested = interval.inner if verdict == "no interaction" else None
-    ends, at = (tested, 2 * confidence - 1) if tested else ((interval.low, interval.high), confidence)
+    ends, at = (tested, 2 * CONFIDENCE - 1) if tested else ((interval.low, interval.high), CONFIDENCE)
     within = f"{share(at)} interval {percents(*ends, interval.metric)}"
     if verdict == "interact":
         far = f"{percent(interval.ratio, interval.metric)} against their effects multiplied"

@@ -34,7 +34,6 @@ def verdicts(
     level: Callable[[int], float],
     decided_after: Mapping[Cell, int],
     smallest_effect: float = 0.02,
-    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """The verdicts after the blocks that ``runs`` have, those that are decided from the look that decided them.
 
@@ -44,18 +43,18 @@ def verdicts(
         level: of the intervals after a number of blocks (``sequential.Spending.level``).
         decided_after: the blocks after which each comparison was decided that is not run any more, by virtual users
             and configuration.
-        smallest_effect, confidence: as for ``verdicts.judge``.
+        smallest_effect: as for ``verdicts.judge``.
 
     Returns:
         The columns of ``verdicts.judge`` and ``decided_after`` (NA for a comparison that is still run).
     """
     ended = runs.loc[runs["status"].isin(["done", "failed"]), "block"]
     present = int(ended.max()) if len(ended) else 0
-    found = judge(runs, metric, 0, smallest_effect, confidence, level(present), level, settled=decided_after.keys())
+    found = judge(runs, metric, 0, smallest_effect, level(present), level, settled=decided_after.keys())
     found["decided_after"] = pd.NA
     for look in sorted(set(decided_after.values())):
         then = judge(
-            runs[runs["block"] <= look], metric, 0, smallest_effect, confidence, level(look),
+            runs[runs["block"] <= look], metric, 0, smallest_effect, level(look),
             settled=[cell for cell, after in decided_after.items() if after < look],
         )  # fmt: skip
         here = [decided_after.get(cell) == look for cell in _cells(found)]

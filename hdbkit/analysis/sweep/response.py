@@ -12,6 +12,7 @@ import scipy
 from hdbkit.analysis.run.records import table
 from hdbkit.analysis.run.server_work import WORK, work_of
 from hdbkit.analysis.sweep.together import operations_of
+from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import quantity
 from hdbkit.results.folder import RunFolder
@@ -30,7 +31,7 @@ def numeric(values: pd.Series[str]) -> pd.Series[float] | None:
     return known if known.nunique() >= MIN_VALUES else None
 
 
-def response_to(runs: pd.DataFrame, setting: str, confidence: float = 0.95) -> pd.DataFrame:
+def response_to(runs: pd.DataFrame, setting: str) -> pd.DataFrame:
     """A row for each value of a setting, in the order of its amount: value, amount, runs, metric_value, low, high.
 
     The geometric mean over all runs with this value, at all values of the other settings alike. What differs between
@@ -40,7 +41,6 @@ def response_to(runs: pd.DataFrame, setting: str, confidence: float = 0.95) -> p
     Args:
         runs: usable runs of one count of virtual users, as ``results.experiment_folder.runs_frame`` gives them.
         setting: a numeric one (:func:`numeric`).
-        confidence: that of each interval.
     """
     logs = pd.Series(np.log(runs["metric_value"].to_numpy(dtype=float)), index=runs.index)
     values, blocks = runs[setting].astype(str), runs["block"]
@@ -49,7 +49,7 @@ def response_to(runs: pd.DataFrame, setting: str, confidence: float = 0.95) -> p
     residuals = within - within.groupby(blocks).transform("mean")
     df = len(runs) - runs["configuration"].nunique() - (blocks.nunique() - 1)
     deviation = float(np.sqrt((residuals**2).sum() / df)) if df > 0 else float("nan")
-    t = float(scipy.stats.t.ppf((1 + confidence) / 2, df)) if df > 0 else float("nan")
+    t = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, df)) if df > 0 else float("nan")
     found = logs.groupby(values, sort=False).agg(["size", "mean"]).rename(columns={"size": "runs"})
     half = t * deviation / np.sqrt(found["runs"])
     table = pd.DataFrame(
@@ -140,12 +140,12 @@ MARKED = ("checkpoints", "automatic vacuums")
 _MIN_SAMPLES = 3
 
 
-def work_apart(base: Manifest, new: Manifest, most: int = 1) -> list[str]:
+def work_apart(base: Manifest, new: Manifest) -> list[str]:
     """The figures of ``WORK`` per operation that differ most between two results, the most different first."""
     each = [{one.what: one.each for one in work_of(manifest.measured) if one.each} for manifest in (base, new)]
     both = [name for name in each[0] if name in each[1] and name not in MARKED]
     apart = {name: abs(math.log((each[1][name] or 1) / (each[0][name] or 1))) for name in both}
-    return sorted(both, key=lambda name: -apart[name])[:most]
+    return sorted(both, key=lambda name: -apart[name])[:1]
 
 
 def work_course(folder: RunFolder, what: str) -> pd.DataFrame:

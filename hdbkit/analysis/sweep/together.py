@@ -18,6 +18,7 @@ from hdbkit.analysis.statistics.block_model import BlockModel, usable
 from hdbkit.analysis.statistics.moderation import Floats, judged_variances
 from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Latencies, TimedOperation
@@ -36,20 +37,19 @@ def judged_together(
     runs: pd.DataFrame,
     figures: Sequence[Figure],
     smallest_effect: float = 0.02,
-    confidence: float = 0.95,
-    level: float | None = None,
+    level: float = CONFIDENCE,
 ) -> pd.DataFrame:
     """The verdicts on each figure: the columns of ``verdicts.judge``, after those of ``Figure.names``.
 
-    ``runs``, ``smallest_effect``, ``confidence`` and ``level`` as for ``judge``. Empty without figures.
+    ``runs``, ``smallest_effect`` and ``level`` as for ``judge``. Empty without figures.
     """
-    at = 1 - (1 - (level or confidence)) / max(len(figures), 1)
+    at = 1 - (1 - level) / max(len(figures), 1)
     of_figures = [runs.assign(metric_value=pd.Series(one.values, runs.index, dtype="float64")) for one in figures]
     fitted = [BlockModel.fitted(values, one.metric) for values, one in zip(of_figures, figures, strict=True)]
     models = _moderated(fitted, of_figures)
     parts = []
     for figure, values, model in zip(figures, of_figures, models, strict=True):
-        judged = judge(values, figure.metric, 0, smallest_effect, confidence, at, model=model)
+        judged = judge(values, figure.metric, 0, smallest_effect, at, model=model)
         parts.append(pd.concat([pd.DataFrame(dict(figure.names), judged.index), judged], axis=1))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
@@ -89,8 +89,7 @@ def operation_verdicts(
     manifests: Sequence[Manifest],
     metric: Metric,
     smallest_effect: float = 0.02,
-    confidence: float = 0.95,
-    level: float | None = None,
+    level: float = CONFIDENCE,
 ) -> pd.DataFrame:
     """The verdict on each operation of the metric.
 
@@ -98,7 +97,7 @@ def operation_verdicts(
         runs: one row per run, as ``results.experiment_folder.runs_frame`` gives it.
         manifests: those of the finished runs.
         metric: the metric of the runs.
-        smallest_effect, confidence, level: as for ``verdicts.judge``.
+        smallest_effect, level: as for ``verdicts.judge``.
 
     Returns:
         The columns of ``verdicts.judge`` (``metric_value`` in s) after ``operation``; empty if the metric is no mean
@@ -111,7 +110,7 @@ def operation_verdicts(
         Figure({"operation": name}, metric.of_operation(name), times[name].reindex(runs["run_id"]).tolist())
         for name in map(str, times)
     ]
-    return judged_together(runs, figures, smallest_effect, confidence, level)
+    return judged_together(runs, figures, smallest_effect, level)
 
 
 # Verdicts on percentiles of the latency, by operation, from the runs of a sweep.
@@ -133,15 +132,14 @@ def latency_verdicts(
     runs: pd.DataFrame,
     manifests: Sequence[Manifest],
     smallest_effect: float = 0.02,
-    confidence: float = 0.95,
-    level: float | None = None,
+    level: float = CONFIDENCE,
 ) -> pd.DataFrame:
     """The verdict on each percentile of each operation that every finished run executed often enough.
 
     Args:
         runs: one row per run, or per run and configuration, as ``results.experiment_folder.runs_frame`` gives it.
         manifests: those of the finished runs.
-        smallest_effect, confidence, level: as for ``verdicts.judge``.
+        smallest_effect, level: as for ``verdicts.judge``.
 
     Returns:
         The columns of ``verdicts.judge`` (``metric_value`` in ms) with ``operation`` and ``percentile`` before them;
@@ -159,7 +157,7 @@ def latency_verdicts(
         )
         for name, percentile in asked
     ]
-    return judged_together(runs, figures, smallest_effect, confidence, level)
+    return judged_together(runs, figures, smallest_effect, level)
 
 
 def operations_of(manifest: Manifest, configuration: int) -> Mapping[str, TimedOperation]:

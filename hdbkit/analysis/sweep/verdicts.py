@@ -21,7 +21,7 @@ from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, u
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, Needed, blocks_needed
 from hdbkit.analysis.sweep import best
-from hdbkit.analysis.wording import Interval, blocks_text, change, label, sentence
+from hdbkit.analysis.wording import CONFIDENCE, Interval, blocks_text, change, label, sentence
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.experiment_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
 from hdbkit.text import capital, share, virtual_users
@@ -45,7 +45,6 @@ class _Question:
     """The critical values at the degrees of freedom of a contrast."""
     baseline: int
     smallest_effect: float
-    confidence: float
     reference: str
     """What ratios refer to, in words."""
     later: Callable[[int, float], Critical]
@@ -57,8 +56,7 @@ def judge(
     metric: Metric,
     baseline: int = 0,
     smallest_effect: float = 0.02,
-    confidence: float = 0.95,
-    level: float | None = None,
+    level: float = CONFIDENCE,
     later: Callable[[int], float] | None = None,
     settled: Collection[Cell] = (),
     model: BlockModel | None = None,
@@ -71,9 +69,8 @@ def judge(
         metric: what ``metric_value`` is.
         baseline: the configuration that all ratios refer to.
         smallest_effect: the smallest relative difference that matters, as a fraction.
-        confidence: the probability that all intervals hold at once.
         level: of the intervals of this look at the sweep (``sequential.Spending``); those of all looks then hold
-            with ``confidence``.
+            at once with 95 %.
         later: the level of a look after a larger number of blocks, for the advice; without it, ``level``.
         settled: comparisons that an earlier look decided (``looks``). The intervals are as wide as if they were still
             open, since which are open is known from the same runs.
@@ -84,15 +81,12 @@ def judge(
         (their geometric mean), ``operations_per_s`` (mean, of all types), ``ratio`` (of scores: more than 1 is
         better), ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (two one-sided tests exclude
         +-smallest_effect), ``may_be_best`` (one of those among which the best at these virtual users is, with
-        ``confidence``), ``these_runs`` (the verdict is about these runs alone), ``shrunken_ratio`` (to the baseline;
+        95 %), ``these_runs`` (the verdict is about these runs alone), ``shrunken_ratio`` (to the baseline;
         ``best.shrunken``), ``blocks_needed``, ``blocks_low`` and ``blocks_high`` (in all, for an undecided one, as
         ``power.blocks_needed`` gives them; NA when unknown) and ``sentence``.
     """
-    at = level or confidence
     model = model or BlockModel.fitted(runs, metric)
-    question = _question(
-        runs, metric, model, baseline, smallest_effect, confidence, at, later or (lambda _: at), settled
-    )
+    question = _question(runs, metric, model, baseline, smallest_effect, level, later or (lambda _: level), settled)
     labels = configuration_labels(runs, baseline)
     cells = sorted({(int(u), int(c)) for u, c in zip(runs["virtual_users"], runs["configuration"], strict=True)})
     several = len({users for users, _ in cells}) > 1
@@ -160,7 +154,6 @@ def _question(
     model: BlockModel,
     baseline: int,
     smallest_effect: float,
-    confidence: float,
     level: float,
     later: Callable[[int], float],
     settled: Collection[Cell],
@@ -191,7 +184,6 @@ def _question(
         lambda df: _critical(family, df, level),
         baseline,
         smallest_effect,
-        confidence,
         "the baseline in these runs" if STRETCH in runs else "the baseline",
         _later(contrasts, later, model, done, settled),
     )
@@ -263,7 +255,7 @@ def _decided(question: _Question, cell: Cell, estimate: Estimate, done: pd.DataF
     advice = (
         f"{blocks_text(needed.blocks, needed.low, needed.high)} would decide" if needed.blocks and needed.low else ""
     )
-    text = sentence(subject, question.reference, interval, question.smallest_effect, question.confidence, advice)
+    text = sentence(subject, question.reference, interval, question.smallest_effect, advice=advice)
     return {
         "ratio": interval.ratio,
         "low": interval.low,
@@ -307,7 +299,7 @@ def needed_range(verdict: Mapping[Hashable, Any]) -> str:
     return "" if blocks is None or low is None else blocks_text(blocks, low, high)
 
 
-def fastest(verdicts: pd.DataFrame, count: int = FASTEST) -> list[int]:
+def fastest(verdicts: pd.DataFrame) -> list[int]:
     """The configurations with the highest ratio to the baseline, as the mean over all counts of users; best first.
 
     One with a run that ended early is not among them: its interval was below them when it ended.
@@ -317,7 +309,7 @@ def fastest(verdicts: pd.DataFrame, count: int = FASTEST) -> list[int]:
     compared = compared[~compared["configuration"].isin(early)]
     logs = pd.Series(np.log(compared["ratio"].astype(float)), compared.index)
     means = logs.groupby(compared["configuration"]).mean()
-    return [int(str(one)) for one in means.sort_values(ascending=False).index[:count]]
+    return [int(str(one)) for one in means.sort_values(ascending=False).index[:FASTEST]]
 
 
 def answer(
@@ -370,7 +362,7 @@ def in_these_runs(verdicts: pd.DataFrame) -> str:
     return " in these runs" if "these_runs" in verdicts and verdicts["these_runs"].any() else ""
 
 
-def candidates_note(verdicts: pd.DataFrame, confidence: float = 0.95) -> list[str]:
+def candidates_note(verdicts: pd.DataFrame) -> list[str]:
     """The configurations among which the best is, one phrase for each count of users where there are several."""
     several = verdicts["virtual_users"].nunique() > 1
     found = []
@@ -379,7 +371,7 @@ def candidates_note(verdicts: pd.DataFrame, confidence: float = 0.95) -> list[st
         if 1 < len(labels) < len(rows):
             where = f" at {virtual_users(int(str(users)))}" if several else ""
             where += in_these_runs(rows)
-            found.append(f"the best{where} is one of {len(labels)} with {share(confidence)}: {'; '.join(labels)}")
+            found.append(f"the best{where} is one of {len(labels)} with {share(CONFIDENCE)}: {'; '.join(labels)}")
     return found
 
 

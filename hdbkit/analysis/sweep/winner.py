@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.sweep.verdicts import judge
+from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Metric
 from hdbkit.text import many
 
@@ -22,21 +23,20 @@ def winners(
     runs: pd.DataFrame,
     metric: Metric,
     smallest_effect: float = 0.02,
-    confidence: float = 0.95,
-    level: float | None = None,
+    level: float = CONFIDENCE,
 ) -> pd.DataFrame:
     """The verdict of the fresh blocks on each configuration that was run again, the fastest in them first.
 
     Args:
         first: the verdicts by which they were chosen (``verdicts.judge``).
         runs: the runs of the fresh blocks, with those of the baseline (configuration 0) in the same blocks.
-        metric, smallest_effect, confidence, level: as for ``verdicts.judge``.
+        metric, smallest_effect, level: as for ``verdicts.judge``.
 
     Returns:
         The columns of ``verdicts.judge`` without the baseline's rows, ``first_ratio``, ``first_low`` and
         ``first_high``.
     """
-    judged = judge(runs, metric, 0, smallest_effect, confidence, level)
+    judged = judge(runs, metric, 0, smallest_effect, level)
     judged = judged[judged["verdict"] != "baseline"]
     keys = ["configuration", "virtual_users"]
     names = {name: f"first_{name}" for name in ("ratio", "low", "high")}
