@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,7 @@ def sweep_report(path: Path, found: SweepAnalysis) -> Path:
             *latency_table(found.latencies),
             *work_by_configuration(found.manifests, found.labels),
             *growth_table(found.manifests),
+            *files_table(spec.settings_file),
             *settings_table(spec.tried, journal),
         ],
         plans=changed_plan_tables(found.plans),
@@ -126,6 +127,17 @@ def _key_figures(runs: pd.DataFrame, plan: SweepPlan) -> list[Figure]:
         Figure("blocks", f"{_blocks(runs):,}", order),
         Figure("smallest effect", f"{100 * spec.smallest_effect:g} %", "that matters"),
     ]
+
+
+def files_table(files: Mapping[str, Mapping[str, str]]) -> list[Table]:
+    """What each file of settings gave the server; none without files."""
+    names = dict.fromkeys(name for given in files.values() for name in given)
+    rows = [[name, *(given.get(name, UNKNOWN) for given in files.values())] for name in names]
+    note = "What a file left out kept the value that the server had."
+    head = ["setting", *files]
+    return (
+        [Table("What does each file of settings set?", head, rows, [False] * len(head), note=note)] if files else []
+    )
 
 
 def _environment(spec: SweepSpec, folder: RunFolder, manifest: Manifest) -> list[Table]:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hdbkit.report.sweep_journal import events_table, order_table, settings_table, unrestored
+from hdbkit.report.sweep_report import files_table
+from hdbkit.report.tables import UNKNOWN
 from hdbkit.results.journal import JournalLine, Step
 from tests.unit.synthetic import GRID, METRIC, sweep_frames
 
@@ -69,6 +71,12 @@ def test_the_settings_stand_beside_what_they_were_and_what_they_are() -> None:
     assert table.note.startswith("At 12:00:09 UTC all settings of the server were restored.")
     assert unrestored(WHOLE, "a") == []
     assert settings_table(GRID, []) == settings_table({}, WHOLE) == []
+
+
+def test_files_of_settings_stand_beside_each_other() -> None:
+    (table,) = files_table({"own": {"a": "1", "b": "2"}, "tuned": {"a": "3"}})
+    assert (table.head, table.rows) == (["setting", "own", "tuned"], [["a", "1", "3"], ["b", "2", UNKNOWN]])
+    assert files_table({}) == []
 
 
 def test_settings_that_are_not_back_are_a_warning() -> None:
