@@ -147,8 +147,8 @@ def _site(one: asked.SiteRequest, context: Context) -> Document:
 
 def _releases(one: asked.ReleasesRequest, context: Context) -> Document:
     planned = api.plan_releases(
-        api.DEFAULT.targets.parent / asked.CHECKOUTS / one.checkout, one.refs, blocks=one.blocks,
-        workload=one.workload, load=one.load, virtual_users=one.virtual_users,
+        api.DEFAULT.targets.parent / asked.CHECKOUTS / one.checkout, one.refs, database=one.database,
+        blocks=one.blocks, workload=one.workload, load=one.load, virtual_users=one.virtual_users,
     )  # fmt: skip
     if not one.bisect:
         return _executed(planned, context)
