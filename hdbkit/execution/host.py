@@ -21,6 +21,8 @@ from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.processes import boot_id
 from hdbkit.readings import HostLoad
 
+_THREADS_PER_S = 50
+"""How many threads of a server are looked at in a second, on average."""
 _DMI = Path("/sys/class/dmi/id")
 _ATTEMPTS, _AGAIN_S = 10, 0.001
 """How often a sum over processes is taken that one of them leaves meanwhile."""
@@ -84,23 +86,27 @@ class ServerCpu:
     def __init__(self, pid: int) -> None:
         self.pid, self._cgroup = pid, own_cgroup(pid)
         self._threads: dict[int, float] = {}
-        self._waited_s = 0.0
+        self._waited_s, self._due_s = 0.0, 0.0
 
     def total_s(self) -> float:
         """CPU seconds so far; NaN if the server has ended."""
         return cgroup_cpu_s(self._cgroup) if self._cgroup else process_tree_cpu_s(self.pid)
 
-    def waited_s(self) -> float:
+    def waited_s(self, *, at_edge: bool = False) -> float:
         """Seconds that its threads and those of its children waited for a core; NaN if that cannot be read.
 
-        What a thread waited between the last reading and its end is not in it.
+        What a thread waited between the last reading and its end is not in it. That of many threads is read at edges
+        and seldom between them.
         """
+        if not at_edge and time.monotonic() < self._due_s:
+            return math.nan
         try:
             children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
             folders = [one for pid in (self.pid, *children) for one in Path(f"/proc/{pid}/task").iterdir()]
             threads = [int(one.name) for one in folders]
         except OSError:
             return math.nan
+        self._due_s = time.monotonic() + len(threads) / _THREADS_PER_S
         before, self._threads = (
             self._threads,
             {one: waited_for_core_s(one) for one in threads},
@@ -110,7 +116,7 @@ class ServerCpu:
         return round(self._waited_s, 6)
 
 
-def sample(server: ServerCpu | None) -> dict[str, float]:
+def sample(server: ServerCpu | None, *, at_edge: bool = False) -> dict[str, float]:
     """One row of the table ``host``, without its time; called in the supervisor's process."""
     cpu, memory = psutil.cpu_times(), psutil.virtual_memory()
     disk, net = psutil.disk_io_counters(), psutil.net_io_counters()
@@ -123,7 +129,7 @@ def sample(server: ServerCpu | None) -> dict[str, float]:
         "cpu_pressure_s": cpu_pressure_s(),
         "cpu_throttled_s": throttled_s(os.getpid(), *([server.pid] if server else [])),
         "server_cpu_s": server.total_s() if server else math.nan,
-        "server_waited_s": server.waited_s() if server else math.nan,
+        "server_waited_s": server.waited_s(at_edge=at_edge) if server else math.nan,
         "supervisor_cpu_s": time.process_time(),
         "memory_used_bytes": memory.total - memory.available,
         "disk_read_bytes": disk.read_bytes if disk else 0,

@@ -28,6 +28,8 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.workloads import workload
 
 _KILLED_S: Final = 5.0
+_LOOK_S: Final = 1.0
+"""Each process is looked at when one has ended, and this often in case its signal was lost."""
 _FAILED: Final = (ClientState.FAILED, ClientState.RAISED, ClientState.DISK_FULL)
 _REPORTED: Final = {ClientState.DONE: Ending.DONE, **dict.fromkeys(_FAILED, Ending.FAILED)}
 
@@ -44,6 +46,7 @@ class LocalPool:
         self._clients = range(len(self._slices)) if clients is None else clients
         self._page = Control(folder.control)
         self._pids: dict[int, int] = {}
+        self._look_s = 0.0
         self._running: dict[int, int] = {}  # pid of each client that is not known to have ended: its number
 
     def prepare(self, users: Sequence[UserPlan]) -> int:
@@ -96,8 +99,10 @@ class LocalPool:
 
     def wait(self, seconds: float) -> None:
         """Wait until the time has passed or a client ends."""
-        if self._running:
-            signal.sigtimedwait([signal.SIGCHLD], seconds)
+        signalled = signal.sigtimedwait([signal.SIGCHLD], seconds) if self._running else None
+        if not signalled and time.monotonic() < self._look_s:
+            return
+        self._look_s = time.monotonic() + _LOOK_S
         for pid in list(self._running):
             if os.waitpid(pid, os.WNOHANG)[0]:
                 del self._running[pid]

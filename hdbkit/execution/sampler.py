@@ -200,16 +200,16 @@ class Sampler(threading.Thread):
             middle_ns = self._sample(edge)
         except Exception as error:
             self._forget_session()
-            self._sample_host()
+            self._sample_host(at_edge=True)
             future.set_exception(error)
         else:
-            self._sample_host()
+            self._sample_host(at_edge=True)
             future.set_result(middle_ns)
             if edge in WINDOW_EDGES:
                 self._sample_statements(edge, 30_000)
 
-    def _sample_host(self) -> None:
-        self._host.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(self._server)})
+    def _sample_host(self, *, at_edge: bool = False) -> None:
+        self._host.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(self._server, at_edge=at_edge)})
 
     def _sample_statements(self, edge: str, timeout_ms: int) -> None:
         """Running totals by statement, where the server keeps them and this account may read them."""
