@@ -11,7 +11,7 @@ import pytest
 
 import hdbkit
 from hdbkit.analysis.run.records import operations_of, table
-from hdbkit.analysis.run.waits import CLASSES, OUTSIDE, SAMPLER, SERVER_CPU, parts_of
+from hdbkit.analysis.run.waits import CLASSES, OUTSIDE, PROCESSORS, SAMPLER, SERVER_CPU, parts_of
 from hdbkit.api import Result
 from hdbkit.config import Load, TprocCLoad
 from hdbkit.contracts import SERVER
@@ -83,6 +83,7 @@ def test_the_parts_are_the_time_of_a_transaction(contended: Result) -> None:
     assert parts.total_ms[0] == pytest.approx(per_transaction_ms, rel=0.01)
     assert parts.parts_ms.sum(axis=1)[0] == pytest.approx(parts.total_ms[0])
     assert parts.parts_ms[SERVER_CPU][0] > 0
+    assert parts.parts_ms[PROCESSORS][0] > 0
     assert parts.parts_ms[OUTSIDE][0] > -0.1 * parts.total_ms[0]
 
 

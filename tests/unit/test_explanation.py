@@ -11,7 +11,7 @@ import pytest
 
 from hdbkit.analysis.comparison.explanation import TOTAL, Counter, Explanation, Part, explained_by_parts
 from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.run.waits import OUTSIDE, PROCESSORS, SERVER_CPU
+from hdbkit.analysis.run.waits import OUTSIDE, PROCESSORS, SERVER_CPU, with_tables
 from hdbkit.charts.wait_charts import explained
 from hdbkit.execution.finish import statement_growth
 
@@ -81,6 +81,19 @@ def test_waits_for_a_processor_belong_to_who_uses_more_of_it(rows: Rows) -> None
     assert "of the difference, with its waits for a processor" in dearer.sentence
     starved = found(base, rows(6, log=0.2, **{PROCESSORS: 3.0}))
     assert [one.name for one in starved.causes] == [PROCESSORS]
+
+
+def test_a_wait_without_a_table_has_that_of_the_nearest_of_its_kind() -> None:
+    rows = [
+        (5, "payment", "lock", "row", ""),
+        (1, "payment", "lock", "row", "warehouse"),
+        (6, "payment", "lock", "row", "total"),
+        (5, "new_order", "lock", "row", ""),
+        (6, "payment", "lock", "extend", ""),
+    ]
+    told = with_tables(pd.DataFrame(rows, columns=["t_us", "operation", "class", "event", "table"]))
+    assert sorted(told["table"]) == ["", "", "total", "total", "warehouse"]
+    assert told.loc[told["table"] == "total", "operation"].tolist() == ["payment", "payment"]
 
 
 def test_the_statement_that_takes_most_of_the_difference_is_named() -> None:
