@@ -26,7 +26,7 @@ from hdbkit.results.manifest import Manifest
 from hdbkit.text import duration_text, many, number
 from hdbkit.widgets.parts.base import Panel, State
 from hdbkit.widgets.parts.chart_box import ChartBox
-from hdbkit.widgets.parts.layout import html_table, row
+from hdbkit.widgets.parts.layout import html_table
 from hdbkit.widgets.parts.links import ReportLink
 from hdbkit.widgets.parts.run_view import Seen, doing
 from hdbkit.workloads import metric_of, workload
@@ -49,8 +49,8 @@ class ExperimentView:
         self.outcome, self.grid = ipywidgets.HTML().add_class("hdbkit-outcome"), ipywidgets.HTML()
         self.charts, self.report = ChartBox(panel), ReportLink(panel)
         self.why = ReportLink(panel, "Why faster?", "writes a page of the differences to the baseline and links it")
-        links = row(self.report.box, self.why.box)
-        self.parts: list[ipywidgets.Widget] = [self.outcome, links, self.charts.box, self.grid]
+        links = self.report.box, self.why.box
+        self.parts: list[ipywidgets.Widget] = [self.outcome, *links, self.charts.box, self.grid]
 
     def begin(self, running: api.RunningExperiment[Any]) -> str:
         """Show this experiment from now on."""
