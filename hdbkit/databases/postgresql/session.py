@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from select import POLLIN, poll
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -481,9 +481,16 @@ _ENCODERS: defaultdict[type, Callable[[Any], bytes | None]] = defaultdict(
 
 
 def _filled(statement: Statement, arguments: dict[str, Any]) -> tuple[bytes, list[bytes | None]]:
+    if not arguments:
+        return _as_it_is(statement), []
     filled = statement.filled(arguments)
     text = filled.rendered(lambda _, index: f"${index}")
     return text.encode(), [encoded(arguments[name]) for name in filled.parameters]
+
+
+@cache
+def _as_it_is(statement: Statement) -> bytes:
+    return statement.filled({}).text.encode()
 
 
 def _plain(row: Row) -> Row:
