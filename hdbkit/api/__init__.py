@@ -98,6 +98,7 @@ plan_max_rate = DEFAULT.plan_max_rate
 plan_profile = DEFAULT.plan_profile
 plan_sweep = DEFAULT.plan_sweep
 plan_releases = DEFAULT.plan_releases
+plan_slow_commit = DEFAULT.plan_slow_commit
 planned_hosts = DEFAULT.planned_hosts
 planned_power = DEFAULT.planned_power
 private = DEFAULT.private

@@ -16,9 +16,10 @@ from hdbkit.api.running import OnRun, Running
 from hdbkit.config import Target
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import OnPoll, execute, execute_together
-from hdbkit.experiment import EventKind, ExperimentEvent, Watcher, resume, start, take_over
+from hdbkit.experiment import EventKind, ExperimentEvent, Watcher, prepare, resume, start, take_over
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.experiment.sides import SlowCommitPlan
 from hdbkit.experiment.sources import read_plan
 from hdbkit.files import private
 from hdbkit.plan import RunPlan
@@ -46,6 +47,10 @@ def executed(
     workspace: BareWorkspace, planned: ExperimentPlan, watch: Watcher, watch_run: OnRun | None
 ) -> ExperimentFolder:
     """Execute a planned experiment in this process; errors are those of :func:`hdbkit.experiment.start`."""
+    if isinstance(planned, SlowCommitPlan):
+        from hdbkit.api.slow_commit import searched
+
+        return searched(workspace, prepare(planned, workspace.results, control), watch, watch_run)
     runs = _Runs(workspace, watch_run)
     with opened(planned, _said(planned, watch)) as ready:
         return start(ready, workspace.results, control, runs.one, watch, run_together=runs.together)
@@ -83,6 +88,12 @@ def resumed(
 ) -> ExperimentFolder:
     """Continue an experiment in this process; errors are those of :func:`hdbkit.experiment.resume`."""
     runs, plan = _Runs(workspace, watch_run), read_plan(folder)
+    if isinstance(plan, SlowCommitPlan):
+        from hdbkit.api.slow_commit import searched
+
+        if blocks is not None:
+            plan.extended(blocks)
+        return searched(workspace, folder, watch, watch_run)
     with opened(plan, _said(plan, watch)) as ready:
         at = ready.targets if plan.own_servers else targets
         return resume(folder, control, runs.one, watch, blocks, at, run_together=runs.together)

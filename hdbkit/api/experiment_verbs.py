@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from hdbkit.api.executing import Given, executed, launch, resumed, resumed_targe
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.max_rate import MaxRateVerbs
 from hdbkit.api.profiles import ProfileVerbs
-from hdbkit.api.releases import ReleaseVerbs
 from hdbkit.api.running import OnRun
 from hdbkit.api.running_experiment import RunningExperiment
+from hdbkit.api.slow_commit import SlowCommitVerbs
 from hdbkit.api.sweeping import SweepResult, SweepVerbs, plan_checked
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import DamagedResult, InputError
@@ -25,15 +25,16 @@ from hdbkit.experiment import ExperimentStatus, Watcher, experiment_progress, pr
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.max_rate import MaxRatePlan
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ProfilePlan, ReleasesPlan
+from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ProfilePlan, ReleasesPlan, SlowCommitPlan
 from hdbkit.experiment.sources import read_plan
+from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders, find_experiment
 from hdbkit.servers import control
 
 _COLUMNS = ["experiment_id", "kind", "status", "runs", "ended", "failed", "target", "note"]
 
 
-class ExperimentVerbs(SweepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerbs, ReleaseVerbs, EngineDemoVerbs):
+class ExperimentVerbs(SweepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerbs, SlowCommitVerbs, EngineDemoVerbs):
     """Verbs about experiments of every kind."""
 
     def start_sweep(
@@ -182,18 +183,16 @@ class ExperimentVerbs(SweepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerbs, R
 
     def _read(self, folder: ExperimentFolder) -> ExperimentResult:
         """The result of an experiment by its kind."""
-        match read_plan(folder):
-            case ComparisonPlan():
-                return self._comparison(folder)
-            case ProfilePlan() as plan:
-                return self.history(plan.name)
-            case MaxRatePlan():
-                return self._max_rate(folder)
-            case ReleasesPlan():
-                return self._releases(folder)
-            case EnginesPlan():
-                return self._engines(folder)
-        return SweepResult(folder)
+        readers: dict[type[ExperimentPlan], Callable[[ExperimentFolder], ExperimentResult]] = {
+            SweepPlan: SweepResult,
+            ComparisonPlan: self._comparison,
+            ProfilePlan: lambda _: self.history(folder.read_plan(ProfilePlan).name),
+            MaxRatePlan: self._max_rate,
+            ReleasesPlan: self._releases,
+            SlowCommitPlan: self._slow_commit,
+            EnginesPlan: self._engines,
+        }
+        return readers[type(read_plan(folder))](folder)
 
 
 def _dumped(target: Target) -> dict[str, Any]:

@@ -1,15 +1,13 @@
 """Compares commits of a database server: each is built from a git checkout, started, and measured in turn.
 
-All servers have the same data and settings and run side by side, so what changes on the machine meets all alike. The
-search for the commit that made the server slower (``bisect``) compares one commit after the other with the first.
+All servers have the same data and settings and run side by side, so what changes on the machine meets all alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import sqrt
 from pathlib import Path
 
 import pandas as pd
@@ -17,24 +15,20 @@ import pandas as pd
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, Again
 from hdbkit.api.compare import Comparison, of_sides
-from hdbkit.api.executing import executed, executing, resumed
+from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult
-from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import counts_of, results_of_sides
 from hdbkit.charts.chart import Chart
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.errors import InputError
-from hdbkit.experiment import Watcher
-from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import Commit, ReleasesPlan, Side, in_blocks
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.servers import launcher, startable_kinds
-from hdbkit.servers.source_builds import commit_of, commits_between, described, short, subject_of
+from hdbkit.servers.source_builds import commit_of, short
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
-
-_SLOWER, _UNDECIDED = "slower", "undecided"
 
 
 @dataclass(frozen=True)
@@ -177,7 +171,7 @@ class ReleaseVerbs(RunVerbs):
         if not launcher(kind).build_commands(source, configure, 1):
             raise InputError(f"hdbkit cannot build a server of kind '{kind}' from its source")
         experiment_id = new_experiment_id(datetime.now(UTC), "releases")
-        return _planned(
+        return planned_sides(
             ReleasesPlan(
                 experiment_id=experiment_id,
                 configurations=(),
@@ -215,31 +209,6 @@ class ReleaseVerbs(RunVerbs):
         """
         return self._releases(folder)
 
-    def find_slow_commit(
-        self,
-        planned: ReleasesPlan,
-        *,
-        max_blocks: int | None = None,
-        watch: Watcher = ignore_event,
-        watch_run: OnRun | None = None,
-    ) -> Releases:
-        """Search for the commit between two with which most of a slowdown came.
-
-        Args:
-            planned: the comparison of both, an earlier and a later commit.
-            max_blocks: up to this many where fewer do not decide; by default four times those of the plan.
-            watch: called at each step of the experiments.
-            watch_run: called several times per second with the present run.
-
-        Raises:
-            InputError, ServerFailed, HdbkitError: as for :func:`releases`.
-
-        Example:
-            >>> planned = hdbkit.plan_releases("source", ["REL_17_0", "master"])  # doctest: +SKIP
-            >>> hdbkit.find_slow_commit(planned).search.sentence  # doctest: +SKIP
-        """
-        return _search(self, planned, max_blocks or 4 * planned.blocks, watch, watch_run)
-
     def _releases(self, folder: ExperimentFolder) -> Releases:
         """The comparisons with the first commit, of the runs that have ended so far."""
         plan = folder.read_plan(ReleasesPlan)
@@ -273,7 +242,7 @@ def _different(source: Path, refs: Sequence[str]) -> tuple[Commit, ...]:
     return commits
 
 
-def _planned(plan: ReleasesPlan, spec: WorkloadSpec, load: Load) -> ReleasesPlan:
+def planned_sides(plan: ReleasesPlan, spec: WorkloadSpec, load: Load) -> ReleasesPlan:
     """The plan with a side for each commit; their targets are known when the servers run."""
     sides = tuple(
         Side(
@@ -288,63 +257,3 @@ def _planned(plan: ReleasesPlan, spec: WorkloadSpec, load: Load) -> ReleasesPlan
     runs = in_blocks(sides, plan.virtual_users, range(1, plan.blocks + 1), plan.seed)
     configurations = tuple({"commit": str(one)} for one in plan.commits)
     return plan.model_copy(update={"sides": sides, "runs": runs, "configurations": configurations})
-
-
-def _search(
-    lab: ReleaseVerbs, planned: ReleasesPlan, max_blocks: int, watch: Watcher, watch_run: OnRun | None
-) -> Releases:
-    """Halve the commits between the base and the last one until one is left."""
-    if len(planned.commits) != 2:
-        raise InputError(f"a search needs two commits, an earlier and a later one, not {len(planned.commits)}")
-    base, last = planned.commits
-    commits = commits_between(planned.checkout, base.commit, last.commit)
-
-    def measured(plan: ReleasesPlan, decided: Callable[[Comparison], bool]) -> Releases:
-        """The comparison of two commits, with more blocks as long as fewer do not decide."""
-        folder = executed(lab, plan, watch, watch_run)
-        found, count = lab._releases(folder), plan.blocks
-        while not decided(found.pairs[0]) and count < max_blocks:
-            count = min(2 * count, max_blocks)
-            found = lab._releases(resumed(lab, folder, (), count, watch, watch_run))
-        return found
-
-    whole = measured(planned, lambda found: found.ratio.verdict != _UNDECIDED)
-    ratio = whole.pairs[0].ratio
-    if ratio.verdict != _SLOWER:
-        undecided = f"it is not known whether the last commit is slower than the first: {ratio.sentence}"
-        return replace(whole, search=Search((), (), (), undecided if ratio.verdict == _UNDECIDED else ""))
-    half, steps = sqrt(ratio.ratio), []
-
-    def is_slow(commit: str) -> bool | None:
-        two = (base, Commit(ref=described(planned.checkout, commit), commit=commit))
-        experiment_id = new_experiment_id(datetime.now(UTC), "releases")
-        step = planned.model_copy(update={"experiment_id": experiment_id, "seed": experiment_id, "commits": two})
-        step = _planned(step, planned.sides[0].workload, planned.sides[0].load)
-        steps.append(measured(step, lambda found: beyond(found, half) is not None))
-        return beyond(steps[-1].pairs[0], half)
-
-    left = bisected(commits, is_slow)
-    subjects = tuple(f"{described(planned.checkout, one)}: {subject_of(planned.checkout, one)}" for one in left)
-    return replace(whole, search=Search(tuple(steps), tuple(left), subjects))
-
-
-def beyond(found: Comparison, half: float) -> bool | None:
-    """Whether a commit has most of the slowdown: its whole interval is below ``half``, or above it; else None."""
-    if found.ratio.high < half:
-        return True
-    return False if found.ratio.low > half else None
-
-
-def bisected(commits: Sequence[str], is_slow: Callable[[str], bool | None]) -> list[str]:
-    """The commits among which the first slow one is: one, or several where ``is_slow`` does not know.
-
-    The last of ``commits`` is known to be slow, and what comes before the first of them is not.
-    """
-    low, high = -1, len(commits) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        slow = is_slow(commits[middle])
-        if slow is None:
-            break
-        low, high = (low, middle) if slow else (middle, high)
-    return list(commits[low + 1 : high + 1])

@@ -11,10 +11,7 @@ import typer
 from hdbkit import api
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.cli.asked import Asked, experiment_options
-from hdbkit.cli.exits import stopped_like_ctrl_c
-from hdbkit.cli.found import show_found
 from hdbkit.cli.options import Sectioned
-from hdbkit.cli.progress import ExperimentLines, RunLines
 from hdbkit.config.quantities import counts_in
 from hdbkit.errors import InputError
 
@@ -66,14 +63,7 @@ def releases(
         settings=dict(map(_setting, settings or [])),
         preparation=asked.preparation,
     )
-    if not bisect:
-        return asked.shown(planned)
-    if asked.detach:
-        raise InputError("--bisect is executed here; omit --detach")
-    with stopped_like_ctrl_c(), RunLines() as lines:
-        watch_run = None if asked.as_json else lines
-        found = api.find_slow_commit(planned, max_blocks=max_blocks, watch=ExperimentLines(), watch_run=watch_run)
-    return show_found(found, asked.as_json)
+    return asked.shown(api.plan_slow_commit(planned, max_blocks=max_blocks) if bisect else planned)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ server. A *source* states the cells, at once or one by one, and is a kind of pla
     sides.ComparisonPlan   two targets in turn, or at the same time
     sides.ProfilePlan      one target at several numbers of virtual users
     sides.ReleasesPlan     commits of a server, each built and started by the process that executes the experiment
+    sides.SlowCommitPlan   two commits: its steps are experiments of their own, each with a commit between
     sides.EnginesPlan      engines on the same data, on servers or in files of that process
     max_rate.MaxRatePlan   rates of an open loop: the next follows from the results so far
 

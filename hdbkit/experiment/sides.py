@@ -170,6 +170,42 @@ class ReleasesPlan(SidesPlan):
         return f"the comparison of {' and '.join(map(str, self.commits))}"
 
 
+class SlowCommitPlan(ExperimentPlan):
+    """The plan of a search for the commit between two that made a server slower.
+
+    Its steps are experiments of their own, which its process executes: ``first`` compares both commits, each further
+    step the first of them with one between.
+    """
+
+    own_servers: ClassVar[bool] = True
+
+    kind: Literal["slow-commit"] = "slow-commit"
+    first: ReleasesPlan
+    max_blocks: int
+
+    @property
+    def title(self) -> str:
+        return f"the search for a slow commit between {' and '.join(map(str, self.first.commits))}"
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        return self.first.targets
+
+    def at(self, targets: Sequence[Target]) -> Self:
+        return self.model_copy(update={"first": self.first.at(targets)})
+
+    def cell(self, planned: PlannedRun) -> Cell:
+        return self.first.cell(planned)
+
+    @property
+    def preparation(self) -> Preparation:
+        return self.first.preparation
+
+    def step_id(self, number: int) -> str:
+        """The id of a step; by name and time it comes before the search, so that ``last`` is the search."""
+        return f"{self.experiment_id.replace(self.kind, self.first.kind)}-{number}"
+
+
 class EnginesPlan(SidesPlan):
     """The plan of engines on the same data, on servers or in files of the process that executes it."""
 

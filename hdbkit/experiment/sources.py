@@ -10,7 +10,7 @@ from hdbkit.experiment.deciding import decide
 from hdbkit.experiment.max_rate import MaxRatePlan, searched
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.experiment.searching import required_rate_for
-from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ProfilePlan, ReleasesPlan
+from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ProfilePlan, ReleasesPlan, SlowCommitPlan
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.plan import RequiredRate
 from hdbkit.results.experiment_folder import ExperimentFolder
@@ -19,7 +19,7 @@ from hdbkit.results.experiment_folder import ExperimentFolder
 class _AnyPlan(
     RootModel[
         Annotated[
-            SweepPlan | ComparisonPlan | ProfilePlan | MaxRatePlan | ReleasesPlan | EnginesPlan,
+            SweepPlan | ComparisonPlan | ProfilePlan | MaxRatePlan | ReleasesPlan | SlowCommitPlan | EnginesPlan,
             Field(discriminator="kind"),
         ]
     ]

@@ -327,7 +327,7 @@ class ResumeRequest(Request):
     @property
     def builds(self) -> bool:
         """Whether it builds programs from source, with commands of a checkout."""
-        return self._plan.kind == "releases"
+        return self._plan.kind in ("releases", "slow-commit")
 
 
 class HistoryRequest(Request):

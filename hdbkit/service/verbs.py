@@ -150,10 +150,7 @@ def _releases(one: asked.ReleasesRequest, context: Context) -> Document:
         api.DEFAULT.targets.parent / asked.CHECKOUTS / one.checkout, one.refs, database=one.database,
         blocks=one.blocks, workload=one.workload, load=one.load, virtual_users=one.virtual_users,
     )  # fmt: skip
-    if not one.bisect:
-        return _executed(planned, context)
-    found = api.find_slow_commit(planned, watch=context.experiment, watch_run=context.run)
-    return documents.of_releases(found, found.reports())
+    return _executed(api.plan_slow_commit(planned) if one.bisect else planned, context)
 
 
 def _drop(one: asked.DropRequest, _: Context) -> Document:

@@ -98,7 +98,8 @@ NO_COMMAND = {
     "run_experiment": "the commands of each kind",
     "start_experiment": "--detach of the commands of each kind, and of resume",
     **dict.fromkeys(
-        ("plan_comparison", "plan_max_rate", "plan_profile", "plan_releases"), "the commands of each kind, --detach"
+        ("plan_comparison", "plan_max_rate", "plan_profile", "plan_releases", "plan_slow_commit"),
+        "the commands of each kind, --detach",
     ),
     "running_experiments": "attach and stop take the one that goes on as 'last'",
     "sweep_result": "report shows it; sweep ends with it",

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hdbkit.api.releases import Release, Releases, bisected
+from hdbkit.api import slow_commit
+from hdbkit.api.releases import Release, Releases, planned_sides
+from hdbkit.api.slow_commit import bisected
+from hdbkit.config import Load, TprocCSpec
+from hdbkit.errors import InputError
+from hdbkit.experiment import ExperimentStatus, experiment_progress
+from hdbkit.experiment.sides import Commit, ReleasesPlan, SlowCommitPlan
+from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 
 COMMITS = [f"commit-{number}" for number in range(1, 12)]
 
@@ -48,10 +55,10 @@ def test_the_only_commit_after_the_base_needs_no_measurement() -> None:
     ],
 )
 def test_an_undecided_whole_gets_more_blocks_and_is_not_nothing(
-    verdicts: list[str], blocks: list[int], sentence: str, monkeypatch: pytest.MonkeyPatch
+    verdicts: list[str], blocks: list[int], sentence: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Without a slowdown that is shown there is no search; blocks are added as long as that is undecided."""
-    left, asked, releases = iter(verdicts), [], importlib.import_module("hdbkit.api.releases")
+    left, asked = iter(verdicts), []
 
     def found(_: object) -> Releases:
         ratio = SimpleNamespace(verdict=next(left), sentence="new against base: undecided", ratio=1.0)
@@ -59,15 +66,37 @@ def test_an_undecided_whole_gets_more_blocks_and_is_not_nothing(
         one = Release("v1", "a" * 40, "1")
         return Releases(one, (one,), (comparison,))
 
-    monkeypatch.setattr(releases, "commits_between", lambda *_: COMMITS)
-    monkeypatch.setattr(releases, "executed", lambda *_: None)
-    monkeypatch.setattr(releases, "resumed", lambda *given: asked.append(given[3]))
-    plan: Any = SimpleNamespace(
-        commits=[SimpleNamespace(commit="a"), SimpleNamespace(commit="b")], blocks=4, checkout=None
-    )
+    made = write_search(tmp_path)
     lab: Any = SimpleNamespace(_releases=found)
-    search = releases._search(lab, plan, 9, lambda _: None, None).search
-    assert search is not None
-    assert search.sentence.startswith(sentence)
-    assert bool(search.undecided) == (verdicts[-1] == "undecided")
+    monkeypatch.setattr(slow_commit, "commits_between", lambda *_: COMMITS)
+    monkeypatch.setattr(
+        slow_commit, "executed", lambda _, step, *__: experiment_folder(tmp_path, step.experiment_id).write_plan(step)
+    )
+    monkeypatch.setattr(slow_commit, "resumed", lambda *given: asked.append(given[3]))
+    with pytest.raises(InputError, match=r"not found the commit yet; .* hdbkit resume 2026\S+-slow-commit-a"):
+        slow_commit.SlowCommitVerbs._slow_commit(lab, made)
+    slow_commit.searched(lab, made, lambda _: None, None)
     assert asked == blocks
+    assert experiment_progress(made).status is ExperimentStatus.DONE
+    left = iter(verdicts[-1:])
+    result = slow_commit.SlowCommitVerbs._slow_commit(lab, made).search
+    assert result is not None
+    assert result.sentence.startswith(sentence)
+    assert bool(result.undecided) == (verdicts[-1] == "undecided")
+
+
+def write_search(root: Path) -> ExperimentFolder:
+    """A search between two commits, planned."""
+    commits = tuple(Commit(ref=name, commit=name * 20) for name in ("aa", "bb"))
+    planned = ReleasesPlan(
+        experiment_id="one", configurations=(), runs=(), sides=(), virtual_users=(1,), blocks=4, seed="one",
+        checkout=root, database="nulldb", commits=commits, smallest_effect=0.02,
+    )  # fmt: skip
+    first = planned_sides(planned, TprocCSpec(warehouses=1), Load())
+    plan = SlowCommitPlan(
+        experiment_id="20261128-000000-slow-commit-a", configurations=first.configurations, runs=first.runs,
+        first=first, max_blocks=9,
+    )  # fmt: skip
+    folder = experiment_folder(root, plan.experiment_id)
+    folder.write_plan(plan)
+    return folder
