@@ -18,6 +18,7 @@ import pytest
 import hdbkit
 from hdbkit.api import Running
 from hdbkit.errors import InputError
+from hdbkit.programs import start_program
 from hdbkit.results.manifest import Status
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget
@@ -35,11 +36,21 @@ def nothing_goes_on() -> Iterator[None]:
         running.stop(at_once=True)
 
 
-def start(*words: str) -> subprocess.Popen[str]:
-    """The program in a process group of its own, as a shell starts it."""
-    return subprocess.Popen(
-        [*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
-    )
+class Program:
+    """The command line in a process group of its own, as a shell starts it."""
+
+    def __init__(self, *words: str) -> None:
+        reads, writes = zip(os.pipe(), os.pipe(), strict=True)
+        self._process = start_program("hdbkit.cli", *words, stdout=writes[0], stderr=writes[1], starts_programs=True)
+        for one in writes:
+            os.close(one)
+        self.out, self.err = (os.fdopen(one) for one in reads)
+        self.pid = self._process.pid
+
+    def ended(self) -> tuple[int, str, str]:
+        """The exit code, and the rest of both outputs."""
+        with self.out, self.err:
+            return self._process.wait(180), self.out.read(), self.err.read()
 
 
 def measuring() -> Running:
@@ -64,42 +75,42 @@ def supervisor_pid(running: Running) -> int:
     return pid
 
 
-def interrupt(program: subprocess.Popen[str]) -> None:
+def interrupt(program: Program) -> None:
     """Ctrl-C: the terminal's driver tells the whole group."""
     os.killpg(program.pid, signal.SIGINT)
 
 
 def test_an_interrupt_of_run_closes_the_window_and_keeps_the_result(null_target: NullTarget) -> None:
-    program = start("run", null_target(latency_us=1000).url, *LONG, "--json")
+    program = Program("run", null_target(latency_us=1000).url, *LONG, "--json")
     measuring()
     interrupt(program)
-    out, _ = program.communicate(timeout=180)
-    assert program.returncode == 130
+    code, out, _ = program.ended()
+    assert code == 130
     reported = json.loads(out)
     assert reported["status"] == "stopped"
     assert reported["result"]["metric_value"] > 0
 
 
 def test_an_interrupt_of_find_max_says_how_to_continue(null_target: NullTarget) -> None:
-    search = start("find-max", null_target(latency_us=1000).url, "--limit", "p95=50ms", *LONG)
+    search = Program("find-max", null_target(latency_us=1000).url, "--limit", "p95=50ms", *LONG)
     running = measuring()
-    search.send_signal(signal.SIGINT)
-    _, said = search.communicate(timeout=60)
-    assert search.returncode == 130
+    os.kill(search.pid, signal.SIGINT)
+    code, _, said = search.ended()
+    assert code == 130
     assert "to continue: hdbkit resume" in " ".join(said.split())
     assert said.endswith("hdbkit: stopped; finished work is kept\n")
     assert running.status is Status.STOPPED
 
 
 def test_a_second_interrupt_does_not_wait_for_the_clients(null_target: NullTarget) -> None:
-    program = start("run", null_target(latency_us=3_600_000_000).url, *LONG, "--json")
+    program = Program("run", null_target(latency_us=3_600_000_000).url, *LONG, "--json")
     running = measuring()
     interrupt(program)
     time.sleep(1)  # the first is being obeyed: the clients, each in a call of an hour, are waited for
     assert running.status is not Status.STOPPED
     interrupt(program)
-    out, _ = program.communicate(timeout=180)
-    assert program.returncode == 130
+    code, out, _ = program.ended()
+    assert code == 130
     assert json.loads(out)["status"] == "stopped"
     assert set(hdbkit.attach().wait().table("clients")["ended"]) == {"killed"}
 
@@ -130,15 +141,14 @@ def test_sigterm_to_the_watcher_says_that_the_run_continues(
     if verb == "attach":
         command("run", url, *LONG, "--detach")
         running = measuring()
-        program = start("attach", running.run_id)
-        assert program.stderr is not None
-        program.stderr.readline()  # the first line of the run
+        program = Program("attach", running.run_id)
+        program.err.readline()  # the first line of the run
     else:
-        program = start("run", url, *LONG)
+        program = Program("run", url, *LONG)
         running = measuring()
-    program.send_signal(signal.SIGTERM)
-    _, err = program.communicate(timeout=180)
-    assert program.returncode == 143
+    os.kill(program.pid, signal.SIGTERM)
+    code, _, err = program.ended()
+    assert code == 143
     assert f"{running.run_id} continues. Watch it with: hdbkit attach {running.run_id}; stop it with:" in err
     assert running.status is Status.MEASURING
 
@@ -148,13 +158,12 @@ def test_an_interrupt_of_attach_detaches_and_the_run_continues(
 ) -> None:
     command("run", null_target(latency_us=1000).url, *LONG, "--detach")
     running = measuring()
-    program = start("attach", running.run_id)
-    assert program.stderr is not None
-    line = program.stderr.readline()  # the first line of the run, after some seconds
+    program = Program("attach", running.run_id)
+    line = program.err.readline()  # the first line of the run, after some seconds
     assert "NOPM" in line
     interrupt(program)
-    _, err = program.communicate(timeout=180)
-    assert program.returncode == 130
+    code, _, err = program.ended()
+    assert code == 130
     assert f"detached; {running.run_id} continues. " in err
     assert f"stop it with: hdbkit stop {running.run_id}" in err
     assert running.status is Status.MEASURING
@@ -210,13 +219,12 @@ def test_a_sweep_of_the_terminal_that_is_asked_to_end_puts_the_settings_back(
     targets.write_text(json.dumps({"lab": target.model_dump(mode="json", exclude_defaults=True)}))
     spec.write_text('{"speed": [2, 4]}')
     monkeypatch.setenv("HDBKIT_TARGETS", str(targets))
-    program = start("sweep", "lab", str(spec), "-u", "2", "--rampup-s", "0", "--duration-s", "600")
+    program = Program("sweep", "lab", str(spec), "-u", "2", "--rampup-s", "0", "--duration-s", "600")
     measuring()
     assert hdbkit.connect("lab").settings()["value"]["speed"] in ("2", "4")
     if isinstance(by, signal.Signals):
         os.kill(program.pid, by)
     else:
         assert command(by).code == 0
-    program.communicate(timeout=180)
-    assert program.returncode == 130
+    assert program.ended()[0] == 130
     assert hdbkit.connect("lab").settings()["value"]["speed"] == "1"

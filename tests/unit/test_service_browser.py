@@ -14,6 +14,7 @@ from hdbkit.api import Workspace
 from hdbkit.config import Target
 from hdbkit.report import run_report
 from hdbkit.service.job_folder import JobFolder
+from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS
 from tests.unit.services import Service, written_job
 from tests.unit.synthetic import with_result, write_run
@@ -25,7 +26,6 @@ LOOKS = [
     ("dark", 400),
     *(pytest.param(*look, marks=pytest.mark.long) for look in (("light", 400), ("dark", 1280))),
 ]
-SERIOUS = ("serious", "critical")
 
 
 @pytest.fixture
@@ -103,9 +103,5 @@ def test_the_chart_of_a_running_job_follows_the_run(chromium: Any, service: Serv
 
 def hold(page: Any) -> None:
     """Check that a page does not scroll sideways and that axe-core finds nothing serious."""
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
-    )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-    found = axe.Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS] == []
+    assert serious(page) == []
