@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import psutil
 import yaml
 from pydantic import SecretStr
 
 from hdbkit.config import Commands, ControlSpec, Target
+from hdbkit.programs import Process, start_program
 from hdbkit.servers import PrivateServer
 from hdbkit.servers.agent_client import AgentClient
 from tests.run.conftest import password_of
@@ -55,7 +56,8 @@ def remote_target(server: PrivateServer, **control: Any) -> Target:
 class Agent:
     """A running agent, what its client needs to know, and who starts it again. ``folder`` is where it lives."""
 
-    process: subprocess.Popen[str]
+    process: Process
+    out: IO[str]
     url: str
     fingerprint: str | None
     folder: Path
@@ -108,7 +110,8 @@ class Agent:
 
     def _watch(self, back_after_s: float) -> None:
         while not self._over:
-            self.process.wait()
+            while psutil.pid_exists(self.process.pid):  # several threads cannot wait for it
+                time.sleep(0.02)
             time.sleep(back_after_s)
             with self._one_at_a_time:
                 if not self._over and self.process.poll() is not None:
@@ -116,23 +119,11 @@ class Agent:
 
     def _again(self) -> None:
         self._leave()
-        self.process, _ = _started(self.folder, self.url.removeprefix("https://"))
+        self.process, self.out, _ = _started(self.folder, self.url.removeprefix("https://"))
 
     def _leave(self) -> None:
         self.kill()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-
-
-_QUICKLY = """
-import json, sys
-from hdbkit.agent import AgentOptions, serve
-from hdbkit.config import Target
-options = AgentOptions(listen=sys.argv[1], state=sys.argv[2])
-say = lambda one: print(json.dumps({"url": one.url, "fingerprint": one.fingerprint}, indent=1), flush=True)
-serve(Target.parse("own"), options, say)
-"""
-"""An agent without the command line, whose imports take longer than all the rest."""
+        self.out.close()
 
 
 def start_agent(target: Target, folder: Path, listen: str = f"{HOST}:0", words: Sequence[str] = ()) -> Agent:
@@ -140,25 +131,27 @@ def start_agent(target: Target, folder: Path, listen: str = f"{HOST}:0", words: 
     folder.mkdir(exist_ok=True)
     named = {"own": target.model_dump(mode="json", exclude_defaults=True)}
     (folder / "targets.yaml").write_text(yaml.safe_dump(named))
-    process, about = _started(folder, listen, words)
-    return Agent(process, about["url"], about.get("fingerprint"), folder)
+    process, out, about = _started(folder, listen, words)
+    return Agent(process, out, about["url"], about.get("fingerprint"), folder)
 
 
-def _started(folder: Path, listen: str, words: Sequence[str] = ()) -> tuple[subprocess.Popen[str], dict[str, Any]]:
-    """Its process, and what it told when it listened."""
-    command = [sys.executable, "-c", _QUICKLY, listen, str(folder / "state")]
+def _started(folder: Path, listen: str, words: Sequence[str] = ()) -> tuple[Process, IO[str], dict[str, Any]]:
+    """Its process, what it writes, and what it told when it listened."""
+    state = str(folder / "state")
+    program: tuple[str, ...] = ("tests.run.agent_process", listen, state)
     if words:
-        command = [str(Path(sys.executable).with_name("hdbkit")), "agent", "own", "--listen", listen]
-        command += ["--state", str(folder / "state"), *words]
+        program = ("hdbkit.cli", "agent", "own", "--listen", listen, "--state", state, *words)
     environment = {**os.environ, "HDBKIT_TARGETS": str(folder / "targets.yaml"), "HDBKIT_AGENT_TOKEN": TOKEN}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
-    assert process.stdout is not None
+    reads, writes = os.pipe()
+    process = start_program(*program, environment=environment, stdout=writes)
+    os.close(writes)
+    out = os.fdopen(reads)
     reported = ""
-    for line in process.stdout:
+    for line in out:
         reported += line
         if line.startswith("}"):
             break
-    return process, json.loads(reported)
+    return process, out, json.loads(reported)
 
 
 @contextmanager
@@ -168,6 +161,6 @@ def running_agent(target: Target, folder: Path, words: Sequence[str] = ()) -> It
     try:
         yield agent
     finally:
-        agent.process.terminate()
+        os.kill(agent.process.pid, signal.SIGTERM)
         agent.process.wait()
         agent.end()
