@@ -13,7 +13,8 @@ from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import read_text
 
 _LINE = re.compile(
-    r"(!?[\w.-]+)\s*(?:[=\s]\s*('(?:[^'\\]|''|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^#;'\"]*?))?\s*(?:[#;].*)?", re.ASCII
+    r"(!?[\w.-]++)(?=[=\s#;]|$)\s*+(=?+)\s*+('(?:[^'\\]|''|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|[^#;'\"]*+)\s*+(?:[#;].*)?",
+    re.ASCII,
 )
 _GROUP = re.compile(r"\[\s*([\w.-]+)\s*\]")
 _OF_SERVERS = re.compile(r"server|\w+[db](-[\d.]+)?")
@@ -46,7 +47,7 @@ def settings_of_file(path: Path) -> dict[str, str]:
                 problems.append(Problem(line[:60], _NO_SETTING if one is None else _NOT_READ, number))
             else:
                 name = one[1].replace("-", "_").removeprefix("loose_") if of_options else one[1]
-                found[name] = "on" if one[2] is None else _plain(one[2])
+                found[name] = _plain(one[3].rstrip()) if one[2] or one[3] else "on"
     if problems:
         raise ConfigErrors(str(path), problems)
     if not found:
