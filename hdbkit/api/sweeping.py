@@ -20,6 +20,7 @@ from hdbkit.api.running import OnRun
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.whole_sweep import whole_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
+from hdbkit.config.served import setting_problem
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.contracts import ApplyBy, Setting
 from hdbkit.errors import InputError
@@ -194,7 +195,8 @@ def plan_checked(
 def _completed(spec: SweepSpec, known: Mapping[str, Setting]) -> SweepSpec:
     """The same sweep, whose files all state each setting that one of them changes.
 
-    What a file leaves out keeps the value that the server has. Raises ``InputError`` if all files are alike.
+    What a file leaves out keeps the value that the server has. Raises ``InputError`` if all files are alike, or if
+    one changes a setting that names a program or file: it may come from elsewhere.
     """
     own, files = {name.lower(): name for name in known}, {}
     for file, given in spec.settings_file.items():
@@ -209,6 +211,10 @@ def _completed(spec: SweepSpec, known: Mapping[str, Setting]) -> SweepSpec:
     }
     kept = {file: {name: value for name, value in of.items() if name not in same} for file, of in whole.items()}
     first, *others = kept.values()
+    for file, name in ((file, name) for file, of in kept.items() for name in of if setting_problem(name, ())):
+        raise InputError(
+            f"{file} changes {name}, which may name a program, file or address; omit it, or give it in 'settings'"
+        )
     if others and all(one == first for one in others):
         raise InputError(f"{listed(list(files))} give the server the same settings; there is nothing to compare")
     return spec.with_(settings_file=kept)

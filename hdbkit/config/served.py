@@ -20,7 +20,8 @@ _ELSEWHERE = re.compile(
     r"|(.*[_-])?(dir|datadir|basedir|tmpdir|pidfile|logfile|aclfile|keyfile|dbfilename|unixsocket|socket)"
     r"|plugin[_-].*|.*preload.*|init[_-].*|load(module)?|include|log[_-]error|log[_-]bin.*|relay[_-]log.*"
     r"|(replica|slave)of|enable-.*-(command|configs)|secure_file_priv|.*[_-]?extensions?([_-].*)?|local[_-]infile"
-    r"|xp_cmdshell|clr .*|external .*|ole .*",
+    r"|xp_cmdshell|clr .*|external .*|ole .*|.*[.]on_.*init|.*start_proc|wsrep[_-](sst|cluster|node)[_-].*"
+    r"|(.*[_-])?ssl[_-](ca|capath|cert|crl|crlpath|key)",
     re.IGNORECASE,
 )
 """Settings with which servers execute programs, load code, connect to others, or read and write files elsewhere."""
