@@ -23,7 +23,6 @@ import plotly.graph_objects as go
 
 from hdbkit.charts.style import COLOURS, CONFIG, NAMES, colour, inverted_css, layer_css, layer_script, packed_plotly
 from hdbkit.errors import InputError
-from hdbkit.text import many
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,6 +56,7 @@ _MARKS = {
     "changed plan": ("series-3", "dash"), "latency": ("series-2", "dot"),
 }  # fmt: skip
 """The colour and dash of each kind of event."""
+_DASHES = {"dot": "dotted", "dash": "dashed", "dashdot": "dash-dotted", "longdash": "long-dashed", "solid": "solid"}
 _OTHER, _MAX_MARKS = ("muted", "dot"), 60
 _PAGE = Path(__file__).parent / "browser" / "page.html"
 _DARK = "#14171d"
@@ -102,7 +102,7 @@ class Chart:
             drawn = len(rows) <= _MAX_MARKS
             for at in rows["time_s"] if drawn else ():
                 marked.add_vline(at, line_color=colour(ink), line_dash=dash, line_width=1.5)
-            counts.append(f"{many(len(rows), str(kind))} ({f'{dash} line' if drawn else 'not drawn'})")
+            counts.append(f"{kind} ({len(rows)}, {f'{_DASHES[dash]} line' if drawn else 'not drawn'})")
         words = f"{self.alternative} Marked: {', '.join(counts)}." if counts else self.alternative
         return replace(self, figure=marked, alternative=words)
 

@@ -149,7 +149,7 @@ def test_rampup_is_shaded_and_checkpoints_and_automatic_vacuums_are_marked(run: 
     assert (shapes[0].x0, shapes[0].x1) == (0, 2)
     lines = [(shape.x0, shape.line.dash) for shape in shapes if shape.type == "line"]
     assert lines == [(5.0, "dot"), (9.0, "dot"), (7.0, "dashdot")]
-    assert chart.alternative.endswith("Marked: 2 checkpoints (dot line), 1 automatic vacuum (dashdot line).")
+    assert chart.alternative.endswith("Marked: checkpoint (2, dotted line), automatic vacuum (1, dash-dotted line).")
 
 
 def test_the_latency_chart_reads_the_exact_quantiles(run: Synthetic, of_run: list[Chart]) -> None:
