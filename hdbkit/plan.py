@@ -27,7 +27,7 @@ from hdbkit.slices import Slices
 from hdbkit.text import option_words
 
 _MIN_AHEAD = 32
-"""Operations that a session draws at once at least: fewer cost more time each."""
+"""Operations that a session draws at once at least, and with keying and thinking times: fewer cost more time each."""
 _AHEAD_OF_USER = 5_000
 """Operations that the sessions of a user have drawn at most, unless that is fewer for each: some 2 MB."""
 
@@ -93,7 +93,8 @@ class RunPlan(ConfigModel):
     def users(self) -> tuple[UserPlan, ...]:
         """All virtual users; where users have several sessions, a plan for each session."""
         load = self.load
-        ahead = min(AHEAD, max(_MIN_AHEAD, _AHEAD_OF_USER // load.sessions_per_user))
+        most = 0 if load.keying_and_thinking else _AHEAD_OF_USER // load.sessions_per_user
+        ahead = min(AHEAD, max(_MIN_AHEAD, most))
         return tuple(UserPlan(i, user_seed(load.seed, i), ahead=ahead) for i in range(load.sessions))
 
     @property

@@ -24,3 +24,11 @@ print(len(pandas.DataFrame({"a": [1, 2]})), pq.read_table.__name__, scipy.stats.
 def test_no_command_imports_a_large_library_before_it_is_used_and_then_it_is_whole() -> None:
     done = subprocess.run([sys.executable, "-c", _COMMANDS], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["", "2 read_table 0.5"]
+
+
+def test_a_supervisor_which_clients_are_forks_of_imports_no_large_library() -> None:
+    large = {"pandas", "duckdb", "pyarrow", "scipy.stats"}
+    code = f"import sys, hdbkit.execution.supervisor; print({large} & {{*sys.modules}})"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hdbkit.config import Load, Target, TprocCLoad, TprocCSpec
+from hdbkit.config import Target, TprocCLoad, TprocCSpec
 from hdbkit.contracts import UserPlan
 from hdbkit.plan import RunPlan, reconnect_seed, user_seed
 from hdbkit.workloads import workload
@@ -38,8 +38,14 @@ def test_users_that_share_home_warehouses_are_hinted_at(users: int, options: dic
     assert ("share 2 warehouses, so they wait for each other's row locks; use at least 3" in hint) is shares
 
 
-@pytest.mark.parametrize(("each", "ahead"), [(1, 500), (10, 500), (50, 100), (5000, 32)])
-def test_many_sessions_draw_fewer_operations_at_once(each: int, ahead: int) -> None:
-    target, load = Target(kind="nulldb", database="plan"), Load(sessions_per_user=each)
+@pytest.mark.parametrize(
+    ("each", "pauses", "ahead"),
+    [(1, False, 500), (10, False, 500), (50, False, 100), (5000, False, 32), (50, True, 32)],
+)
+def test_many_sessions_and_those_with_pauses_draw_fewer_operations_at_once(
+    each: int, pauses: bool, ahead: int
+) -> None:
+    load = TprocCLoad(sessions_per_user=each, keying_and_thinking=pauses)
+    target = Target(kind="nulldb", database="plan")
     plan = RunPlan(run_id="plan", target=target, workload=TprocCSpec(), load=load)
     assert {one.ahead for one in plan.users} == {ahead}

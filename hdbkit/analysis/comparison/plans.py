@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from hdbkit.errors import DamagedResult
 from hdbkit.results.query_plans import QueryPlan
 from hdbkit.text import many
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _NUMBER = re.compile(r'\d[\d,.]*(?:[eE][+-]?\d+)?|(?<="possible_keys": )\[.*\]')
 """What is no part of a plan: numbers, and indexes that were considered."""
