@@ -20,15 +20,15 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from hdbkit.api.documents import Document, ExperimentDocument, RunDocument
+from hdbkit.api.documents import Document, ExperimentDocument, ResultDocument, RunDocument
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.models import ErrorAnswer, ExperimentList, JobList, ProblemAnswer, TargetList
 from hdbkit.service.requests import Request
 
 Answer = TypeVar("Answer", bound=BaseModel)
-_RESULT: TypeAdapter[RunDocument | Document] = TypeAdapter(
-    Annotated[RunDocument | Document, Field(union_mode="left_to_right")]
+_RESULT: TypeAdapter[RunDocument | ResultDocument | Document] = TypeAdapter(
+    Annotated[RunDocument | ResultDocument | Document, Field(union_mode="left_to_right")]
 )
 
 
@@ -81,8 +81,8 @@ class Client:
         """Stop a job as Ctrl-C does: a run keeps its result, a sweep restores the settings."""
         return Job.model_validate(self._service.json("POST", f"/api/jobs/{_part(job_id)}/stop", {}))
 
-    def get_result(self, job_id: str) -> RunDocument | Document:
-        """What the verb returned: that of a run is a value, any other is the document of ``--json``."""
+    def get_result(self, job_id: str) -> RunDocument | ResultDocument | Document:
+        """What the verb returned: a run or the result of an experiment as a value, else a document."""
         return _RESULT.validate_python(self._service.json("GET", f"/api/jobs/{_part(job_id)}/result"))
 
     def get_live(self, job_id: str) -> Iterator[Document]:

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
-from hdbkit.analysis.comparison.sides import Gate
 from hdbkit.analysis.run.bottleneck import Bottleneck
 from hdbkit.api.compare import Comparison
 from hdbkit.api.connection import checks_frame
@@ -82,14 +80,6 @@ def of_run(result: Result, report: Path) -> Document:
     return found.model_dump(mode="json")
 
 
-def of_sweep(done: SweepResult, report: Path) -> Document:
-    """A sweep: verdicts, effects and runs."""
-    names = ("verdicts", "effects", "interactions", "winners", "by_operation", "scaling", "runs")
-    head = {"experiment_id": done.experiment_id, "answer": done.answer, "report": str(report)}
-    about = {"metric": of_metric(done.plan.metric), "warnings": done.warnings, "checks_failed": done.checks_failed}
-    return head | about | _of_frames(done, "cells", "comparisons", *names)
-
-
 class ExperimentDocument(BaseModel):
     """An experiment: what it measures, and how far it is or how it ended."""
 
@@ -142,58 +132,68 @@ def of_written(done: Written) -> Document:
     return about | {"rows": done.rows, "size_bytes": done.size_bytes}
 
 
-def of_max_rate(found: MaxRate, report: Path) -> Document:
-    """The highest rate within a limit, with its interval and its runs."""
-    head = {"answer": found.answer, "rate": found.rate, "low": found.low, "high": found.high}
-    about = {"limit": str(found.limit), "label": found.label, "report": str(report)}
-    return head | about | _of_frames(found, "cells", "comparisons", "runs")
-
-
-def of_profile(done: Profile) -> Document:
-    """The runs of a profile, by user count."""
-    head = {"profile": done.name, "metric": of_metric(done.metric)}
-    return head | _of_frames(done, "cells", "comparisons", "scaling", "runs")
-
-
 def of_history(found: Profile, report: Path | None) -> Document:
     """When the results of a profile changed."""
     head = {"profile": found.name, "metric": of_metric(found.metric), "answer": found.answer}
-    return head | {"changes": found.changes, "segments": of_frame(found.segments)} | _report(report)
+    return head | {"changes": found.changes, "segments": of_frame(found.segments), "report": report and str(report)}
 
 
-def of_comparison(found: Comparison, gate: Gate | None, report: Path | None) -> Document:
-    """The ratio of two groups of runs with its interval, and what differs."""
-    frames = {"table": found.table, "differences": found.differences}
-    content: Document = {name: of_frame(frame.reset_index()) for name, frame in frames.items()}
-    content |= _of_frames(found, "cells", "comparisons", "by_operation")
-    content["plans"] = [{"operation": one.operation, "alike": one.alike} for one in found.plans]
-    head = {"metric": of_metric(found.metric), "warnings": found.warnings}
-    besides = _report(report) | ({"gate": vars(gate)} if gate else {})
-    return head | vars(found.ratio) | _replication(found) | content | besides
+class ResultDocument(BaseModel):
+    """The result of an experiment of any kind; its kind has further keys."""
+
+    model_config = ConfigDict(extra="allow")
+
+    answer: str = Field(description="the result in sentences")
+    metric: dict[str, str] = Field(description="name, unit, and whether higher or lower is better")
+    warnings: list[str]
+    report: str | None = Field(description="the file with its report, on the host of the results; null: not written")
+    cells: list[Document] = Field(description="one object per cell and count of virtual users: what was measured")
+    comparisons: list[Document] = Field(description="one object per cell that is compared with another")
 
 
-def of_result(found: Result | ExperimentResult) -> Document:
-    """A run or the result of an experiment, with its report, which is written."""
+def of_result(found: Result | ExperimentResult, report: Path | None) -> Document:
+    """A run or the result of an experiment, with its report if one was written."""
+    if isinstance(found, Result):
+        return of_run(found, report or found.report())
+    head = ResultDocument(
+        answer=found.answer, metric=of_metric(found.metric), warnings=found.warnings,
+        report=str(report) if report else None,
+        **_clean(_of_frames(found, "cells", "comparisons")),
+    )  # fmt: skip
+    return head.model_dump(mode="json") | _of_kind(found)
+
+
+def _of_kind(found: ExperimentResult) -> Document:
+    """What only results of this kind have."""
     match found:
         case SweepResult():
-            return of_sweep(found, found.report())
+            names = ("verdicts", "effects", "interactions", "winners", "by_operation", "scaling", "runs")
+            about = {"experiment_id": found.experiment_id, "checks_failed": found.checks_failed}
+            return about | _of_frames(found, *names)
         case Comparison():
-            return of_comparison(found, None, found.report())
+            return _of_comparison(found)
         case MaxRate():
-            return of_max_rate(found, found.report())
+            limit = {"rate": found.rate, "low": found.low, "high": found.high, "limit": str(found.limit)}
+            return limit | {"label": found.label} | _of_frames(found, "runs")
         case Profile():
-            return of_profile(found) | _report(found.report())
+            return {"profile": found.name} | _of_frames(found, "scaling", "runs")
         case Releases():
-            return of_releases(found, found.reports())
-        case Result():
-            return of_run(found, found.report())
+            return _of_releases(found)
     raise TypeError(f"a result of an unknown kind: {type(found).__name__}")
 
 
-def of_releases(found: Releases, reports: Sequence[Path]) -> Document:
-    """Commits of a server: each with its ratio to the first, and what a search for a slowdown found."""
-    content: Document = {"commits": [vars(one) for one in (found.base, *found.others)]}
-    content |= {"metric": of_metric(found.pairs[0].metric)} | _of_frames(found, "cells", "comparisons")
+def _of_comparison(found: Comparison) -> Document:
+    """The ratio of two groups of runs, what is replicated, and what differs."""
+    noise = {"session": found.compared.noise.session, "run": found.compared.noise.run}  # shares of the metric
+    replication = {"unit": found.compared.design.unit.value, "basis": found.basis, "noise": noise}
+    frames = {"table": found.table, "differences": found.differences}
+    content: Document = {name: of_frame(frame.reset_index()) for name, frame in frames.items()}
+    plans = [{"operation": one.operation, "alike": one.alike} for one in found.plans]
+    return vars(found.ratio) | replication | content | _of_frames(found, "by_operation") | {"plans": plans}
+
+
+def _of_releases(found: Releases) -> Document:
+    """Commits of a server, and what a search for a slowdown found."""
     search = found.search and {
         "left": [
             {"commit": one, "subject": line}
@@ -202,17 +202,11 @@ def of_releases(found: Releases, reports: Sequence[Path]) -> Document:
         "steps": [of_frame(one.comparisons)[0] for one in found.search.steps],
         "sentence": found.search.sentence,
     }
-    return content | {"search": search, "reports": [str(path) for path in reports]}
+    return {"commits": [vars(one) for one in (found.base, *found.others)], "search": search}
 
 
 def _of_frames(found: ExperimentResult, *names: str) -> Document:
     return {name: of_frame(getattr(found, name)) for name in names}
-
-
-def _replication(found: Comparison) -> Document:
-    """What is replicated, and the standard deviations of a session and of a run, as shares of the metric."""
-    noise = {"session": found.compared.noise.session, "run": found.compared.noise.run}
-    return {"unit": found.compared.design.unit.value, "basis": found.basis, "noise": noise}
 
 
 def _of_power(power: PlannedPower | None) -> Document | None:
@@ -222,10 +216,6 @@ def _of_power(power: PlannedPower | None) -> Document | None:
     noise = None if power.noise is None else vars(power.noise)
     frames = {"effects": of_frame(power.effects), "curves": of_frame(power.curves)}
     return {"sentence": power.sentence, "blocks": power.blocks, "noise": noise, **frames}
-
-
-def _report(path: Path | None) -> dict[str, str]:
-    return {"report": str(path)} if path else {}
 
 
 def _clean(content: Any) -> Any:

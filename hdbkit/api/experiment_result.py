@@ -11,6 +11,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.charts.chart import Chart
+from hdbkit.config.metric import Metric
 from hdbkit.errors import HdbkitError
 from hdbkit.report import answer_card
 
@@ -63,6 +64,11 @@ class ExperimentResult(ABC):
     def notice(self) -> str:
         """The notice that each result of its workload carries."""
         return ""
+
+    @property
+    @abstractmethod
+    def metric(self) -> Metric:
+        """The metric of its runs."""
 
     @abstractmethod
     def charts(self) -> dict[str, Chart]:

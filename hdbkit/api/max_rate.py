@@ -7,7 +7,6 @@ import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -24,12 +23,14 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.schedule_charts import max_rate_chart
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
 from hdbkit.config.load import RateOf
+from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.experiment.max_rate import MaxRatePlan, begun, manifests_of, outcome_of
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.report import max_rate_card, max_rate_report
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
 from hdbkit.text import exact_number, many, number, plural
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
@@ -169,13 +170,17 @@ class MaxRate(ExperimentResult):
 
     @property
     def notice(self) -> str:
-        return str(self._newest.notice)
+        return self._newest.notice
+
+    @property
+    def metric(self) -> Metric:
+        return self._newest.metric
 
     def _repr_html_(self) -> str:
         return max_rate_card(self)
 
     @property
-    def _newest(self) -> Any:
+    def _newest(self) -> Manifest:
         return self.made[-1].result.manifest
 
 

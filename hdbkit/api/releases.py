@@ -21,6 +21,7 @@ from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import counts_of, results_of_sides
 from hdbkit.charts.chart import Chart
 from hdbkit.config import Load, Preparation, Target, WorkloadSpec
+from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import Commit, ReleasesPlan, Side, in_blocks
@@ -82,6 +83,10 @@ class Releases(ExperimentResult):
     @property
     def notice(self) -> str:
         return self.pairs[0].notice
+
+    @property
+    def metric(self) -> Metric:
+        return self.pairs[0].metric
 
     def charts(self) -> dict[str, Chart]:
         """Those of the comparison of the last commit with the base."""

@@ -12,7 +12,6 @@ from hdbkit.analysis.wording import about, says_nothing
 from hdbkit.api import documents
 from hdbkit.cli import show
 from hdbkit.cli.exits import Exit
-from hdbkit.config.metric import Metric
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.manifest import Status
 from hdbkit.text import percent_of, share
@@ -32,21 +31,44 @@ def show_run(result: api.Result, as_json: bool, if_stopped: Exit | None = Exit.S
 
 
 def show_found(found: api.ExperimentResult, as_json: bool) -> int:
-    """Show the result of an experiment; its exit code."""
+    """Show the result of an experiment, and write its reports; its exit code."""
+    reports = found.reports() if isinstance(found, api.Releases) else [found.report()]
+    if as_json:
+        show.print_json(documents.of_result(found, reports[-1]))
+    else:
+        _print(found)
+        for path in reports:
+            show.console.print(f"report: {path}", markup=False)
+    match found:
+        case api.SweepResult() if found.failed:
+            return Exit.RUN_FAILED
+        case api.SweepResult() if found.checks_failed:
+            return Exit.CHECK_FAILED
+        case api.Releases(search=api.Search(undecided=reason)) if reason:
+            return Exit.CHECK_FAILED
+    return Exit.DONE
+
+
+def _print(found: api.ExperimentResult) -> None:
+    """The result of an experiment on the screen."""
     match found:
         case api.SweepResult():
-            return _sweep(found, as_json)
+            show.sweep(found)
+            for name, runs in found.checks_failed.items():
+                show.console.print(
+                    f"check failed in {runs} of {len(each_run(found.runs))} runs: {name}", markup=False
+                )
         case api.Comparison():
-            show_comparison(found, as_json, report=True)
+            _print_comparison(found, None, False)
         case api.MaxRate():
-            _max_rate(found, as_json)
+            show.console.print(show.table(found.runs))
+            show.console.print(found.answer, markup=False, style="bold")
         case api.Profile():
-            _profile(found, as_json)
+            _cells(found)
+            for sentence in found.scaling["sentence"]:
+                show.console.print(sentence, markup=False)
         case api.Releases():
-            _releases(found, as_json)
-            if found.search is not None and found.search.undecided:
-                return Exit.CHECK_FAILED
-    return Exit.DONE
+            _releases(found)
 
 
 def show_comparison(
@@ -61,7 +83,8 @@ def show_comparison(
     """Show a comparison, and write its report on request."""
     path = found.report() if report else None
     if as_json:
-        show.print_json(documents.of_comparison(found, gate, path))
+        of_gate = {"gate": vars(gate)} if gate else {}
+        show.print_json(documents.of_result(found, path) | of_gate)
         return
     _print_comparison(found, gate, everything)
     if plans:
@@ -88,7 +111,7 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
     show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
     intervals = f"simultaneous {share(found.compared.confidence)} intervals"
     if len(found.compared.by_users):
-        _cells(found, found.metric, intervals)
+        _cells(found, intervals)
     if len(found.by_operation):
         by_operation = found.by_operation.drop(columns="sentence").rename(columns={"base": "base s", "new": "new s"})
         show.console.print(show.table(_with_intervals(by_operation), title=f"By operation, {intervals}"))
@@ -101,10 +124,10 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
         show.console.print(f"{apart}; list them with --all", markup=False)
 
 
-def _cells(found: api.ExperimentResult, metric: Metric, intervals: str = "simultaneous intervals") -> None:
+def _cells(found: api.ExperimentResult, intervals: str = "simultaneous intervals") -> None:
     """What was measured in each cell, and what is compared."""
-    figures = found.cells.rename(columns={"metric_value": metric.heading})
-    show.console.print(show.table(figures, title=f"{about(metric)}; 95 % intervals of each by itself"))
+    figures = found.cells.rename(columns={"metric_value": found.metric.heading})
+    show.console.print(show.table(figures, title=f"{about(found.metric)}; 95 % intervals of each by itself"))
     if len(found.comparisons):
         compared = found.comparisons.drop(columns="sentence")
         show.console.print(show.table(_with_intervals(compared), title=f"By user count, {intervals}"))
@@ -117,53 +140,11 @@ def _with_intervals(table: pd.DataFrame, equal: float = 0) -> pd.DataFrame:
     return table.assign(**{name: table[name].mask(nothing) for name in ("low", "high")})
 
 
-def _sweep(done: api.SweepResult, as_json: bool) -> int:
-    report = done.report()
-    if as_json:
-        show.print_json(documents.of_sweep(done, report))
-    else:
-        show.sweep(done)
-        for name, runs in done.checks_failed.items():
-            show.console.print(f"check failed in {runs} of {len(each_run(done.runs))} runs: {name}", markup=False)
-        show.console.print(f"report: {report}", markup=False)
-    if done.failed:
-        return Exit.RUN_FAILED
-    return Exit.CHECK_FAILED if done.checks_failed else Exit.DONE
-
-
-def _max_rate(found: api.MaxRate, as_json: bool) -> None:
-    """Show the result of a search, and write its report."""
-    report = found.report()
-    if as_json:
-        show.print_json(documents.of_max_rate(found, report))
-        return
-    show.console.print(show.table(found.runs))
-    show.console.print(found.answer, markup=False, style="bold")
-    show.console.print(f"report: {report}", markup=False)
-
-
-def _profile(done: api.Profile, as_json: bool) -> None:
-    """Show a profile with all its runs."""
-    if as_json:
-        show.print_json(documents.of_profile(done))
-        return
-    _cells(done, done.metric)
-    for sentence in done.scaling["sentence"]:
-        show.console.print(sentence, markup=False)
-
-
-def _releases(found: api.Releases, as_json: bool) -> None:
-    """Show the comparisons of commits, and write their reports."""
-    reports = found.reports()
-    if as_json:
-        show.print_json(documents.of_releases(found, reports))
-        return
-    metric = found.pairs[0].metric
-    _cells(found, metric)
+def _releases(found: api.Releases) -> None:
+    """The comparisons of commits, and what a search found."""
+    _cells(found)
     for one, comparison in zip(found.others, found.pairs, strict=True):
         show.console.print(f"{one}: {comparison.ratio.sentence}", markup=False)
-    show.console.print(f"{about(metric)}; a ratio above 1 is better", markup=False)
+    show.console.print(f"{about(found.metric)}; a ratio above 1 is better", markup=False)
     if found.search is not None:
         show.console.print(found.search.sentence, markup=False, style="bold")
-    for path in reports:
-        show.console.print(f"report: {path}", markup=False)

@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse, Response, StreamingResponse
 from pydantic.json_schema import models_json_schema
 
 from hdbkit.api import Workspace, documents
-from hdbkit.api.documents import ExperimentDocument, RunDocument
+from hdbkit.api.documents import ExperimentDocument, ResultDocument, RunDocument
 from hdbkit.config.problems import did_you_mean
 from hdbkit.results.folder import is_run
 from hdbkit.service import answers
@@ -45,6 +45,7 @@ _UNKNOWN: dict[int | str, dict[str, Any]] = {
     409: {"model": ErrorAnswer, "description": "the job is not in the state for this"},
 }
 _BUSY: dict[int | str, dict[str, Any]] = {409: {"model": ErrorAnswer, "description": "the target is in use"}}
+_Result = RunDocument | ResultDocument | dict[str, Any]
 _ABOUT = (
     "The verbs of hdbkit as jobs. Send `Authorization: Bearer TOKEN`. A job is a process of its own: it continues "
     "when the service ends, and a restarted service lists it. To follow jobs, ask at most once per second and send "
@@ -165,10 +166,13 @@ def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
 
 def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> None:
     @app.get(
-        "/api/jobs/{job_id}/result", tags=["results"], responses=_UNKNOWN, response_model=RunDocument | dict[str, Any]
+        "/api/jobs/{job_id}/result",
+        tags=["results"],
+        responses=_UNKNOWN,
+        response_model=_Result,
     )
     def get_result(request: Request, job_id: JobId) -> FileResponse:
-        """The document that the verb returned, as `--json` of the command line; that of a run is typed."""
+        """The document that the verb returned, as `--json` of the command line; typed for runs and experiments."""
         permit(request, Role.READ)
         return FileResponse(result_file(jobs, job_id), media_type="application/json")
 

@@ -163,7 +163,7 @@ def _doctor(one: asked.DoctorRequest, _: Context) -> Document:
 
 def _sweep(one: asked.SweepRequest, context: Context) -> Document:
     done = api.sweep(one.target, one.sweep, blocks=one.blocks, watch=context.experiment, watch_run=context.run)
-    return documents.of_sweep(done, done.report())
+    return documents.of_result(done, done.report())
 
 
 def _plan(one: asked.PlanRequest, _: Context) -> Document:
@@ -184,13 +184,14 @@ def _profile(one: asked.ProfileRequest, context: Context) -> Document:
 
 
 def _executed(planned: ExperimentPlan, context: Context) -> Document:
-    return documents.of_result(api.run_experiment(planned, watch=context.experiment, watch_run=context.run))
+    found = api.run_experiment(planned, watch=context.experiment, watch_run=context.run)
+    return documents.of_result(found, found.report())
 
 
 def _compare(one: asked.CompareRequest, _: Context) -> Document:
     found = api.compare(one.base, one.new)
-    gate = None if one.fail_below is None else found.gate(one.fail_below)
-    return documents.of_comparison(found, gate, found.report())
+    gate = {} if one.fail_below is None else {"gate": vars(found.gate(one.fail_below))}
+    return documents.of_result(found, found.report()) | gate
 
 
 def _measure_in_turn(one: asked.MeasureInTurnRequest, context: Context) -> Document:
@@ -205,7 +206,7 @@ def _resume(one: asked.ResumeRequest, context: Context) -> Document:
     found = api.resume_experiment(
         one.id, one.targets, blocks=one.blocks, watch=context.experiment, watch_run=context.run
     )
-    return documents.of_result(found)
+    return documents.of_result(found, found.report())
 
 
 def _report(one: asked.ReportRequest, _: Context) -> Document:
@@ -216,7 +217,7 @@ def _report(one: asked.ReportRequest, _: Context) -> Document:
             found = api.experiment_result(one.id)
         except InputError:
             raise error from None
-    return documents.of_result(found)
+    return documents.of_result(found, found.report())
 
 
 def _history(one: asked.HistoryRequest, _: Context) -> Document:
@@ -238,7 +239,7 @@ def _engines(_: asked.EnginesRequest, __: Context) -> Document:
 
 def _demo(one: asked.DemoRequest, context: Context) -> Document:
     done = api.demo(quick=one.quick, say=context.say, watch=context.experiment, watch_run=context.run)
-    return documents.of_sweep(done.sweep, done.report)
+    return documents.of_result(done.sweep, done.report)
 
 
 _LOAD = {"virtual_users": 8, "rampup_s": 30, "duration_s": 120}
