@@ -120,7 +120,7 @@ def test_events_and_counters_are_frames_and_a_chart_marks_them(lab: hdbkit.Works
     charts = result.charts()
     marked = charts["throughput"].mark(events)
     assert len(marked.figure.layout.shapes) == len(charts["throughput"].figure.layout.shapes) + 2
-    assert "2 checkpoints" in marked.alternative
+    assert "checkpoint (2, dotted line)" in marked.alternative
     with pytest.raises(InputError, match="is not over the time"):
         charts["latency"].mark(events)
 
