@@ -12,24 +12,30 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import ssl
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Annotated, TypeVar
+from urllib.parse import quote, urlencode
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from hdbkit.api.documents import Document, ExperimentDocument, ResultDocument, RunDocument
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.models import ErrorAnswer, ExperimentList, JobList, ProblemAnswer, TargetList
 from hdbkit.service.requests import Request
+from hdbkit.text import without_controls
 
-Answer = TypeVar("Answer", bound=BaseModel)
+Value = TypeVar("Value")
 _RESULT: TypeAdapter[RunDocument | ResultDocument | Document] = TypeAdapter(
     Annotated[RunDocument | ResultDocument | Document, Field(union_mode="left_to_right")]
 )
+_DOCUMENT: TypeAdapter[Document] = TypeAdapter(Document)
+_JOB, _EXPERIMENT = TypeAdapter(Job), TypeAdapter(ExperimentDocument)
+_JOBS, _EXPERIMENTS, _TARGETS = TypeAdapter(JobList), TypeAdapter(ExperimentList), TypeAdapter(TargetList)
 
 
 class Client:
@@ -57,13 +63,14 @@ class Client:
     def start(self, request: Request) -> Job:
         """Start the job that a request of ``hdbkit.service.requests`` asks for."""
         content = request.model_dump(mode="json", exclude_unset=True)
-        return Job.model_validate(self._service.json("POST", f"/api/jobs/{request.verb}", content))
+        return self._service.value(_JOB, "POST", f"jobs/{request.verb}", content)
 
     def wait(self, job_id: str) -> Job:
         """Wait until a job has ended."""
-        for _ in self.get_live(job_id):
-            pass
-        return self.get_job(job_id)
+        while (job := self.get_job(job_id)).state is State.RUNNING:
+            for _ in self.get_live(job_id):
+                pass
+        return job
 
     def list_jobs(
         self, search: str = "", *, state: State | None = None, verb: str = "", limit: int = 100, offset: int = 0
@@ -71,57 +78,51 @@ class Client:
         """List the jobs that contain all words of ``search``, newest first."""
         wanted = {"search": search, "state": state or "", "verb": verb, "limit": limit, "offset": offset}
         query = urlencode({name: value for name, value in wanted.items() if value != ""})
-        return self._get(JobList, f"jobs?{query}")
+        return self._service.value(_JOBS, "GET", f"jobs?{query}")
 
     def get_job(self, job_id: str) -> Job:
         """A job as it is now."""
-        return self._get(Job, f"jobs/{_part(job_id)}")
+        return self._service.value(_JOB, "GET", f"jobs/{_part(job_id)}")
 
     def stop_job(self, job_id: str) -> Job:
         """Stop a job as Ctrl-C does: a run keeps its result, a sweep restores the settings."""
-        return Job.model_validate(self._service.json("POST", f"/api/jobs/{_part(job_id)}/stop", {}))
+        return self._service.value(_JOB, "POST", f"jobs/{_part(job_id)}/stop", {})
 
     def get_result(self, job_id: str) -> RunDocument | ResultDocument | Document:
         """What the verb returned: a run or the result of an experiment as a value, else a document."""
-        return _RESULT.validate_python(self._service.json("GET", f"/api/jobs/{_part(job_id)}/result"))
+        return self._service.value(_RESULT, "GET", f"jobs/{_part(job_id)}/result")
 
     def get_live(self, job_id: str) -> Iterator[Document]:
         """The state and figures of a job, once per second until it has ended."""
-        for line in self._service.lines(f"/api/jobs/{_part(job_id)}/live"):
-            if line.startswith("data: {"):  # a list has seconds before
-                yield json.loads(line.removeprefix("data: "))
+        for line in self._service.lines(f"jobs/{_part(job_id)}/live"):
+            if line.startswith(b"data: {"):  # a list has seconds before
+                yield self._service.read(_DOCUMENT, line.removeprefix(b"data: "))
 
     def get_chart(self, run_id: str, key: str, *, svg: bool = False) -> Document | str:
         """One chart of a run: question, words, figure and CSV, or an image; `hdbkit chart RUN` lists the keys."""
-        path = f"/api/runs/{_part(run_id)}/charts/{_part(key)}"
-        if svg:
-            return "\n".join(self._service.lines(f"{path}?svg=true"))
-        found: Document = self._service.json("GET", path)
-        return found
+        path = f"runs/{_part(run_id)}/charts/{_part(key)}"
+        return self._service.text(f"{path}?svg=true") if svg else self._service.value(_DOCUMENT, "GET", path)
 
     def get_metrics(self) -> str:
         """The figures of the running runs as OpenMetrics."""
-        return "\n".join(self._service.lines("/api/metrics"))
+        return self._service.text("metrics")
 
     def list_experiments(self, limit: int = 50, offset: int = 0) -> ExperimentList:
         """List the experiments, newest first, whoever started them."""
-        return self._get(ExperimentList, f"experiments?{urlencode({'limit': limit, 'offset': offset})}")
+        query = urlencode({"limit": limit, "offset": offset})
+        return self._service.value(_EXPERIMENTS, "GET", f"experiments?{query}")
 
     def get_experiment(self, experiment_id: str) -> ExperimentDocument:
         """An experiment as it is now."""
-        return self._get(ExperimentDocument, f"experiments/{_part(experiment_id)}")
+        return self._service.value(_EXPERIMENT, "GET", f"experiments/{_part(experiment_id)}")
 
     def stop_experiment(self, experiment_id: str) -> ExperimentDocument:
         """Stop an experiment as Ctrl-C does: the server is restored, and ``resume`` continues it."""
-        found = self._service.json("POST", f"/api/experiments/{_part(experiment_id)}/stop", {})
-        return ExperimentDocument.model_validate(found)
+        return self._service.value(_EXPERIMENT, "POST", f"experiments/{_part(experiment_id)}/stop", {})
 
     def list_targets(self) -> TargetList:
         """The targets of the workspace."""
-        return self._get(TargetList, "targets")
-
-    def _get(self, model: type[Answer], path: str) -> Answer:
-        return model.model_validate(self._service.json("GET", f"/api/{path}"))
+        return self._service.value(_TARGETS, "GET", "targets")
 
 
 def _part(text: str) -> str:
@@ -131,6 +132,10 @@ def _part(text: str) -> str:
 
 TOKEN_VARIABLE = "HDBKIT_SERVICE_TOKEN"  # noqa: S105  the variable's name
 _MAX_REASON = 300
+_MAX_PORT = 0xFFFF
+_ADDRESS = re.compile(r"(?P<scheme>https?)://(?P<host>\[[\da-fA-F:.]+\]|[\w.-]+)(:(?P<port>\d{1,5}))?/?", re.ASCII)
+_MAX_BYTES = 256 << 20
+"""The maximum length of an answer, and of a line of an answer that goes on."""
 
 
 class RequestFailed(HdbkitError):
@@ -141,7 +146,7 @@ class RequestFailed(HdbkitError):
 
     def __init__(self, status: int, reason: str, problems: list[ProblemAnswer] | None = None) -> None:
         super().__init__(status, reason, problems)
-        self.status, self.reason, self.problems = status, reason, problems or []
+        self.status, self.reason, self.problems = status, without_controls(reason), problems or []
 
     def __str__(self) -> str:
         return self.reason
@@ -151,54 +156,66 @@ class Connection:
     """Sends requests to a service. Its arguments are those of :class:`Client`."""
 
     def __init__(self, url: str, token: str | None, certificate: Path | str | None, timeout_s: float) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.path.strip("/"):
+        if not (found := _ADDRESS.fullmatch(url)) or int(found["port"] or 0) > _MAX_PORT:
             raise InputError("the service's address must be such as https://loadhost:8448, without account and path")
+        self._host, self._port = found["host"].strip("[]"), int(found["port"]) if found["port"] else None
         self._token = token or os.environ.get(TOKEN_VARIABLE, "")
         if not self._token:
             raise InputError(f"no token is given; set {TOKEN_VARIABLE}")
-        self._url, self._host, self._port = url, parts.hostname, parts.port
-        self._timeout_s = timeout_s
-        self._tls = _tls(certificate) if parts.scheme == "https" else None
+        if not re.fullmatch("[!-~]+", self._token):
+            raise InputError("the token has a character that no token has; copy it again")
+        self._url, self._timeout_s = url, timeout_s
+        self._tls = _tls(certificate) if found["scheme"] == "https" else None
 
-    def json(self, method: str, path: str, content: object = None) -> Any:
-        """The answer's document. Raises ``RequestFailed``."""
-        connection, answer = self._answer(method, path, content)
+    def value(self, kind: TypeAdapter[Value], method: str, path: str, content: object = None) -> Value:
+        """The value that is the answer. Raises ``RequestFailed``."""
+        return self.read(kind, self._whole(method, path, content))
+
+    def text(self, path: str) -> str:
+        """The text that is the answer. Raises ``RequestFailed``."""
+        return self._whole("GET", path).decode(errors="replace")
+
+    def read(self, kind: TypeAdapter[Value], sent: bytes) -> Value:
+        """The value that was sent. Raises ``RequestFailed``."""
         try:
-            return json.loads(answer.read())
-        except (OSError, ValueError, http.client.HTTPException):
-            raise RequestFailed(0, f"{self._url} did not send its whole answer") from None
-        finally:
-            connection.close()
+            return kind.validate_json(sent)
+        except ValidationError as error:
+            wrong = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, wrong["loc"])) or "it"
+            reason = f"{self._url} sent an answer that this version cannot read: {where}: {wrong['msg']}"
+            raise RequestFailed(0, reason) from None
 
-    def lines(self, path: str) -> Iterator[str]:
+    def lines(self, path: str) -> Iterator[bytes]:
         """The lines of an answer as they arrive. Raises ``RequestFailed``."""
-        connection, answer = self._answer("GET", path, None)
-        try:
-            for line in answer:
-                yield line.decode().rstrip("\r\n")
-        except (OSError, http.client.HTTPException) as error:
-            raise RequestFailed(0, f"the connection to {self._url} was lost: {error or 'no data'}") from None
-        finally:
-            connection.close()
+        with self._answer("GET", path, None) as answer:
+            while line := answer.readline(_MAX_BYTES):
+                yield line.rstrip(b"\r\n")
 
-    def _answer(
-        self, method: str, path: str, content: object
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        connection = self._connection()
+    def _whole(self, method: str, path: str, content: object = None) -> bytes:
+        with self._answer(method, path, content) as answer:
+            found = answer.read(_MAX_BYTES + 1)
+            if len(found) > _MAX_BYTES:
+                raise RequestFailed(0, f"{self._url} sent more than {_MAX_BYTES >> 20} MiB, the maximum of an answer")
+            if answer.length:
+                raise http.client.IncompleteRead(found, answer.length)
+            return found
+
+    @contextmanager
+    def _answer(self, method: str, path: str, content: object) -> Iterator[http.client.HTTPResponse]:
+        """A successful answer, on a connection that is closed afterwards."""
         head = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        body, doing = None if content is None else json.dumps(content), "cannot be reached"
         try:
-            connection.request(method, path, None if content is None else json.dumps(content), head)
-            answer = connection.getresponse()
-            if answer.status < 300:
-                return connection, answer
-            text = answer.read()
+            with closing(self._connection()) as connection:
+                connection.request(method, f"/api/{path}", body, head)
+                answer = connection.getresponse()
+                doing = "did not send its whole answer"
+                if not 200 <= answer.status < 300:
+                    raise _failure(answer.status, answer.read(_MAX_BYTES))
+                yield answer
         except (OSError, http.client.HTTPException) as error:
-            connection.close()
             reason = getattr(error, "verify_message", "") or str(error) or type(error).__name__
-            raise RequestFailed(0, f"{self._url} cannot be reached: {reason}") from None
-        connection.close()
-        raise _failure(answer.status, text)
+            raise RequestFailed(0, f"{self._url} {doing}: {reason}") from None
 
     def _connection(self) -> http.client.HTTPConnection:
         if self._tls:

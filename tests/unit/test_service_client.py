@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import socket
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
 
+from hdbkit import client
 from hdbkit.api import Workspace
 from hdbkit.client import Client, RequestFailed
 from hdbkit.config import Load, TprocHSpec
@@ -76,7 +79,44 @@ def test_a_client_raises_what_the_service_answered(service: Service, monkeypatch
     monkeypatch.delenv("HDBKIT_SERVICE_TOKEN", raising=False)
     with pytest.raises(InputError, match="no token is given; set HDBKIT_SERVICE_TOKEN"):
         Client(address)
-    for wrong in ("localhost:8448", "https://me:secret@host", "https://host/api"):
+    with pytest.raises(InputError, match="the token has a character that no token has"):
+        Client(address, "x\r\nHost: y")
+    for wrong in (
+        "localhost:8448",
+        "https://me:secret@host",
+        "https://:secret@host",
+        "https://host/api",
+        "http://h:99999",
+    ):
         with pytest.raises(InputError, match="the service's address must be such as") as unusable:
             Client(wrong, "x")
         assert "secret" not in str(unusable.value)
+
+
+def _answering(answer: bytes) -> Client:
+    """A client of a server that sends this to the first request."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def send() -> None:
+        with server, server.accept()[0] as connection:
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 " + answer)
+
+    threading.Thread(target=send, daemon=True).start()
+    return Client(f"http://127.0.0.1:{server.getsockname()[1]}", "x", timeout_s=10)
+
+
+def test_a_hostile_answer_is_a_failed_request_and_no_command_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_MAX_BYTES", 1 << 20)
+    for answer, said in (
+        (b"200 OK\r\n\r\n" + b"[" * 200_000, "Invalid JSON: recursion limit"),
+        (b'200 OK\r\n\r\n{"job_id": 5}', "sent an answer that this version cannot read: job_id: "),
+        (b"200 OK\r\n\r\n" + b"x" * (2 << 20), "sent more than 1 MiB, the maximum of an answer"),
+        (b"200 OK\r\nContent-Length: 9\r\n\r\n{}", "did not send its whole answer"),
+        (b"302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n", "status 302"),
+        (b'422 No\r\n\r\n{"error": "\\u001b[2J"}', r"^\ufffd\[2J$"),
+    ):
+        with pytest.raises(RequestFailed, match=said):
+            _answering(answer).get_job("a-b")
+    with pytest.raises(RequestFailed, match="Invalid JSON"):
+        list(_answering(b"200 OK\r\n\r\ndata: {wrong\n").get_live("a-b"))
