@@ -23,7 +23,6 @@ from hdbkit.api.first_result import Quickstart as Quickstart
 from hdbkit.api.first_result import QuickstartResult as QuickstartResult
 from hdbkit.api.first_result import QuickStep as QuickStep
 from hdbkit.api.first_result import StepState as StepState
-from hdbkit.api.first_steps import DemoResult as DemoResult
 from hdbkit.api.importing import Imported as Imported
 from hdbkit.api.importing import ImportedRuns as ImportedRuns
 from hdbkit.api.importing import import_settings as import_settings

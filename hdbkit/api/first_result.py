@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from hdbkit.api.experiment_result import show
 from hdbkit.api.experiment_verbs import ExperimentVerbs
-from hdbkit.api.first_steps import FirstStepVerbs, require_sound, sweep_of
+from hdbkit.api.first_steps import FirstStepVerbs, sweep_of
 from hdbkit.api.result import Result
 from hdbkit.api.running import Running, default_load
 from hdbkit.api.sweeping import SweepResult
@@ -204,7 +204,7 @@ class Quickstart:
         except SchemaProblem:
             connection = self._workspace.connect(target)
             built = connection.build(self._workload, progress=_BuildWords(self._tell), stop=self._stop)
-            require_sound(built)
+            built.require_sound()
             self._tell(f"{built.rows:,} rows, {len(built.checks)} checks passed")
 
     def _measure(self, target: Target) -> Result:

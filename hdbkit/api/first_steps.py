@@ -7,44 +7,25 @@ sweeps in progress on it have ended.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hdbkit.api.connection import Connection, ConnectionVerbs
-from hdbkit.api.experiment_result import show
+from hdbkit.api.executing import executed
 from hdbkit.api.running import OnRun
 from hdbkit.api.sweeping import SweepResult, SweepVerbs, plan_checked
 from hdbkit.config import SweepSpec, Target, WorkloadSpec
 from hdbkit.config.notebook import PRIVATE
-from hdbkit.errors import HdbkitError, SchemaProblem
+from hdbkit.errors import SchemaProblem
 from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.sweep import SweepPlan
-from hdbkit.loading import BuildProgress, BuildResult
+from hdbkit.loading import BuildProgress
 from hdbkit.paths import data_folder
 from hdbkit.servers import private_server
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import present_schema
-
-
-@dataclass(frozen=True)
-class DemoResult:
-    """The result of a demo: its sweep, and the path of the sweep's report."""
-
-    sweep: SweepResult
-    report: Path
-
-    def _repr_html_(self) -> str:
-        return f"{self.sweep._repr_html_()}<p>Report: <code>{html.escape(str(self.report))}</code></p>"
-
-    def _ipython_display_(self) -> None:
-        show(self._repr_html_(), str(self), self.sweep.charts)
-
-    def __str__(self) -> str:
-        return f"{self.sweep.answer}\nReport: {self.report}"
 
 
 class FirstStepVerbs(ConnectionVerbs, SweepVerbs):
@@ -106,7 +87,7 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs):
         build_progress: BuildProgress | None = None,
         watch: Watcher = ignore_event,
         watch_run: OnRun | None = None,
-    ) -> DemoResult:
+    ) -> SweepResult:
         """Start a private server, build and check a schema, sweep the server's settings, and write the report.
 
         Args:
@@ -124,15 +105,14 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs):
             HdbkitError: the built schema failed a check; no run was started.
         """
         with private_server(database, keep=keep) as server:
-            at = server.target
-            spec, connection = spec or _demo_sweep(at.kind, quick), self._demo_server(at, say)
             if keep:
                 say(f"the server is kept; its folder is a target: hdbkit run {server.folder}")
                 say(f"to remove it, run: hdbkit server remove {server.folder}")
-            require_sound(connection.build(workload=spec.workload, progress=build_progress))
-            command = _demo_command(quick, database)
-            done = self.sweep(at, spec, blocks=blocks, watch=watch, watch_run=watch_run, command=command)
-        return DemoResult(done, done.report())
+            spec = spec or _demo_sweep(server.target.kind, quick)
+            planned = self._planned_demo(
+                server.target, spec, blocks, _demo_command(quick, database), say, build_progress
+            )
+            return SweepResult(executed(self, planned, watch, watch_run))
 
     def plan_demo(
         self,
@@ -155,14 +135,22 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs):
             >>> hdbkit.start_experiment(hdbkit.plan_demo(quick=True)).wait().answer  # doctest: +SKIP
         """
         at = self.private(database)
-        spec, connection = _demo_sweep(at.kind, quick), self._demo_server(at, say)
-        require_sound(connection.build(workload=spec.workload, progress=build_progress))
-        return plan_checked(at, spec, blocks, _demo_command(quick, database), self)
+        spec = _demo_sweep(at.kind, quick)
+        return self._planned_demo(at, spec, blocks, _demo_command(quick, database), say, build_progress)
 
-    def _demo_server(self, at: Target, say: Callable[[str], None]) -> Connection:
+    def _planned_demo(
+        self,
+        at: Target,
+        spec: SweepSpec,
+        blocks: int | None,
+        command: str,
+        say: Callable[[str], None],
+        build_progress: BuildProgress | None,
+    ) -> SweepPlan:
         connection = self.connect(at)
         say(f"{connection.version}, private server on {at.url}")
-        return connection
+        connection.build(workload=spec.workload, progress=build_progress).require_sound()
+        return plan_checked(at, spec, blocks, command, self)
 
 
 def _demo_sweep(kind: str, quick: bool) -> SweepSpec:
@@ -177,10 +165,3 @@ def sweep_of(kind: str, name: str) -> SweepSpec:
     """The sweep of this name for an engine if ``params`` has one, else the common one; settings differ by engine."""
     own, common = (data_folder("params") / f"{stem}.yaml" for stem in (f"{name}-{kind}", name))
     return SweepSpec.read(own if own.is_file() else common)
-
-
-def require_sound(built: BuildResult) -> None:
-    """Check what was built. Raises ``HdbkitError`` if a check of the schema failed."""
-    failed = [f"{check.name} ({check.detail})" for check in built.checks if check.passed is False]
-    if failed:
-        raise HdbkitError(f"the built schema failed {len(failed)} checks: {'; '.join(failed)}")

@@ -14,7 +14,6 @@ from hdbkit.config import Target
 from hdbkit.contracts import Capability
 from hdbkit.control_groups import limits
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import Commit, EnginesPlan, ReleasesPlan
 from hdbkit.loading import build
@@ -43,9 +42,7 @@ def opened(plan: ExperimentPlan, say: Say) -> Iterator[ExperimentPlan]:
                 return
         for side, target in zip(plan.sides, targets, strict=True):
             say(f"building the schema on {target.url}")
-            done = build(target, side.workload, loaders=limits().cores)
-            if failed := [f"{check.name} ({check.detail})" for check in done.checks if check.passed is False]:
-                raise HdbkitError(f"the built schema failed {len(failed)} checks: {'; '.join(failed)}")
+            build(target, side.workload, loaders=limits().cores).require_sound()
         yield plan.at(targets)
 
 

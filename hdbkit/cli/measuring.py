@@ -70,15 +70,16 @@ def demo(
     with BuildBar() as bar, RunLines() as lines:
         built: Any = {"say": lambda line: show.notes.print(line, markup=False), "build_progress": bar}
         watched: Any = {"watch": ExperimentLines(), "watch_run": None if as_json else lines}
+        asked: Any = {"quick": quick, "blocks": blocks, "database": database}
         if detach:
-            asked: Any = {"quick": quick, "blocks": blocks, "database": database}
             planned = api.plan_demo_engines(workload, blocks=blocks) if workload else api.plan_demo(**asked, **built)
             return show.left_alone(api.start_experiment(planned).experiment_id, as_json)
         if workload is not None:
-            return show_found(api.demo_engines(workload, blocks=blocks, **watched), as_json)
-        left = api.demo(quick=quick, blocks=blocks, database=database, keep=keep, **built, **watched)
-    show_found(left.sweep, as_json)
-    return Exit.RUN_FAILED if left.sweep.failed else Exit.DONE  # on a busy host some checks fail; the demo succeeds
+            planned = api.plan_demo_engines(workload, blocks=blocks)
+            return show_found(api.run_experiment(planned, **watched), as_json)
+        done = api.demo(keep=keep, **asked, **built, **watched)
+    show_found(done, as_json)
+    return Exit.RUN_FAILED if done.failed else Exit.DONE  # on a busy host some checks fail; the demo succeeds
 
 
 @load_options()

@@ -21,6 +21,7 @@ from hdbkit.errors import (
     CannotConnect,
     ErrorClass,
     HalfBuilt,
+    HdbkitError,
     InputError,
     SchemaProblem,
     TransactionError,
@@ -73,6 +74,12 @@ class BuildResult:
     def passed(self) -> bool:
         """Whether no check failed."""
         return all(check.passed is not False for check in self.checks)
+
+    def require_sound(self) -> None:
+        """Raise ``HdbkitError`` if a check of the schema failed."""
+        failed = [f"{check.name} ({check.detail})" for check in self.checks if check.passed is False]
+        if failed:
+            raise HdbkitError(f"the built schema failed {len(failed)} checks: {'; '.join(failed)}")
 
 
 def estimate(spec: WorkloadSpec, loaders: int = 2) -> Estimate:

@@ -239,7 +239,7 @@ def _engines(_: asked.EnginesRequest, __: Context) -> Document:
 
 def _demo(one: asked.DemoRequest, context: Context) -> Document:
     done = api.demo(quick=one.quick, say=context.say, watch=context.experiment, watch_run=context.run)
-    return documents.of_result(done.sweep, done.report)
+    return documents.of_result(done, done.report())
 
 
 _LOAD = {"virtual_users": 8, "rampup_s": 30, "duration_s": 120}

@@ -11,6 +11,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.api.first_steps import sweep_of
+from hdbkit.api.sweeping import SweepResult
 from hdbkit.cli import found
 from hdbkit.config import Load, SweepSpec, TprocCSpec, WorkloadSpec
 from hdbkit.config.engine_demo import EngineDemo
@@ -60,8 +61,8 @@ def test_the_demo_builds_sweeps_and_reports_and_leaves_no_server(kind: str, comm
     said: list[str] = []
     watched: set[str] = set()
     spec = spec_for(kind, None if SOAK else specification(ROOT / "params" / "workloads" / "tpcb-like"))
-    left = api.demo(spec=spec, database=kind, say=said.append, watch_run=lambda run: watched.add(run.run_id))
-    done, report = left.sweep, left.report
+    done = api.demo(spec=spec, database=kind, say=said.append, watch_run=lambda run: watched.add(run.run_id))
+    report = done.report()
     assert (len(done.runs), done.failed) == (4, 0)
     assert watched == set(done.runs["run_id"])
     assert report.read_text().startswith("<!")
@@ -105,7 +106,7 @@ def test_a_kept_server_is_found_stopped_started_and_removed_by_commands(
     monkeypatch.setattr(api.Connection, "build", broken)
     with pytest.raises(HdbkitError, match=r"failed 1 checks: stock \(3 are broken\)"):
         api.demo(spec=spec_for("postgresql"), keep=True, say=said.append)
-    folder = said[-1].rpartition("to remove it, run: hdbkit server remove ")[2]
+    folder = said[1].rpartition("to remove it, run: hdbkit server remove ")[2]
     server = PrivateServer.attach(folder)
 
     def listed() -> list[bool]:
@@ -152,12 +153,15 @@ def test_a_sweep_whose_runs_failed_a_check_ends_with_1(
     checks: dict[str, int],
     code: int,
 ) -> None:
-    class Done:
+    class Done(SweepResult):
         runs, checks_failed, report = pd.DataFrame({"number": range(1, 5)}), checks, lambda _: "report.html"
 
-    Done.failed = failed  # type: ignore[attr-defined]
+        def __init__(self) -> None:
+            """Read no folder."""
+
+    Done.failed = failed  # type: ignore[assignment,misc]
     monkeypatch.setattr(found.show, "sweep", lambda _: None)
-    assert found._sweep(Done(), as_json=False) == code  # type: ignore[arg-type]
+    assert found.show_found(Done(), as_json=False) == code
     out = capsys.readouterr().out
     assert [f"check failed in {n} of 4 runs: {name}" in out for name, n in checks.items()] == [True] * len(checks)
 
