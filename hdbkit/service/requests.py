@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, ValidationError, ValidationInfo
 
 from hdbkit.analysis.comparison import sides
 from hdbkit.analysis.run.limits import Limit
@@ -57,6 +57,13 @@ def _workload(given: Any, info: ValidationInfo) -> Any:
         listed = ", ".join(sorted(known)) or "none"
         raise ValueError(f"must be the name of a folder in '{WORKLOADS}' of the workspace ({listed}), not {folder!r}")
     return {**given, "folder": str(known[folder])}
+
+
+def _no_notebook(name: str) -> str:
+    """The name of a result: that of a notebook is a path."""
+    if name.endswith(".ipynb"):
+        raise ValueError(f"must be the id or label of a result; {name} is a file")
+    return name
 
 
 def _sweep(given: Any, info: ValidationInfo) -> Any:
@@ -189,7 +196,7 @@ class SiteRequest(Request):
 
     verb = "site"
     name: str = Field(pattern=_WORD, description="the site's name; one of that name is replaced")
-    runs: list[Annotated[str, Field(pattern=_WORD)]] = Field(
+    runs: list[Annotated[str, Field(pattern=_WORD), AfterValidator(_no_notebook)]] = Field(
         default=[], max_length=1000, description="ids or labels of runs, sweeps and batches; default: all"
     )
     where: str | None = Field(default=None, max_length=1000, description="further runs: a filter")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +19,7 @@ from hdbkit.errors import InputError
 from hdbkit.experiment import ExperimentEvent
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.hammerdb import is_settings_file
+from hdbkit.results.folder import only_one
 from hdbkit.service import requests as asked
 from hdbkit.service.roles import Role
 from hdbkit.workloads import specification
@@ -118,11 +120,18 @@ def _check_workload(one: asked.CheckWorkloadRequest, _: Context) -> Document:
 
 
 def _datagen(one: asked.DatagenRequest, context: Context) -> Document:
-    written = api.datagen(
-        one.workload, data_folder(one.name), format=one.format, chunks=one.chunks,
-        progress=lambda done, chunks, rows: context.say(f"{done} of {chunks} chunks, {rows:,} rows written"),
-    )  # fmt: skip
+    with _alone(data_folder(one.name)):
+        written = api.datagen(
+            one.workload, data_folder(one.name), format=one.format, chunks=one.chunks,
+            progress=lambda done, chunks, rows: context.say(f"{done} of {chunks} chunks, {rows:,} rows written"),
+        )  # fmt: skip
     return documents.of_written(written)
+
+
+def _alone(folder: Path) -> AbstractContextManager[int]:
+    """Be the only job that writes a folder. Raises ``InputError`` while there is another."""
+    name = f"{folder.parent.name}/{folder.name}"
+    return only_one(api.DEFAULT.results, name, f"another job writes {name}; wait until it ends")
 
 
 def _import(one: asked.ImportRequest, _: Context) -> Document:
@@ -138,10 +147,12 @@ def _import(one: asked.ImportRequest, _: Context) -> Document:
 
 
 def _site(one: asked.SiteRequest, context: Context) -> Document:
-    done = api.site(
-        api.DEFAULT.results / SITES / one.name, one.runs, where=one.where, title=one.title,
-        watch=lambda name, number, pages: context.say(f"page {number} of {pages}: {name}"),
-    )  # fmt: skip
+    folder = api.DEFAULT.results / SITES / one.name
+    with _alone(folder):
+        done = api.site(
+            folder, one.runs, where=one.where, title=one.title,
+            watch=lambda name, number, pages: context.say(f"page {number} of {pages}: {name}"),
+        )  # fmt: skip
     return {"index": str(done.index), "pages": documents.of_frame(done.pages), "skipped": list(done.skipped)}
 
 

@@ -26,6 +26,7 @@ from hdbkit.config import Load, SweepSpec, TprocCLoad, served
 from hdbkit.config.cluster import Cluster
 from hdbkit.errors import ConfigErrors, HdbkitError, InputError
 from hdbkit.processes import birth_of
+from hdbkit.results.folder import only_one
 from hdbkit.results.manifest import Status
 from hdbkit.service import jobs as jobs_module
 from hdbkit.service.app import make_app
@@ -474,10 +475,17 @@ def test_files_have_names_in_requests_and_content_comes_with_them(
     assert done("site", {"name": "public"})["index"] == str(place.results / "sites" / "public" / "index.html")
     with pytest.raises(InputError, match=r"results/data/none is no folder of hdbkit datagen"):
         done("build", {"target": "lab", "from_files": "none"})
+    monkeypatch.setattr("hdbkit.results.folder.END_GRACE_S", 0.1)
+    with (
+        only_one(place.results, "sites/public", ""),
+        pytest.raises(InputError, match="another job writes sites/public"),
+    ):
+        done("site", {"name": "public"})
     with pytest.raises(InputError, match="checkouts/none; give a git checkout"):
         done("releases", {"checkout": "none", "refs": ["a"]})
     for verb, request in (
         ("site", {"name": "../public"}),
+        ("site", {"name": "public", "runs": ["own.ipynb"]}),
         ("datagen", {"name": "/data"}),
         ("build", {"target": "lab", "from_files": "../small"}),
         ("import", {"name": "a/b.tcl", "content": ""}),
