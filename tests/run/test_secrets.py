@@ -19,7 +19,6 @@ from tests.architecture.source_tree import ROOT
 from tests.conftest import HdbkitCommand
 from tests.run.conftest import password_of
 
-pytestmark = pytest.mark.new_interpreters
 WORKLOAD = ROOT / "params" / "workloads" / "tpcb-like"
 SWEEP = f"""
 settings: {{synchronous_commit: [off]}}
