@@ -121,5 +121,4 @@ start = DEFAULT.start
 start_experiment = DEFAULT.start_experiment
 start_sweep = DEFAULT.start_sweep
 sweep = DEFAULT.sweep
-sweep_result = DEFAULT.sweep_result
 watch = DEFAULT.watch

@@ -32,7 +32,7 @@ def datagen(
         format: ``text`` (tab-separated as COPY and LOAD DATA read it), ``csv`` (RFC 4180 without a header),
             ``parquet``, or ``bcp`` (with a format file for each table).
         chunks: the number of files of each table; None: one for each part of the population.
-        only: the numbers of the chunks to write, from 1, such as those of one of several hosts; by default all.
+        chunk: the numbers of the chunks to write, from 1, such as those of one of several hosts; by default all.
         processes: the number of processes; by default one per core.
         progress: called with the chunks that are complete, their number, and the rows written so far.
         fields: fields of the specification, such as its scale.

@@ -1,16 +1,23 @@
-"""A demo that compares two engines on the same data, each on a private server or in a file of its own."""
+"""A demo that compares two engines on the same data, each on a private server or in a file of its own.
+
+A demo is a file ``params/demo-<name>.yaml``.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import ClassVar
+
+from pydantic import Field
 
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.api.compare import Comparison, of_sides
 from hdbkit.api.executing import executing
 from hdbkit.api.running import RunVerbs
 from hdbkit.api.sides import results_of_sides
-from hdbkit.config import Target, read_params
-from hdbkit.config.engine_demo import EngineDemo
+from hdbkit.config import Load, Target, read_params
+from hdbkit.config.model import ConfigModel
+from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import new_experiment_id
@@ -20,6 +27,17 @@ from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.workloads import workload as workload_of
 
 _PREFIX = "demo-"
+
+
+class EngineDemo(ConfigModel):
+    """Two engines, and what both of them execute."""
+
+    noun: ClassVar[str] = "the demo"
+
+    engines: tuple[str, str] = Field(description="kinds of databases, the base first; one without a server is a file")
+    blocks: int = Field(default=3, ge=2, le=100, description="runs of each engine, in turn")
+    workload: AnyWorkload = Field(description="workload and schema")
+    load: AnyLoad = Field(default_factory=lambda: Load(virtual_users=1), description="load of each run")
 
 
 class EngineDemoVerbs(RunVerbs):

@@ -32,7 +32,7 @@ from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
 from hdbkit.report import sweep_card, sweep_report
 from hdbkit.report.sweep_journal import restored
-from hdbkit.results.experiment_folder import each_run, find_experiment
+from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control
 from hdbkit.servers.values import same_value, with_unit
@@ -149,10 +149,6 @@ class SweepVerbs(BareWorkspace):
         """
         planned = plan_checked(target, spec, blocks, command, self)
         return SweepResult(executed(self, planned, watch, watch_run))
-
-    def sweep_result(self, experiment_id: str = "last") -> SweepResult:
-        """Read the result of a sweep, given by its id, a unique part of the id, or ``last``."""
-        return SweepResult(find_experiment(self.results, experiment_id, "sweep"))
 
 
 def _plan_of_runs(target: Target, spec: SweepSpec) -> SweepPlan:

@@ -48,9 +48,10 @@ def _workload(given: Any, info: ValidationInfo) -> Any:
     folder = given.get("folder")
     if folder is None:
         return given
+    given = {"kind": "custom", **given}
     workspace: Workspace | None = info.context
     if workspace is None:  # a client names a folder that the service has
-        return OtherSpec(**{"kind": "custom", **given})
+        return OtherSpec(**given)
     folders = (workspace.targets.parent / WORKLOADS).glob("*/workload.yaml")
     known = {one.parent.name: one.parent for one in folders}
     if not isinstance(folder, str) or folder not in known:

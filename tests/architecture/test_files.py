@@ -12,8 +12,8 @@ import pytest
 import yaml
 from hatchling.builders.wheel import WheelBuilder
 
+from hdbkit.api.demo_engines import EngineDemo
 from hdbkit.config import SweepSpec, Target, read_params, read_yaml, validate
-from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.config.specs import read_load
 from hdbkit.config.sweep_spec import sweep_schema_text

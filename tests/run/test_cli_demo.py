@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
+from hdbkit.api.demo_engines import EngineDemo
 from hdbkit.api.first_steps import sweep_of
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.cli import found
 from hdbkit.config import Load, SweepSpec, TprocCSpec, WorkloadSpec
-from hdbkit.config.engine_demo import EngineDemo
 from hdbkit.config.specs.tproc_h import TprocHLoad, TprocHSpec
 from hdbkit.contracts import Check
 from hdbkit.errors import HdbkitError

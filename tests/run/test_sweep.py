@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import hdbkit
-from hdbkit.api import connect, plan_sweep, sweep_result
+from hdbkit.api import connect, experiment_result, plan_sweep
 from hdbkit.api.connection import Connection
 from hdbkit.config import Load, SweepSpec
 from hdbkit.errors import ConfigErrors, InputError
@@ -34,7 +34,7 @@ def test_a_sweep_finds_the_known_effect_and_puts_the_settings_back(null_target: 
     assert "speed=4" in done.answer
     assert set(connect(target).settings()["value"]) == {"1", "on", "1024"}
     assert done.report().stat().st_size < 6_000_000
-    assert sweep_result(done.experiment_id).answer == done.answer
+    assert experiment_result(done.experiment_id).answer == done.answer
 
 
 def test_all_errors_of_the_settings_are_reported_and_nothing_is_started(

@@ -69,7 +69,7 @@ def test_a_sweep_in_a_process_of_its_own_continues_in_its_workspace(pair: tuple[
     spec = SweepSpec(settings={"speed": ("4",)}, blocks=2, load=LOAD, cooldown_s=0)
     done = one.start_sweep("lab", spec).wait()
     assert list(done.runs["status"]) == ["done"] * 2
-    assert one.sweep_result().experiment_id == one.attach_experiment().experiment_id == done.experiment_id
+    assert one.experiment_result().experiment_id == one.attach_experiment().experiment_id == done.experiment_id
     assert len(one.runs()) == 2
     assert not two.results.exists() or not len(two.runs())
 

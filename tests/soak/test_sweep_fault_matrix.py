@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.api import sweep_result
+from hdbkit.api import experiment_result
 from hdbkit.config import TprocCSpec
 from hdbkit.config.passwords import TOKEN_VARIABLE
 from hdbkit.databases import database
@@ -179,7 +179,7 @@ def test_each_planned_run_exists_once_and_the_settings_are_as_before(
             agent.again()
         assert sweep.go_on() == 0, sweep.words
     server.start()  # it stays down where it was struck last of all
-    result = sweep_result()
+    result = experiment_result()
     journal = result.folder.journal.lines
     if struck and step not in UNASKED:
         assert victim.reported in " ".join(line.note for line in journal)

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import hdbkit
-from hdbkit.api import sweep_result
+from hdbkit.api import experiment_result
 from hdbkit.config import TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.loading import build
@@ -101,7 +101,7 @@ def test_killed_at_random_and_resumed_each_run_exists_once(server: PrivateServer
         sweep.wait()
     sweep = go_on(spec)
     assert sweep.wait(timeout=600) in (0, 1, 3), spec.with_suffix(".log").read_text()[-2000:]
-    result = sweep_result()
+    result = experiment_result()
     counted = [
         line.number for line in result.folder.journal.lines if line.step in (Step.RUN_FINISHED, Step.RUN_FAILED)
     ]

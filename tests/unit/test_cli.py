@@ -102,7 +102,6 @@ NO_COMMAND = {
         "the commands of each kind, --detach",
     ),
     "running_experiments": "attach and stop take the one that goes on as 'last'",
-    "sweep_result": "report shows it; sweep ends with it",
     **dict.fromkeys(("Comparison.gate", "Gate.fails"), "compare --fail-below and --strict"),
     "Comparison.report": "compare --report",
     **dict.fromkeys(("Releases.charts", "Releases.report", "Releases.reports"), "releases writes the reports"),

@@ -84,14 +84,14 @@ def test_two_groups_get_a_verdict_charts_and_what_differed(panel: ComparePanel) 
 
 
 def test_settings_that_differ_are_listed(panel: ComparePanel) -> None:
-    runs = hdbkit.sweep_result(panel.stored.value).runs.drop_duplicates("configuration")
+    runs = hdbkit.experiment_result(panel.stored.value).runs.drop_duplicates("configuration")
     panel.runs.runs.value = list(runs["run_id"])
     panel.runs.by.value = "run_id"
     assert "setting.speed" in compared(panel)
 
 
 def test_two_runs_without_labels_are_two_sides_named_by_what_differs(panel: ComparePanel) -> None:
-    result = hdbkit.sweep_result(panel.stored.value)
+    result = hdbkit.experiment_result(panel.stored.value)
     runs = result.runs.groupby("configuration")["run_id"].first().tolist()
     panel.shared.compared = runs
     until(lambda: not panel.busy)
@@ -129,7 +129,7 @@ def test_one_group_has_charts_and_no_verdict(panel: ComparePanel) -> None:
 def test_a_sweep_shows_its_answer_and_every_chart(panel: ComparePanel) -> None:
     panel.mode.value = "An experiment"
     shown = compared(panel)
-    result = hdbkit.sweep_result(panel.stored.value)
+    result = hdbkit.experiment_result(panel.stored.value)
     assert result.answer in shown
     assert sorted(questions(panel.view.charts)) == sorted(chart.question for chart in result.charts().values())
 

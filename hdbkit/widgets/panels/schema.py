@@ -23,7 +23,6 @@ from hdbkit.text import duration_text, size_text
 from hdbkit.widgets.parts.base import Panel, Shared, State
 from hdbkit.widgets.parts.layout import button, grid, html_table, row
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
-from hdbkit.widgets.parts.no_target import no_target
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
 from hdbkit.workloads import workload
@@ -97,7 +96,7 @@ class SchemaPanel(Panel):
         self.fields = ipywidgets.VBox()
         self._make_buttons()
         self.body.children = [
-            no_target(self.shared, "SchemaPanel(Shared(target=...))"),
+            _no_target(self.shared, "SchemaPanel(Shared(target=...))"),
             self.there,
             self.choice.box,
             self.fields,
@@ -324,3 +323,16 @@ def _has_reference(spec: WorkloadSpec) -> bool:
         return bool(workload(spec).answers(spec.seed))
     except InputError:
         return True
+
+
+def _no_target(shared: Shared, argument: str) -> ipywidgets.Widget:
+    """A note that hides itself once a target is chosen; ``argument`` is how the panel takes one in Python."""
+    words = f"No target is chosen yet: choose one or start a private server in the panel Target, or pass {argument}."
+    note = ipywidgets.HTML(html.escape(words)).add_class("hdbkit-empty")
+
+    def show(_: object = None) -> None:
+        note.layout.display = "none" if shared.target is not None else ""
+
+    shared.observe(show, "target")
+    show()
+    return note
