@@ -14,6 +14,7 @@ from hdbkit.analysis.comparison.groups import Finished, metric_values
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.limits import Limit
 from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, estimate
+from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.result import Result
@@ -167,6 +168,10 @@ class MaxRate(ExperimentResult):
     def within(self) -> list[Finished]:
         """The runs in which the limit held."""
         return readable([one.result.folder for one in self.made if one.within])
+
+    @property
+    def warnings(self) -> list[str]:
+        return start_warnings([manifest for _, manifest in self.within])
 
     @property
     def notice(self) -> str:

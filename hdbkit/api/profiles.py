@@ -14,6 +14,7 @@ from hdbkit.analysis.comparison.history import change_sentences, environment_of,
 from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.statistics.scalability import MIN_BLOCKS, laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
+from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.running import RunVerbs
@@ -106,6 +107,10 @@ class Profile(ExperimentResult):
     def finished(self) -> list[Finished]:
         """Its runs in order of time, without damaged ones."""
         return readable([RunFolder(self.workspace.results / run_id) for run_id in self.runs["run_id"]])
+
+    @property
+    def warnings(self) -> list[str]:
+        return start_warnings([manifest for _, manifest in self.finished])
 
     @property
     def notice(self) -> str:

@@ -15,11 +15,10 @@ from hdbkit.analysis.comparison.plans import PlanPair, plans_note
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import Compared, settings_apart
 from hdbkit.analysis.wording import TOO_FEW, percent, percents, says_nothing
-from hdbkit.charts.chart import Chart
 from hdbkit.charts.flame import flame_differences
 from hdbkit.charts.intervals import times
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.report.card import Bar, Card, measured_by
+from hdbkit.report.card import Bar, Card, Found, measured_by
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
@@ -31,20 +30,12 @@ _COUNTED = 30
 """The number of counters in a table."""
 
 
-class Sides(Protocol):
+class Sides(Found, Protocol):
     """What a comparison has found (``hdbkit.api.Comparison``, which describes the frames)."""
 
     @property
     def sides(self) -> Groups:
         """Base and new, in this order, each by its name and its runs."""
-
-    @property
-    def answer(self) -> str:
-        """The verdict and what it is based on."""
-
-    @property
-    def notice(self) -> str:
-        """The notice of the workload."""
 
     @property
     def compared(self) -> Compared:
@@ -67,10 +58,6 @@ class Sides(Protocol):
         """The ratios of each operation; may be empty."""
 
     @property
-    def warnings(self) -> list[str]:
-        """What the ratio reflects beside the servers, each without its full stop."""
-
-    @property
     def explanation(self) -> Explanation | None:
         """Why one side is faster; None where that was not sampled."""
 
@@ -79,15 +66,8 @@ class Sides(Protocol):
         """The plans of each query on both sides."""
 
     @property
-    def metric(self) -> Metric:
-        """The metric of all runs."""
-
-    @property
     def command(self) -> str:
         """The command that repeats the comparison."""
-
-    def charts(self) -> dict[str, Chart]:
-        """Its charts by their keys."""
 
 
 def compare_report(path: Path, found: Sides) -> Path:

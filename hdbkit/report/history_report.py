@@ -10,13 +10,11 @@ from typing import Protocol
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished
-from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.wording import percent
-from hdbkit.charts.chart import Chart
 from hdbkit.charts.intervals import times
 from hdbkit.charts.style import compact
 from hdbkit.config.metric import Metric
-from hdbkit.report.card import Card, measured_by
+from hdbkit.report.card import Card, Found, measured_by
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
@@ -26,23 +24,15 @@ from hdbkit.results.kept_settings import known_settings
 from hdbkit.text import many
 
 
-class History(Protocol):
+class History(Found, Protocol):
     """The history of a profile (``hdbkit.api.Profile``, which describes the frames)."""
 
     name: str
     runs: pd.DataFrame
 
     @property
-    def metric(self) -> Metric:
-        """The metric of its runs."""
-
-    @property
     def segments(self) -> pd.DataFrame:
         """The segments between change points."""
-
-    @property
-    def answer(self) -> str:
-        """The history in one sentence."""
 
     @property
     def changes(self) -> list[str]:
@@ -52,19 +42,15 @@ class History(Protocol):
     def finished(self) -> list[Finished]:
         """Its runs, the newest last, without damaged ones."""
 
-    def charts(self) -> dict[str, Chart]:
-        """Its charts by their keys."""
-
 
 def history_report(path: Path, found: History) -> Path:
     """Write the report of a profile to ``path`` and return the path."""
     runs, metric, changes = found.runs, found.metric, found.changes
-    manifests = [manifest for _, manifest in found.finished]
     newest = found.finished[-1:]
     page = Page(
         kicker=f"profile {found.name}",
         card=card(found, changes),
-        notice=manifests[-1].notice if manifests else "",
+        notice=found.notice,
         command=shlex.join(["hdbkit", "history", found.name, "--report"]),
         figures=[
             Figure("runs", f"{len(runs):,}", f"at {many(runs['virtual_users'].nunique(), 'count')} of virtual users"),
@@ -105,7 +91,7 @@ def card(found: History, changes: Sequence[str]) -> Card:
         of=of,
         facts=measured_by(manifests),
         checks=checks_over_runs(manifests),
-        warnings=start_warnings(manifests),
+        warnings=found.warnings,
     )
 
 

@@ -9,9 +9,7 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished
 from hdbkit.analysis.run.limits import Limit
-from hdbkit.analysis.sweep.starts import start_warnings
-from hdbkit.charts.chart import Chart
-from hdbkit.report.card import Card, measured_by
+from hdbkit.report.card import Card, Found, measured_by
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Page, write_page
@@ -20,12 +18,8 @@ from hdbkit.results.folder import make_folder
 from hdbkit.results.kept_settings import known_settings
 
 
-class RateFound(Protocol):
+class RateFound(Found, Protocol):
     """What a search has found (``hdbkit.api.MaxRate``)."""
-
-    @property
-    def answer(self) -> str:
-        """The result in one sentence."""
 
     @property
     def command(self) -> str:
@@ -51,9 +45,6 @@ class RateFound(Protocol):
     def within(self) -> list[Finished]:
         """The runs within the limit, whose checks are listed: beyond it, schedules are not kept by intention."""
 
-    def charts(self) -> dict[str, Chart]:
-        """Its charts by their keys."""
-
 
 def card(found: RateFound) -> Card:
     """The highest rate with its interval."""
@@ -68,13 +59,13 @@ def card(found: RateFound) -> Card:
         interval=f"95 % interval {low} to {high} per second",
         facts=measured_by(manifests),
         checks=checks_over_runs(manifests),
-        warnings=start_warnings(manifests),
+        warnings=found.warnings,
     )
 
 
 def max_rate_card(found: RateFound) -> str:
     """The highest rate as a notebook shows it."""
-    return card(found).in_notebook(found.within[-1][1].notice)
+    return card(found).in_notebook(found.notice)
 
 
 def max_rate_report(path: Path, found: RateFound) -> Path:
@@ -83,7 +74,7 @@ def max_rate_report(path: Path, found: RateFound) -> Path:
     page = Page(
         kicker=f"find-max {found.limit}",
         card=card(found),
-        notice=manifests[-1].notice,
+        notice=found.notice,
         command=found.command,
         charts=list(found.charts().values()),
         environment=environment(manifests[-1], known_settings(found.within[-1][0])),
