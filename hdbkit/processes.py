@@ -35,8 +35,8 @@ def command_of(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-c", program, *arguments]
 
 
-def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.SIGKILL) -> None:
-    """Ask the kernel to signal this process when the parent thread ends.
+def die_with_parent(parent_pid: int | None = None) -> None:
+    """Ask the kernel to kill this process when the parent thread ends.
 
     ``parent_pid`` is the expected parent; if it has already ended, this process exits at once. Does nothing on
     systems other than Linux.
@@ -44,7 +44,7 @@ def die_with_parent(parent_pid: int | None = None, signal_number: int = signal.S
     if not sys.platform.startswith("linux"):
         return
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0):
+    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if parent_pid is not None and os.getppid() != parent_pid:
         os._exit(1)

@@ -37,9 +37,9 @@ class Flame:
     alternative: str
 
 
-def flames(runs: Sequence[Run], position: int | None = None) -> list[Flame]:
+def flames(runs: Sequence[Run]) -> list[Flame]:
     """The flame graphs of server and clients in runs; none where no stacks were sampled."""
-    return [_flame(part, counts) for part in PARTS if (counts := _counts(runs, part, position))]
+    return [_flame(part, counts) for part in PARTS if (counts := _counts(runs, part, None))]
 
 
 def flame_differences(

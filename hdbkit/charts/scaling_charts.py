@@ -24,9 +24,7 @@ _LOG_FROM = 20
 """From this ratio on between the highest and the lowest value their axis is logarithmic."""
 
 
-def throughput_over_users(
-    results: pd.DataFrame, metric: Metric, by: str = "label", *, log: bool | None = None
-) -> Chart:
+def throughput_over_users(results: pd.DataFrame, metric: Metric, by: str = "label") -> Chart:
     """A metric over virtual users, a line per value of the column ``by``, with 95 % intervals of repeated runs.
 
     Rows instead of lines where all have one count of virtual users.
@@ -35,7 +33,6 @@ def throughput_over_users(
         results: a row per run: ``by``, virtual_users, metric_value; those without a value are left out.
         metric: what ``metric_value`` is.
         by: the column whose values are compared.
-        log: whether the axis of the metric is logarithmic; by default where it spans more than a factor of 20.
     """
     runs = results.dropna(subset=["metric_value"]).assign(group=lambda one: one[by].astype(str))
     table = values_by_users(runs)
@@ -44,7 +41,7 @@ def throughput_over_users(
     counts = drawn["virtual_users"].unique()
     if len(counts) > 1:
         far = bool(drawn["metric_value"].max() > _LOG_FROM * drawn["metric_value"].min())
-        fig = over_users(runs, drawn, "group", metric, log=far if log is None else log)
+        fig = over_users(runs, drawn, "group", metric, log=far)
         higher = metric.better is Better.HIGHER
         what = "the throughput grow" if higher else f"{metric.name} change"
         question = f"How does {what} with virtual users?"

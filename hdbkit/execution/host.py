@@ -147,19 +147,19 @@ def load() -> HostLoad:
     return HostLoad(busy_s, total_s, _unwritten_bytes(), psutil.virtual_memory().total)
 
 
-def _unwritten_bytes(path: Path = Path("/proc/meminfo")) -> int:
+def _unwritten_bytes() -> int:
     """Bytes of dirty file pages that are not on disk yet; 0 if the kernel does not report them."""
     try:
-        lines = [line.split() for line in path.read_text().splitlines()]
+        lines = [line.split() for line in Path("/proc/meminfo").read_text().splitlines()]
     except OSError:
         return 0
     return sum(1024 * int(words[1]) for words in lines if words[0] in ("Dirty:", "Writeback:"))
 
 
-def cpu_pressure_s(path: Path = Path("/proc/pressure/cpu")) -> float:
+def cpu_pressure_s() -> float:
     """Seconds in which some task waited for a core (PSI); NaN if the kernel does not count them."""
     try:
-        some = path.read_text().splitlines()[0]
+        some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
         return int(some.rpartition("total=")[2]) / 1e6
     except (OSError, ValueError, IndexError):
         return math.nan

@@ -108,14 +108,14 @@ def pairs_table(title: str, pairs: Mapping[str, Any]) -> Table:
     return Table(title, ["name", "value"], rows, [False, False])
 
 
-def text_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]], marks: Sequence[str] = ()) -> Table:
+def text_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     """Rows of plain values; a column is numeric when all its values are."""
     listed = [list(row) for row in rows]
     columns = list(zip(*listed, strict=True)) if listed else [() for _ in head]
     numeric = [
         bool(c) and all(v is None or (isinstance(v, int | float) and v is not True) for v in c) for c in columns
     ]
-    return Table(title, head, [[cell(value) for value in row] for row in listed], numeric, marks)
+    return Table(title, head, [[cell(value) for value in row] for row in listed], numeric)
 
 
 def heading(name: str) -> str:

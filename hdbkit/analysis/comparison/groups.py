@@ -16,6 +16,7 @@ from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.courses import courses
 from hdbkit.analysis.run.executions import mean_times_s
 from hdbkit.analysis.run.records import window_of
+from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.results.columns import Outcome
@@ -59,12 +60,11 @@ def metric_values(groups: Groups) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["group", "run_id", "virtual_users", "metric_value", "operations_per_s"])
 
 
-def values_by_users(runs: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
+def values_by_users(runs: pd.DataFrame) -> pd.DataFrame:
     """The mean of the metric for each group and count of virtual users, each with its own interval.
 
     Args:
         runs: as :func:`metric_values` gives them.
-        confidence: of each interval by itself.
 
     Returns:
         A row each with ``group``, ``virtual_users``, ``runs`` (that count), ``metric_value`` (their geometric mean),
@@ -81,7 +81,7 @@ def values_by_users(runs: pd.DataFrame, confidence: float = 0.95) -> pd.DataFram
     of_cell = cells["count"] - 1
     df = int(of_cell.sum())
     noise = float(np.sqrt((of_cell * cells["var"].fillna(0)).sum() / df)) if df else float("nan")
-    half = scipy.special.stdtrit(df, (1 + confidence) / 2) * noise / np.sqrt(cells["count"]) if df else np.nan
+    half = scipy.special.stdtrit(df, (1 + CONFIDENCE) / 2) * noise / np.sqrt(cells["count"]) if df else np.nan
     return pd.DataFrame(
         {
             "group": cells["group"].astype(str),

@@ -27,6 +27,8 @@ from hdbkit.text import many, virtual_users
 
 HOST_FACTS = {"name", "system", "processor", "cores", "memory_bytes"}
 """The facts of the clients' host that two runs must share to be comparable."""
+_ERROR_RATE = 0.05
+"""The false discovery rate of change points, over all user counts."""
 _COLUMNS = (
     "virtual_users",
     "since",
@@ -58,16 +60,13 @@ def environment_of(manifest: Manifest, settings: Mapping[str, KeptSetting]) -> E
     return {f"{part}.{name}": str(value) for part, values in parts.items() for name, value in values.items()}
 
 
-def segments(
-    runs: pd.DataFrame, metric: Metric, environments: Mapping[str, Environment], error_rate: float = 0.05
-) -> pd.DataFrame:
+def segments(runs: pd.DataFrame, metric: Metric, environments: Mapping[str, Environment]) -> pd.DataFrame:
     """The segments of each count of virtual users, in the order of time.
 
     Args:
         runs: one row per run: ``run_id``, ``started`` (text that sorts by time), ``virtual_users``, ``metric_value``
         (above 0), ``operations_per_s``.
         environments: by run_id, as :func:`environment_of` gives them.
-        error_rate: the false discovery rate of change points, over all user counts.
 
     Returns:
         A row each with ``virtual_users``, ``since`` (start of its first run), ``run_id`` of that, ``runs`` (that
@@ -88,7 +87,7 @@ def segments(
         for start, end in pairwise([0, *forced[users], len(part)])
     ]
     tested: dict[int, dict[int, float]] = {users: {} for users in series}
-    found = breaks([values for _, _, values in stretches], error_rate)
+    found = breaks([values for _, _, values in stretches], _ERROR_RATE)
     for (users, places, _), changes in zip(stretches, found, strict=True):
         tested[users] |= {places[one.at]: one.p for one in changes}
     rows = [

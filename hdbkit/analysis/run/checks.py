@@ -25,6 +25,7 @@ from hdbkit.analysis.run.records import Window, completed_by_part, operations_of
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
+from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.readings import ENDS
 from hdbkit.results.columns import COUNTED, Outcome
 from hdbkit.results.folder import RunFolder
@@ -457,7 +458,7 @@ class Drift:
         return False if self.low > MAX_DRIFT or self.high < -MAX_DRIFT else None
 
 
-def drift(per_second: npt.NDArray[np.float64], confidence: float = 0.95) -> Drift | None:
+def drift(per_second: npt.NDArray[np.float64]) -> Drift | None:
     """The drift between the halves of a series of whole seconds; None where it is too short or all zero."""
     n = len(per_second)
     if n < MIN_SECONDS or not per_second.any():
@@ -472,7 +473,7 @@ def drift(per_second: npt.NDArray[np.float64], confidence: float = 0.95) -> Drif
     variance = squares / ((2 * half - 1) * (1 - of_half))
     error = np.sqrt(variance * 4 * (of_half - of_both))
     df = max(n * (1 - between) / (1 + between) - 2, 1.0)
-    width = float(scipy.special.stdtrit(df, (1 + confidence) / 2)) * float(error)
+    width = float(scipy.special.stdtrit(df, (1 + CONFIDENCE) / 2)) * float(error)
     return Drift(*map(_of_the_first, (change, change - width, change + width)))
 
 

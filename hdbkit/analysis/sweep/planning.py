@@ -82,12 +82,12 @@ def detection(design: Design, effects: Floats) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def detectable(design: Design, power: float = POWER) -> float:
-    """The effect that is found with the probability ``power``, on the log scale in standard deviations of a run."""
+def detectable(design: Design) -> float:
+    """The effect that is found with the probability ``POWER``, on the log scale in standard deviations of a run."""
     most = float(_half_widths(design).max()) + 10.0
 
     def missing(effect: float) -> float:
-        return float(detection(design, np.array([effect]))[0]) - power
+        return float(detection(design, np.array([effect]))[0]) - POWER
 
     return float(scipy.optimize.brentq(missing, 0.0, most, xtol=1e-4))
 
