@@ -167,7 +167,7 @@ class Comparison(ExperimentResult):
     def _repr_html_(self) -> str:
         return compare_card(self)
 
-    @property
+    @cached_property
     def table(self) -> pd.DataFrame:
         """One row per figure: the geometric means of both sides, and the change from base to new (-0.2: 20 % less).
 
