@@ -85,6 +85,11 @@ def pytest_configure(config: pytest.Config) -> None:
         warm.open_door()
 
 
+def pytest_unconfigure() -> None:
+    """Let the host end."""
+    warm.leave()
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Leave tests on a kind of server for which another one stands to ``make soak``: see ``LONG_KINDS``."""
     callspec = getattr(item, "callspec", None)

@@ -64,13 +64,19 @@ def open_door() -> None:
     threading.Thread(target=_attend, args=(door,), name=DOOR, daemon=True).start()
 
 
+def leave() -> None:
+    """Close the connections to the host."""
+    for one in (programs._host, _WARM, _OF_THE_DOOR):
+        one.forget()
+
+
 def _attend(door: socket.socket) -> None:
-    host, nice, processors = _WarmHost(), os.getpriority(os.PRIO_PROCESS, 0), tuple(os.sched_getaffinity(0))
+    nice, processors = os.getpriority(os.PRIO_PROCESS, 0), tuple(os.sched_getaffinity(0))
     while True:
         with door.accept()[0] as asks:
             given = asks.fileno()
             words = ("tests.warm", (str(given),), dict[str, str](), "/", (), 0o077, nice, processors)
-            host.fork(programs._Request(*words, starts_programs=True), (), [given])
+            _OF_THE_DOOR.fork(programs._Request(*words, starts_programs=True), (), [given])
 
 
 def main() -> None:
@@ -96,4 +102,4 @@ def choose(item: pytest.Item) -> None:
     programs._host = programs._Host() if item.get_closest_marker("new_interpreters") else _WARM
 
 
-_WARM = _WarmHost()
+_WARM, _OF_THE_DOOR = _WarmHost(), _WarmHost()
