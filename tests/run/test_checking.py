@@ -129,8 +129,10 @@ def test_a_run_that_finishes_states_which_statement_of_its_checks_is_running(
     until(lambda: running.status.value == "measuring", "it measures")
     owner.execute("BEGIN")
     owner.execute("LOCK TABLE item")  # which payments do not read
+    view = running.live()
     try:
-        until(lambda: running.live().tick().doing == "rows of item (statement count_item)", "the statement is shown")
+        until(lambda: view.tick().doing == "rows of item (statement count_item)", "the statement is shown")
     finally:
         owner.execute("ROLLBACK")
+        view.close()
     assert running.wait().manifest.doing == ""
