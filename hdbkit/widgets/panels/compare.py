@@ -14,7 +14,7 @@ from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ReleasesPlan
+from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ReleasesPlan, SlowCommitPlan
 from hdbkit.text import many
 from hdbkit.widgets.panels.loads import LoadPanel, blocks_field, text_field
 from hdbkit.widgets.parts.base import Shared, State
@@ -28,6 +28,7 @@ from hdbkit.widgets.parts.run_view import Seen
 _RUNS, _TARGETS, _STORED = "Groups of runs", "Two targets in turn", "An experiment"
 _OF_SIDES = ("changes", "ratios")
 """The charts of a comparison that charts of groups do not have."""
+_PLANS = (ComparisonPlan, ReleasesPlan, SlowCommitPlan, EnginesPlan)
 
 
 class ComparePanel(LoadPanel[api.ExperimentResult | None]):
@@ -40,7 +41,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
     """
 
     title, noun = "Compare", "comparison"
-    verb, plans = ("Compare", "compare what is chosen"), (ComparisonPlan, ReleasesPlan, EnginesPlan)
+    verb, plans = ("Compare", "compare what is chosen"), _PLANS
     view: ExperimentView
 
     def __init__(

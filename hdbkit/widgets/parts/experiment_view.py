@@ -20,6 +20,9 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.experiment.max_rate import MaxRatePlan
+from hdbkit.experiment.progress import search_steps
+from hdbkit.experiment.sides import SlowCommitPlan
+from hdbkit.experiment.sources import read_plan
 from hdbkit.results.experiment_folder import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -188,8 +191,13 @@ def left_words(now: api.ExperimentProgress) -> str:
 
 
 def grid_html(running: api.RunningExperiment[Any]) -> str:
-    """A row per configuration and count of virtual users, a column per block; each run by its result or its state."""
+    """A row per configuration and count of virtual users, a column per block; each run by its result or its state.
+
+    Of a search for a commit, the runs of its present step.
+    """
     plan, folder = running.plan, running.folder
+    if isinstance(plan, SlowCommitPlan) and (steps := search_steps(plan, folder)):
+        plan, folder = read_plan(steps[-1]), steps[-1]
     first = plan.cell(plan.runs[0])
     metric = metric_of(workload(first.workload), first.load)
     labels = {at: ", ".join(f"{k}={v}" for k, v in one.items()) for at, one in enumerate(plan.configurations)}
