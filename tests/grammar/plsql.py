@@ -64,7 +64,7 @@ def pmd_reads(folder: Path) -> Reads:
         for file, name in files.items():
             (folder / file).write_text(found[name], encoding="utf-8")
         program = ROOT / "tests" / "grammar" / "ReadPlsql.java"
-        command = ["java", "-cp", f"{PMD}/*", str(program), *files]
+        command = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{PMD}/*", str(program), *files]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=300)
         return {files[line.partition(":")[0]] for line in done.stdout.splitlines()}
 

@@ -144,7 +144,15 @@ def hplsql_unread(found: dict[str, str], folder: Path) -> set[str]:
     files = {f"{number}.sql": name for number, name in enumerate(found)}
     for file, name in files.items():
         (folder / file).write_text(found[name], encoding="utf-8")
-    command = ["java", "-cp", f"{JARS}/*", str(ROOT / "tests" / "grammar" / "ReadSqlpl.java"), *files]
+    command = [
+        "java",
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",
+        "-cp",
+        f"{JARS}/*",
+        str(ROOT / "tests" / "grammar" / "ReadSqlpl.java"),
+        *files,
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=300)
     return {files[line.partition(":")[0]] for line in done.stdout.splitlines()}
 
