@@ -20,6 +20,8 @@ from hdbkit.sql import folders, statements
 
 ROOT = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+JVM = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""A JVM of some seconds."""
 PMD = CACHE / "hdbkit" / "plsql"
 BLOCK = re.compile(r"(DECLARE|BEGIN|CREATE OR REPLACE PACKAGE)\b")
 READ_BY_PMD = re.compile(r"(WITH|SELECT|INSERT|UPDATE|DELETE|DECLARE|BEGIN|CREATE OR REPLACE PACKAGE)\b")
@@ -64,7 +66,7 @@ def pmd_reads(folder: Path) -> Reads:
         for file, name in files.items():
             (folder / file).write_text(found[name], encoding="utf-8")
         program = ROOT / "tests" / "grammar" / "ReadPlsql.java"
-        command = ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{PMD}/*", str(program), *files]
+        command = [*JVM, "-cp", f"{PMD}/*", str(program), *files]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=300)
         return {files[line.partition(":")[0]] for line in done.stdout.splitlines()}
 

@@ -17,6 +17,7 @@ import pytest
 from hdbkit.databases._base.dbapi_statements import compiled
 from hdbkit.paths import cache_folder
 from hdbkit.sql import ANSI, folders, statements
+from tests.grammar.plsql import JVM
 
 ROOT = Path(__file__).parents[3]
 JARS = cache_folder() / "plsql"
@@ -144,15 +145,7 @@ def hplsql_unread(found: dict[str, str], folder: Path) -> set[str]:
     files = {f"{number}.sql": name for number, name in enumerate(found)}
     for file, name in files.items():
         (folder / file).write_text(found[name], encoding="utf-8")
-    command = [
-        "java",
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
-        "-cp",
-        f"{JARS}/*",
-        str(ROOT / "tests" / "grammar" / "ReadSqlpl.java"),
-        *files,
-    ]
+    command = [*JVM, "-cp", f"{JARS}/*", str(ROOT / "tests" / "grammar" / "ReadSqlpl.java"), *files]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=300)
     return {files[line.partition(":")[0]] for line in done.stdout.splitlines()}
 
