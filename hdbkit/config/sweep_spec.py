@@ -39,6 +39,7 @@ from hdbkit.config.sweep_values import (
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
+_FILE_NAME = r"^[^\x00-\x1f\x7f]{1,255}$"
 FILES = "settings_file"
 """The field, and the name in a configuration, of the files of which each is one value."""
 REST_S = 10.0
@@ -132,7 +133,7 @@ class SweepSpec(Preparation):
     )
     settings: dict[str, Values] = Field(default_factory=dict, description="values of each server setting")
     factors: Factors = Field(default_factory=dict, description="values of options of the load and the schema")
-    settings_file: dict[str, dict[str, Text]] = Field(
+    settings_file: dict[Annotated[str, Field(pattern=_FILE_NAME)], dict[str, Text]] = Field(
         default_factory=dict,
         description="settings that change together, by the name of their set; in a file also a list of the "
         "server's configuration files: [tuned.conf, own.conf]",
