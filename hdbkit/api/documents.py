@@ -164,7 +164,7 @@ def of_result(found: Result | ExperimentResult, report: Path | None) -> Document
 
 
 def _of_kind(found: ExperimentResult) -> Document:
-    """What only results of this kind have."""
+    """What only results of this kind have; nothing of one that has no further keys."""
     match found:
         case SweepResult():
             names = ("verdicts", "effects", "interactions", "winners", "by_operation", "scaling", "runs")
@@ -179,7 +179,7 @@ def _of_kind(found: ExperimentResult) -> Document:
             return {"profile": found.name} | _of_frames(found, "scaling", "runs")
         case Releases():
             return _of_releases(found)
-    raise TypeError(f"a result of an unknown kind: {type(found).__name__}")
+    return {}
 
 
 def _of_comparison(found: Comparison) -> Document:

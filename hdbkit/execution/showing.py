@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hdbkit.config import Load, Target, WorkloadSpec
-from hdbkit.contracts import Arguments, SessionOptions, UserPlan
+from hdbkit.contracts import Arguments, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import RolledBackByDesign, TransactionError
+from hdbkit.execution.virtual_user import options_of
 from hdbkit.plan import user_seed
 from hdbkit.results.columns import Outcome
 from hdbkit.sql import Statement
@@ -64,14 +65,7 @@ def shown(target: Target, wanted: WorkloadSpec, load: Load, count: int) -> Itera
         settled = work.settled(work.load(load), engine.capabilities)
         require_permission(schema, work, settled)
         pooling = engine.pooling(schema.session, target)
-    options = SessionOptions(
-        settled.isolation,
-        settled.statement_timeout_ms,
-        settled.lock_timeout_ms,
-        parallel_workers=settled.parallel_workers,
-        application="hdbkit show",
-        pooling=pooling,
-    )
+    options = replace(options_of(settled, work, pooling), application="hdbkit show")
     plan = UserPlan(0, user_seed(settled.seed, 0), ahead=min(count, 100))
     with closing(engine.connect(target, work.scope(engine.dialects), options)) as session:
         noting: Any = _NotingSession(session, work.scope(engine.dialects).statements)

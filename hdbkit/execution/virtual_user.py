@@ -43,6 +43,7 @@ from hdbkit.execution.user import End, Loop, Recorder
 from hdbkit.execution.waits import NUMBER
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan, reconnect_seed
+from hdbkit.readings import Pooling
 from hdbkit.results.spool import SpoolWriter
 from hdbkit.workloads import workload
 
@@ -50,16 +51,20 @@ _MIN_PAUSE_S, _MAX_PAUSE_S = 0.05, 1.0
 
 
 def session_options(plan: RunPlan) -> SessionOptions:
-    """How the users of a run connect. Where each execution counts by itself, it has a plan of its own; nothing is
+    """How the users of a run connect."""
+    return options_of(plan.load, workload(plan.workload), plan.pooling)
+
+
+def options_of(load: Load, work: Workload, pooling: Pooling | None) -> SessionOptions:
+    """How the users of a load connect. Where each execution counts by itself, it has a plan of its own; nothing is
     prepared for a single one."""
-    load = plan.load
     return SessionOptions(
         load.isolation,
         load.statement_timeout_ms,
         load.lock_timeout_ms,
         parallel_workers=load.parallel_workers,
-        pooling=plan.pooling,
-        reuses_plans=not (workload(plan.workload).listed(load) or load.connect_per_operation),
+        pooling=pooling,
+        reuses_plans=not (work.listed(load) or load.connect_per_operation),
     )
 
 

@@ -24,7 +24,7 @@ The runner depends neither on how a run is executed (a callable given by the cal
     turns        prepares the servers and executes the runs of one turn
     course       the plan as decided so far, the journal, and who watches
     settling     restores the servers, after a killed experiment as well
-    resuming     the servers of an experiment that is continued are those that it changed
+    servers      a control for each target; of an experiment that is continued those that it changed
 
 The rules that must not break:
 
