@@ -17,7 +17,7 @@ _LINE = re.compile(
     re.ASCII,
 )
 _GROUP = re.compile(r"\[\s*([\w.-]+)\s*\]")
-_OF_SERVERS = re.compile(r"server|\w+[db](-[\d.]+)?")
+_OF_SERVERS = re.compile(r"(client-)?server|\w+[db](-[\d.]+)?")
 """A server's groups have the name of its program, which ends in d, or of the product; clients' end otherwise."""
 _ELSEWHERE = re.compile(r"!?include\w*")
 _NOT_READ = "another file is not read; copy its lines into this one"
@@ -41,7 +41,7 @@ def settings_of_file(path: Path) -> dict[str, str]:
     for number, line in enumerate(lines, 1):
         if group := _GROUP.fullmatch(line):
             counts = bool(_OF_SERVERS.fullmatch(group[1]))
-        elif counts and line and line[0] not in "#;":
+        elif line.startswith("!") or (counts and line and line[0] not in "#;"):
             one = _LINE.fullmatch(line)
             if one is None or _ELSEWHERE.fullmatch(one[1]):
                 problems.append(Problem(line[:60], _NO_SETTING if one is None else _NOT_READ, number))

@@ -77,7 +77,9 @@ def test_a_changed_sweep_obeys_the_same_bounds(blocks: int) -> None:
 
 def test_each_configuration_file_of_the_server_is_one_configuration(tmp_path: Path) -> None:
     (tmp_path / "own.conf").write_text("# as installed\nport = 5432\nSearch_Path = 'a, \"it''s\"'\t# two\njit on\n")
-    (tmp_path / "my.cnf").write_text("[client]\nport=1\n[mysqld]\nskip-name-resolve # one\nloose-max_x = 1G ; one\n")
+    (tmp_path / "my.cnf").write_text(
+        "[client]\nport=1\n[client-server]\nskip-name-resolve # one\n[mysqld]\nloose-max_x = 1G ; one\n"
+    )
     path = tmp_path / "sweep.yaml"
     path.write_text("settings_file: [own.conf, my.cnf]\nbaseline: {settings_file: my.cnf}\n", encoding="utf-8")
     spec = SweepSpec.read(path)
@@ -93,11 +95,12 @@ def test_each_configuration_file_of_the_server_is_one_configuration(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "line", ["include = 'other.conf'", "jit = 'on", "!includedir /etc", f"jit {' ' * 300_000}!'"]
+    "line",
+    ["include = 'other.conf'", "jit = 'on", "!includedir /etc", "[client]\n!include a", f"jit {' ' * 300_000}!'"],
 )
 def test_a_line_that_is_no_setting_of_a_configuration_file_is_refused(tmp_path: Path, line: str) -> None:
     (tmp_path / "own.conf").write_text(f"jit = on\n{line}\n")
     path = tmp_path / "sweep.yaml"
     path.write_text("settings_file: [own.conf]\n", encoding="utf-8")
-    with pytest.raises(ConfigErrors, match=r"own\.conf has an error.*\(line 2\)|line 2"):
+    with pytest.raises(ConfigErrors, match=r"line [23] "):
         SweepSpec.read(path)
