@@ -73,14 +73,14 @@ def _sampled(folder: RunFolder, window: Window) -> tuple[int, pd.DataFrame] | No
 
 
 def _named(folder: RunFolder, manifest: Manifest, own: pd.DataFrame) -> pd.DataFrame:
-    """The sessions of the load that were active, each with its operation, and with a table where one can be told."""
+    """The sessions of the load that were active, each with its operation, and with a table where one is known."""
     return with_tables(own.assign(operation=_operations(folder, manifest, own)))
 
 
 def with_tables(waits: pd.DataFrame) -> pd.DataFrame:
-    """Waits with a table where one can be told: ``t_us``, ``operation``, ``class``, ``event``, ``table`` ("": none).
+    """Waits with a table where one is known: ``t_us``, ``operation``, ``class``, ``event``, ``table`` ("": none).
 
-    A server tells the table of some waits of a kind only: in PostgreSQL, of a session that waits for a row's
+    A server reports the table of some waits of a kind only: in PostgreSQL, of a session that waits for a row's
     transaction while it holds the row's lock, as the first in the queue does. The others have that of the nearest
     sample in time with the same operation and event.
     """
