@@ -15,6 +15,7 @@ from pathlib import Path
 _PACKAGE_PARENT = Path(__file__).parents[1]
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """The environment of a process that forks: NumPy's own threads, one per core, would be in no fork."""
+_libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 _HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PF_KTHREAD = 0x200000
@@ -43,8 +44,7 @@ def die_with_parent(parent_pid: int | None = None) -> None:
     """
     if not sys.platform.startswith("linux"):
         return
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
+    if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     if parent_pid is not None and os.getppid() != parent_pid:
         os._exit(1)

@@ -259,7 +259,6 @@ def fork_host() -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
             _live_as_host(theirs)
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
-        gc.unfreeze()
     _host.take(ours)
 
 

@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 
+@cache
 def built_in() -> list[str]:
     """The kinds of database of hdbkit itself."""
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))

@@ -65,7 +65,6 @@ class LocalPool:
             pid = self._forked(client)
             self._running[pid] = number
             self._pids[number] = pid
-        gc.unfreeze()
         return len(self._pids)
 
     def _forked(self, client: ClientPlan) -> int:
