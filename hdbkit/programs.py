@@ -173,6 +173,8 @@ class _Host:
 
     def __init__(self) -> None:
         self.connection: socket.socket | None = None
+        self.serves_one = False
+        """Whether it ends with its first program."""
         self._started: set[str] = set()
         self._nice = 0
         self._lock = threading.Lock()
@@ -184,7 +186,10 @@ class _Host:
             self._started.add(request.module)
             if request.nice < self._nice:  # a process cannot raise its priority
                 self._leave()
-            return None if first else self._forked(request, streams, pass_fds)
+            forked = None if first else self._forked(request, streams, pass_fds)
+            if self.serves_one:
+                self._leave()
+            return forked
 
     def take(self, connection: socket.socket) -> None:
         """Ask the host at the other end from now on; its priority is that of this process."""
@@ -243,10 +248,11 @@ _host = _Host()
 os.register_at_fork(after_in_child=lambda: _host.forget())  # noqa: PLW0108 - tests have another host
 
 
-def fork_host() -> None:
+def fork_host(serves_one: bool) -> None:
     """Make a fork of this process its warm host, with all that is imported; nothing if other threads run.
 
-    Call it before the process opens, connects or asks for anything, which forks would have as well.
+    A host that ``serves_one`` program ends with its first: a host that only waits takes 13 MB. Call it before the
+    process opens, connects or asks for anything, which forks would have as well.
     """
     if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         return
@@ -259,6 +265,7 @@ def fork_host() -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
             _live_as_host(theirs)
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
+    _host.serves_one = serves_one
     _host.take(ours)
 
 

@@ -143,7 +143,7 @@ def _execute(words: list[str], own_process: bool) -> Any:
         from hdbkit.programs import fork_host
 
         _of_module(named[0])
-        fork_host()
+        fork_host(serves_one=words[0] == "run")
     return _program().main(_readable(words), prog_name="hdbkit", standalone_mode=False)
 
 

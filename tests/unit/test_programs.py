@@ -120,18 +120,24 @@ atexit.register(print, "twice?")
 signal.signal(signal.SIGTERM, lambda *_: None)
 sys.stdout.write("once ")
 kept = open(os.devnull)
-programs.fork_host()
+programs.fork_host(serves_one=False)
 process, answer = started("waits")
 line = Path(f"/proc/{process.pid}/cmdline").read_bytes()
 files = open_files(process.pid)
 process.kill()
 failed = started("fails")[0].wait(60)
 print(type(process).__name__, answer.split()[:2], b"from tests.unit" in line, files, failed, process.wait(60))
+programs.fork_host(serves_one=True)
+last, _ = started("waits")
+print("both hosts ended:", os.wait()[1], os.wait()[1], last.poll(), programs._host.connection)
+last.kill()
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, check=True, text=True, env={}, timeout=60
     )
-    assert done.stdout == "once _Fork ['waits', '42'] True 5 7 -9\ntwice?\n", done.stderr
+    assert done.stdout == "once _Fork ['waits', '42'] True 5 7 -9\nboth hosts ended: 0 0 None None\ntwice?\n", (
+        done.stderr
+    )
 
 
 def open_files(pid: int) -> int:
