@@ -207,10 +207,12 @@ def _completed(spec: SweepSpec, known: Mapping[str, Setting]) -> SweepSpec:
     }
     kept = {file: {name: value for name, value in of.items() if name not in same} for file, of in whole.items()}
     first, *others = kept.values()
-    for file, name in ((file, name) for file, of in kept.items() for name in of if setting_problem(name, ())):
-        raise InputError(
-            f"{file} changes {name}, which may name a program, file or address; omit it, or give it in 'settings'"
-        )
+    for file, given in kept.items():
+        if elsewhere := [name for name in given if name in files[file] and setting_problem(name, ())]:
+            raise InputError(
+                f"{file} changes {elsewhere[0]}, which may name a program, file or address; omit it, or give it in "
+                "'settings'"
+            )
     if others and all(one == first for one in others):
         raise InputError(f"{listed(list(files))} give the server the same settings; there is nothing to compare")
     return spec.with_(settings_file=kept)

@@ -39,6 +39,8 @@ from hdbkit.config.sweep_values import (
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
+_SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|(master|sst_)auth$|filekey$", re.IGNORECASE)
+"""Names of settings whose values the results of a sweep must not have."""
 _FILE_NAME = r"^[^\x00-\x1f\x7f]{1,255}$"
 FILES = "settings_file"
 """The field, and the name in a configuration, of the files of which each is one value."""
@@ -294,6 +296,8 @@ class SweepSpec(Preparation):
     def _tries_something(self) -> SweepSpec:
         if not self.grid:
             raise ValueError("give at least one setting or factor with the values to try")
+        if secret := next(filter(_SECRET.search, self.tried), None):
+            raise ValueError(f"'{secret}' is a secret, which the results would have; omit it")
         both = self.settings.keys() & self.factors.keys()
         if both:
             raise ValueError(f"'{min(both)}' is both a setting and a factor; remove one of them")

@@ -90,6 +90,9 @@ def test_each_configuration_file_of_the_server_is_one_configuration(tmp_path: Pa
     assert spec.grid == {"settings_file": ("own.conf", "my.cnf")}
     assert spec.settings_in({"settings_file": "my.cnf"}) == {"skip_name_resolve": "on", "max_x": "1G"}
     assert SweepSpec(**spec.model_dump(mode="json")) == spec
+    with pytest.raises(ConfigErrors, match="'report_password' is a secret") as secret:
+        SweepSpec(settings_file={"own.conf": {"report_password": "hunter2"}})
+    assert "hunter2" not in str(secret.value)
     with pytest.raises(ConfigErrors, match="settings_file"):
         SweepSpec(settings_file={"\x1b[2J": {"jit": "on"}})
 

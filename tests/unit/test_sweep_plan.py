@@ -221,6 +221,7 @@ def test_a_file_of_settings_keeps_what_the_server_has_of_the_settings_that_only_
     assert plan.tried == {"memory": ("128MB", "1GB"), "unknown": ("1",)}
     with pytest.raises(InputError, match="own and tuned give the server the same settings"):
         _completed(SweepSpec(settings_file={"own": {"port": "5432"}, "tuned": {"memory": "128MB"}}), known)
+    text = Setting("text", "", None, None, ApplyBy.RELOAD, kind="string")
     for name in ("archive_command", "plperl.on_plperlu_init", "wsrep_sst_method"):
         with pytest.raises(InputError, match=f"tuned changes {name}, which may name a program"):
-            _completed(SweepSpec(settings_file={"tuned": {name: "x"}}), known)
+            _completed(SweepSpec(settings_file={"own": {"port": "1"}, "tuned": {name: "x"}}), known | {name: text})
