@@ -79,10 +79,9 @@ PATIENCE_MS = 180_000
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Let workers, and the kernels of tests, share one warm host."""
-    if not hasattr(config, "workerinput"):
-        warm.open_door()
+def pytest_configure() -> None:
+    """Let the kernels of this worker share its warm host."""
+    warm.open_door()
 
 
 def pytest_unconfigure() -> None:

@@ -1,6 +1,6 @@
-"""What tests and the programs that their warm host forks have in common: one host, for all workers and all kernels.
+"""What tests and the programs that their warm host forks have in common: one host for a worker and its kernels.
 
-Who has started the tests keeps a door open, an abstract socket: a process that asks there gets a connection to the
+A worker keeps a door open, an abstract socket: a process that asks there gets a connection to the
 host, from a fork that has one and gives it away.
 """
 
