@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from hdbkit.errors import BuildFailed, HalfBuilt, InputError
 from hdbkit.loading import build
 from hdbkit.results.manifest import Status
 from tests.run.faults import manifest_of
-from tests.run.test_build import Watcher, loaders
+from tests.run.test_build import loaders
 
 SPEC = TprocHSpec(scale_factor=0.01, indexes="none")
 
@@ -30,19 +31,17 @@ def target(tmp_path: Path) -> Iterator[Target]:
     yield Target(kind="duckdb", database=str(tmp_path / "data"))
 
 
-class Killer(Watcher):
-    """Kills the loader within the first table."""
-
-    def loaded(self, rows: int, total_rows: int, size_bytes: int) -> None:
-        super().loaded(rows, total_rows, size_bytes)
-        if 0 < rows < 60_000:
-            for loader in loaders():
-                loader.kill()
+def kill_the_loader() -> None:
+    """As soon as there is one."""
+    while not (found := loaders()):
+        time.sleep(0.002)
+    found[0].kill()
 
 
 def test_a_killed_build_is_no_schema_until_it_was_resumed(target: Target) -> None:
+    threading.Thread(target=kill_the_loader, daemon=True).start()
     with pytest.raises(BuildFailed, match="its process ended unexpectedly; loaded parts are kept; to resume, run"):
-        build(target, SPEC, loaders=1, progress=Killer())
+        build(target, SPEC, loaders=1)
     for refused in (hdbkit.connect(target).check, lambda spec: hdbkit.run(target, spec)):
         with pytest.raises(HalfBuilt, match="schema tproc_h is incomplete"):
             refused(SPEC)
