@@ -207,18 +207,24 @@ def _prepared(path: Path) -> sqlite3.Connection:
     try:
         catalog.execute("PRAGMA journal_mode = WAL")
         catalog.execute("PRAGMA synchronous = NORMAL")  # no wait for the disk: what a power cut takes is read again
-        columns = ", ".join(f"{name} {kind}" for name, kind in (_COLUMNS | _HIDDEN).items())
-        catalog.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns})")
-        found = [row[1] for row in catalog.execute("PRAGMA table_info(runs)")]
-        version = catalog.execute("PRAGMA user_version").fetchone()[0]
-        if found != [*_COLUMNS, *_HIDDEN] or version != _INDEX_VERSION:
-            catalog.execute("DROP TABLE runs")
-            catalog.execute(f"CREATE TABLE runs ({columns})")
-            catalog.execute(f"PRAGMA user_version = {_INDEX_VERSION}")
+        if not _fits(catalog):
+            catalog.execute("BEGIN IMMEDIATE")
+            with catalog:
+                if not _fits(catalog):  # another thread or process may have made it meanwhile
+                    columns = ", ".join(f"{name} {kind}" for name, kind in (_COLUMNS | _HIDDEN).items())
+                    catalog.execute("DROP TABLE IF EXISTS runs")
+                    catalog.execute(f"CREATE TABLE runs ({columns})")
+                    catalog.execute(f"PRAGMA user_version = {_INDEX_VERSION}")
     except sqlite3.DatabaseError:
         catalog.close()
         raise
     return catalog
+
+
+def _fits(catalog: sqlite3.Connection) -> bool:
+    """Whether the index is one of this version."""
+    found = [row[1] for row in catalog.execute("PRAGMA table_info(runs)")]
+    return found == [*_COLUMNS, *_HIDDEN] and catalog.execute("PRAGMA user_version").fetchone()[0] == _INDEX_VERSION
 
 
 def _refresh(catalog: sqlite3.Connection, root: Path, within_s: float | None) -> tuple[list[str], int]:
