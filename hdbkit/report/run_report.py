@@ -71,7 +71,6 @@ def run_report(folder: RunFolder) -> Path:
         charts=charts,
         flames=_flames(folder, manifest),
         evidence=[
-            *_events(folder, manifest),
             *each,
             *_faults(manifest),
             *server_work(manifest),
@@ -109,7 +108,8 @@ def _annotations(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
 def _from_records(folder: RunFolder, manifest: Manifest) -> tuple[tuple[list[Chart], list[Table]], list[str]]:
     """What needs the records: charts, and the table of executions; and why there are none."""
     try:
-        each = [*_executions(folder, manifest), *(statements_work(folder, manifest) if manifest.result else [])]
+        of_result = [*_events(folder, manifest), *statements_work(folder, manifest)] if manifest.result else []
+        each = [*_executions(folder, manifest), *of_result]
         return (run_charts(folder, manifest), each), []
     except DamagedResult as error:
         return ([], []), [str(error)]
