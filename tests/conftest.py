@@ -148,6 +148,15 @@ def generated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def panels_at_rest() -> Iterator[None]:
+    """Panels that a module's tests left open look at no other test's folder of results."""
+    yield
+    if found := sys.modules.get("hdbkit.widgets.parts.ticker"):
+        for one in [*found._CLOCK._tickers]:
+            one.cancel()
+
+
 @pytest.fixture(autouse=True)
 def results(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder where this test's runs land."""

@@ -154,23 +154,32 @@ class DuckdbSession(DbapiSession):
         if not self._options.statement_timeout_ms:
             yield
             return
+        import duckdb
+
         over = threading.Event()
         waits = partial(_interrupt, self.connection, self._options.statement_timeout_ms / 1000, over)
         waiting = threading.Thread(target=waits, daemon=True)
         waiting.start()
         try:
             yield
+        except duckdb.InterruptException:
+            raise self._took_longer() from None
         finally:
             over.set()
             waiting.join()
 
     def require_in_time(self, began: float) -> None:
         """Raise the error of an interrupt if a query took longer than the timeout: the interrupt came too late."""
-        import duckdb
-
         timeout_s = self._options.statement_timeout_ms / 1000
         if timeout_s and time.monotonic() - began > timeout_s:
-            raise duckdb.InterruptException(f"the query took longer than {timeout_s:g} s")
+            raise self._took_longer()
+
+    def _took_longer(self) -> Exception:
+        import duckdb
+
+        return duckdb.InterruptException(
+            f"the query took longer than {self._options.statement_timeout_ms / 1000:g} s"
+        )
 
     def close(self) -> None:
         """Close the file; never raises."""
