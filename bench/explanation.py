@@ -3,7 +3,7 @@
 In each block the private PostgreSQL server is measured twice as it is (for sides that are alike) and once with each
 cause, in a random order. A trial is six blocks: every cause is explained against the runs of the server as it is.
 Files are read and written without the system's cache, so that a small cache of the server costs reads from the disk.
-``python -m bench.explanation 20`` does 20 trials, about seven minutes each on two cores, and prints every sentence;
+``python -m bench.explanation 20`` does 20 trials, about eleven minutes each on two cores, and prints every sentence;
 ``python -m bench.explanation cost`` measures what the samples cost, in slices of one run with and without them.
 """
 
