@@ -107,10 +107,7 @@ class ServerCpu:
         except OSError:
             return math.nan
         self._due_s = time.monotonic() + len(threads) / _THREADS_PER_S
-        before, self._threads = (
-            self._threads,
-            {one: waited_for_core_s(one) for one in threads},
-        )
+        before, self._threads = self._threads, {one: waited_for_core_s(one) for one in threads}
         grown = [at_s - before.get(one, 0.0) for one, at_s in self._threads.items()]
         self._waited_s += sum(one for one in grown if one > 0)  # NaN: the thread has ended
         return round(self._waited_s, 6)

@@ -136,7 +136,7 @@ def start_agent(target: Target, folder: Path, listen: str = f"{HOST}:0", words: 
 
 
 def _started(folder: Path, listen: str, words: Sequence[str] = ()) -> tuple[Process, IO[str], dict[str, Any]]:
-    """Its process, what it writes, and what it told when it listened."""
+    """Its process, what it writes, and the line with its address."""
     state = str(folder / "state")
     program: tuple[str, ...] = ("tests.run.agent_process", listen, state)
     if words:

@@ -91,9 +91,9 @@ def test_a_wait_without_a_table_has_that_of_the_nearest_of_its_kind() -> None:
         (5, "new_order", "lock", "row", ""),
         (6, "payment", "lock", "extend", ""),
     ]
-    told = with_tables(pd.DataFrame(rows, columns=["t_us", "operation", "class", "event", "table"]))
-    assert sorted(told["table"]) == ["", "", "total", "total", "warehouse"]
-    assert told.loc[told["table"] == "total", "operation"].tolist() == ["payment", "payment"]
+    waits = with_tables(pd.DataFrame(rows, columns=["t_us", "operation", "class", "event", "table"]))
+    assert sorted(waits["table"]) == ["", "", "total", "total", "warehouse"]
+    assert waits.loc[waits["table"] == "total", "operation"].tolist() == ["payment", "payment"]
 
 
 def test_the_statement_that_takes_most_of_the_difference_is_named() -> None:
