@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,29 @@ def test_a_range_of_values_is_a_line_of_text(panel: SweepPanel) -> None:
     panel.form.blocks.value = 2
     assert "<b>8 runs</b>: 4 configurations" in panel.planned.value
     assert "['1', '2', '4', '8']" in called(panel)
+
+
+def test_a_plan_that_was_read_before_a_change_is_not_shown_after_it(
+    panel: SweepPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel.form.show(SPEC)
+    planned, was_read, changed = panel.workspace.plan_sweep, threading.Event(), threading.Event()
+
+    def plan(*given: Any) -> SweepPlan:
+        found = planned(*given)
+        if threading.current_thread() is reader:
+            was_read.set()
+            changed.wait(0.1)
+        return found
+
+    monkeypatch.setattr(type(panel.workspace), "plan_sweep", lambda _, *given: plan(*given))
+    reader = threading.Thread(target=panel.refresh)
+    reader.start()
+    assert was_read.wait(60)
+    panel.form.blocks.value = 3
+    changed.set()
+    reader.join()
+    assert "<b>6 runs</b>" in panel.planned.value
 
 
 def test_all_choices_of_a_switch_are_offered_the_present_one_first(panel: SweepPanel) -> None:

@@ -159,7 +159,11 @@ class ExperimentPanel(Panel, Generic[Found]):
         self.view.close()  # last, so that a look that finds it closed has the reason
 
     def refresh(self) -> None:
-        """Show the call that the button makes, or why it cannot be pressed."""
+        """Show the call that the button makes, or why it cannot be pressed; one thread after the other."""
+        with self._showing:
+            self._refresh()
+
+    def _refresh(self) -> None:
         code = self._why = ""
         target = self.shared.target if self.needs_target else None
         self.aim.value = f"on {html.escape(target.given)}" if target else ""

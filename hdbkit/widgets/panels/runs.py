@@ -57,7 +57,6 @@ class RunsPanel(Panel):
         super().__init__(shared)
         self.runs = RunList()
         self._names: dict[str, str] = {}
-        self._refreshed = 0
         self.table = RunTable(lambda run_id: outline(RunFolder(self.workspace.results / run_id)))
         self.empty = ipywidgets.HTML(_EMPTY).add_class("hdbkit-empty")
         self.table.keep_views(self.workspace.results / "views.json")
@@ -118,19 +117,16 @@ class RunsPanel(Panel):
 
     def refresh(self) -> None:
         """Read the list again, the newest runs first."""
-        self._refreshed += 1
         times = frozenset(manifest_times(self.workspace.results))
-        this = self._refreshed
         self.show_call(first_lines(self.workspace) + call_code(self.workspace, "runs", "wide=True"))
 
         def read(within_s: float | None) -> RunList:
             return self.workspace.runs(wide=True, within_s=within_s)
 
         def show(runs: RunList) -> None:
-            if this == self._refreshed:  # else a later call shows its own list
-                self.runs = runs
-                self._seen = self._stamp(times)
-                self._show()
+            self.runs = runs
+            self._seen = self._stamp(times)
+            self._show()
 
         newest_first(self, read, show)
 

@@ -6,6 +6,7 @@ import html
 from collections.abc import Callable, Sequence
 
 import ipywidgets
+import pandas as pd
 
 from hdbkit import api
 from hdbkit.config import SweepSpec, Target
@@ -45,10 +46,8 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
         spec: SweepSpec | None = None,
     ) -> None:
         super().__init__(shared, target=target, workload=spec.workload if spec is not None else None)
-        self._asked: tuple[object, ...] = ()
         self._given = spec
         self._answer: tuple[tuple[object, ...], Sequence[str], Sequence[str]] = ((), (), ())
-        self._reads: dict[ipywidgets.HTML, object] = {}
         self.form = SweepForm(self.guarded(self.refresh))
         self._phases = DefaultPhases(DEFAULT_LOAD) if spec is None else None
         self.planned, self.power, self.wrong = (ipywidgets.HTML().add_class("hdbkit-note") for _ in range(3))
@@ -72,17 +71,22 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
         target = self._target()
         self.say(f"reading the settings of {target.url} ...", State.BUSY)
 
+        show = self.reading("settings")
+
         def load() -> None:
             try:
                 settings = self.workspace.connect(target).settings()
-                self.form.picker.load(settings)
-                self.refresh()
             except Exception:
-                self.say("")
+                show(lambda: self.say(""))
                 raise
-            self.say(f"the server has {len(settings):,} settings")
+            show(lambda: self._offer(settings))
 
         self.in_background(load)
+
+    def _offer(self, settings: pd.DataFrame) -> None:
+        self.form.picker.load(settings)
+        self.refresh()
+        self.say(f"the server has {len(settings):,} settings")
 
     def asked(self, target: Target) -> Callable[[], api.RunningExperiment[api.SweepResult]]:
         """The sweep of the fields; the server checks all values first."""
@@ -120,6 +124,7 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
         target = self.shared.target
         self.permit.layout.display = "none" if target is None or target.may_change_settings else ""
         self.wrong.value = self.power.value = ""
+        show_power = self.reading(self.power)
         try:
             spec = self.form.spec
             planned = self.workspace.plan_sweep(target or _ANYWHERE, spec)
@@ -132,19 +137,16 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
         self.planned.value = plan_html(planned)
         if len(planned.configurations) < 2 and spec != self._given:
             raise InputError("one configuration has nothing to be compared with; give a second value")
-        self._promise(planned)
+        self.in_background(lambda: self._promise(planned, show_power))
         if target is not None and self.form.picker.loaded:
             self._ask(self._target(), planned.spec)
         return sweep_code(target, spec, target is not None and self._permits(target), self.workspace)
 
-    def _promise(self, planned: SweepPlan) -> None:
+    def _promise(self, planned: SweepPlan, show: Callable[[Callable[[], None]], None]) -> None:
         """Read from recent results what the sweep would find."""
-
-        def read() -> list[str]:
-            found = self.workspace.planned_power(planned)
-            return [f"{found.sentence}."] if found else []
-
-        self._newest(self.power, read)
+        if found := self.workspace.planned_power(planned):
+            sentence = f"<p>{html.escape(found.sentence)}.</p>"
+            show(lambda: setattr(self.power, "value", sentence))
 
     def _ask(self, target: Target, spec: SweepSpec) -> None:
         """Ask the server once which values it rejects. Raises ``InputError`` if it has rejected some."""
@@ -155,26 +157,18 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
                 raise InputError("; ".join(self._answer[1]))
             return
 
+        show = self.reading(self.wrong)
+
         def work() -> None:
             connection = self.workspace.connect(target)
-            refused, doubts = connection.problems(spec.tried), connection.memory_warnings(spec.tried)
-            if self._asked == asked:
-                self._answer = (asked, refused, doubts)
-                self.refresh()
-
-        self._asked = asked
-        self.in_background(work)
-
-    def _newest(self, place: ipywidgets.HTML, read: Callable[[], Sequence[str]]) -> None:
-        """Show what ``read`` returns, in a thread of its own; only the newest answer is shown."""
-        mine = self._reads[place] = object()
-
-        def work() -> None:
-            found = read()
-            if self._reads[place] is mine:
-                place.value = "".join(f"<p>{html.escape(one)}</p>" for one in found)
+            answer = (asked, connection.problems(spec.tried), connection.memory_warnings(spec.tried))
+            show(lambda: self._answered(answer))
 
         self.in_background(work)
+
+    def _answered(self, answer: tuple[tuple[object, ...], Sequence[str], Sequence[str]]) -> None:
+        self._answer = answer
+        self.refresh()
 
 
 def plan_html(plan: SweepPlan) -> str:

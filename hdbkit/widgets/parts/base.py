@@ -7,10 +7,11 @@ every error to ``fail``), and nothing that is shown holds a password, because al
 from __future__ import annotations
 
 import html
+import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -128,6 +129,7 @@ class Panel:
         self.root = ipywidgets.VBox([self._style, self.header, self.body, self._state, self._error, self._call])
         self.root.add_class("hdbkit-panel")
         self._tickers: list[Ticker] = []
+        self._showing, self._readings = threading.RLock(), dict[Hashable, object]()
 
     @property
     def workspace(self) -> Workspace:
@@ -202,6 +204,17 @@ class Panel:
                 self.fail(error)
 
         background(work, f"hdbkit-{type(self).__name__}")
+
+    def reading(self, what: Hashable) -> Callable[[Callable[[], None]], None]:
+        """Begin a reading; what is returned shows its result, unless another of the same has begun since."""
+        mine = self._readings[what] = object()
+
+        def show(action: Callable[[], None]) -> None:
+            with self._showing:
+                if self._readings[what] is mine:
+                    action()
+
+        return show
 
     def every(self, period_s: float, action: Action) -> Ticker:
         """Call ``action`` until it returns True or the panel is closed; an error ends it too and goes to ``fail``."""
