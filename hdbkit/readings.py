@@ -75,6 +75,16 @@ class Footprint:
 
 
 @dataclass(frozen=True)
+class HostNeeds:
+    """What a database in shared memory needs of its host's kernel; ``here``: whether that is this host."""
+
+    shared_bytes: int
+    semaphores: int
+    """In one set."""
+    here: bool
+
+
+@dataclass(frozen=True)
 class ServerEvent:
     """What a server did: the kind of event, such as ``checkpoint``, a text about it, and how long ago it was."""
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import Change, Power, ServerControl, Setting
+from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
 from hdbkit.execution import host
 from hdbkit.files import replace_file
@@ -67,6 +68,7 @@ class ControlledServer:
             "running": power.running if power is not None else None,
             "text_settings": sorted(self._text_settings),
             "host": host.server_facts(self._target),
+            "kernel": host.kernel_limits(database(self._target).daemon),
         }
 
     def settings(self) -> dict[str, Setting]:

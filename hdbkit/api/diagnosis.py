@@ -17,7 +17,8 @@ from typing import Any
 import pandas as pd
 import psutil
 
-from hdbkit.api.discovery import DiscoveryVerbs, drivers, host_facts
+from hdbkit.api.discovery import DiscoveryVerbs, drivers, host_facts, kernel_facts
+from hdbkit.api.host_preparation import kernel_parameters
 from hdbkit.api.left_settings import advised, left_settings, resume_command, unknown_settings
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.hosts import is_local
@@ -305,6 +306,27 @@ def _memory(at: _Connected) -> Findings:
     yield from _quota("server's host", usable, "the server")
 
 
+def _kernel(at: _Connected) -> Findings:
+    """Whether the kernel of the database's host allows what the database needs."""
+    needs = at.engine.host_needs(at.session)
+    if needs is None:
+        return
+    kernel = kernel_facts(at.target, at.engine.daemon, here=needs.here)
+    shared = f"{size_text(needs.shared_bytes)} of shared memory and {needs.semaphores:,} semaphores"
+    parameters = kernel_parameters(needs, kernel)
+    if not kernel:
+        text = f"the database needs {shared}; its host is not read: start hdbkit agent there"
+        yield Finding("server's host", State.OK, text, "; ".join(one.line for one in parameters))
+        return
+    small = [one for one in parameters if one.too_small]
+    for one in small:
+        has, least = (" ".join(map(str, values)) for values in (one.found, one.needed))
+        text = f"{one.name} is {has}, and the database needs {shared}: at least {least}"
+        yield Finding("server's host", State.WARNING, text, one.line)
+    if not small:
+        yield Finding("server's host", State.OK, f"its kernel allows what the database needs: {shared}")
+
+
 def _environment(at: _Connected) -> Findings:
     if names := at.engine.influences(at.target):
         text = f"the driver applies {', '.join(names)} of the environment, which no result states"
@@ -347,6 +369,7 @@ _PROBES: dict[str, Callable[[_Connected], Findings]] = {
     "timeouts": _timeouts,
     "free connections": _connections,
     "memory": _memory,
+    "server's host": _kernel,
     "settings": _settings,
     "environment": _environment,
     "clock": _clock,

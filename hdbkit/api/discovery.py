@@ -77,10 +77,21 @@ def host_facts(target: Target) -> dict[str, str]:
     return _as_written(host.server_facts(target)) if is_local(target.host) else {}
 
 
-def _of_agent(target: Target) -> dict[str, Any]:
+def kernel_facts(target: Target, daemon: str, *, here: bool) -> dict[str, list[int]]:
+    """What the kernel of the database's host allows, by the agent or by this host; empty for other hosts.
+
+    Raises:
+        CannotConnect: the agent does not answer.
+    """
+    if target.control.agent:
+        return _of_agent(target, "kernel")
+    return host.kernel_limits(daemon) if here else {}
+
+
+def _of_agent(target: Target, what: str = "host") -> dict[str, Any]:
     with AgentClient(target.control) as agent:
         try:
-            return dict(agent.get("info")["host"])
+            return dict(agent.get("info")[what])
         except AgentAway as away:
             advice = "start it on the server's host with: hdbkit agent TARGET, or give the facts in the file"
             raise CannotConnect(agent.address, str(away), advice) from None

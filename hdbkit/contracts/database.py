@@ -19,6 +19,7 @@ from hdbkit.readings import (
     Encryption,
     Footprint,
     Found,
+    HostNeeds,
     MissingGrant,
     Pooling,
     PoolMode,
@@ -69,6 +70,8 @@ class Database(Protocol):
     """The settings that limit an ordinary account's connections: it may open the sum of value times factor."""
     protected_settings: Mapping[str, str] = MappingProxyType({})
     """Settings that a sweep never changes, each with what it would do: clients and hdbkit would lose the server."""
+    daemon: str = ""
+    """The name of the process whose limits the kernel applies to the database; empty if they are not examined."""
     reload_signal: Signals | None = None
     """The signal that makes the server's main process read its settings file; None if there is none."""
 
@@ -202,6 +205,10 @@ class Database(Protocol):
 
     def footprint(self, session: Session) -> Footprint | None:
         """The size of the target's database and of the server's cache; None if the engine has neither."""
+
+    def host_needs(self, session: Session) -> HostNeeds | None:
+        """What the target's database needs of its host's kernel; None if nothing is known to be needed."""
+        return None
 
     def server_process(self, session: Session) -> int | None:
         """The process id of the server's main process if it runs on this host, else None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+import re
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -78,6 +79,23 @@ def server_facts(target: Target) -> dict[str, Any]:
             return facts(engine.server_process(session))
     except (HdbkitError, TransactionError):
         return facts()  # as this process may use them
+
+
+def kernel_limits(daemon: str) -> dict[str, list[int]]:
+    """What the kernel of this host allows: shared memory, semaphores, huge pages, and memory that a daemon may lock.
+
+    By the names of sysctl; ``memlock`` and ``Hugepagesize`` in bytes. What cannot be read is missing.
+    """
+    texts = {f"kernel.{name}": _line(Path("/proc/sys/kernel", name)) for name in ("shmmax", "shmall", "sem")}
+    texts["vm.nr_hugepages"] = _line(Path("/proc/sys/vm/nr_hugepages"))
+    found = {name: [int(word) for word in text.split()] for name, text in texts.items() if text}
+    if size := re.search(r"Hugepagesize: (\d+) kB", _line(Path("/proc/meminfo"))):
+        found["Hugepagesize"] = [1024 * int(size[1])]
+    for process in psutil.process_iter(["name"]) if daemon else ():
+        limit = re.search(r"Max locked memory (\d+) ", _line(Path(f"/proc/{process.pid}/limits")))
+        if process.info["name"] == daemon and limit:
+            found["memlock"] = [int(limit[1])]
+    return found
 
 
 class ServerCpu:

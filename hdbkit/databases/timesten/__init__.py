@@ -7,6 +7,7 @@ Oracle Database. There was no server to try it on: docs/engines.md states what w
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, Literal, cast
@@ -28,8 +29,9 @@ from hdbkit.databases._base.dbapi import DbapiSession
 from hdbkit.databases._base.sql_schema import SqlSchema
 from hdbkit.databases._oracledb.connect import THICK, OracledbDatabase, driver
 from hdbkit.databases._oracledb.session import BY_DESIGN, PLSQL, OracleSession
-from hdbkit.databases.timesten.connect import CLIENT, CONNECTION, KIND, OPTIONS, VALUES, connected, described
+from hdbkit.databases.timesten.connect import CLIENT, CONNECTION, DIRECT, KIND, OPTIONS, VALUES, connected, described
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign
+from hdbkit.readings import HostNeeds
 from hdbkit.sql import ANSI
 
 _GROUP: Final = "create_cache_group_"
@@ -38,6 +40,19 @@ _CACHED_TABLE: Final = re.compile(r"^(\w+) \($", re.MULTILINE)
 _ROUTINE: Final = "create_routine_"
 _AWT, _READ_ONLY = "awt", "read_only"
 _FULL: Final = "full"
+
+
+_REGIONS: Final = ("PermSize", "TempSize", "LogBufMB", "PLSQL_MEMORY_SIZE")
+_HEADER_BYTES, _CONNECTION_BYTES = 64 << 20, 32 << 10
+"""The documented overhead of a database, and what covers the documented answer of ttShmSize for 2,048 connections."""
+_OWN_SEMAPHORES, _DEFAULT_CONNECTIONS = 155, 2000
+
+
+def shared_memory(attributes: Mapping[str, int]) -> tuple[int, int]:
+    """The bytes of shared memory and the semaphores of a database with these connection attributes, sizes in MB."""
+    connections = attributes.get("Connections") or _DEFAULT_CONNECTIONS
+    regions = sum(attributes.get(name, 0) for name in _REGIONS) << 20
+    return regions + _HEADER_BYTES + connections * _CONNECTION_BYTES, connections + _OWN_SEMAPHORES
 
 
 class TimesTenSchemaOptions(SchemaOptions):
@@ -202,6 +217,7 @@ class TimesTen(OracledbDatabase):
     preload: tuple[str, ...] = ("oracledb", "hdbkit.databases.timesten")
     options = OPTIONS
     option_values = VALUES
+    daemon = "timestend"
     session_type = TimesTenSession
     schema_type = TimesTenSchema
 
@@ -233,6 +249,12 @@ class TimesTen(OracledbDatabase):
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the number of TimesTen in the text, else by the code of Oracle Database."""
         return described(error)
+
+    def host_needs(self, session: Session) -> HostNeeds | None:
+        """By the sizes of the database's memory regions and the number of its connections."""
+        sizes = {str(name): int(value) for name, value in self.asked(session, "memory_attributes")}
+        here = cast(TimesTenSession, session).path == DIRECT
+        return HostNeeds(*shared_memory(sizes), here) if sizes else None
 
     def version(self, session: Session) -> str:
         """With the five parts of the release."""

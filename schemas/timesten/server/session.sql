@@ -84,6 +84,11 @@ SELECT 'passed_through', passthrough_count FROM sys.monitor;
 -- The permanent memory region, of tables and indexes.
 SELECT perm_in_use_size * 1024, 'PermSize', perm_allocated_size * 1024 FROM sys.monitor;
 
+-- name: memory_attributes
+-- Sizes in MB, and the number of connections for which the database has semaphores.
+SELECT paramname, TO_NUMBER(paramvalue) FROM sys.v$configuration
+WHERE paramname IN ('PermSize', 'TempSize', 'LogBufMB', 'PLSQL_MEMORY_SIZE', 'Connections');
+
 -- name: read_settings
 -- The connection attributes of this connection. Passwords are left out.
 SELECT paramname, paramvalue, NULL, NULL, 0 FROM sys.v$configuration

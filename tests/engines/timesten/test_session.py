@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+import hdbkit
+from hdbkit.api.host_preparation import kernel_parameters
 from hdbkit.contracts import OPERATIONS, Operation
-from hdbkit.databases.timesten import TimesTenSession
+from hdbkit.databases.timesten import TimesTenSession, shared_memory
 from hdbkit.databases.timesten.connect import CLASS_OF
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.readings import HostNeeds
 from hdbkit.sql import SERVER_STATEMENTS, folders, statements
 from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
@@ -234,3 +237,39 @@ def test_a_setting_is_changed_by_the_built_in_procedure_that_keeps_it(
     session.query("set_setting", name="CkptRate", value="500", apply_by="reload")
     assert oracledb.texts[-1] == command
     assert oracledb.log[0].values == {"name_": "CkptRate", "value_": "500", "apply_by_": "reload"}
+
+
+# -- the host of the database -------------------------------------------------------------------------
+
+
+def test_the_shared_memory_is_that_of_the_documented_examples() -> None:
+    """ttShmSize of the installation guide, with the default of PLSQL_MEMORY_SIZE; 155 semaphores and one each."""
+    sizes = {"PermSize": 32768, "TempSize": 4096, "LogBufMB": 1024, "PLSQL_MEMORY_SIZE": 128}
+    found, semaphores = shared_memory({**sizes, "Connections": 2048})
+    assert 1 <= found / 39_991_547_720 < 1.001
+    assert semaphores == 155 + 2048
+    assert shared_memory({"Connections": 100})[1] == 255
+
+
+def test_the_lines_of_the_kernel_are_those_of_the_documented_examples() -> None:
+    """6 GiB are 3,072 huge pages; 48 GiB have this shmmax, and 21,000 semaphores this kernel.sem."""
+    lines = [one.line for one in kernel_parameters(HostNeeds(6 << 30, 21_000, here=False), {})]
+    assert any("vm.nr_hugepages = 3072 " in line for line in lines)
+    lines = [one.line for one in kernel_parameters(HostNeeds(48 << 30, 21_000, here=False), {})]
+    assert "in /etc/sysctl.conf: kernel.shmmax = 51539607552" in lines
+    assert "in /etc/sysctl.conf: kernel.sem = 21000 53760000 2000 2560" in lines
+    assert lines[-1].endswith("hard memlock 50331648")
+
+
+def test_the_doctor_compares_the_database_with_its_host(oracledb: Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [("PermSize", 32768), ("TempSize", 4096), ("LogBufMB", 1024), ("Connections", 2000)]
+    oracledb.answers = lambda text, _: Answer(sizes if "LogBufMB" in text else [])
+    kernel = {"kernel.shmmax": [1 << 34], "kernel.shmall": [1 << 40], "kernel.sem": [250, 32000, 32, 128]}
+    monkeypatch.setattr("hdbkit.execution.host.kernel_limits", lambda _: kernel)
+    direct = TARGET.with_(options={"connection": "direct"})
+    frame = hdbkit.doctor(direct).query('subject == "server\'s host"')
+    assert [line.split()[2] for line in frame["advice"]] == ["kernel.shmmax", "kernel.sem"]
+    assert "kernel.sem = 2155 275840 32 128" in frame["advice"].iloc[1]
+    (unread,) = hdbkit.doctor(TARGET).query('subject == "server\'s host"').to_dict("records")
+    assert unread["state"] == "ok"
+    assert "hdbkit agent" in unread["detail"]
