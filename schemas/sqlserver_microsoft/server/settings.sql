@@ -12,37 +12,22 @@ SELECT name COLLATE DATABASE_DEFAULT AS name, CAST(value_in_use AS VARCHAR(100))
        CASE WHEN value <> value_in_use THEN 1 ELSE 0 END AS waiting
 FROM sys.configurations
 UNION ALL
-SELECT CONCAT('scoped.', name COLLATE DATABASE_DEFAULT),
-       CASE WHEN name = 'MAXDOP' THEN CAST(value AS VARCHAR(100)) WHEN CAST(value AS INT) = 1 THEN 'ON' ELSE 'OFF' END,
-       NULL, NULL, 'reload', NULL, NULL, CASE WHEN name <> 'MAXDOP' THEN 'ON,OFF' END,
-       CASE name WHEN 'MAXDOP' THEN 'integer' ELSE 'enum' END, 'scoped configuration of the database',
-       CASE WHEN name = 'MAXDOP' THEN CAST(value AS VARCHAR(100)) WHEN CAST(value AS INT) = 1 THEN 'ON' ELSE 'OFF' END,
-       NULL, 0
-FROM sys.database_scoped_configurations
-WHERE name IN ('MAXDOP', 'LEGACY_CARDINALITY_ESTIMATION', 'PARAMETER_SNIFFING', 'QUERY_OPTIMIZER_HOTFIXES',
-               'BATCH_MODE_ON_ROWSTORE', 'OPTIMIZE_FOR_AD_HOC_WORKLOADS', 'TSQL_SCALAR_UDF_INLINING')
+SELECT name, value, NULL, NULL, 'reload', NULL, NULL, choices, kind, what, value, NULL, 0
+FROM ({{options_of_database}}) AS options;
+
+-- name: read_settings
+-- Every setting of the server and the options of this database; the server states no default.
+SELECT name COLLATE DATABASE_DEFAULT AS name, CAST(value_in_use AS VARCHAR(100)) AS value, NULL, NULL, 0
+FROM sys.configurations
 UNION ALL
-SELECT CONCAT('database.', o.name), o.value, NULL, NULL, 'reload', NULL, NULL, o.choices, o.kind,
-       'option of the database', o.value, NULL, 0
-FROM sys.databases AS d
-CROSS APPLY (VALUES
-    ('READ_COMMITTED_SNAPSHOT', CASE d.is_read_committed_snapshot_on WHEN 1 THEN 'ON' ELSE 'OFF' END, 'ON,OFF', 'enum'),
-    ('ALLOW_SNAPSHOT_ISOLATION', CASE d.snapshot_isolation_state WHEN 1 THEN 'ON' ELSE 'OFF' END, 'ON,OFF', 'enum'),
-    ('DELAYED_DURABILITY', d.delayed_durability_desc COLLATE DATABASE_DEFAULT, 'DISABLED,ALLOWED,FORCED', 'enum'),
-    ('RECOVERY', d.recovery_model_desc COLLATE DATABASE_DEFAULT, 'FULL,BULK_LOGGED,SIMPLE', 'enum'),
-    ('PAGE_VERIFY', d.page_verify_option_desc COLLATE DATABASE_DEFAULT, 'CHECKSUM,TORN_PAGE_DETECTION,NONE', 'enum'),
-    ('AUTO_UPDATE_STATISTICS', CASE d.is_auto_update_stats_on WHEN 1 THEN 'ON' ELSE 'OFF' END, 'ON,OFF', 'enum'),
-    ('AUTO_CREATE_STATISTICS', CASE d.is_auto_create_stats_on WHEN 1 THEN 'ON' ELSE 'OFF' END, 'ON,OFF', 'enum'),
-    ('PARAMETERIZATION', CASE d.is_parameterization_forced WHEN 1 THEN 'FORCED' ELSE 'SIMPLE' END, 'SIMPLE,FORCED',
-     'enum'),
-    ('COMPATIBILITY_LEVEL', CAST(d.compatibility_level AS VARCHAR(100)), NULL, 'integer'),
-    ('TARGET_RECOVERY_TIME', CAST(d.target_recovery_time_in_seconds AS VARCHAR(100)), NULL, 'integer')
-) AS o (name, value, choices, kind)
-WHERE d.database_id = DB_ID();
+SELECT name, value, NULL, NULL, 0 FROM ({{options_of_database}}) AS options
+ORDER BY name;
 
 -- name: file_entries
--- What the server keeps of its own settings.
-SELECT name, CAST(value AS VARCHAR(100)) FROM sys.configurations;
+-- What the server and this database keep.
+SELECT name COLLATE DATABASE_DEFAULT, CAST(value AS VARCHAR(100)) FROM sys.configurations
+UNION ALL
+SELECT name, value FROM ({{options_of_database}}) AS options;
 
 -- name: settings_file
 -- The databases in which the server keeps them.
@@ -54,7 +39,8 @@ SELECT CONCAT(@@SERVERNAME, '/', name, '/', CONVERT(VARCHAR(30), create_date, 12
 WHERE database_id = DB_ID();
 
 -- commands: set_setting
--- An advanced setting can only be set while advanced ones are shown; that is undone at once.
+-- An advanced setting can only be set while advanced ones are shown; that is undone at once. Accelerated recovery cannot be
+-- turned off before optimized locking. These two and READ_COMMITTED_SNAPSHOT need the database for themselves.
 SELECT command FROM (
     SELECT 1 AS step, 'EXEC sp_configure ''show advanced options'', 1 RECONFIGURE' AS command FROM sys.configurations
     WHERE name = :name AND is_advanced = 1
@@ -72,11 +58,17 @@ SELECT command FROM (
     FROM sys.database_scoped_configurations
     WHERE CONCAT('scoped.', name) = :name
     UNION ALL
+    SELECT 1, 'ALTER DATABASE CURRENT SET OPTIMIZED_LOCKING = OFF WITH ROLLBACK IMMEDIATE'
+    WHERE :name = 'database.ACCELERATED_DATABASE_RECOVERY' AND :value = 'OFF'
+      AND DATABASEPROPERTYEX(DB_NAME(), 'IsOptimizedLockingOn') = 1
+    UNION ALL
     SELECT 2, CONCAT('ALTER DATABASE CURRENT SET ', REPLACE(:name, 'database.', ''),
                      CASE WHEN :name IN ('database.DELAYED_DURABILITY', 'database.COMPATIBILITY_LEVEL',
-                                         'database.TARGET_RECOVERY_TIME') THEN ' = ' ELSE ' ' END, :value,
-                     CASE :name WHEN 'database.TARGET_RECOVERY_TIME' THEN ' SECONDS'
-                                WHEN 'database.READ_COMMITTED_SNAPSHOT' THEN ' WITH ROLLBACK IMMEDIATE' ELSE '' END)
+                                         'database.TARGET_RECOVERY_TIME', 'database.ACCELERATED_DATABASE_RECOVERY',
+                                         'database.OPTIMIZED_LOCKING') THEN ' = ' ELSE ' ' END, :value,
+                     CASE WHEN :name = 'database.TARGET_RECOVERY_TIME' THEN ' SECONDS'
+                          WHEN :name IN ('database.READ_COMMITTED_SNAPSHOT', 'database.ACCELERATED_DATABASE_RECOVERY',
+                                         'database.OPTIMIZED_LOCKING') THEN ' WITH ROLLBACK IMMEDIATE' ELSE '' END)
     WHERE :name LIKE 'database.%' AND :apply_by <> 'fixed'
 ) AS commands
 ORDER BY step;

@@ -15,7 +15,7 @@ from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer
 from hdbkit.databases.sqlserver import Found, SqlServer, SqlServerSession, _level
 from hdbkit.databases.sqlserver.connect import chosen_driver, connection_string
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, MissingDriver, Rejected
-from hdbkit.sql import statements
+from hdbkit.sql import SERVER_STATEMENTS, statements
 from tests.engines.sqlserver.double import Module, failure
 from tests.engines.sqlserver.sessions import TARGET
 
@@ -163,6 +163,13 @@ def test_repeatable_read_is_by_locks_or_by_snapshots() -> None:
     assert _level(target, Isolation.SERIALIZABLE) == "SERIALIZABLE"
     assert _level(Target.parse("sqlserver://db1/tpcc"), Isolation.REPEATABLE_READ) == "REPEATABLE READ"
     assert "repeatable_read" not in text("sqlserver://db1/tpcc?repeatable_read=snapshot", MICROSOFT)
+
+
+def test_what_a_sweep_may_set_is_among_what_it_restores_and_what_a_run_records() -> None:
+    known = statements(ENGINE.dialects, SERVER_STATEMENTS)
+    for name in ("control_settings", "file_entries", "read_settings"):
+        words = known[name].text.split()
+        assert {"sys.configurations", "sys.database_scoped_configurations", "('OPTIMIZED_LOCKING',"} <= {*words}, name
 
 
 def test_settings_are_of_sql_server_and_not_of_babelfish() -> None:
