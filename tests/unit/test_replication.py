@@ -33,12 +33,13 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Manifest:
 def run(one: Manifest, hours: float, boot: str = "boot-1", lasted_h: float = 0.0) -> Manifest:
     """A run that started so many hours after the morning."""
     assert one.clock is not None
+    begin = MORNING + timedelta(hours=hours)
     return one.model_copy(
         update={
             "run_id": f"run-{hours:06.2f}",
-            "history": [Event(status=Status.STARTING, at=MORNING + timedelta(hours=hours))],
+            "history": [Event(status=Status.STARTING, at=begin)],
             "host": HostFacts(name="lab", boot_id=boot),
-            "clock": one.clock.model_copy(update={"window_end_us": int(lasted_h * 3.6e9)}),
+            "clock": one.clock.model_copy(update={"start_wall": begin, "window_end_us": int(lasted_h * 3.6e9)}),
             "result": figures(1000.0),
         }
     )
@@ -177,6 +178,13 @@ def test_sides_that_were_measured_together_are_named_and_so_is_the_command() -> 
         assert found.design.together is together
         assert ("both sides at the same time" in found.design.words) is together
         assert (f"{COMMAND} --together --blocks" in found.advice) is together
+
+
+def test_runs_of_which_one_took_longer_to_start_were_measured_together(one: Manifest) -> None:
+    late = [Event(status=Status.STARTING, at=MORNING + timedelta(hours=hours - 0.5)) for hours in (0, 1)]
+    slow = [run(one, hour, lasted_h=0.4).model_copy(update={"history": [late[hour]]}) for hour in (0, 1)]
+    found = runs_of({BASE: slow, NEW: [run(one, hour, lasted_h=0.4) for hour in (0, 1)]})
+    assert compared(found, METRIC).design.together
 
 
 def test_no_number_of_blocks_is_advised_that_would_not_decide() -> None:

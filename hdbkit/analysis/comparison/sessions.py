@@ -66,5 +66,6 @@ def times_of(manifest: Manifest) -> dict[str, Any]:
     """When a run started, and when its window ended: ``started`` and ``ended``."""
     clock = manifest.clock
     begin = manifest.history[0].at if manifest.history else clock.start_wall if clock else None
-    started = pd.to_datetime(begin, utc=True) if begin else pd.NaT
-    return {"started": started, "ended": started + pd.Timedelta(microseconds=(clock and clock.window_end_us) or 0)}
+    end = clock.start_wall + timedelta(microseconds=clock.window_end_us or 0) if clock else begin
+    started, ended = (pd.to_datetime(at, utc=True) if at else pd.NaT for at in (begin, end))
+    return {"started": started, "ended": ended}
