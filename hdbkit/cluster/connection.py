@@ -7,10 +7,10 @@ cluster, else those in the files that dask's own configuration names (``distribu
 from __future__ import annotations
 
 import asyncio
-import atexit
 import importlib
 import importlib.util
-import shutil
+import os
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -57,6 +57,7 @@ class Connection:
             raise HdbkitError(str(error)) from None
         self._deployed: Any = None
         self._key: IO[bytes] | None = None
+        self._folder: OwnFolder | None = None
         self._client: Any = None
 
     def open(self) -> None:
@@ -92,9 +93,11 @@ class Connection:
 
             content = temporary_certificate()
             self._security, self._key = security_from(content)
-            return local_cluster(self._cluster.local, self._threads, content, self._security)
+            self._folder = OwnFolder()
+            return local_cluster(self._cluster.local, self._threads, content, self._security, self._folder)
         if self._cluster.hosts is not None:
-            return ssh_cluster(read_hosts(self._cluster.hosts), self._threads, self._security)
+            self._folder = OwnFolder()
+            return ssh_cluster(read_hosts(self._cluster.hosts), self._threads, self._security, self._folder)
         return None
 
     @property
@@ -223,6 +226,8 @@ class Connection:
                 self._deployed.close(timeout=10)
         if self._key is not None:
             self._key.close()
+        if self._folder is not None:
+            self._folder.close()
 
     def _close_client(self) -> None:
         if self._client is not None:
@@ -248,7 +253,7 @@ _NO_PAGES: Final = {"dashboard": False, "dashboard_address": f"{_LOOPBACK}:0"}
 _WORKER: Final = {"memory_limit": 0, **_NO_PAGES}
 
 
-def local_cluster(count: int, threads: int | None, content: bytes, security: Any) -> Any:
+def local_cluster(count: int, threads: int | None, content: bytes, security: Any, folder: OwnFolder) -> Any:
     """Workers in processes of this host, which do not import the program that starts them.
 
     Other accounts of the host reach the ports, so both sides show the certificate ``content`` that was made for them.
@@ -260,10 +265,11 @@ def local_cluster(count: int, threads: int | None, content: bytes, security: Any
         [{"content": content, "options": options}] * count,
         {"protocol": "tls", "host": _LOOPBACK},
         security,
+        folder,
     )
 
 
-def ssh_cluster(hosts: Sequence[str], threads: int | None, security: Any) -> Any:
+def ssh_cluster(hosts: Sequence[str], threads: int | None, security: Any, folder: OwnFolder) -> Any:
     """A worker on each host (``user@host:port``); the same Python must be at the same path there.
 
     Raises:
@@ -276,17 +282,19 @@ def ssh_cluster(hosts: Sequence[str], threads: int | None, security: Any) -> Any
     own = "hdbkit.cluster.local_worker.RemoteWorker"
     options = [{**_address(host), "kwargs": kwargs, "worker_class": own} for host in hosts]
     try:
-        return _cluster("distributed.deploy.ssh.Worker", options, {"protocol": "tls"}, security)
+        return _cluster("distributed.deploy.ssh.Worker", options, {"protocol": "tls"}, security, folder)
     except Exception as error:  # asyncssh has errors of its own, and dask raises plain ones
         reason = str(error) or type(error).__name__
         raise HdbkitError(f"the load hosts cannot be started by SSH: {reason} (see docs/cluster.md)") from None
 
 
-def _cluster(kind: str, workers: Sequence[dict[str, Any]], scheduler: dict[str, Any], security: Any) -> Any:
+def _cluster(
+    kind: str, workers: Sequence[dict[str, Any]], scheduler: dict[str, Any], security: Any, folder: OwnFolder
+) -> Any:
     distributed: Any = importlib.import_module("distributed")
     module, _, name = kind.rpartition(".")
     worker = getattr(importlib.import_module(module), name)
-    settings = {"distributed.scheduler.http.routes": [], "temporary-directory": own_folder()}
+    settings = {"distributed.scheduler.http.routes": [], "temporary-directory": folder.path}
     with importlib.import_module("dask").config.set(settings):
         return distributed.SpecCluster(
             {number: {"cls": worker, "options": options} for number, options in enumerate(workers)},
@@ -296,15 +304,36 @@ def _cluster(kind: str, workers: Sequence[dict[str, Any]], scheduler: dict[str, 
         )
 
 
-def own_folder() -> str:
-    """A new folder for the files of a scheduler or a worker, which is removed when the process ends.
+class OwnFolder:
+    """A new folder for the files of a scheduler or a worker; it is removed once this process has ended or closed it.
 
     dask's own is ``dask-scratch-space`` in the folder for temporary files. It imports modules from there and follows
-    links, so an account that makes the folder first would execute programs as ours.
+    links, so an account that makes the folder first would execute programs as ours. dask ends a worker, and its
+    children, by SIGKILL: a shell that is nobody's child waits for the end of a pipe and removes the folder.
     """
-    folder = tempfile.mkdtemp(prefix="hdbkit-dask-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="hdbkit-dask-")
+        ended, self._held = os.pipe()
+        remove = 'exec 3<&0; { read -r _ <&3; exec rm -rf -- "$0"; } &'
+        try:
+            subprocess.run(
+                ["/bin/sh", "-c", remove, self.path],
+                stdin=ended,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+                check=True,
+            )
+        finally:
+            os.close(ended)
+
+    def close(self) -> None:
+        """Have it removed now."""
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
 
 
 def _address(line: str) -> dict[str, Any]:

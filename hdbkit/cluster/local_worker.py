@@ -14,7 +14,7 @@ import dask.config
 import distributed
 from distributed.deploy.subprocess import Subprocess
 
-from hdbkit.cluster.connection import own_folder
+from hdbkit.cluster.connection import OwnFolder
 from hdbkit.processes import command_of
 from hdbkit.web.certificate import new_certificate
 
@@ -39,7 +39,7 @@ class RemoteWorker(distributed.Nanny):
     """The worker of a host that is reached by SSH, in a folder of its own."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **{**options, "local_directory": own_folder()})
+        super().__init__(*arguments, **{**options, "local_directory": OwnFolder().path})
 
 
 def temporary_certificate() -> bytes:
@@ -62,7 +62,7 @@ def security_from(content: bytes) -> tuple[Any, IO[bytes]]:
 async def _served(given: dict[str, Any]) -> None:
     security, _file = security_from(base64.b64decode(given["content"]))
     async with distributed.Worker(
-        given["scheduler"], security=security, local_directory=own_folder(), **given["options"]
+        given["scheduler"], security=security, local_directory=OwnFolder().path, **given["options"]
     ) as worker:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, lambda: asyncio.ensure_future(worker.close()))

@@ -9,7 +9,7 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from pathlib import Path
@@ -228,13 +228,16 @@ class Sampler(threading.Thread):
             if session.ask("counts_statements")[0][0]:
                 t_ns, rows = time.monotonic_ns(), [list(map(_plain, row)) for row in session.ask("statement_totals")]
                 if edge == WINDOW_EDGES[0]:
-                    self._statement_ms = {row[0]: row[_TIME_MS] for row in rows}
+                    self._statement_ms = {row[0]: row[_TIME_MS] or 0.0 for row in rows}
                 if not edge:
-                    rows.sort(key=lambda row: row[_TIME_MS] - self._statement_ms.get(row[0], 0.0), reverse=True)
+                    rows.sort(key=self._grown_ms, reverse=True)
                     rows = [[row[0], "", *row[2:]] for row in rows[:_STATEMENTS]]
                 self._statements.add({"t_ns": t_ns, "edge": edge, "rows": rows})
                 if edge != WINDOW_EDGES[1]:
                     self._statements_due_s = time.monotonic() + _STATEMENTS_EVERY_S
+
+    def _grown_ms(self, row: Sequence[Any]) -> float:
+        return (row[_TIME_MS] or 0.0) - self._statement_ms.get(row[0], 0.0)
 
     def _quietly(self, edge: str) -> None:
         try:

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from hdbkit.cluster import host as host_module
-from hdbkit.cluster.connection import Connection, connected, ssh_cluster
+from hdbkit.cluster.connection import Connection, OwnFolder, connected, ssh_cluster
 from hdbkit.cluster.host import LoadHost
 from hdbkit.cluster.hosts import shares
 from hdbkit.config import Load
@@ -26,6 +26,7 @@ from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.execution.live_sums import Sums
 from hdbkit.execution.load_hosts import NotedHost
 from hdbkit.results.spool import record_type
+from tests.run.conftest import wait_for
 from tests.unit.synthetic import write_run
 
 
@@ -109,8 +110,10 @@ def test_encrypted_connections_need_files_that_are_there(tmp_path: Path) -> None
 def test_a_host_that_refuses_ssh_is_one_sentence() -> None:
     pytest.importorskip("asyncssh")
     security = pytest.importorskip("distributed").Security.temporary()
+    folder = OwnFolder()
     with pytest.raises(HdbkitError, match=r"cannot be started by SSH: .+ \(see docs/cluster.md\)$"):
-        ssh_cluster(["127.0.0.1:1"], None, security)
+        ssh_cluster(["127.0.0.1:1"], None, security, folder)
+    folder.close()
 
 
 def test_no_folder_that_others_made_is_used_by_dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,6 +128,8 @@ def test_no_folder_that_others_made_is_used_by_dask(tmp_path: Path, monkeypatch:
     with connected(Cluster.parse("local:1")) as connection:
         assert connection.await_workers()
         assert str(theirs) not in sys.path  # dask imports modules from there
+        assert len([*tmp_path.glob("hdbkit-dask-*")]) == 2, "of the scheduler, and of the worker, which is killed"
+    wait_for(lambda: not [*tmp_path.glob("hdbkit-dask-*")])
     options = {"host": "127.0.0.1", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
     async def worked() -> None:

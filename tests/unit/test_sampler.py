@@ -14,7 +14,8 @@ from hdbkit.contracts import Row
 from hdbkit.databases._base.access import connect_timeout_s
 from hdbkit.databases.nulldb import NullDatabase, NullSession
 from hdbkit.errors import HdbkitError
-from hdbkit.execution.sampler import Replicas, Sampler
+from hdbkit.execution import sampler as sampler_module
+from hdbkit.execution.sampler import STATEMENTS_FILE, WINDOW_EDGES, Replicas, Sampler
 from hdbkit.plan import RunPlan
 from hdbkit.workloads import workload
 
@@ -58,6 +59,18 @@ def test_the_thread_survives_any_error_between_the_edges(sampler: Sampler, monke
     sampler._quietly("")
     with pytest.raises(ZeroDivisionError):
         sampler.ask("start").result(60)
+
+
+def test_a_statement_whose_time_is_unknown_is_read_between_the_edges(
+    sampler: Sampler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    totals = [(name, "select", 3, time_ms, *[None] * 5) for name, time_ms in (("one", None), ("other", 5.0))]
+    monkeypatch.setattr(NullSession, "ask", lambda _, name, **__: totals if name == "statement_totals" else [(1,)])
+    monkeypatch.setattr(sampler_module, "statements", lambda *_: {"counts_statements", "statement_totals"})
+    for edge in (WINDOW_EDGES[0], ""):
+        sampler._sample_statements(edge, 1000)
+    (*_, between) = map(json.loads, (tmp_path / STATEMENTS_FILE).read_text().splitlines())
+    assert [row[3] for row in between["rows"]] == [None, 5.0]
 
 
 def test_a_replica_that_hangs_delays_no_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
