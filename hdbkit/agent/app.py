@@ -2,22 +2,17 @@
 
 Requests that only read run at any time; requests that change the server run one at a time.
 
-The metrics of the host are cumulative counters, so that two readings give rates; the rate of ``disk_busy_s`` is the
-utilization of the disk, from 0 to 1. Partitions, devices in memory and the loopback interface are omitted.
+The metrics of the host are those of :mod:`hdbkit.execution.host_counters`, without the loopback interface.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Iterator
 from dataclasses import asdict
 from importlib import metadata
-from pathlib import Path
 from typing import Annotated, Any
 
-import psutil
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -26,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from hdbkit.agent.server import ControlledServer
 from hdbkit.errors import HdbkitError, NoneFree, ServerDown, innermost_reason, is_caused_by
 from hdbkit.execution import host
-from hdbkit.execution.host import cpu_pressure_s
+from hdbkit.execution.host_counters import HostReader
 from hdbkit.servers.agent_client import CAUSE, NONE_FREE, SERVER_DOWN
 from hdbkit.servers.trial import MAX_TRIED
 
@@ -103,6 +98,8 @@ def make_app(server: ControlledServer) -> FastAPI:
 
 
 def _add_questions(app: FastAPI, server: ControlledServer) -> None:
+    reader = HostReader()
+
     @app.get("/ping")
     async def ping() -> dict[str, str]:
         """Report that the agent is running, with its version."""
@@ -120,8 +117,8 @@ def _add_questions(app: FastAPI, server: ControlledServer) -> None:
 
     @app.get("/metrics")
     async def host_metrics() -> dict[str, Any]:
-        """Cumulative counters of the host: name, device, value."""
-        return {"metrics": metrics()}
+        """Running totals and gauges of the host: name, device, value; of each core where the value is a list."""
+        return {"metrics": [one for one in reader.read() if one[1] != "lo"]}
 
 
 def _add_settings(app: FastAPI, server: ControlledServer) -> None:
@@ -189,53 +186,3 @@ async def _invalid(_: Request, error: Exception) -> _Answer:
     assert isinstance(error, RequestValidationError)
     found = [f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()]
     return _Answer({"error": "; ".join(found[:10])}, 422)
-
-
-Metric = tuple[str, str, float]
-"""Name with unit, device (empty for the whole host), value."""
-_BLOCKS = Path("/sys/block")
-_NO_DISKS = ("loop", "ram", "zram")
-_CPU = ("user", "nice", "system", "iowait", "irq", "softirq", "steal", "idle")
-
-
-def metrics() -> list[Metric]:
-    """Counters of CPU by mode, memory, load, disks by device, and network by interface."""
-    return [*_cpu(), *_memory(), *_disks(), *_network()]
-
-
-def _cpu() -> Iterator[Metric]:
-    times = psutil.cpu_times()
-    for mode in _CPU:
-        if hasattr(times, mode):
-            yield f"cpu_{mode}_s", "", float(getattr(times, mode))
-    pressure_s = cpu_pressure_s()
-    if not math.isnan(pressure_s):
-        yield "cpu_pressure_s", "", pressure_s
-    yield "load_1min", "", os.getloadavg()[0]
-
-
-def _memory() -> Iterator[Metric]:
-    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-    yield "memory_used_bytes", "", float(memory.total - memory.available)
-    yield "memory_available_bytes", "", float(memory.available)
-    yield "memory_cached_bytes", "", float(getattr(memory, "cached", 0))
-    yield "swap_used_bytes", "", float(swap.used)
-
-
-def _disks() -> Iterator[Metric]:
-    for device, counters in psutil.disk_io_counters(perdisk=True, nowrap=False).items():
-        if device.startswith(_NO_DISKS) or (_BLOCKS.is_dir() and not (_BLOCKS / device).exists()):
-            continue
-        yield "disk_reads", device, float(counters.read_count)
-        yield "disk_writes", device, float(counters.write_count)
-        yield "disk_read_bytes", device, float(counters.read_bytes)
-        yield "disk_write_bytes", device, float(counters.write_bytes)
-        if hasattr(counters, "busy_time"):
-            yield "disk_busy_s", device, counters.busy_time / 1000
-
-
-def _network() -> Iterator[Metric]:
-    for interface, counters in psutil.net_io_counters(pernic=True, nowrap=False).items():
-        if interface != "lo":
-            yield "net_sent_bytes", interface, float(counters.bytes_sent)
-            yield "net_received_bytes", interface, float(counters.bytes_recv)

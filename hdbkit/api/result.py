@@ -210,7 +210,8 @@ class Result:
     def charts(self) -> dict[str, Chart]:
         """The charts of its report: throughput, latency_over_time, latency and, if there were any, errors.
 
-        With an agent also the load of the database host: server_cpu, server_disks and server_network.
+        host_cpu, host_cores, host_threads and host_switches are of the load host, the last three where there is
+        something to see; with an agent also server_cpu and the others of the database host, its disks and network.
 
         Raises:
             DamagedResult: there is no measured window, or a file cannot be read.

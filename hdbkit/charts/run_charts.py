@@ -18,6 +18,7 @@ from hdbkit.analysis.run.outages import RETRIED, failures, outages_text, samples
 from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, latency_bands
 from hdbkit.analysis.run.records import Window, table, window_of
 from hdbkit.analysis.run.schedule import busy_sessions, lateness, lateness_by_second
+from hdbkit.analysis.run.server_host import of_server
 from hdbkit.analysis.run.timeline import gauge, throughput
 from hdbkit.analysis.run.waits import sessions_over_time
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
@@ -91,7 +92,7 @@ def _run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
         cores = manifest.host.cores if manifest.server.on_this_host else 0
         charts.append(waits_over_time(course_of_waits, cores or 0, window, result.waits, manifest.noun))
     charts += load_host_charts(table(folder, "host"), window)
-    charts += server_host_charts(table(folder, "server_host"), window)
+    charts += server_host_charts(of_server(folder), window)
     charts[1:1] = _of_schedule(folder, manifest, window, step_s)
     slices = table(folder, "slices")
     if slices is not None and len(slices):

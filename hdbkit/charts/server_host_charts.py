@@ -1,12 +1,12 @@
-"""What the database's host did along a run, as its agent reported: processors, disks, network.
+"""What the load host or the database's host did along a run: processors, threads, interrupts, disks, network.
 
-Frames are those of :mod:`hdbkit.analysis.run.server_host`; ``use`` is what its ``server_host_use`` found in the
-window, None where that is not known.
+Frames are those of :mod:`hdbkit.analysis.run.server_host`; ``use`` is what its ``host_use`` found in the window, None
+where that is not known. ``of`` names the host, and a key begins with ``host`` or ``server``.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -14,31 +14,55 @@ import plotly.graph_objects as go
 from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.server_host import (
     CPU_WORDS,
+    SOFT_INTERRUPTS,
     busy_pct,
+    cores_course,
     cpu_course,
     disks_course,
+    host_use,
+    interrupts_course,
     network_course,
-    of_load_host,
-    server_host_use,
+    threads_course,
 )
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.style import MAX_COLOURED, PATTERNS, SERIES, colour, figure, series, shade_rampup
-from hdbkit.results.run_result import ServerHostUse
+from hdbkit.charts.style import (
+    MAX_COLOURED,
+    PATTERNS,
+    SERIES,
+    colour,
+    figure,
+    log_axis,
+    series,
+    shade_rampup,
+)
+from hdbkit.results.run_result import HostUse
 from hdbkit.text import number, size_text
 
 _STACKED = tuple(part for part in CPU_WORDS if part != "idle")
 """The parts of the CPU time that are stacked."""
 _HATCHED = {"fillmode": "overlay", "solidity": 0.2}
 _UNKNOWN = "No data for the window: the agent did not answer."
+_STEPS = 120
+"""Steps of time of the map of cores."""
+_BUSY_PCT = 90.0
+"""Cores are drawn where one of them was this busy for a step."""
+_INTERRUPTS = {
+    "context_switches": "context switches",
+    "interrupts": "interrupts",
+    "device_interrupts": "interrupts by devices",
+    **{f"soft_interrupts_{kind}": f"soft interrupts: {words}" for kind, words in SOFT_INTERRUPTS.items()},
+}
+_SOFT_DRAWN = 3
+"""The kinds of soft interrupts that are drawn: the most frequent."""
 
 
-def server_host_charts(samples: pd.DataFrame | None, window: Window) -> list[Chart]:
-    """The charts of the table ``server_host`` of a run that its readings allow; none without it."""
-    if samples is None or samples["t_us"].nunique() < 2:
+def server_host_charts(host: pd.DataFrame | None, window: Window) -> list[Chart]:
+    """The charts of the database's host that its readings allow; none without them."""
+    if host is None or len(host) < 2:
         return []
-    use = server_host_use(samples, window)
-    cpu, disks, network = cpu_course(samples), disks_course(samples), network_course(samples)
-    charts = [processors(cpu, window, use)] if len(cpu) else []
+    use = host_use(host, window)
+    disks, network = disks_course(host), network_course(host)
+    charts = _processor_charts(host, window, use, "server", "database host")
     charts += [busy_disks(disks, window, use)] if len(disks.columns) > 1 else []
     return charts + ([network_rates(network, window, use)] if len(network.columns) > 1 else [])
 
@@ -47,13 +71,23 @@ def load_host_charts(host: pd.DataFrame | None, window: Window) -> list[Chart]:
     """The processors of the load host; none where it was sampled less than twice."""
     if host is None or len(host) < 2:
         return []
-    samples = of_load_host(host)
-    course, use = cpu_course(samples), server_host_use(samples, window)
-    made = processors(course, window, use) if len(course) else None
-    return [replace(made, key="host_cpu", question="What did the load host's processors do?")] if made else []
+    return _processor_charts(host, window, host_use(host, window), "host", "load host")
 
 
-def processors(course: pd.DataFrame, window: Window, use: ServerHostUse | None) -> Chart:
+def _processor_charts(host: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> list[Chart]:
+    """What a host's processors did; cores and threads where one core was busy, or more threads ready than cores."""
+    cpu, cores = cpu_course(host), cores_course(host)
+    threads, interrupts = threads_course(host), interrupts_course(host)
+    number_of_cores = max(len(cores.columns) - 1, 1)
+    charts = [processors(cpu, window, use, key, of)] if len(cpu) else []
+    if len(cores) and float(cores.drop(columns="second").max().max()) >= _BUSY_PCT:
+        charts.append(busy_cores(cores, window, use, key, of))
+    if "threads_running" in threads and threads["threads_running"].max() > number_of_cores:
+        charts.append(run_queue(threads, number_of_cores, window, use, key, of))
+    return charts + ([switches(interrupts, window, use, key, of)] if len(interrupts.columns) > 1 else [])
+
+
+def processors(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
     """The CPU time of the host by its parts, stacked."""
     fig = figure("seconds since the start", "share of all cores' time (%)")
     shade_rampup(fig, window.start_us / 1e6, name_at="top left", over=True)
@@ -66,10 +100,70 @@ def processors(course: pd.DataFrame, window: Window, use: ServerHostUse | None) 
             hovertemplate="%{x:.0f} s: %{y:.1f} %<extra>%{fullData.name}</extra>",
         )  # fmt: skip
     fig.update_yaxes(range=[0, 103], ticksuffix=" %")
-    return Chart("server_cpu", "What did the database host's processors do?", fig, _cpu_words(use), course.round(2))
+    return Chart(f"{key}_cpu", f"What did the {of}'s processors do?", fig, _cpu_words(use), course.round(2))
 
 
-def busy_disks(course: pd.DataFrame, window: Window, use: ServerHostUse | None) -> Chart:
+def busy_cores(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
+    """How busy each core was at each time; the table has the means of the window."""
+    step_s = max(1, math.ceil(float(course["second"].max()) / _STEPS))
+    steps = course.groupby(course["second"] // step_s * step_s).mean().drop(columns="second")
+    starts = range(int(steps.index.min()), int(steps.index.max()) + step_s, step_s)
+    cells = steps.reindex(starts).T
+    fig = figure("seconds since the start", "core", height=min(200 + 24 * len(cells), 520))
+    fig.add_heatmap(
+        z=[[None if pd.isna(one) else round(float(one)) for one in row] for row in cells.to_numpy()],
+        x=[*starts, starts[-1] + step_s], y=[core - 0.5 for core in range(len(cells) + 1)], zmin=0, zmax=100,
+        showscale=False, hoverongaps=False, colorscale=[[0, colour("heat-low")], [1, colour("heat-high")]],
+        hovertemplate="%{x} s: core %{y} was %{z} % busy<extra></extra>",
+    )  # fmt: skip
+    shade_rampup(fig, window.start_us / 1e6, over=True)
+    fig.update_yaxes(tickformat="d", **({"dtick": 1} if len(cells) <= 16 else {}))
+    known = use and use.cores_busy_pct and use.cores_interrupts_pct
+    means = {"busy (%)": use.cores_busy_pct, "interrupts (%)": use.cores_interrupts_pct} if use and known else {}
+    table = pd.DataFrame(means).rename_axis("core").reset_index()
+    return Chart(f"{key}_cores", f"Is one core of the {of} the limit?", fig, _cores_words(use), table)
+
+
+def run_queue(course: pd.DataFrame, cores: int, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
+    """The threads that ran or were ready to run at each reading, and those that waited for a disk."""
+    names = {"threads_running": "running, or ready to run", "threads_blocked": "waiting for a disk"}
+    drawn = course.rename(columns=names)
+    fig = figure("seconds since the start", "threads", showlegend=True)
+    shade_rampup(fig, window.start_us / 1e6, name_at="top left")
+    _lines(fig, drawn, "%{x:.0f} s: %{y:,.0f}")
+    fig.add_hline(cores, line_color=colour("muted"), line_dash="dash", annotation_text=f"{cores} cores")
+    fig.update_yaxes(rangemode="tozero")
+    inside = course[course["second"].between(window.start_us / 1e6, window.end_us / 1e6)]["threads_running"]
+    words = _UNKNOWN
+    if use and use.threads_running is not None and len(inside):
+        more = 100 * float((inside > cores).mean())
+        words = (
+            f"In the window {number(use.threads_running, 2)} threads ran or were ready to run on average, on "
+            f"{cores} cores; in {more:.0f} % of the readings there were more of them than cores, so some waited. "
+            f"{number(use.threads_blocked or 0.0, 2)} waited for a disk."
+        )
+    return Chart(f"{key}_threads", f"Did threads wait for a core of the {of}?", fig, words, drawn.round(2))
+
+
+def switches(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
+    """Context switches and interrupts per second, and the most frequent kinds of soft interrupts."""
+    soft = [name for name in course if str(name).startswith("soft_interrupts_")]
+    most = course[soft].mean().sort_values(ascending=False, kind="stable")
+    drawn = ["context_switches", "interrupts", *[name for name, rate in most.items() if rate > 0][:_SOFT_DRAWN]]
+    fig = figure("seconds since the start", "per second (log)", showlegend=True)
+    shade_rampup(fig, window.start_us / 1e6, name_at="top left")
+    words = {name: _INTERRUPTS[str(name)] for name in course if name != "second"}
+    lines = course[["second", *(name for name in drawn if name in course)]]
+    _lines(fig, lines.where(lines > 0).rename(columns=words), "%{x:.0f} s: %{y:,.0f} per second")
+    fig.update_yaxes(**log_axis(y for line in fig.data for y in line.y if y))
+    rates = use.per_s if use else {}
+    listed = ", ".join(f"{_INTERRUPTS[one]} {number(rates[one], 3)}" for one in _INTERRUPTS if rates.get(one))
+    told = f"Per second of the window: {listed}." if listed else _UNKNOWN
+    question = f"How often did threads of the {of} switch, and what interrupted them?"
+    return Chart(f"{key}_switches", question, fig, told, course.rename(columns=words).round(1))
+
+
+def busy_disks(course: pd.DataFrame, window: Window, use: HostUse | None) -> Chart:
     """How much of the time each disk was busy."""
     fig = figure("seconds since the start", "time in which the disk was busy (%)", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
@@ -88,7 +182,7 @@ def busy_disks(course: pd.DataFrame, window: Window, use: ServerHostUse | None) 
     return Chart("server_disks", "How busy were the database host's disks?", fig, words, course.round(2))
 
 
-def network_rates(course: pd.DataFrame, window: Window, use: ServerHostUse | None) -> Chart:
+def network_rates(course: pd.DataFrame, window: Window, use: HostUse | None) -> Chart:
     """What each network interface sent and received."""
     fig = figure("seconds since the start", "MB per second", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
@@ -115,7 +209,7 @@ def _lines(fig: go.Figure, course: pd.DataFrame, hover: str) -> None:
         )  # fmt: skip
 
 
-def _cpu_words(use: ServerHostUse | None) -> str:
+def _cpu_words(use: HostUse | None) -> str:
     shares = use.cpu_pct if use else None
     if not use or not shares:
         return _UNKNOWN
@@ -127,10 +221,25 @@ def _cpu_words(use: ServerHostUse | None) -> str:
         words += f" In memory {size_text(use.memory_used_bytes)} were in use"
         cached = f", and {size_text(use.memory_cached_bytes)} held files" if use.memory_cached_bytes else ""
         words += f"{cached}."
+    if use.reading_ms_per_s is not None:
+        words += f" Reading these figures took {number(use.reading_ms_per_s, 2)} ms of CPU time per second."
     return words
 
 
-def _inside(figures: list[str], nothing: str, use: ServerHostUse | None) -> str:
+def _cores_words(use: HostUse | None) -> str:
+    busy = use.cores_busy_pct if use else []
+    if not use or not busy:
+        return _UNKNOWN
+    core = busy.index(max(busy))
+    others = [one for at, one in enumerate(busy) if at != core]
+    inside = use.cores_interrupts_pct[core] if len(use.cores_interrupts_pct) > core else 0.0
+    return (
+        f"In the window the busiest core, {core}, was {busy[core]:.0f} % busy ({inside:.0f} % with interrupts), and "
+        f"the others {min(others):.0f} to {max(others):.0f} %. A stronger colour is a busier core."
+    )
+
+
+def _inside(figures: list[str], nothing: str, use: HostUse | None) -> str:
     return f"In the window {'; '.join(figures) or nothing}." if use else _UNKNOWN
 
 

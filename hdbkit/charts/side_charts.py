@@ -12,7 +12,7 @@ import pandas as pd
 
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.records import Window, table, window_of
-from hdbkit.analysis.run.server_host import cpu_course, of_load_host
+from hdbkit.analysis.run.server_host import cpu_course
 from hdbkit.analysis.run.waits import CLASSES, sessions_over_time
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import figure, series
@@ -106,6 +106,6 @@ def _busy(folder: RunFolder, _: Window) -> pd.DataFrame:
     host = table(folder, "host")
     if host is None or len(host) < 2:
         return pd.DataFrame()
-    course = cpu_course(of_load_host(host))
+    course = cpu_course(host)
     busy = course.drop(columns=["second", "idle", "iowait"], errors="ignore").sum(axis=1)
     return busy.groupby(np.floor(course["second"]).astype(int)).mean().to_frame("busy")

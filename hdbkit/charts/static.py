@@ -168,7 +168,7 @@ def _heatmap(axes: Axes, trace: Spec) -> None:
     colours = LinearSegmentedColormap.from_list("heat", [low, high])
     cells = [[float("nan") if value is None else float(value) for value in row] for row in trace["z"]]
     if "text" not in trace:  # its x and y are the edges of the cells
-        axes.pcolormesh(trace["x"], trace["y"], cells, cmap=colours)
+        axes.pcolormesh(trace["x"], trace["y"], cells, cmap=colours, vmin=trace.get("zmin"), vmax=trace.get("zmax"))
         return
     axes.pcolormesh(cells, cmap=colours, edgecolors="white", linewidth=1.5)
     for which, names in (("x", trace["x"]), ("y", trace["y"])):

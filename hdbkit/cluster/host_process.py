@@ -46,6 +46,7 @@ class UsersOfHost:
         self._page = Control(folder.control)
         self._pool = LocalPool(folder, self._plan, range(*order["clients"]))
         self._samples = JsonLines(folder.spools / HOST_SAMPLES)
+        self._host = host.HostSamples()
         self._sampled_s = 0.0
         self._known = -1
 
@@ -83,7 +84,7 @@ class UsersOfHost:
     def _sample(self, last: bool = False) -> None:
         if last or time.monotonic() >= self._sampled_s + _SAMPLE_S:
             self._sampled_s = time.monotonic()
-            self._samples.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(None)})
+            self._samples.try_to_add({"t_ns": time.monotonic_ns(), **self._host.take()})
 
     def _note_endings(self) -> None:
         endings = self._pool.endings()

@@ -19,12 +19,20 @@ from hdbkit.control_groups import cpu_s as cgroup_cpu_s
 from hdbkit.control_groups import limits, own_cgroup, throttled_s
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, TransactionError
+from hdbkit.execution.host_counters import Figure, HostReader
 from hdbkit.processes import boot_id
 from hdbkit.readings import HostLoad
+from hdbkit.results import columns
 
 _THREADS_PER_S = 50
 """How many threads of a server are looked at in a second, on average."""
 _DMI = Path("/sys/class/dmi/id")
+_PARTS = {
+    "cpu_user_s": ("user", "nice"),
+    "cpu_interrupts_s": ("irq", "softirq"),
+    "cpu_system_s": ("system", "irq", "softirq"),
+}
+"""Columns that are several modes of the CPU time together."""
 _ATTEMPTS, _AGAIN_S = 10, 0.001
 """How often a sum over processes is taken that one of them leaves meanwhile."""
 
@@ -131,27 +139,28 @@ class ServerCpu:
         return round(self._waited_s, 6)
 
 
-def sample(server: ServerCpu | None, *, at_edge: bool = False) -> dict[str, float]:
-    """One row of the table ``host``, without its time; called in the supervisor's process."""
-    cpu, memory = psutil.cpu_times(), psutil.virtual_memory()
-    disk, net = psutil.disk_io_counters(), psutil.net_io_counters()
-    return {
-        "cpu_user_s": cpu.user + cpu.nice,
-        "cpu_system_s": cpu.system + cpu.irq + cpu.softirq,
-        "cpu_iowait_s": cpu.iowait,
-        "cpu_steal_s": cpu.steal,
-        "cpu_idle_s": cpu.idle,
-        "cpu_pressure_s": cpu_pressure_s(),
-        "cpu_throttled_s": throttled_s(os.getpid(), *([server.pid] if server else [])),
-        "server_cpu_s": server.total_s() if server else math.nan,
-        "server_waited_s": server.waited_s(at_edge=at_edge) if server else math.nan,
-        "supervisor_cpu_s": time.process_time(),
-        "memory_used_bytes": memory.total - memory.available,
-        "disk_read_bytes": disk.read_bytes if disk else 0,
-        "disk_write_bytes": disk.write_bytes if disk else 0,
-        "net_sent_bytes": net.bytes_sent if net else 0,
-        "net_received_bytes": net.bytes_recv if net else 0,
-    }
+class HostSamples:
+    """Rows of the table ``host``, without their times; taken in the supervisor's process."""
+
+    def __init__(self) -> None:
+        self._reader = HostReader()
+
+    def take(self, server: ServerCpu | None = None, *, at_edge: bool = False) -> dict[str, Any]:
+        """The present figures of this host, of all its devices together, and of a server on it."""
+
+        def of_processes() -> Iterator[Figure]:
+            yield "cpu_throttled_s", "", throttled_s(os.getpid(), *([server.pid] if server else []))
+            yield "server_cpu_s", "", server.total_s() if server else math.nan
+            yield "server_waited_s", "", server.waited_s(at_edge=at_edge) if server else math.nan
+            yield "supervisor_cpu_s", "", time.process_time()
+
+        row: dict[str, Any] = {"numa_free_bytes": []}
+        for name, device, value in self._reader.read(of_processes):
+            found = [value] if name == "numa_free_bytes" else value
+            row[name] = row[name] + found if device and name in row else found
+        for part, modes in _PARTS.items():
+            row[part] = sum(row.get(f"cpu_{mode}_s", math.nan) for mode in modes)
+        return {name: row[name] for name in columns.HOST if name in row}
 
 
 def load() -> HostLoad:
@@ -169,15 +178,6 @@ def _unwritten_bytes() -> int:
     except OSError:
         return 0
     return sum(1024 * int(words[1]) for words in lines if words[0] in ("Dirty:", "Writeback:"))
-
-
-def cpu_pressure_s() -> float:
-    """Seconds in which some task waited for a core (PSI); NaN if the kernel does not count them."""
-    try:
-        some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
-        return int(some.rpartition("total=")[2]) / 1e6
-    except (OSError, ValueError, IndexError):
-        return math.nan
 
 
 def process_cpu_s(pid: int) -> float:

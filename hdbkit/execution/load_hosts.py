@@ -10,10 +10,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from hdbkit.errors import DamagedResult
@@ -201,8 +203,11 @@ def together(rows: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]], spoo
     last = min(one[-1]["t_ns"] for one in series)
     at = np.append(np.arange(first, last, 1_000_000_000), last)
     added: dict[str, Any] = {"t_ns": at}
-    for name in columns.HOST:
+    for name, kind in columns.HOST.items():
         if name == "t_us":
+            continue
+        if kind.startswith("list"):  # one machine's after the other's
+            added[name] = [[*chain(*each)] for each in zip(*(_lists(at, one, name) for one in series), strict=True)]
             continue
         total = sum(np.interp(at, [r["t_ns"] for r in one], [r.get(name, np.nan) for r in one]) for one in series)
         added[name] = total / len(series) if name == "cpu_pressure_s" else total
@@ -211,3 +216,13 @@ def together(rows: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]], spoo
         values = np.interp(at, [r["t_ns"] for r in known], [r[name] for r in known]) if known else None
         added[name] = np.full(at.size, np.nan if name.startswith("server") else 0.0) if values is None else values
     return [{name: values[i] for name, values in added.items()} for i in range(at.size)]
+
+
+def _lists(at: NDArray[Any], samples: Sequence[dict[str, Any]], name: str) -> list[list[float]]:
+    """The values of each core, or node, at these times; of a host whose number of them changed none."""
+    rows = [one.get(name, []) for one in samples]
+    if len({len(row) for row in rows}) > 1:
+        return [[] for _ in at]
+    times = [one["t_ns"] for one in samples]
+    values = [np.interp(at, times, of_one) for of_one in zip(*rows, strict=True)]
+    return [[float(one[i]) for one in values] for i in range(at.size)]

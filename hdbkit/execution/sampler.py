@@ -139,6 +139,7 @@ class Sampler(threading.Thread):
             self._counter = metric_of(work, plan.load).counter
         self._session: Session | None = None
         self._server: host.ServerCpu | None = None
+        self._host_samples = host.HostSamples()
         self._full_pages = FullPages()
         self._replicas = Replicas(plan)
         self._statements, self._events = JsonLines(folder / STATEMENTS_FILE), JsonLines(folder / EVENTS_FILE)
@@ -209,7 +210,7 @@ class Sampler(threading.Thread):
                 self._sample_statements(edge, 30_000)
 
     def _sample_host(self, *, at_edge: bool = False) -> None:
-        self._host.try_to_add({"t_ns": time.monotonic_ns(), **host.sample(self._server, at_edge=at_edge)})
+        self._host.try_to_add({"t_ns": time.monotonic_ns(), **self._host_samples.take(self._server, at_edge=at_edge)})
 
     def _sample_statements(self, edge: str, timeout_ms: int) -> None:
         """Running totals by statement, where the server keeps them and this account may read them."""
@@ -350,7 +351,7 @@ def rows(lines: list[dict[str, Any]], start_ns: int) -> list[dict[str, Any]]:
     """The rows of the table ``server_host``, each at the middle of its query."""
     return [
         {"t_us": round(((line["sent_ns"] + line["returned_ns"]) / 2 - start_ns) / 1000)}
-        | {"name": name, "device": device, "value": value}
+        | {"name": name, "device": device, "by_core" if isinstance(value, list) else "value": value}
         for line in lines
         for name, device, value in line.get("metrics", ())
     ]

@@ -17,7 +17,7 @@ from hdbkit.readings import STATEMENT_TOTALS
 from hdbkit.report.tables import UNKNOWN, Course, Table, cell, course_step_s, frame_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.run_result import RunResult, ServerHostUse
+from hdbkit.results.run_result import HostUse, RunResult
 from hdbkit.text import number, size_text
 
 TITLE = "What the server did"
@@ -32,6 +32,8 @@ _OF_DEVICES = {
     "writes_per_s": "writes per second",
     "read_bytes_per_s": "bytes read per second",
     "write_bytes_per_s": "bytes written per second",
+    "requests": "requests at a time",
+    "request_ms": "ms per request",
     "sent_bytes_per_s": "bytes sent per second",
     "received_bytes_per_s": "bytes received per second",
 }
@@ -136,7 +138,7 @@ def _of_run(manifest: Manifest, labels: Mapping[int, str]) -> dict[str, Any]:
     }
 
 
-def _host_columns(use: ServerHostUse | None) -> dict[str, float | None]:
+def _host_columns(use: HostUse | None) -> dict[str, float | None]:
     """How busy the database's host was, as an agent reported."""
     shares = use and use.cpu_pct
     disks = [disk["busy_pct"] for disk in use.disks.values() if "busy_pct" in disk] if use else []

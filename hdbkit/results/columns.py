@@ -83,6 +83,27 @@ HOST: Final = {
     "disk_write_bytes": "int64",
     "net_sent_bytes": "int64",
     "net_received_bytes": "int64",
+    "cpu_interrupts_s": "float64",  # hardware and soft interrupts, a part of cpu_system_s
+    "cores_busy_s": "list<float64>",  # running total of each core, waiting for a disk is not busy
+    "cores_interrupts_s": "list<float64>",  # of that, hardware and soft interrupts
+    "threads_running": "float64",  # run queue: threads that run or are ready to, at that moment
+    "threads_blocked": "float64",  # that wait for a disk, at that moment
+    "context_switches": "float64",  # running total, like all interrupts
+    "interrupts": "float64",
+    "device_interrupts": "float64",  # of these by devices; the others are the processors' own: timers, wake-ups
+    "soft_interrupts_timer": "float64",
+    "soft_interrupts_net_tx": "float64",
+    "soft_interrupts_net_rx": "float64",
+    "soft_interrupts_block": "float64",
+    "soft_interrupts_sched": "float64",
+    "soft_interrupts_other": "float64",
+    "tcp_sockets": "float64",  # in use at that moment
+    "tcp_time_wait_sockets": "float64",
+    "tcp_memory_bytes": "float64",
+    "numa_local_pages": "float64",  # running total of pages that memory nodes gave to their own cores
+    "numa_other_pages": "float64",  # to cores of other nodes
+    "numa_free_bytes": "list<float64>",  # of each memory node
+    "reading_s": "float64",  # CPU time that reading this row and those before it took
 }
 LOAD_HOSTS: Final = {"load_host": "int32", **HOST}
 """Columns of ``load_hosts``: of a run on several load hosts those of ``host`` for each, by its number."""
@@ -122,8 +143,9 @@ PROFILE: Final = {
 SERVER_HOST: Final = {
     "t_us": "int64",
     "name": "string",  # cpu_user_s, memory_used_bytes, disk_busy_s, ...: running totals and gauges, units in names
-    "device": "string",  # disk or network interface; "" for the whole host
-    "value": "float64",
+    "device": "string",  # disk, network interface or memory node; "" for the whole host
+    "value": "float64",  # NaN if by_core has the values
+    "by_core": "list<float64>",  # of cores_busy_s and cores_interrupts_s: the value of each core
 }
 CLIENTS: Final = {
     "client": "int32",  # number of the client process, from 0

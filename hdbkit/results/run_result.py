@@ -83,8 +83,8 @@ class LittlesLaw(Figures):
 
 
 @final
-class ServerHostUse(Figures):
-    """Means over the window of what the database's host did, as its agent reported."""
+class HostUse(Figures):
+    """Means over the window of what a host did: the load host, or the database's host as its agent reported."""
 
     cpu_pct: dict[str, float] | None = Field(default=None, description="shares of all cores' time, in percent")
     pressure_pct: float | None = Field(
@@ -95,11 +95,32 @@ class ServerHostUse(Figures):
     memory_cached_bytes: float | None = None
     swap_used_bytes: float | None = None
     disks: dict[str, dict[str, float]] = Field(
-        default_factory=dict, description="of each disk busy_pct, reads and writes and their bytes per second"
+        default_factory=dict,
+        description="of each disk busy_pct, reads and writes and their bytes per second, requests (their mean number "
+        "at a time), request_ms (mean time of one)",
     )
     networks: dict[str, dict[str, float]] = Field(
         default_factory=dict, description="of each interface its sent and received bytes per second"
     )
+    cores_busy_pct: list[float] = Field(
+        default_factory=list, description="busy share of each core's time; empty: one core, or unknown"
+    )
+    cores_interrupts_pct: list[float] = Field(
+        default_factory=list, description="of that, the share of hardware and soft interrupts"
+    )
+    threads_running: float | None = Field(
+        default=None, description="run queue: threads that ran or were ready to run"
+    )
+    threads_blocked: float | None = Field(default=None, description="threads that waited for a disk")
+    per_s: dict[str, float] = Field(
+        default_factory=dict, description="context switches, interrupts and soft interrupts by kind, per second"
+    )
+    tcp_sockets: float | None = None
+    tcp_time_wait_sockets: float | None = None
+    numa_other_pct: float | None = Field(
+        default=None, description="share of new pages that are of another memory node than the core, in percent"
+    )
+    reading_ms_per_s: float | None = Field(default=None, description="CPU time that reading the host took")
 
 
 class Wait(Figures):
@@ -310,7 +331,10 @@ class RunResult(Figures):
         default=None,
         description="time for which CPU quotas paused clients or server, over all cores, in percent of the window",
     )
-    server_host: ServerHostUse | None = Field(default=None, description="the database's host; None without an agent")
+    load_host: HostUse | None = Field(
+        default=None, description="the load host, without its single disks and networks"
+    )
+    server_host: HostUse | None = Field(default=None, description="the database's host; None without an agent")
     littles_law: LittlesLaw | None
     counters: dict[str, float] = Field(description="growth of each of the server's counters")
     waiting_locks: float | None = Field(default=None, description="mean number of sessions that waited for a lock")

@@ -24,11 +24,13 @@ from hdbkit.results.host_clock import HostClock
 from hdbkit.results.spool import UNKNOWN, Records, read_spools
 
 _ROWS_AT_ONCE = 1_000_000
+_EMPTY: Mapping[str, Any] = {"string": "", "float64": math.nan, "list<float64>": []}
+"""What stands for a missing value; 0 for that of an integer."""
 
 
 def schema(table: Mapping[str, str]) -> pa.Schema:
     """The Arrow schema of a table of :mod:`hdbkit.results.columns`."""
-    types = {"list<int32>": pa.list_(pa.int32())}
+    types = {"list<int32>": pa.list_(pa.int32()), "list<float64>": pa.list_(pa.float64())}
     return pa.schema([(name, types.get(kind) or pa.type_for_alias(kind)) for name, kind in table.items()])
 
 
@@ -76,8 +78,8 @@ def write_table(path: Path, table: Mapping[str, str], content: Mapping[str, Any]
 
 
 def write_rows(path: Path, table: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write a small table from rows; missing numbers are NaN, missing texts are empty."""
-    empty = {name: "" if kind == "string" else math.nan if kind == "float64" else 0 for name, kind in table.items()}
+    """Write a small table from rows; missing numbers are NaN, missing texts and lists are empty."""
+    empty = {name: _EMPTY.get(kind, 0) for name, kind in table.items()}
     write_table(path, table, {name: [row.get(name, empty[name]) for row in rows] for name in table})
 
 

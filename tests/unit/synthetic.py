@@ -172,7 +172,9 @@ def host_of(
     frame["supervisor_cpu_s"] = 0.05 * t
     for name in list(columns.HOST)[11:]:
         frame[name] = (t * 1_000_000).astype(np.int64)
-    return frame
+    for name, share in {"cores_busy_s": 0.7, "cores_interrupts_s": 0.1, "numa_free_bytes": 0.0}.items():
+        frame[name] = [[share * at] * cores for at in t]
+    return frame.assign(threads_running=3.0, threads_blocked=0.0, reading_s=0.0004 * t)
 
 
 def server_host_of(
@@ -184,15 +186,22 @@ def server_host_of(
     steal: float = 0.0,
     busy: float = 0.0,
     cores: int = 2,
+    busiest: float = 0.95,
+    running: float = 3.0,
 ) -> pd.DataFrame:
-    """What an agent told each second of a host whose disk sda is ``busy``, beside a disk that does nothing."""
+    """What an agent told each second of a host whose disk sda is ``busy``, beside a disk that does nothing.
+
+    Core 0 is as busy as ``busiest``, with interrupts alone; the others are idle.
+    """
     shares = {"user": user, "system": system, "iowait": iowait, "steal": steal}
     shares["idle"] = 1 - sum(shares.values())
     totals = {(f"cpu_{part}_s", ""): share * cores for part, share in shares.items()}
     totals |= {("disk_busy_s", "sda"): busy, ("disk_reads", "sda"): 10, ("disk_writes", "sda"): 100}
     totals |= {("disk_read_bytes", "sda"): 1e5, ("disk_write_bytes", "sda"): 2e6, ("disk_busy_s", "sdb"): 0}
     totals |= {("net_sent_bytes", "eth0"): 3e6, ("net_received_bytes", "eth0"): 1e6}
-    levels = {"memory_used_bytes": 2.0**31, "memory_cached_bytes": 2.0**30}
+    totals |= {("context_switches", ""): 20e3, ("interrupts", ""): 9e3, ("soft_interrupts_net_rx", ""): 5e3}
+    totals |= {("reading_s", ""): 0.0004, ("numa_local_pages", "node0"): 300, ("numa_other_pages", "node0"): 100}
+    levels = {"memory_used_bytes": 2.0**31, "memory_cached_bytes": 2.0**30, "threads_running": running}
     rows = [
         {"t_us": 1_000_000 * at, "name": name, "device": device, "value": 1000 + rate * at}
         for at in range(seconds + 1)
@@ -203,7 +212,13 @@ def server_host_of(
         for at in range(seconds + 1)
         for name, value in levels.items()
     ]
-    return pd.DataFrame(rows)
+    rows += [
+        {"t_us": 1_000_000 * at, "name": name, "device": "", "by_core": [busiest * at, *[0.0] * (cores - 1)]}
+        for at in range(seconds + 1)
+        for name in ("cores_busy_s", "cores_interrupts_s")
+    ]
+    frame = pd.DataFrame(rows)
+    return frame.assign(by_core=frame["by_core"].map(lambda one: one if isinstance(one, list) else []))
 
 
 def clients_of(rows: pd.DataFrame, users: int, cpu_s: float = 1.0) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from hdbkit.analysis.run.host import grown
 from hdbkit.analysis.run.records import Window
 from hdbkit.execution import host
+from hdbkit.results.columns import HOST
 from hdbkit.results.manifest import HostFacts
 
 WORKERS = """
@@ -38,6 +39,21 @@ input()
 def children_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def test_one_row_has_what_the_kernel_counts_of_the_host_and_what_reading_it_cost() -> None:
+    samples = host.HostSamples()
+    first, second = samples.take(), samples.take()
+    assert len(second["cores_busy_s"]) == len(second["cores_interrupts_s"]) == psutil.cpu_count()
+    assert sum(second["cores_busy_s"]) == pytest.approx(busy_s(second), abs=1)
+    assert second["context_switches"] > first["context_switches"] > second["soft_interrupts_sched"] > 0
+    assert 0 < first["reading_s"] < second["reading_s"] < 1
+    assert set(second) <= set(HOST)
+    assert {"interrupts", "device_interrupts", "threads_running", "soft_interrupts_net_rx"} <= set(second)
+
+
+def busy_s(row: dict[str, float]) -> float:
+    return sum(row[f"cpu_{part}_s"] for part in ("user", "system", "steal"))
 
 
 def test_no_worker_that_ends_is_lost_or_counted_twice() -> None:

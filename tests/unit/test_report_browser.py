@@ -18,7 +18,7 @@ from tests.unit.test_report import runs_of_sweep, write_sweep
 
 pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=1)]
 NEVER_IDLE = "window.requestIdleCallback = () => 0"
-PLOTS = {"run": 8, "sweep": 8, "comparison": 5}
+PLOTS = {"run": 10, "sweep": 8, "comparison": 5}
 
 
 @pytest.fixture(scope="module")

@@ -171,10 +171,11 @@ def test_any_number_of_groups_is_drawn_together(root: Path) -> None:
 
 
 def test_a_result_gives_its_charts_by_name(root: Path) -> None:
-    over_time = ["throughput", "latency_over_time", "latency_heat", "host_cpu", "server_cpu", "server_disks"]
+    over_time = ["throughput", "latency_over_time", "latency_heat", "host_cpu", "host_threads", "host_switches"]
+    of_server = [f"server_{name}" for name in ("cpu", "cores", "threads", "switches", "disks", "network")]
     charts, users = api.result("old-1").charts(), api.result("old-1").users()
     others = ["latency", "warehouses", "virtual_users"]
-    assert list(charts) == [*over_time, "server_network", "errors", *others]
+    assert list(charts) == [*over_time, *of_server, "errors", *others]
     by_user = users.groupby("virtual_user")["n"].sum()
     assert by_user.to_dict() == charts["virtual_users"].table.set_index("virtual_user")["n"].to_dict()
     assert users["p50_us"].le(users["p95_us"]).all()

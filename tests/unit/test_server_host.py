@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from hdbkit.analysis.run.records import Window
-from hdbkit.analysis.run.server_host import cpu_course, disks_course, network_course, server_host_use
+from hdbkit.analysis.run.server_host import cpu_course, disks_course, host_use, network_course, readings
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.charts.run_charts import run_charts
@@ -27,7 +27,7 @@ def without(reported: pd.DataFrame, first_s: float, last_s: float) -> pd.DataFra
 
 
 def test_totals_become_shares_of_all_cores_and_rates_of_each_device() -> None:
-    reported = server_host_of(13, user=0.6, busy=0.25)
+    reported = readings(server_host_of(13, user=0.6, busy=0.25))
     cpu, disks, network = cpu_course(reported), disks_course(reported), network_course(reported)
     assert cpu[["user", "system", "idle"]].iloc[4].tolist() == pytest.approx([60, 20, 15])
     assert disks.columns.tolist() == ["second", "sda"], "a disk that did nothing is left out"
@@ -37,7 +37,7 @@ def test_totals_become_shares_of_all_cores_and_rates_of_each_device() -> None:
 
 
 def test_the_window_has_means_of_what_it_holds() -> None:
-    use = server_host_use(server_host_of(13, user=0.6, busy=0.25), WINDOW)
+    use = host_use(readings(server_host_of(13, user=0.6, busy=0.25)), WINDOW)
     assert use is not None
     assert use.cpu_pct == pytest.approx({"user": 60, "system": 20, "iowait": 5, "steal": 0, "idle": 15})
     assert use.disks == {
@@ -53,34 +53,54 @@ def test_the_window_has_means_of_what_it_holds() -> None:
     }
     assert use.networks == {"eth0": pytest.approx({"sent_bytes_per_s": 3e6, "received_bytes_per_s": 1e6})}
     assert use.memory_used_bytes == 2**31
+    assert use.cores_busy_pct == use.cores_interrupts_pct == [95, 0]
+    assert use.per_s == pytest.approx({"context_switches": 20e3, "interrupts": 9e3, "soft_interrupts_net_rx": 5e3})
+    assert (use.threads_running, use.numa_other_pct) == (3, pytest.approx(25))
+    assert use.reading_ms_per_s == pytest.approx(0.4)
 
 
 def test_a_gap_is_bridged_and_too_large_a_one_leaves_the_window_unknown() -> None:
     reported = server_host_of(13, busy=0.25)
-    use = server_host_use(without(reported, 4.5, 8.5), WINDOW)
+    use = host_use(readings(without(reported, 4.5, 8.5)), WINDOW)
     assert use is not None
     assert use.disks["sda"]["busy_pct"] == pytest.approx(25)
-    assert server_host_use(without(reported, 6.5, 20), WINDOW) is None
-    assert server_host_use(None, WINDOW) is None
+    assert host_use(readings(without(reported, 6.5, 20)), WINDOW) is None
+    assert host_use(None, WINDOW) is None
 
 
 def test_a_total_that_was_set_back_gives_no_rate() -> None:
     reported = server_host_of(13, busy=0.25)
     late = reported["t_us"] >= 6_000_000
     reported.loc[late & (reported["name"] == "disk_busy_s"), "value"] -= 1.5
-    assert disks_course(reported)["sda"].isna().sum() == 1
-    use = server_host_use(reported, WINDOW)
+    host = readings(reported)
+    assert disks_course(host)["sda"].isna().sum() == 1
+    use = host_use(host, WINDOW)
     assert use is not None
     assert "busy_pct" not in use.disks["sda"]
-    assert [chart.key for chart in server_host_charts(reported, WINDOW)] == [
+    assert [chart.key for chart in server_host_charts(host, WINDOW)] == [
         "server_cpu",
+        "server_cores",
+        "server_threads",
+        "server_switches",
         "server_disks",
         "server_network",
     ]
 
 
+def test_cores_and_threads_are_drawn_only_where_one_is_full_or_more_are_ready() -> None:
+    host = readings(server_host_of(13, busiest=0.5, running=2))
+    assert [chart.key for chart in server_host_charts(host, WINDOW)][:2] == ["server_cpu", "server_switches"]
+    charts = {one.key: one for one in server_host_charts(readings(server_host_of(13)), WINDOW)}
+    assert charts["server_cores"].alternative.startswith(
+        "In the window the busiest core, 0, was 95 % busy (95 % with interrupts), and the others 0 to 0 %."
+    )
+    assert "in 100 % of the readings there were more of them than cores" in charts["server_threads"].alternative
+    assert "context switches 20,000, interrupts 9,000" in charts["server_switches"].alternative
+    assert "took 0.4 ms of CPU time per second" in charts["server_cpu"].alternative
+
+
 def test_many_readings_are_drawn_with_few_points() -> None:
-    assert len(cpu_course(server_host_of(5000))) <= 400
+    assert len(cpu_course(readings(server_host_of(5000)))) <= 400
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
-"""What the database's host did, as its agent reported each second: along the run, and over its window.
+"""What a host did: the load host, and the database's host by its agent; along a run, and in its window.
 
-Two readings of a running total give a rate, which stands at the middle between them; where the agent was away it is
-that of the whole gap. Times are seconds since the run's start. Disks and networks that did nothing are left out.
+Frames have a row per reading with ``t_us`` and a column per figure: the table ``host``, or ``readings`` of the table
+``server_host``. Two readings of a running total give a rate, which stands at the middle between them; where the agent
+was away it is that of the whole gap. Times are seconds since the run's start. Disks and networks that did nothing are
+left out.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.host import CPU_PARTS, grown, host_cpu_pct
-from hdbkit.analysis.run.records import Window
-from hdbkit.results.run_result import ServerHostUse
+from hdbkit.analysis.run.host import CPU_PARTS, grown, growth_per_s, host_cpu_pct
+from hdbkit.analysis.run.records import Window, table
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.run_result import HostUse
 
 MAX_READINGS = 400
 """Readings that a course is made of; of more, each second, third, ... is taken."""
@@ -34,12 +37,27 @@ _OF_DISKS = {
     "writes_per_s": ("disk_writes", 1.0),
     "read_bytes_per_s": ("disk_read_bytes", 1.0),
     "write_bytes_per_s": ("disk_write_bytes", 1.0),
+    "requests": ("disk_requests_s", 1.0),
 }
 _OF_NETWORKS = {
     "sent_bytes_per_s": ("net_sent_bytes", 1.0),
     "received_bytes_per_s": ("net_received_bytes", 1.0),
 }
-_LEVELS = ("memory_used_bytes", "memory_available_bytes", "memory_cached_bytes", "swap_used_bytes")
+_LEVELS = (
+    *("memory_used_bytes", "memory_available_bytes", "memory_cached_bytes", "swap_used_bytes"),
+    *("threads_running", "threads_blocked", "tcp_sockets", "tcp_time_wait_sockets"),
+)
+SOFT_INTERRUPTS = {
+    "net_rx": "received packets (NET_RX)", "net_tx": "sent packets (NET_TX)", "timer": "timers (TIMER)",
+    "sched": "scheduler (SCHED)", "block": "disks (BLOCK)", "other": "others",
+}  # fmt: skip
+"""The kinds of soft interrupts that are told apart, in words."""
+_COUNTED = (
+    "context_switches",
+    "interrupts",
+    "device_interrupts",
+    *(f"soft_interrupts_{one}" for one in SOFT_INTERRUPTS),
+)
 _MIN_SEEN = 0.5
 """The share of the window that readings must span."""
 
@@ -50,7 +68,8 @@ Devices = dict[str, dict[str, float]]
 def readings(samples: pd.DataFrame) -> pd.DataFrame:
     """One row per reading with ``t_us``, one column per figure: ``cpu_user_s``, or ``disk_busy_s sda`` of a device.
 
-    ``samples`` is the table ``server_host``. The parts of the CPU time are those of the table ``host``.
+    ``samples`` is the table ``server_host``. The parts of the CPU time are those of the table ``host``; what is known
+    of each core is a column of lists, as there.
     """
     figure = samples["name"].where(samples["device"] == "", samples["name"] + " " + samples["device"])
     wide = samples.assign(figure=figure).pivot_table(index="t_us", columns="figure", values="value", aggfunc="last")
@@ -58,59 +77,116 @@ def readings(samples: pd.DataFrame) -> pd.DataFrame:
     for part in CPU_PARTS:
         known = [name for mode in _MODES.get(part, (part,)) if (name := f"cpu_{mode}_s") in wide]
         parts[f"cpu_{part}_s"] = wide[known].sum(axis=1) if known else math.nan
-    return wide.assign(**parts).rename_axis(columns=None).reset_index()
+    lists = samples[samples["value"].isna()] if "by_core" in samples else samples[:0]
+    cores = {str(name): rows.set_index("t_us")["by_core"] for name, rows in lists.groupby("name")}
+    return wide.assign(**parts, **cores).rename_axis(columns=None).reset_index()
 
 
-def of_load_host(host: pd.DataFrame) -> pd.DataFrame:
-    """The processors and memory of the table ``host``, as the table ``server_host`` has those of a server's host."""
-    named = [*(f"cpu_{part}_s" for part in CPU_PARTS), "cpu_pressure_s", "memory_used_bytes"]
-    return host[["t_us", *named]].melt("t_us", var_name="name").dropna().assign(device="")
+def of_server(folder: RunFolder) -> pd.DataFrame | None:
+    """The readings of the database's host of a run; None without an agent. Raises ``DamagedResult``."""
+    samples = table(folder, "server_host")
+    return None if samples is None or samples.empty else readings(samples)
 
 
-def cpu_course(samples: pd.DataFrame) -> pd.DataFrame:
+def by_core(host: pd.DataFrame, name: str) -> pd.DataFrame:
+    """A running total of each core in seconds: a row per reading with ``t_us``, a column per core by its number.
+
+    Empty where it is not known, and of a host with one core.
+    """
+    known = host[host[name].map(np.size) > 1] if name in host else host[:0]
+    if known.empty:
+        return pd.DataFrame()
+    same = known[known[name].map(np.size) == np.size(known[name].iloc[0])]
+    return pd.DataFrame(np.vstack(list(same[name])), index=same["t_us"]).reset_index()
+
+
+def cpu_course(host: pd.DataFrame) -> pd.DataFrame:
     """Columns second, and the share of all cores' time of each part of the CPU time, in percent."""
-    rates = _rates(samples)
+    rates = _rates(host)
     known = rates[[f"cpu_{part}_s" for part in CPU_PARTS]].set_axis(list(CPU_PARTS), axis=1)
     shares = 100 * known.div(known.sum(axis=1).replace(0, math.nan), axis=0)
     return _with_seconds(shares.dropna(axis=1, how="all").dropna())
 
 
-def disks_course(samples: pd.DataFrame) -> pd.DataFrame:
+def disks_course(host: pd.DataFrame) -> pd.DataFrame:
     """Columns second, and for each disk the share of the time in which it had work, in percent; the busiest first."""
-    busy = (100 * _by_device(_rates(samples), "disk_busy_s")).clip(upper=100)
+    busy = (100 * _by_device(_rates(host), "disk_busy_s")).clip(upper=100)
     return _with_seconds(_largest_first(busy))
 
 
-def network_course(samples: pd.DataFrame) -> pd.DataFrame:
+def network_course(host: pd.DataFrame) -> pd.DataFrame:
     """Columns second, and ``eth0 sent`` and ``eth0 received`` of each interface in MB/s; the busiest first."""
-    rates = _rates(samples)
+    rates = _rates(host)
     ways = {"sent": _by_device(rates, "net_sent_bytes"), "received": _by_device(rates, "net_received_bytes")}
     order = _largest_first(ways["sent"] + ways["received"])
     columns = {f"{name} {way}": found[name] / 1e6 for name in order for way, found in ways.items()}
     return _with_seconds(pd.DataFrame(columns, index=rates.index))
 
 
-def server_host_use(samples: pd.DataFrame | None, window: Window) -> ServerHostUse | None:
+def cores_course(host: pd.DataFrame) -> pd.DataFrame:
+    """Columns second, and the share of the time in which each core was busy, in percent; empty for one core."""
+    cores = by_core(host, "cores_busy_s")
+    return pd.DataFrame() if cores.empty else _with_seconds((100 * _rates(cores)).clip(upper=100))
+
+
+def threads_course(host: pd.DataFrame) -> pd.DataFrame:
+    """Columns second, and the threads that ran or were ready to run, and that waited for a disk, at each reading."""
+    known = [name for name in ("threads_running", "threads_blocked") if name in host]
+    found = _thinned(host.set_index("t_us")[known].dropna())
+    return _with_seconds(found[found.index >= 0].rename(index=lambda t_us: t_us / 1e6))
+
+
+def interrupts_course(host: pd.DataFrame) -> pd.DataFrame:
+    """Columns second, and how often a second threads were switched and each kind of interrupt came."""
+    known = [name for name in _COUNTED if name in host]
+    return _with_seconds(_rates(host[["t_us", *known]]).dropna(axis=1, how="all"))
+
+
+def host_use(host: pd.DataFrame | None, window: Window) -> HostUse | None:
     """Means over the window; None where readings span less than half of it."""
-    if samples is None or samples.empty:
+    if host is None or host.empty:
         return None
-    host = readings(samples)
     seen = Window(max(window.start_us, int(host["t_us"].min())), min(window.end_us, int(host["t_us"].max())))
     if seen.duration_s < _MIN_SEEN * window.duration_s:
         return None
-    waited_s = grown(host, "cpu_pressure_s", seen) if "cpu_pressure_s" in host else None
     inside = host[host["t_us"].between(seen.start_us, seen.end_us)]
-    levels = {name: float(inside[name].mean()) for name in _LEVELS if name in inside and len(inside)}
-    return ServerHostUse(
+    levels = {name: float(inside[name].mean()) for name in _LEVELS if name in inside and inside[name].notna().any()}
+    rates = {name: growth_per_s(host, name, seen) for name in (*_COUNTED, "cpu_pressure_s", "reading_s")}
+    pressure, reading = rates.pop("cpu_pressure_s"), rates.pop("reading_s")
+    return HostUse(
         cpu_pct=host_cpu_pct(host, seen),
-        pressure_pct=None if waited_s is None else 100 * waited_s / seen.duration_s,
-        disks=_devices(host, seen, _OF_DISKS),
+        pressure_pct=None if pressure is None else 100 * pressure,
+        disks={name: _with_ms(disk) for name, disk in _devices(host, seen, _OF_DISKS).items()},
         networks=_devices(host, seen, _OF_NETWORKS),
-        memory_used_bytes=levels.get("memory_used_bytes"),
-        memory_available_bytes=levels.get("memory_available_bytes"),
-        memory_cached_bytes=levels.get("memory_cached_bytes"),
-        swap_used_bytes=levels.get("swap_used_bytes"),
+        cores_busy_pct=_cores_pct(host, "cores_busy_s", seen),
+        cores_interrupts_pct=_cores_pct(host, "cores_interrupts_s", seen),
+        per_s={name: rate for name, rate in rates.items() if rate is not None},
+        numa_other_pct=_numa_other_pct(host, seen),
+        reading_ms_per_s=None if reading is None else 1000 * reading,
+        **levels,
     )
+
+
+def _cores_pct(host: pd.DataFrame, name: str, window: Window) -> list[float]:
+    cores = by_core(host, name)
+    rates = [growth_per_s(cores, core, window) for core in cores.columns[1:]]
+    return [round(min(100 * rate, 100.0), 1) for rate in rates if rate is not None]
+
+
+def _numa_other_pct(host: pd.DataFrame, window: Window) -> float | None:
+    """The share of new pages that are of another memory node than the core that asked for them, in percent."""
+    grew = {}
+    for total in ("numa_local_pages", "numa_other_pages"):
+        names = [name for name in host if name == total or str(name).startswith(f"{total} ")]
+        grew[total] = sum(grown(host, str(name), window) or 0.0 for name in names)
+    pages = sum(grew.values())
+    return 100 * grew["numa_other_pages"] / pages if pages else None
+
+
+def _with_ms(disk: dict[str, float]) -> dict[str, float]:
+    """The rates of a disk, with the mean time of a request."""
+    requests = disk.get("reads_per_s", 0.0) + disk.get("writes_per_s", 0.0)
+    return {**disk, "request_ms": 1000 * disk["requests"] / requests} if requests and "requests" in disk else disk
 
 
 def busy_pct(shares: Mapping[str, float]) -> float:
@@ -133,14 +209,17 @@ def _devices(host: pd.DataFrame, window: Window, figures: dict[str, tuple[str, f
     return found
 
 
-def _rates(samples: pd.DataFrame) -> pd.DataFrame:
+def _rates(host: pd.DataFrame) -> pd.DataFrame:
     """The growth of each total a second, by the middle between two readings in seconds; NaN where it was set back."""
-    host = readings(samples).set_index("t_us")
-    thinned = host.iloc[:: max(1, math.ceil(len(host) / MAX_READINGS))]
+    thinned = _thinned(host.set_index("t_us").select_dtypes("number"))
     at_s = thinned.index.to_numpy(dtype=float) / 1e6
     rates = thinned.diff().iloc[1:].div(np.diff(at_s), axis=0)
     found = rates.where(rates >= 0).set_axis((at_s[1:] + at_s[:-1]) / 2)
     return found[found.index >= 0]
+
+
+def _thinned(host: pd.DataFrame) -> pd.DataFrame:
+    return host.iloc[:: max(1, math.ceil(len(host) / MAX_READINGS))]
 
 
 def _columns(host: pd.DataFrame, total: str) -> list[str]:

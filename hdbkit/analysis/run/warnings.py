@@ -10,7 +10,7 @@ from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.caution import Caution, Kind
 from hdbkit.readings import IDLE_BUSY_PCT
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.run_result import RunResult, ServerHostUse
+from hdbkit.results.run_result import HostUse, RunResult
 from hdbkit.text import size_text
 
 _MANY_IMAGES = 0.05
@@ -164,7 +164,7 @@ def _throttled(share_pct: float | None) -> str:
     )
 
 
-def _server_host(use: ServerHostUse | None) -> list[str]:
+def _server_host(use: HostUse | None) -> list[str]:
     """Where the database's host itself was the limit, or shared; nothing without an agent."""
     if use is None:
         return []
