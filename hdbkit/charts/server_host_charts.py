@@ -44,8 +44,8 @@ _HATCHED = {"fillmode": "overlay", "solidity": 0.2}
 _UNKNOWN = "No data for the window: the agent did not answer."
 _STEPS = 120
 """Steps of time of the map of cores."""
-_BUSY_PCT = 90.0
-"""Cores are drawn where one of them was this busy for a step."""
+_BUSY_PCT, _APART_PCT = 90.0, 20.0
+"""Cores are drawn where one of them was this busy while another was less busy by so much."""
 _INTERRUPTS = {
     "context_switches": "context switches",
     "interrupts": "interrupts",
@@ -75,16 +75,21 @@ def load_host_charts(host: pd.DataFrame | None, window: Window) -> list[Chart]:
 
 
 def _processor_charts(host: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> list[Chart]:
-    """What a host's processors did; cores and threads where one core was busy, or more threads ready than cores."""
+    """What a host's processors did; cores where one was busy and others were not, threads where some waited."""
     cpu, cores = cpu_course(host), cores_course(host)
     threads, interrupts = threads_course(host), interrupts_course(host)
     number_of_cores = max(len(cores.columns) - 1, 1)
     charts = [processors(cpu, window, use, key, of)] if len(cpu) else []
-    if len(cores) and float(cores.drop(columns="second").max().max()) >= _BUSY_PCT:
+    if len(cores) and _is_uneven(cores.drop(columns="second")):
         charts.append(busy_cores(cores, window, use, key, of))
     if "threads_running" in threads and threads["threads_running"].max() > number_of_cores:
         charts.append(run_queue(threads, number_of_cores, window, use, key, of))
     return charts + ([switches(interrupts, window, use, key, of)] if len(interrupts.columns) > 1 else [])
+
+
+def _is_uneven(cores: pd.DataFrame) -> bool:
+    most, least = cores.max(axis=1), cores.min(axis=1)
+    return bool(((most >= _BUSY_PCT) & (most - least >= _APART_PCT)).any())
 
 
 def processors(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
