@@ -60,6 +60,13 @@ class RateOf(StrEnum):
     METRIC = "metric"
 
 
+class Waits(StrEnum):
+    """What is sampled of waits: what the server reports as it is, or with what it does not record by default."""
+
+    BASIC = "basic"
+    FULL = "full"
+
+
 class Profile(StrEnum):
     """What samples the stacks of the server's and the clients' processes in the window."""
 
@@ -179,6 +186,11 @@ class Load(ConfigModel):
     )
     waits_hz: Alone[float] = Field(
         default=10, ge=0, le=50, description="samples per second of what the server's sessions wait for; 0: none"
+    )
+    waits: Waits = Field(
+        default=Waits.BASIC,
+        description="basic: what the server reports as it is; full: MariaDB and MySQL with the instruments of their "
+        "performance_schema, enabled for the run",
     )
     traceparent_share: float = Field(
         default=0, ge=0, le=1,
@@ -345,6 +357,7 @@ class Load(ConfigModel):
             "cut_off_hosts": (self.cluster is not None, "a cluster"),
             "rate_of": (self.is_open, "a rate"),
             "arrivals": (self.is_open, "a rate"),
+            "waits": (self.waits_hz > 0, "waits_hz"),
         }
         fields = type(self).model_fields
         return {

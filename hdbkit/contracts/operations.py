@@ -188,6 +188,30 @@ _WAITS: Final = (
         columns=("number", "class", "event", "table", "blocked by", "own"),
         without="an account that may not read all of session_waits samples nothing",
     ),
+    Operation(
+        "session_waits_full",
+        "session_waits with what the server records on request alone; asked in its place with waits=full",
+        columns=("number", "class", "event", "table", "blocked by", "own"),
+        without="waits=full is refused",
+    ),
+    Operation(
+        "full_waits_obstacle",
+        "why session_waits_full cannot be asked, and what to do; no row if nothing prevents it",
+        columns=("reason",),
+        without="nothing is known to prevent session_waits_full",
+    ),
+    Operation(
+        "wait_instruments_off",
+        "what session_waits_full needs and the server does not record now",
+        columns=("name",),
+        without="session_waits_full needs nothing to be enabled",
+    ),
+    Operation(
+        "set_wait_instruments",
+        "have the server record it (YES) or not (NO); names are separated by commas",
+        parameters=("enabled", "names"),
+        without="session_waits_full needs nothing to be enabled",
+    ),
 )
 
 _STATEMENTS: Final = (

@@ -23,7 +23,7 @@ from hdbkit.execution.folder_setup import is_in_charge, make_run_folder, note_in
 from hdbkit.execution.live import LiveView
 from hdbkit.execution.load_hosts import missing
 from hdbkit.execution.precheck import Planner, Ready, precheck
-from hdbkit.execution.restoring import undo_changes
+from hdbkit.execution.restoring import left_changed, turn_off_instruments, undo_changes
 from hdbkit.files import private
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, command_of, is_alive, signals_held
@@ -33,6 +33,7 @@ from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import require_readable
 from hdbkit.servers import control, power
 from hdbkit.servers.place import in_use
+from hdbkit.servers.server_access import host_of
 
 OnPoll = Callable[["RunHandle"], None]
 
@@ -167,7 +168,7 @@ class RunHandle:
         """Undo what the run's faults have left, and the changes of its load; return a warning for each."""
         faults = self._undo_faults()
         found = [f"a fault had left {' and '.join(faults)}, until it was undone by recover"] if faults else []
-        if not self.folder.changes.is_file():
+        if not left_changed(self.folder):
             return found
         self._await_clients()
         if failed := undo_changes(self.folder):
@@ -242,7 +243,7 @@ def start(
         ServerFailed: the restart that empties the server's cache failed; nothing was made.
     """
     ready = precheck(target, wanted, planned, root)
-    ready = replace(ready, warnings=(*warnings, *ready.warnings))
+    ready = replace(ready, warnings=(*warnings, *_undo_killed(target, root), *ready.warnings))
     if ready.plan.load.cache is not Cache.WARM:
         power.empty(ready.plan.load.cache, control(target))
     with _alone(ready, root) as kept, signals_held():
@@ -252,6 +253,24 @@ def start(
         handle = RunHandle(folder, process)
         started(handle)
     return handle
+
+
+def _undo_killed(target: Target, root: Path) -> list[str]:
+    """Turn off what killed runs had the target's server record; a sentence per run."""
+    found: list[str] = []
+    for path in root.glob(f"*/{RunFolder(root).instruments.name}"):
+        run = RunFolder(path.parent)
+        with suppress(DamagedResult):
+            manifest = run.read()
+            alive = not manifest.status.ended and is_supervised(run, manifest)
+            if not alive and _address(manifest.plan.target) == _address(target):
+                done = f"run {run.run_id} was killed; what the server recorded for it is turned off"
+                found += turn_off_instruments(run) or [done]
+    return found
+
+
+def _address(target: Target) -> tuple[str, int | None, Path | None]:
+    return host_of(target), target.port, target.server_folder
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError, MissingDriver, NoAccess, TransactionError
 from hdbkit.execution.routes import check_routes, open_routes, policies_of
 from hdbkit.execution.virtual_user import session_options
+from hdbkit.execution.waits import require_waits
 from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
 from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode, ServerRole, answered
@@ -91,6 +92,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_schedule(plan)
         _check_cluster(plan.load)
         _check_cache(target, plan.load)
+        require_waits(target, plan.load)
         role = engine.role(session)
         _check_role(role, answered(lambda: engine.read_only_by(session), ""), plan)
         require_permission(schema, workload(plan.workload), plan.load)

@@ -1,4 +1,4 @@
-"""What a run changes on purpose and undoes: the changes of its load, and the faults that it causes.
+"""What a run changes on purpose and undoes: the changes of its load, what the server records for it, and its faults.
 
 That they are to be undone is noted in the run's folder ahead of the first operation, under the seal of the account.
 """
@@ -6,16 +6,18 @@ That they are to be undone is noted in the run's folder ahead of the first opera
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from hdbkit.config import Target
 from hdbkit.contracts import Serial, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
+from hdbkit.execution.waits import INSTRUMENTS_OFF, SET_INSTRUMENTS, instrument_session, instruments
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.seal import drop_sealed, read_sealed, write_sealed
@@ -25,31 +27,66 @@ if TYPE_CHECKING:
     from hdbkit.faults.injector import Injector
 
 
-_KIND: Final = "changes"
+_CHANGES: Final = "changes"
+_INSTRUMENTS: Final = "instruments"
 
 
 def note_changes(folder: RunFolder, plan: RunPlan) -> None:
     """Note that the changes of a run are to be undone, if its load asks for that. Raises ``InputError``."""
     if workload(plan.workload).restoring(plan.load) is not None:
-        write_sealed(folder.changes, _KIND, {"plan": plan.model_dump(mode="json")}, revocable=True)
+        write_sealed(folder.changes, _CHANGES, {"plan": plan.model_dump(mode="json")}, revocable=True)
 
 
-def undo_changes(folder: RunFolder) -> list[str]:
-    """Undo the changes of a run if that is due; return why it failed."""
+def turn_on_instruments(folder: RunFolder, plan: RunPlan) -> None:
+    """Have the server record what ``waits=full`` needs, and note what was off before. Raises ``HdbkitError``."""
+    if not instruments(plan.target, plan.load):
+        return
+    with closing(instrument_session(plan.target)) as session:
+        names = [str(name) for (name,) in session.ask(INSTRUMENTS_OFF)]
+        noted = {"plan": plan.model_dump(mode="json"), "names": names}
+        write_sealed(folder.instruments, _INSTRUMENTS, noted, revocable=True)
+        session.ask(SET_INSTRUMENTS, enabled="YES", names=",".join(names))
+
+
+def turn_off_instruments(folder: RunFolder) -> list[str]:
+    """Have the server record again what it did before the run; return why that failed."""
+    return _undone(folder, folder.instruments, _INSTRUMENTS, _turn_off)
+
+
+def left_changed(folder: RunFolder) -> bool:
+    """Whether a run has left changes that are not undone yet."""
+    return folder.changes.is_file() or folder.instruments.is_file()
+
+
+def undo_changes(folder: RunFolder, at_once: bool = False) -> list[str]:
+    """Undo the changes of a run if that is due; return why it failed. ``at_once``: not those of its data."""
+    found = turn_off_instruments(folder)
+    if at_once and folder.changes.is_file():
+        advice = f"run: hdbkit recover {folder.run_id}"
+        return [*found, f"the changes of the run were not undone, as it was stopped at once; {advice}"]
+    return [*found, *_undone(folder, folder.changes, _CHANGES, _restore)]
+
+
+def _undone(folder: RunFolder, path: Path, kind: str, undo: Callable[[RunPlan, dict[str, Any]], None]) -> list[str]:
     try:
-        found, own = read_sealed(folder.changes, _KIND)
+        found, own = read_sealed(path, kind)
         if not own:
-            return ["this account did not note the changes of the run; recover it as the account that ran it"]
-        _restore(RunPlan.model_validate(found["plan"]))
+            return [f"this account did not note the {kind} of the run; recover it as the account that ran it"]
+        undo(RunPlan.model_validate(found["plan"]), found)
     except FileNotFoundError:
         return []
     except (HdbkitError, ValueError, KeyError) as error:
-        return [f"the changes of the run could not be undone ({error}); run: hdbkit recover {folder.run_id}"]
-    drop_sealed(folder.changes)
+        return [f"the {kind} of the run could not be undone ({error}); run: hdbkit recover {folder.run_id}"]
+    drop_sealed(path)
     return []
 
 
-def _restore(plan: RunPlan) -> None:
+def _turn_off(plan: RunPlan, noted: dict[str, Any]) -> None:
+    with closing(instrument_session(plan.target)) as session:
+        session.ask(SET_INSTRUMENTS, enabled="NO", names=",".join(noted["names"]))
+
+
+def _restore(plan: RunPlan, _: dict[str, Any]) -> None:
     work, engine = workload(plan.workload), database(plan.target)
     options = SessionOptions(application="hdbkit restore", pooling=plan.pooling)
     if restore := work.restoring(plan.load):

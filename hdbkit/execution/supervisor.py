@@ -36,7 +36,7 @@ from hdbkit.execution.load_generator import Ending, LoadGenerator
 from hdbkit.execution.local_pool import LocalPool
 from hdbkit.execution.profiler import Profiler
 from hdbkit.execution.query_plans import PlanWatch, plans_of
-from hdbkit.execution.restoring import RunFaults, note_changes, undo_changes
+from hdbkit.execution.restoring import RunFaults, left_changed, note_changes, turn_on_instruments, undo_changes
 from hdbkit.execution.sampler import Sampler, ServerHost
 from hdbkit.execution.waits import WaitSampler
 from hdbkit.files import JsonLines, results_umask
@@ -156,6 +156,7 @@ class Supervisor:
             self._generator.wait(_READY_POLL_S)
         note_changes(self._folder, self._plan)
         self._take_snapshot()
+        turn_on_instruments(self._folder, self._plan)
         self._read_counters("run_start")
         self._waits.start()
         self._plans.start()
@@ -431,15 +432,11 @@ class Supervisor:
             self._note("plans of queries not read", reason=str(error))
 
     def _restore(self) -> None:
-        """Undo the changes of the load, if it asks for that; a failure is a warning."""
-        if not self._folder.changes.is_file():
-            return
-        if self._at_once():
-            advice = f"run: hdbkit recover {self._plan.run_id}"
-            self._warn([f"the changes of the run were not undone, as it was stopped at once; {advice}"])
+        """Undo the changes of the load, if it asks for that, and of the server; a failure is a warning."""
+        if not left_changed(self._folder):
             return
         self._write(self._manifest.model_copy(update={"doing": "undoing the changes of the run"}))
-        self._warn(undo_changes(self._folder))
+        self._warn(undo_changes(self._folder, self._at_once()))
         self._manifest = self._manifest.model_copy(update={"doing": ""})
 
     def _incomplete(self, note: str, error: Exception) -> Status:

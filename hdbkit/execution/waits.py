@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from hdbkit.config import Load, Target
+from hdbkit.config.load import Waits
 from hdbkit.contracts import SERVER, Session, SessionOptions
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError
+from hdbkit.errors import HdbkitError, InputError, TransactionError
 from hdbkit.execution.beside import Beside
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
-from hdbkit.sql import SERVER_STATEMENTS, statements
+from hdbkit.servers import settings_account
+from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
 
 NUMBER = "session_number"
-_WAITS = ("session_waits", "session_waits_plain")
-"""The question, and the one for an account that may not ask it."""
+_WAITS, _FULL = ("session_waits", "session_waits_plain"), "session_waits_full"
+"""The question and the one for an account that may not ask it; the one that is asked on request in their place."""
+INSTRUMENTS_OFF, SET_INSTRUMENTS = "wait_instruments_off", "set_wait_instruments"
+_OBSTACLE = "full_waits_obstacle"
 _UNSAMPLED = "what sessions wait for was not sampled"
 PATTERN = "*.sessions"
 FILE = "waits.ndjson"
@@ -40,8 +47,49 @@ def _questions(plan: RunPlan) -> list[str]:
 
 
 def _known(plan: RunPlan) -> list[str]:
-    known = statements(database(plan.target).dialects, SERVER_STATEMENTS)
-    return [name for name in _WAITS if name in known]
+    known = _statements(plan.target)
+    return [name for name in ((_FULL,) if _is_full(plan.load) else _WAITS) if name in known]
+
+
+def _statements(target: Target) -> Mapping[str, Statement]:
+    return statements(database(target).dialects, SERVER_STATEMENTS)
+
+
+def _is_full(load: Load) -> bool:
+    return load.waits is Waits.FULL and load.waits_hz > 0
+
+
+def instruments(target: Target, load: Load) -> bool:
+    """Whether the server records what is sampled only while it is asked to."""
+    return _is_full(load) and SET_INSTRUMENTS in _statements(target)
+
+
+def instrument_session(target: Target) -> Session:
+    """A session that may ask for it: of the account that changes the server's settings. Raises ``CannotConnect``."""
+    options = SessionOptions(statement_timeout_ms=_TIMEOUT_MS, application="hdbkit waits")
+    return database(target).connect(settings_account(target), SERVER, options)
+
+
+def require_waits(target: Target, load: Load) -> None:
+    """Check that what a load asks for can be sampled; nothing is changed. Raises ``InputError``."""
+    if not _is_full(load):
+        return
+    engine, known = database(target), _statements(target)
+    if _FULL not in known:
+        raise InputError(f"{engine.title} reports its waits in one way only; omit waits=full")
+    try:
+        with closing(instrument_session(target)) as session:
+            if _OBSTACLE in known and (rows := session.ask(_OBSTACLE)):
+                raise InputError(f"waits is full, but {rows[0][0]}")
+            if SET_INSTRUMENTS in known:
+                session.ask(SET_INSTRUMENTS, enabled="YES", names="")  # only a denied one is an error
+            session.ask(_FULL)
+    except TransactionError as error:
+        account = settings_account(target).user
+        raise InputError(
+            f"waits is full, but the account {account} may not sample them ({error.text}); name another in the "
+            "target's control.user, or omit waits"
+        ) from None
 
 
 def numbers_sessions(plan: RunPlan) -> bool:
@@ -71,10 +119,12 @@ class WaitSampler(Beside):
         """Ask once in each interval."""
         lines, draw = JsonLines(self._spools / FILE), random.Random()  # the moments need no seed
         interval_s, begin_s = 1 / self._plan.load.waits_hz, time.monotonic()
-        while not self.ended.wait(max(begin_s + draw.uniform(0, interval_s) - time.monotonic(), 0)):
+        apart_s, next_s = self._database.waits_apart_s, begin_s
+        while not self.ended.wait(max(begin_s + draw.uniform(0, interval_s), next_s) - time.monotonic()):
             begin_s = max(begin_s + interval_s, time.monotonic() - interval_s)
             try:
                 lines.try_to_add(self._asked())
+                next_s = time.monotonic() + apart_s
             except HdbkitError as error:
                 if self._session is not None and not self._lost():
                     del self._questions[0]
@@ -93,6 +143,8 @@ class WaitSampler(Beside):
         return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), "rows": rows}
 
     def _connected(self) -> Session:
+        if instruments(self._plan.target, self._plan.load):
+            return instrument_session(self._plan.target)
         options = SessionOptions(
             statement_timeout_ms=_TIMEOUT_MS, application="hdbkit waits", pooling=self._plan.pooling
         )

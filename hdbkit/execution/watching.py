@@ -26,8 +26,9 @@ from hdbkit.databases import database
 from hdbkit.errors import SchemaProblem
 from hdbkit.execution import host
 from hdbkit.execution.finish import complete, remove_spools
+from hdbkit.execution.restoring import turn_on_instruments, undo_changes
 from hdbkit.execution.sampler import Sampler, ServerHost
-from hdbkit.execution.waits import WaitSampler
+from hdbkit.execution.waits import WaitSampler, require_waits
 from hdbkit.files import replace_file
 from hdbkit.plan import RunPlan, new_run_id
 from hdbkit.readings import PoolMode
@@ -57,6 +58,7 @@ def watch(target: Target, load: Load, root: Path, label: str | None) -> RunFolde
     Raises:
         InputError: the server cannot be reached; nothing was made.
     """
+    require_waits(target, load)
     folder, manifest, work = _begun(target, load, root, label)
     plan = manifest.plan
     sampler = Sampler(plan, folder.spools, load.counter_interval_s, work)
@@ -65,6 +67,7 @@ def watch(target: Target, load: Load, root: Path, label: str | None) -> RunFolde
     sampler.start()
     try:
         server_host.start()
+        turn_on_instruments(folder, plan)
         waits.start()
         clock = Clock(start_monotonic_ns=time.monotonic_ns(), start_wall=datetime.now(UTC))
         for edge in ("run_start", "start"):
@@ -82,7 +85,7 @@ def watch(target: Target, load: Load, root: Path, label: str | None) -> RunFolde
         raise
     finally:
         waits.stop()
-        warnings = [*manifest.warnings, *filter(None, [waits.problem])]
+        warnings = [*manifest.warnings, *filter(None, [waits.problem]), *undo_changes(folder)]
         manifest = manifest.model_copy(update={"warnings": warnings})
         server_host.stop()
         sampler.stop()

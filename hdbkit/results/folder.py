@@ -46,6 +46,8 @@ class RunFolder:
     """The error output of the supervisor; removed if empty."""
     changes = Inside("changes.json")
     """The plan whose changes are to be undone, until they are."""
+    instruments = Inside("instruments.json")
+    """What the server records only for this run, until it is turned off."""
 
     @property
     def run_id(self) -> str:

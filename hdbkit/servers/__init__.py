@@ -22,7 +22,7 @@ from hdbkit.servers.place import Binaries
 from hdbkit.servers.private import Launcher, PrivateServer
 from hdbkit.servers.sql_control import SqlControl
 
-__all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_server"]
+__all__ = ["Binaries", "PrivateServer", "control", "find_binaries", "private_server", "settings_account"]
 
 
 def control(target: Target) -> ServerControl:
@@ -46,6 +46,11 @@ def control(target: Target) -> ServerControl:
     if target.control.agent:
         return AgentControl(target)
     return LocalControl(target, launcher(target.kind)) if target.control.has_file else SqlControl(target)
+
+
+def settings_account(target: Target) -> Target:
+    """The target with the account that changes its server's settings: of a private server its administrator's."""
+    return PrivateServer.attach(target.server_folder).admin if target.server_folder else target.control_account
 
 
 def launcher(kind: str) -> Launcher:

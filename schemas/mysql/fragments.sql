@@ -17,3 +17,26 @@ LIMIT {rows}
 
 -- fragment: hash_partitions(column)
 PARTITION BY HASH ({column}) PARTITIONS {partitions}
+
+-- fragment: sessions
+performance_schema.processlist
+
+-- fragment: state_class
+CASE WHEN p.STATE LIKE 'Waiting for%lock' THEN 'lock'
+            WHEN p.STATE IN ('waiting for handler commit', 'Waiting for semi-sync ACK from replica') THEN 'log'
+            WHEN p.STATE IN ('Sending to client', 'Reading from net', 'Writing to net', 'Receiving from client')
+            THEN 'client'
+            WHEN p.STATE = 'User sleep' THEN 'other'
+            ELSE 'running' END
+
+-- fragment: locked_table
+(SELECT l.OBJECT_NAME FROM performance_schema.data_locks AS l
+                  WHERE l.ENGINE_LOCK_ID = t.trx_requested_lock_id LIMIT 1)
+
+-- fragment: blocking_session
+(SELECT b.trx_mysql_thread_id FROM performance_schema.data_lock_waits AS w
+                  JOIN information_schema.INNODB_TRX AS b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID
+                  WHERE w.REQUESTING_ENGINE_TRANSACTION_ID = t.trx_id LIMIT 1)
+
+-- fragment: working
+p.COMMAND NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')

@@ -7,46 +7,68 @@ SELECT CONNECTION_ID();
 -- name: session_waits
 -- The sessions that work or wait: number, class and event of the wait ('running': none is known, which includes reads
 -- from files), table, the session that blocks it, and whether it is this session. Table and blocking session require
--- SELECT on performance_schema.data_locks and data_lock_waits.
+-- SELECT on performance_schema.data_locks and data_lock_waits on MySQL.
 SELECT p.ID,
-       CASE WHEN t.trx_state = 'LOCK WAIT' OR p.STATE LIKE 'Waiting for%lock' THEN 'lock'
-            WHEN p.STATE IN ('waiting for handler commit', 'Waiting for semi-sync ACK from replica') THEN 'log'
-            WHEN p.STATE IN ('Sending to client', 'Reading from net', 'Writing to net', 'Receiving from client')
-            THEN 'client'
-            WHEN p.STATE = 'User sleep' THEN 'other'
-            ELSE 'running' END,
-       CASE WHEN t.trx_state = 'LOCK WAIT' THEN 'row lock'
-            WHEN p.STATE LIKE 'Waiting for%lock'
-              OR p.STATE IN ('waiting for handler commit', 'Waiting for semi-sync ACK from replica', 'Sending to client',
-                             'Reading from net', 'Writing to net', 'Receiving from client', 'User sleep') THEN p.STATE
-            ELSE '' END,
-       CASE WHEN t.trx_state = 'LOCK WAIT'
-            THEN (SELECT l.OBJECT_NAME FROM performance_schema.data_locks AS l
-                  WHERE l.ENGINE_LOCK_ID = t.trx_requested_lock_id LIMIT 1) END,
-       CASE WHEN t.trx_state = 'LOCK WAIT'
-            THEN (SELECT b.trx_mysql_thread_id FROM performance_schema.data_lock_waits AS w
-                  JOIN information_schema.INNODB_TRX AS b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID
-                  WHERE w.REQUESTING_ENGINE_TRANSACTION_ID = t.trx_id LIMIT 1) END,
+       CASE WHEN t.trx_state = 'LOCK WAIT' THEN 'lock' ELSE {{state_class}} END,
+       CASE WHEN t.trx_state = 'LOCK WAIT' THEN 'row lock' WHEN {{state_class}} <> 'running' THEN p.STATE ELSE '' END,
+       CASE WHEN t.trx_state = 'LOCK WAIT' THEN {{locked_table}} END,
+       CASE WHEN t.trx_state = 'LOCK WAIT' THEN {{blocking_session}} END,
        p.ID = CONNECTION_ID()
-FROM performance_schema.processlist AS p
+FROM {{sessions}} AS p
 LEFT JOIN information_schema.INNODB_TRX AS t ON t.trx_mysql_thread_id = p.ID AND t.trx_state = 'LOCK WAIT'
-WHERE p.COMMAND NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID');
+WHERE {{working}};
 
 -- name: session_waits_plain
 -- The same for an account that sees only its own sessions, and no row locks.
-SELECT p.ID,
-       CASE WHEN p.STATE LIKE 'Waiting for%lock' THEN 'lock'
-            WHEN p.STATE IN ('waiting for handler commit', 'Waiting for semi-sync ACK from replica') THEN 'log'
-            WHEN p.STATE IN ('Sending to client', 'Reading from net', 'Writing to net', 'Receiving from client')
-            THEN 'client'
-            WHEN p.STATE = 'User sleep' THEN 'other'
-            ELSE 'running' END,
-       CASE WHEN p.STATE LIKE 'Waiting for%lock'
-              OR p.STATE IN ('waiting for handler commit', 'Waiting for semi-sync ACK from replica', 'Sending to client',
-                             'Reading from net', 'Writing to net', 'Receiving from client', 'User sleep') THEN p.STATE
-            ELSE '' END,
-       NULL,
-       NULL,
+SELECT p.ID, {{state_class}}, CASE WHEN {{state_class}} <> 'running' THEN p.STATE ELSE '' END, NULL, NULL,
        p.ID = CONNECTION_ID()
-FROM performance_schema.processlist AS p
-WHERE p.COMMAND NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID');
+FROM {{sessions}} AS p
+WHERE {{working}};
+
+-- name: session_waits_full
+-- The same with the innermost wait that performance_schema records at the moment: reads and writes of files, latches,
+-- locks of tables. A condition belongs to the class of the session's state: a commit that waits for others is a log wait.
+SELECT p.ID,
+       CASE WHEN t.trx_state = 'LOCK WAIT' OR p.event LIKE 'wait/lock/%' THEN 'lock'
+            WHEN p.event LIKE 'wait/io/file/innodb/innodb_log_file%' OR p.event LIKE 'wait/io/file/sql/binlog%' THEN 'log'
+            WHEN p.event LIKE 'wait/io/file/%' THEN 'disk'
+            WHEN p.event LIKE 'wait/io/socket/%' THEN 'client'
+            WHEN p.event LIKE 'wait/synch/%' AND p.event NOT LIKE 'wait/synch/cond/%' THEN 'latch'
+            WHEN p.event IS NOT NULL AND {{state_class}} = 'running' THEN 'other'
+            ELSE {{state_class}} END,
+       CASE WHEN t.trx_state = 'LOCK WAIT' THEN 'row lock'
+            WHEN p.event IS NOT NULL THEN SUBSTRING(SUBSTRING_INDEX(p.event, ' ', 1), 6)
+            WHEN {{state_class}} <> 'running' THEN p.STATE
+            ELSE '' END,
+       CASE WHEN t.trx_state = 'LOCK WAIT' THEN {{locked_table}}
+            WHEN p.event LIKE 'wait/lock/% %' THEN SUBSTRING_INDEX(p.event, ' ', -1) END,
+       CASE WHEN t.trx_state = 'LOCK WAIT' THEN {{blocking_session}} END,
+       p.ID = CONNECTION_ID()
+FROM (
+    SELECT p.ID, p.STATE, (
+        SELECT CONCAT(e.EVENT_NAME, CASE WHEN e.EVENT_NAME LIKE 'wait/lock/%' THEN CONCAT(' ', e.OBJECT_NAME) ELSE '' END)
+        FROM performance_schema.threads AS h
+        JOIN performance_schema.events_waits_current AS e ON e.THREAD_ID = h.THREAD_ID
+        WHERE h.PROCESSLIST_ID = p.ID AND e.END_EVENT_ID IS NULL AND e.EVENT_NAME LIKE 'wait/%'
+          AND e.EVENT_NAME NOT LIKE 'wait/io/table/%'
+        ORDER BY e.EVENT_ID DESC LIMIT 1) AS event
+    FROM {{sessions}} AS p
+    WHERE {{working}}) AS p
+LEFT JOIN information_schema.INNODB_TRX AS t ON t.trx_mysql_thread_id = p.ID AND t.trx_state = 'LOCK WAIT';
+
+-- name: full_waits_obstacle
+-- Why the server cannot record waits; no row if it can.
+SELECT 'performance_schema is off; set performance_schema=ON in its configuration file and restart it'
+FROM (SELECT @@performance_schema AS is_on) AS s WHERE NOT s.is_on;
+
+-- name: wait_instruments_off
+-- The instruments and consumers of waits that are off.
+SELECT NAME FROM performance_schema.setup_consumers
+WHERE ENABLED = 'NO' AND NAME IN ('global_instrumentation', 'thread_instrumentation', 'events_waits_current')
+UNION ALL
+SELECT NAME FROM performance_schema.setup_instruments WHERE ENABLED = 'NO' AND NAME LIKE 'wait/%';
+
+-- name: set_wait_instruments
+-- Turns instruments and consumers on (YES) or off (NO); which of them are timed is left as it is.
+UPDATE performance_schema.setup_instruments SET ENABLED = :enabled WHERE FIND_IN_SET(NAME, :names);
+UPDATE performance_schema.setup_consumers SET ENABLED = :enabled WHERE FIND_IN_SET(NAME, :names);

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hdbkit.config import Commands, ControlSpec, Target
+import hdbkit
+from hdbkit.config import Commands, ControlSpec, Load, Target
+from hdbkit.config.load import Waits
 from hdbkit.contracts import ApplyBy, ServerControl
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError, ServerFailed
+from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control, find_binaries, launcher, private_server
 from hdbkit.servers.sql_control import IN_MEMORY
 from tests.conftest import login_options
@@ -20,6 +28,7 @@ from tests.conftest import login_options
 KINDS = sorted({one.kind for one in find_binaries() if one.kind in ("mariadb", "mysql")})
 pytestmark = pytest.mark.skipif(not KINDS, reason="no server of MariaDB or MySQL here; see: hdbkit doctor")
 FLUSH, POOL, METHOD = "innodb_flush_log_at_trx_commit", "innodb_buffer_pool_size", "innodb_flush_method"
+WAITING = Load(rampup_s=0, duration_s=1.5, waits_hz=50, waits=Waits.FULL)
 OTHER_METHOD = {"mariadb": "fsync", "mysql": "O_DIRECT"}
 
 
@@ -312,3 +321,52 @@ def test_a_folder_or_program_that_the_environment_names_comes_first(
     assert starter.choose(None, None).source != "named"
     with pytest.raises(InputError, match="HDBKIT_MYSQLD"):
         starter.choose("1.0", None)
+
+
+@pytest.fixture
+def sleeping(tmp_path: Path) -> Path:
+    """A workload whose operations wait in the server."""
+    (tmp_path / "workload.yaml").write_text("name: sleeping\noperations: {sleep: {}}\n")
+    (tmp_path / "statements.sql").write_text("-- name: sleep\nSELECT SLEEP(0.01);\n")
+    return tmp_path
+
+
+def recorded(server: PrivateServer) -> dict[tuple[str, ...], int]:
+    """What the server records of waits: each instrument and consumer, whether it is on, and timed."""
+    with closing(sql_session(server.admin)) as session:
+        found = {}
+        for table in ("instruments", "consumers"):
+            session.connection.query(f"SELECT * FROM performance_schema.setup_{table}")  # type: ignore[attr-defined]
+            rows = session.connection.store_result().fetch_row(0)  # type: ignore[attr-defined]
+            found |= {row: number for number, row in enumerate(rows)}
+        return found
+
+
+def test_what_is_recorded_of_waits_for_a_run_is_as_before_also_when_it_is_killed(
+    private: ServerControl, server: PrivateServer, foreign: Target, sleeping: Path, results: Path
+) -> None:
+    if server.place.kind == "mariadb":
+        with pytest.raises(InputError, match="performance_schema is off; set performance_schema=ON"):
+            hdbkit.watch(server.target, WAITING)
+        private.apply({"performance_schema": "ON"})
+    plain = foreign.with_(user=server.target.user)
+    with pytest.raises(InputError, match=r"hdbkit may not sample them .* name another in .* control\.user"):
+        hdbkit.watch(plain, WAITING)
+    assert not list(results.glob("*"))
+    before = recorded(server)
+    found = hdbkit.run(server.target, sleeping, WAITING).summary.waits
+    assert recorded(server) == before
+    assert found is not None and found.samples <= 14, "InnoDB lists transactions anew if nobody asked for 0.1 s"
+    assert any("Item_func_sleep" in one.event for one in found.waits)
+
+    killed = hdbkit.start(server.target, sleeping, WAITING.with_(duration_s=60))
+    while killed.status is not Status.MEASURING:
+        time.sleep(0.05)
+    assert recorded(server) != before
+    os.kill(killed.manifest.supervisor_pid or 0, signal.SIGKILL)
+    after = hdbkit.run(server.target, sleeping, WAITING.with_(duration_s=0.2, waits=Waits.BASIC))
+    assert any(f"run {killed.run_id} was killed; " in one for one in after.manifest.warnings)
+    assert recorded(server) == before
+
+    hdbkit.watch(server.target, WAITING.with_(duration_s=0.3))
+    assert recorded(server) == before
