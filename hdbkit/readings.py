@@ -192,13 +192,18 @@ class ServerRole(StrEnum):
 
 @dataclass(frozen=True)
 class Pooling:
-    """How a client's connection reaches the server; ``prepared``: whether it may prepare statements."""
+    """How a client's connection reaches the server; ``prepared``: whether it may prepare statements.
+
+    ``by``: the name of the pooler, if it is known.
+    """
 
     mode: PoolMode
     prepared: bool = True
+    by: str = ""
 
     def __str__(self) -> str:
         """For example ``transaction pooling, without prepared statements``."""
         if self.mode is PoolMode.DIRECT:
             return "no pooler"
-        return f"{self.mode.value} pooling, {'with' if self.prepared else 'without'} prepared statements"
+        by = f"{self.by}, " if self.by else ""
+        return f"{by}{self.mode.value} pooling, {'with' if self.prepared else 'without'} prepared statements"

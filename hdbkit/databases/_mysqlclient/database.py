@@ -5,6 +5,7 @@ The target's database is the schema: it contains the workload's tables directly.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -71,6 +72,7 @@ from hdbkit.readings import (
     ServerEvent,
     ServerRole,
     Timeout,
+    answered,
 )
 
 _CERTIFICATE_END = "%b %d %H:%M:%S %Y GMT"
@@ -135,6 +137,18 @@ _AT = r"(\d{4}-\d\d-\d\d +\d+:\d\d:\d\d)"
 _STATUS_AT = re.compile(rf"{_AT} .*INNODB MONITOR OUTPUT")
 _DEADLOCK = re.compile(rf"LATEST DETECTED DEADLOCK\n-+\n{_AT}(.*?)\n-----", re.DOTALL)
 _WAITED = re.compile(r"thread id \d+, .*\n((?:(?!\*\*\*|RECORD LOCKS|TABLE LOCK).*\n)+)")
+
+
+def proxy_named(*texts: str) -> str:
+    """The proxy that names itself in the greeting or in ``version_comment``; empty if none does."""
+    return next((name for name in ("ProxySQL", "MaxScale") for text in texts if name.lower() in text.lower()), "")
+
+
+def shared_by(session: str) -> PoolMode:
+    """Whether ProxySQL shares the connections of a session between its transactions, by what it knows of the session."""
+    connections = [one.get("conn", {}) for one in json.loads(session).get("backends", []) if one]
+    pinned = any(one.get("MultiplexDisabled") for one in connections)
+    return PoolMode.SESSION if pinned else PoolMode.TRANSACTION
 
 
 def latest_deadlock(status: str) -> list[ServerEvent]:
@@ -325,8 +339,13 @@ class MysqlclientDatabase(BaseDatabase):
         return bool(rows and rows[0][0])
 
     def pooling(self, session: Session, target: Target) -> Pooling:
-        """By the number of this connection on both sides; a proxy that answers for the server is not noticed."""
-        own = (_own(session).connection.thread_id(),)
+        """By the name that a proxy gives itself, else by the number of this connection on both sides."""
+        connection = _own(session).connection
+        comment = answered(lambda: self.asked(session, "version_comment"), [])
+        if by := proxy_named(connection.get_server_info(), *(str(text) for (text,) in comment)):
+            rows = answered(lambda: session.ask("proxysql_session"), [])
+            return Pooling(shared_by(str(rows[0][0])) if rows else PoolMode.SESSION, by=by)
+        own = (connection.thread_id(),)
         rows = self.asked(session, "backend") or [own]
         return Pooling(PoolMode.DIRECT if rows == [own] else PoolMode.SESSION)
 

@@ -91,6 +91,14 @@ SELECT version();
 -- The number of this connection.
 SELECT CONNECTION_ID();
 
+-- name: version_comment
+-- As the program mysql writes it: ProxySQL answers this text itself.
+select @@version_comment limit 1;
+
+-- name: proxysql_session
+-- What ProxySQL knows of this session, as JSON; only it has this command.
+PROXYSQL INTERNAL SESSION;
+
 -- name: uptime
 -- How long the server has been running, in seconds.
 SHOW GLOBAL STATUS LIKE 'Uptime';

@@ -24,11 +24,11 @@ import hdbkit
 from hdbkit.config import Isolation, Load, Target, TprocCSpec
 from hdbkit.contracts import Access, Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database
-from hdbkit.databases._mysqlclient.database import MysqlclientDatabase
+from hdbkit.databases._mysqlclient.database import MysqlclientDatabase, proxy_named, shared_by
 from hdbkit.databases._mysqlclient.wire import Call
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoAccess, TransactionError
 from hdbkit.loading import build
-from hdbkit.readings import ServerRole
+from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import PrivateServer, private_server
 from hdbkit.sql import made, statements
 from hdbkit.workloads import workload
@@ -789,3 +789,27 @@ def test_a_read_only_server_is_one_for_ordinary_accounts(
         assert "replication lag is not visible" in lacking
     finally:
         admin.execute("SET GLOBAL read_only = 0")
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (("8.0.30", "(ProxySQL)"), "ProxySQL"),
+        (("5.5.5-10.6.8 23.02.1-maxscale", "MariaDB Server"), "MaxScale"),
+        (("10.11.19-MariaDB-log", "managed by https://aws.amazon.com/rds/"), ""),
+    ],
+)
+def test_a_proxy_is_known_by_the_name_that_it_gives_itself(texts: tuple[str, ...], found: str) -> None:
+    assert proxy_named(*texts) == found
+
+
+@pytest.mark.parametrize(
+    ("session", "mode"),
+    [
+        ('{"backends": [null, {"conn": {"MultiplexDisabled": true}}]}', PoolMode.SESSION),
+        ('{"backends": [{"conn": {"MultiplexDisabled": false}}, {"hostgroup_id": 1}]}', PoolMode.TRANSACTION),
+        ("{}", PoolMode.TRANSACTION),
+    ],
+)
+def test_proxysql_shares_connections_unless_the_session_has_disabled_that(session: str, mode: PoolMode) -> None:
+    assert shared_by(session) is mode
