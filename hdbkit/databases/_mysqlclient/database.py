@@ -145,7 +145,7 @@ def proxy_named(*texts: str) -> str:
 
 
 def shared_by(session: str) -> PoolMode:
-    """Whether ProxySQL shares the connections of a session between its transactions, by what it knows of the session."""
+    """Whether ProxySQL shares connections between transactions, by what it knows of the session."""
     connections = [one.get("conn", {}) for one in json.loads(session).get("backends", []) if one]
     pinned = any(one.get("MultiplexDisabled") for one in connections)
     return PoolMode.SESSION if pinned else PoolMode.TRANSACTION
