@@ -167,12 +167,14 @@ class RunVerbs(ResultVerbs):
         load: Load | None = None,
         *,
         count: int = 1,
+        operation: str | None = None,
     ) -> Iterator[Shown]:
         """Perform operations of one virtual user one by one, with their inputs, statements, rows and times.
 
         The target's data change as in a run; no run is stored. A server that is not reachable, or a schema that is
-        not there, is an error of the first operation. ``count`` is the maximum number of operations; the other
-        arguments are those of :func:`start`.
+        not there, is an error of the first operation. ``count`` is the maximum number of operations. With the name
+        of an ``operation``, such as ``q05``, the others are left out, and all its rows are kept instead of the first
+        20. The other arguments are those of :func:`start`.
 
         Raises:
             InputError: the load cannot be performed; nothing was done.
@@ -181,7 +183,7 @@ class RunVerbs(ResultVerbs):
             >>> for one in hdbkit.show_operations("lab", count=3):  # doctest: +SKIP
             ...     print(one.operation, one.elapsed_ms, [sent.name for sent in one.sent])
         """
-        return shown(self.target(target), specification(workload), load or Load(), count)
+        return shown(self.target(target), specification(workload), load or Load(), count, operation)
 
     def watch(
         self,

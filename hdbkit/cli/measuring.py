@@ -95,6 +95,9 @@ def run(
         int | None,
         typer.Option("--show", min=1, help="perform so many operations one by one and print each; no run is stored"),
     ] = None,
+    operation: Annotated[
+        str | None, typer.Option(help="with --show, or for one: perform and print only this one, with all its rows")
+    ] = None,
     as_json: AsJson = False,
     *,
     fields: dict[str, Any],
@@ -106,8 +109,9 @@ def run(
     spec = specification(workload, **fields)
     if maintain:
         show.notes.print(str(api.connect(target).maintain()), markup=False)
-    if count:
-        return _show_operations(api.show_operations(target, spec, load, count=count), as_json)
+    if count or operation:
+        shown = api.show_operations(target, spec, load, count=count or 1, operation=operation)
+        return _show_operations(shown, as_json)
     if detach:
         running = api.start(target, spec, load, label=label)
         for warning in running.warnings:

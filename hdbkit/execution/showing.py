@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice, repeat, takewhile
 from typing import Any
 
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Arguments, UserPlan
 from hdbkit.databases import database
-from hdbkit.errors import RolledBackByDesign, TransactionError
+from hdbkit.errors import InputError, RolledBackByDesign, TransactionError
 from hdbkit.execution.virtual_user import options_of
 from hdbkit.plan import user_seed
 from hdbkit.results.columns import Outcome
@@ -23,7 +24,7 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.present import require_permission, schema_in
 
 _MAX_ROWS = 20
-"""The rows of an answer that are kept."""
+"""The rows of an answer that are kept of operations of any name."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Sent:
     elapsed_ms: float
     """Of all calls of one round trip together, at the last of them; 0 at the others."""
     rows: list[tuple[Any, ...]]
-    """The first rows of the answer."""
+    """The first rows of the answer, or all."""
     row_count: int
 
 
@@ -53,27 +54,33 @@ class Shown:
     sent: tuple[Sent, ...]
 
 
-def shown(target: Target, wanted: WorkloadSpec, load: Load, count: int) -> Iterator[Shown]:
+def shown(target: Target, wanted: WorkloadSpec, load: Load, count: int, only: str | None = None) -> Iterator[Shown]:
     """Perform ``count`` operations of the first virtual user of a load; fewer, if its list is shorter.
 
+    ``only`` is the name of an operation: the others are left out, and all rows of its answers are kept.
+
     Raises:
-        InputError: the schema is missing, or the account may not run the load; nothing was performed.
+        InputError: the schema is missing, the account may not run the load, or no operation has that name; nothing
+            was performed.
     """
     engine, asked = database(target), workload(wanted)
     with closing(engine.schema(target, asked)) as schema:
         work = workload(schema_in(schema, target, asked))
         settled = work.settled(work.load(load), engine.capabilities)
         require_permission(schema, work, settled)
+        if only is not None and only not in work.operations:
+            known = ", ".join(work.operations)
+            raise InputError(f"{work.title} has no operation '{only}'; it has: {known}")
         pooling = engine.pooling(schema.session, target)
     options = replace(options_of(settled, work, pooling), application="hdbkit show")
     plan = UserPlan(0, user_seed(settled.seed, 0), ahead=min(count, 100))
     with closing(engine.connect(target, work.scope(engine.dialects), options)) as session:
-        noting: Any = _NotingSession(session, work.scope(engine.dialects).statements)
-        user, left = work.user(noting, settled, plan), count
-        while left and (batch := user.next_batch()[:left]):
-            left -= len(batch)
-            for one in batch:
-                yield _performed(noting, work.operations[one.operation], one.perform, one.bound)
+        noting: Any = _NotingSession(session, work.scope(engine.dialects).statements, None if only else _MAX_ROWS)
+        user = work.user(noting, settled, plan)
+        batches = takewhile(bool, (user.next_batch() for _ in repeat(None)))
+        found = ((work.operations[one.operation], one) for one in chain.from_iterable(batches))
+        for name, one in islice((pair for pair in found if only in (None, pair[0])), count):
+            yield _performed(noting, name, one.perform, one.bound)
 
 
 def _performed(session: _NotingSession, operation: str, perform: Callable[[Any], Any], bound: Any) -> Shown:
@@ -95,6 +102,7 @@ class _NotingSession:
 
     session: Any
     statements: Mapping[str, Statement]
+    max_rows: int | None
     sent: list[Sent] = field(default_factory=list)
 
     def __getattr__(self, name: str) -> Any:
@@ -165,7 +173,9 @@ class _NotingSession:
                 rows = answers[at] if at < len(answers) else []
                 took_ms = elapsed_ms if at == len(calls) - 1 else 0.0
                 text = self.statements[name].text.strip() if name in self.statements else ""
-                self.sent.append(Sent(name, text, self._named(name, values), took_ms, rows[:_MAX_ROWS], len(rows)))
+                self.sent.append(
+                    Sent(name, text, self._named(name, values), took_ms, rows[: self.max_rows], len(rows))
+                )
 
     def _named(self, name: str, values: Arguments) -> dict[str, Any]:
         if not values:

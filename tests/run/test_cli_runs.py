@@ -207,6 +207,12 @@ def test_operations_are_shown_one_by_one_with_what_is_sent_and_nothing_is_stored
     assert first["elapsed_ms"] >= first["sent"][0]["elapsed_ms"] >= 0.5
     assert not [*results.glob("2*")]
     assert "$1 = 1, $2 = " in command("run", target.url, "--show", 1).out
+    said = command("run", target.url, "--operation", "delivery", "--show", 2, "--json")
+    assert [one["operation"] for one in said.json] == ["delivery", "delivery"]
+    assert (
+        "has no operation 'Delivery'; it has: new_order, "
+        in command("run", target.url, "--operation", "Delivery").err
+    )
 
 
 def test_one_chart_is_written_to_a_file_and_an_unknown_one_is_an_error(
