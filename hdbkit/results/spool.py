@@ -128,6 +128,15 @@ class SpoolReader:
         self._offset += records.size * self._size
         return records
 
+    def all(self, max_records: int) -> Iterator[Records]:
+        """All records of a client that has ended, in pieces; the reserved end of the file is not read."""
+        end = self.used_bytes
+        while left := (end - self._offset) // self._size:
+            records = self.read(min(left, max_records))
+            if not records.size:
+                break
+            yield records
+
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
@@ -200,7 +209,7 @@ def read_spools(folder: Path, max_records: int = 1_000_000) -> Iterator[tuple[in
     for path in _begun(folder):
         reader = SpoolReader(path)
         try:
-            while (records := reader.read(max_records)).size:
+            for records in reader.all(max_records):
                 yield reader.client, records
         finally:
             reader.close()

@@ -8,9 +8,10 @@ is that of times kept in whole microseconds, and with several load hosts the unc
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hdbkit.analysis.run.counters import END, RUN_START, START, readings
+from hdbkit.analysis.run.counters import END, RUN_START, START, Reading, readings
 from hdbkit.analysis.run.records import metric_codes, operations_of, table
 from hdbkit.errors import ErrorClass
 from hdbkit.results.columns import COUNTED, ERROR_CLASSES, Outcome
@@ -47,29 +48,30 @@ def brackets(folder: RunFolder, manifest: Manifest, clients_lost: int) -> list[B
     """
     counters = table(folder, "counters")
     begin = readings(counters, RUN_START).get(COUNTED)
-    found = []
-    for edge in (START, END):
-        at = readings(counters, edge).get(COUNTED)
-        if begin is None or at is None:
-            return []
-        acknowledged, started = _known(folder, manifest, at.t_sent_us, at.t_returned_us)
-        counted = round(at.value - begin.value)
-        found.append(Bracket(edge, acknowledged, counted, started + clients_lost))
-    return found
+    edges = {edge: at for edge in (START, END) if (at := readings(counters, edge).get(COUNTED))}
+    if begin is None or len(edges) < 2:
+        return []
+    known = iter(_known(folder, manifest, [*edges.values()]))
+    return [
+        Bracket(edge, next(known), round(at.value - begin.value), next(known) + clients_lost)
+        for edge, at in edges.items()
+    ]
 
 
-def _known(folder: RunFolder, manifest: Manifest, sent_us: int, returned_us: int) -> tuple[int, int]:
+def _known(folder: RunFolder, manifest: Manifest, edges: Sequence[Reading]) -> tuple[int, ...]:
+    """How many were acknowledged, and how many started, of each reading."""
     allowed_us = _ROUNDING_US + math.ceil(1000 * max((one.uncertainty_ms for one in manifest.load_hosts), default=0))
     committed = f"outcome = {Outcome.COMMITTED.value}"
     unsure = f"(outcome = {Outcome.FAILED.value} AND error_class = {_LOST})"
-    with operations_of(folder) as rows:
-        bounds = (
-            rows.filter(f"operation IN {metric_codes(manifest)} AND t_start_us < {returned_us + allowed_us}")
-            .aggregate(
-                f"count(*) FILTER ({committed} AND t_end_us <= {sent_us - allowed_us}), "
-                f"count(*) FILTER ({committed} OR {unsure})"
-            )
-            .fetchall()
+    bounds = [
+        f"count(*) FILTER ({what} AND {time} {at_us})"
+        for one in edges
+        for what, time, at_us in (
+            (committed, "t_end_us <=", one.t_sent_us - allowed_us),
+            (f"({committed} OR {unsure})", "t_start_us <", one.t_returned_us + allowed_us),
         )
-    acknowledged, started = bounds[0]
-    return int(acknowledged), int(started)
+    ]
+    with operations_of(folder) as rows:
+        of_metric = rows.filter(f"operation IN {metric_codes(manifest)}")
+        found: tuple[int, ...] = of_metric.aggregate(", ".join(bounds)).fetchall()[0]
+    return found

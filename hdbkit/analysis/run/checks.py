@@ -46,6 +46,20 @@ _REASONS = 5
 
 
 @dataclass(frozen=True)
+class _Records:
+    """What the checks ask of all records of a run, in one pass."""
+
+    kept: int
+    unknown: int
+    """Those without a known outcome."""
+    over_the_edges_us: float
+    """The time that Little's law gives to the wrong side of the window's edges: the operations that span an edge.
+
+    One belongs to the window in which it ends. On a busy host, those of all users may wait at the same time.
+    """
+
+
+@dataclass(frozen=True)
 class _Run:
     """What the checks look at; each part is read when it is first asked for."""
 
@@ -61,6 +75,18 @@ class _Run:
     @property
     def planned_clients(self) -> int:
         return len(self.manifest.plan.load.clients)
+
+    @cached_property
+    def records(self) -> _Records:
+        known = ", ".join(str(outcome.value) for outcome in Outcome)
+        edges = ", ".join(
+            f"coalesce(sum(t_end_us - t_start_us) FILTER (t_start_us < {edge} AND t_end_us >= {edge}), 0)::DOUBLE"
+            for edge in (self.window.start_us, self.window.end_us)
+        )
+        with operations_of(self.folder) as rows:
+            asked = f"count(*), count(*) FILTER (outcome NOT IN ({known})), {edges}"
+            kept, unknown, *over_us = rows.aggregate(asked).fetchall()[0]
+        return _Records(int(kept), int(unknown), float(max(over_us)))
 
     @cached_property
     def host(self) -> pd.DataFrame | None:
@@ -102,10 +128,7 @@ def _bracketed(run: _Run) -> Line:
 
 
 def _accounted(run: _Run) -> Line:
-    known = ", ".join(str(outcome.value) for outcome in Outcome)
-    with operations_of(run.folder) as rows:
-        kept = rows.aggregate(f"count(*), count(*) FILTER (outcome NOT IN ({known}))").fetchall()[0]
-    records, unknown = (int(n) for n in kept)
+    records, unknown = run.records.kept, run.records.unknown
     counted = {}
     if run.clients is not None:
         counted["the clients' counts"] = int(run.clients["operations"].sum())
@@ -150,7 +173,7 @@ def _littles_law(run: _Run) -> Line:
     if not run.result.completed or law is None or law.mean_us is None:
         return None, "nothing was completed in the window"
     longest_us = max(line.mean_us or 0 for line in run.result.operations.values())
-    cut_us, duration_s = longest_us + _over_the_edges_us(run) / law.users, run.window.duration_s
+    cut_us, duration_s = longest_us + run.records.over_the_edges_us / law.users, run.window.duration_s
     detail = (
         f"throughput x cycle time = {law.users_by_law:.2f} of {law.users} users; "
         f"{law.outside_pct:.1f} % of a user's time is outside the calls"
@@ -170,20 +193,6 @@ def _longest_pause_us(run: _Run) -> float:
     with operations_of(run.folder) as rows:
         found = rows.project(pause).aggregate("coalesce(max(pause), 0)").fetchall()[0][0]
     return float(found)
-
-
-def _over_the_edges_us(run: _Run) -> float:
-    """The time that the law gives to the wrong side of the window's edges: the operations that span an edge.
-
-    One belongs to the window in which it ends. On a busy host, those of all users may wait at the same time.
-    """
-    edges = ", ".join(
-        f"coalesce(sum(t_end_us - t_start_us) FILTER (t_start_us < {edge} AND t_end_us >= {edge}), 0)::DOUBLE"
-        for edge in (run.window.start_us, run.window.end_us)
-    )
-    with operations_of(run.folder) as rows:
-        found = rows.aggregate(edges).fetchall()[0]
-    return float(max(found))
 
 
 def _schedule_kept(run: _Run) -> Line:
@@ -357,7 +366,8 @@ def _engine_follows(run: _Run) -> Line:
 
 
 def _steady(run: _Run) -> Line:
-    found = drift(completed_by_part(run.folder, run.window))
+    whole_s = round(run.window.duration_s)
+    found = drift(completed_by_part(run.folder, run.window, whole_s)) if whole_s >= MIN_SECONDS else None
     if found is None:
         return None, f"the window of {run.window.duration_s:.1f} s is too short: {MIN_SECONDS} s are needed"
     word = "more" if found.change >= 0 else "less"

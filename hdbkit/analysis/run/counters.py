@@ -49,11 +49,13 @@ def readings(counters: pd.DataFrame | None, edge: str) -> dict[str, Reading]:
     """Every counter that was read at an edge, by name; those without a value are left out."""
     if counters is None:
         return {}
-    rows = counters[counters["edge"] == edge]
+    rows = zip(
+        *(counters[one].tolist() for one in ("edge", "name", "t_sent_us", "t_returned_us", "value")), strict=True
+    )
     return {
-        str(row["name"]): Reading(int(row["t_sent_us"]), int(row["t_returned_us"]), float(row["value"]))
-        for row in rows.to_dict("records")
-        if not math.isnan(row["value"])
+        name: Reading(sent_us, returned_us, value)
+        for at, name, sent_us, returned_us, value in rows
+        if at == edge and not math.isnan(value)
     }
 
 
@@ -75,8 +77,13 @@ def _set_back(counters: pd.DataFrame | None) -> set[str]:
     """The counters of which a later reading was less than an earlier one."""
     if counters is None:
         return set()
-    steps = counters.sort_values("t_sent_us").groupby("name")["value"].diff()
-    return set(counters.loc[steps[steps < 0].index, "name"])
+    in_order = counters.sort_values("t_sent_us")
+    back, before = set[str](), dict[str, float]()
+    for name, value in zip(in_order["name"].tolist(), in_order["value"].tolist(), strict=True):
+        if value < before.get(name, -math.inf):
+            back.add(name)
+        before[name] = value
+    return back
 
 
 def is_set_back(counters: pd.DataFrame, name: str) -> bool:
@@ -107,7 +114,10 @@ class _Change:
 def _changes(counters: pd.DataFrame | None) -> list[_Change]:
     if counters is None:
         return []
-    rows = counters[counters["name"] == UPTIME].sort_values("t_sent_us")
+    rows = counters[counters["name"] == UPTIME]
+    if rows.empty:
+        return []
+    rows = rows.sort_values("t_sent_us")
     seen_s = (rows["t_sent_us"] + rows["t_returned_us"]) / 2e6
     readings_s = zip(seen_s.tolist(), (seen_s - rows["value"]).tolist(), strict=True)
     return [

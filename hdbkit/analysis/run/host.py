@@ -163,7 +163,7 @@ def client_use(clients: pd.DataFrame | None) -> ClientUse:
     """
     found: dict[str, float | None] = {}
     for name, column in _USED.items():
-        known = clients.dropna(subset=column) if clients is not None and column in clients else None
+        known = clients[clients[column].notna()] if clients is not None and column in clients else None
         operations = 0 if known is None else int(known["operations"].sum())
         found[name] = float(known[column].sum()) / operations if known is not None and operations else None
     return ClientUse(**found)

@@ -38,12 +38,14 @@ def counts(folder: RunFolder, window: Window, latency: str = SERVICE_US, ends_us
     """
     part = " + ".join(f"(t_end_us >= {end_us})::INTEGER" for end_us in ends_us) or "0"
     with operations_of(folder, window) as rows:
-        histogram: pd.DataFrame = rows.aggregate(
+        seen = rows.aggregate(
             f"{part} AS part, operation, outcome, error_class, {latency} AS latency_us, "
             "count(*)::BIGINT AS n, sum(retries)::BIGINT AS retries",
             f"part, operation, outcome, error_class, {latency}",
-        ).df()
-    return histogram.sort_values(["part", "operation", "outcome", "error_class", "latency_us"], ignore_index=True)
+        ).fetchnumpy()
+    keys = ("part", "operation", "outcome", "error_class", "latency_us")
+    order = np.lexsort([seen[key] for key in reversed(keys)])
+    return pd.DataFrame({name: values[order] for name, values in seen.items()})
 
 
 def by_second(folder: RunFolder, window: Window, step_s: int = 1, latency: str = SERVICE_US) -> pd.DataFrame:

@@ -58,18 +58,21 @@ def operations_of(folder: RunFolder, window: Window | None = None) -> Iterator[d
 @cache
 def _database(_process_id: int) -> duckdb.DuckDBPyConnection:
     """DuckDB in the memory of this process (a fork needs its own): starting one takes longer than most queries."""
-    connection = duckdb.connect()
-    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
-    connection.execute(f"SET threads = {limits().cores}")
     folder = tempfile.mkdtemp(
         prefix="hdbkit-records-"
     )  # of mode 0700: what does not fit into memory is written there
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    connection.execute("SET temp_directory = ?", [folder])
-    connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
-    connection.execute("SET preserve_insertion_order = false")
-    connection.execute("SET enable_external_file_cache = false")  # it would keep up to the limit
-    return connection
+    return duckdb.connect(
+        config={
+            "memory_limit": MEMORY_LIMIT,
+            "threads": limits().cores,
+            "temp_directory": folder,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "preserve_insertion_order": False,
+            "enable_external_file_cache": False,  # it would keep up to the limit
+        }
+    )
 
 
 def quoted(column: str) -> str:
@@ -115,7 +118,8 @@ def table(folder: RunFolder, name: str) -> pd.DataFrame | None:
 def read_table(path: Path) -> pd.DataFrame:
     """A Parquet file as a frame. Raises ``DamagedResult``."""
     try:
-        frame: pd.DataFrame = pq.read_table(path).to_pandas()
+        with pq.ParquetFile(path) as file:  # pq.read_table imports a library for many files, and starts threads
+            frame: pd.DataFrame = file.read(use_threads=False).to_pandas(use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise DamagedResult(f"{path} cannot be read: {_first_line(error)}") from None
     return frame

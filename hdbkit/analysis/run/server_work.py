@@ -88,8 +88,10 @@ def full_page_rates(counters: pd.DataFrame | None) -> FullPageRates | None:
     None where the server counts none, or was read too seldom.
     """
     images = _inside(counters, "wal_fpi")
+    if len(images) < 3:
+        return None
     done = sum((_inside(counters, name) for name in ENDS), pd.Series(0.0, images.index))
-    if len(images) < 3 or len(done) != len(images):
+    if len(done) != len(images):
         return None
     first_us, last_us = images.index[0], images.index[-1]
     quarter_us = _RATES_FROM * (last_us - first_us)
@@ -110,11 +112,11 @@ def _inside(counters: pd.DataFrame | None, name: str) -> pd.Series[float]:
     The edges are those of all counters: a gauge is missing at an edge at which it was not known yet.
     """
     empty = pd.Series(dtype=float)
-    if counters is None:
+    rows = None if counters is None else counters[counters["name"] == name]
+    if counters is None or rows is None or rows.empty:
         return empty
     start, end = (counters.loc[counters["edge"] == edge, "t_returned_us"] for edge in (START, END))
     if not len(start) or not len(end):
         return empty
-    rows = counters[counters["name"] == name].set_index("t_returned_us").sort_index()
-    values: pd.Series[float] = rows.loc[start.min() : end.max(), "value"]
+    values: pd.Series[float] = rows.set_index("t_returned_us").sort_index().loc[start.min() : end.max(), "value"]
     return values

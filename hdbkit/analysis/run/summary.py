@@ -206,19 +206,20 @@ def _by_operation(
 
     Response times besides where operations have a scheduled start.
     """
+    operation, outcome, n, retries = (histogram[one].to_numpy() for one in ("operation", "outcome", "n", "retries"))
     service = _latencies(histogram)
     response = None if responses is None else _latencies(responses)
     lines: dict[str, OperationResult] = {}
     for index, name in enumerate(manifest.operations):
-        rows = histogram[histogram["operation"] == index]
-        if rows.empty and name not in (*manifest.planned, *manifest.of_metric):
+        mine = operation == index
+        if not mine.any() and name not in (*manifest.planned, *manifest.of_metric):
             continue
         lines[name] = OperationResult(
-            count=int(rows["n"].sum()),
-            committed=_sum(rows, Outcome.COMMITTED),
-            rolled_back=_sum(rows, Outcome.ROLLED_BACK_BY_DESIGN),
-            failed=_sum(rows, Outcome.FAILED),
-            retries=int(rows["retries"].sum()),
+            count=int(n[mine].sum()),
+            committed=int(n[mine & (outcome == Outcome.COMMITTED.value)].sum()),
+            rolled_back=int(n[mine & (outcome == Outcome.ROLLED_BACK_BY_DESIGN.value)].sum()),
+            failed=int(n[mine & (outcome == Outcome.FAILED.value)].sum()),
+            retries=int(retries[mine].sum()),
             response=None if response is None else response.get(index, Latencies()),
             **dict(service.get(index, Latencies())),
         )
@@ -227,14 +228,14 @@ def _by_operation(
 
 def _latencies(histogram: pd.DataFrame) -> dict[int, Latencies]:
     """The latencies of the completed ones of each operation."""
-    done = histogram[histogram["outcome"] != Outcome.FAILED.value]
-    merged = done.groupby(["operation", "latency_us"], as_index=False)[["n"]].sum()
-    spent = (merged["latency_us"] * merged["n"]).groupby(merged["operation"]).sum()
+    done = histogram.loc[histogram["outcome"] != Outcome.FAILED.value, ["operation", "latency_us", "n"]]
+    operation, spent_us = done["operation"].to_numpy(), done["latency_us"].to_numpy() * done["n"].to_numpy()
     found: dict[int, Latencies] = {}
-    for row in quantiles_of(merged, ["operation"], QUANTILES).to_dict("records"):
+    for row in quantiles_of(done, ["operation"], QUANTILES).to_dict("records"):
         index, n = int(row["operation"]), int(row["n"])
         quantiles = {f"{name}_us": int(row[f"{name}_us"]) for name in QUANTILES}
-        found[index] = Latencies(max_us=int(row["max_us"]), mean_us=float(spent[index]) / n, **quantiles)
+        mean_us = float(spent_us[operation == index].sum()) / n
+        found[index] = Latencies(max_us=int(row["max_us"]), mean_us=mean_us, **quantiles)
     return found
 
 
@@ -247,12 +248,12 @@ def _errors(histogram: pd.DataFrame) -> dict[str, int]:
 def _users(folder: RunFolder, window: Window) -> pd.DataFrame:
     """Each virtual user of the window: n, busy_us (inside calls), span_us (first start to last end)."""
     with operations_of(folder, window) as rows:
-        found: pd.DataFrame = rows.aggregate(
+        found = rows.aggregate(
             "virtual_user, count(*)::BIGINT AS n, sum(latency_us)::BIGINT AS busy_us, "
             "(max(t_end_us) - min(t_start_us))::BIGINT AS span_us",
             "virtual_user",
-        ).df()
-    return found.set_index("virtual_user").sort_index()
+        ).fetchnumpy()
+    return pd.DataFrame(found).set_index("virtual_user").sort_index()
 
 
 def littles_law(users: pd.DataFrame, window: Window, planned: int) -> LittlesLaw:
