@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
@@ -34,6 +33,7 @@ from hdbkit.errors import (
     SchemaProblem,
     TransactionError,
 )
+from hdbkit.execution.network import network_facts
 from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import control
 from hdbkit.text import many, size_text
@@ -42,7 +42,6 @@ from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.built import analyze_command
 from hdbkit.workloads.present import denied_statements, schema_in
 
-ROUND_TRIPS = 20
 FEW_DAYS = 30
 """A certificate that ends within this many days is worth a warning."""
 _UNVERIFIED = "make its files readable; if it is yours or you trust it: hdbkit resume ID --target TARGET --accept"
@@ -161,14 +160,17 @@ def _asked(subject: str, probe: Callable[[], Findings]) -> Findings:
 
 
 def _connection(at: _Connected) -> Findings:
-    times = []
-    for _ in range(ROUND_TRIPS):
-        begun = time.perf_counter()
-        at.engine.version(at.session)
-        times.append(1000 * (time.perf_counter() - begun))
-    version, query_ms = at.engine.version(at.session), statistics.median(times)
-    text = f"{version}; connected in {at.took_ms:.0f} ms, a query takes {query_ms:.2f} ms"
-    yield Finding("connection", State.OK, f"{text} ({at.target.url})")
+    text = f"{at.engine.version(at.session)}; connected in {at.took_ms:.0f} ms ({at.target.url})"
+    yield Finding("connection", State.OK, text)
+
+
+def _network(at: _Connected) -> Findings:
+    found = network_facts(at.engine, at.session)
+    if found.round_trip_ms is None:
+        return
+    rate = found.answer_mb_per_s
+    bandwidth = f"a long answer comes at {rate:,.0f} MB/s" if rate else "the bandwidth is not measured on this engine"
+    yield Finding("network", State.OK, f"a query of one row takes {found.round_trip_ms:.2f} ms; {bandwidth}")
 
 
 def _product(at: _Connected) -> Findings:
@@ -360,6 +362,7 @@ def _clock(at: _Connected) -> Findings:
 
 _PROBES: dict[str, Callable[[_Connected], Findings]] = {
     "connection": _connection,
+    "network": _network,
     "product": _product,
     "encryption": _encryption,
     "pooler": _pooler,

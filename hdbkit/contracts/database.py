@@ -187,6 +187,9 @@ class Database(Protocol):
     def clock_s(self, session: Session) -> float | None:
         """The server's time, in seconds since 1970; None if there is no server."""
 
+    def long_answer(self, session: Session, size: int) -> int:
+        """Ask for a text of ``size`` bytes, and return how many came; 0 if the engine has no such question."""
+
     def counters(self, session: Session) -> dict[str, float]:
         """The server's running totals and gauges; empty if it has none.
 

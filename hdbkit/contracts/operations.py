@@ -124,6 +124,14 @@ _ABOUT_THE_SERVER: Final = (
         method="clock_s",
     ),
     Operation(
+        "long_answer",
+        "a text of so many bytes, whose time gives the bandwidth between client and server",
+        parameters=("size",),
+        columns=("text",),
+        without="the bandwidth between client and server is not measured",
+        method="long_answer",
+    ),
+    Operation(
         "counters",
         "running totals and gauges of the server, a row for each",
         columns=("name", "value"),

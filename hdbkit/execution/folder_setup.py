@@ -107,6 +107,7 @@ def _fill(folder: RunFolder, ready: Ready) -> None:
         command=plan.command,
         software={**software, "driver": ready.driver, "client_path": _client_path(ready)},
         server=ready.server,
+        network=ready.network,
         warnings=list(ready.warnings),
     )
     folder.write(manifest.moved_to(Status.STARTING))

@@ -30,13 +30,14 @@ from hdbkit.contracts import (
 )
 from hdbkit.databases import database
 from hdbkit.errors import InputError, MissingDriver, NoAccess, TransactionError
+from hdbkit.execution.network import network_facts
 from hdbkit.execution.routes import check_routes, open_routes, policies_of
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.execution.waits import require_waits
 from hdbkit.plan import RunPlan
 from hdbkit.processes import working_folder
 from hdbkit.readings import POOL_LIMITS, Pooling, PoolMode, ServerRole, answered
-from hdbkit.results.manifest import ServerFacts
+from hdbkit.results.manifest import NetworkFacts, ServerFacts
 from hdbkit.servers import control, power
 from hdbkit.text import plural, with_article
 from hdbkit.workloads import workload
@@ -61,6 +62,7 @@ class Ready:
 
     plan: RunPlan
     server: ServerFacts = field(default_factory=ServerFacts)
+    network: NetworkFacts = field(default_factory=NetworkFacts)
     settings: dict[str, Any] = field(default_factory=dict)
     driver: str = ""
     client_path: str = ""
@@ -110,7 +112,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
             _analyze(schema, target)
         warnings = _warnings(engine, schema, plan)
         path = _client_path(engine, plan, session, pooling)
-        return Ready(plan, server, settings, driver, path, warnings, disturbed)
+        return Ready(plan, server, network_facts(engine, session), settings, driver, path, warnings, disturbed)
     finally:
         schema.close()
 

@@ -26,6 +26,7 @@ from hdbkit.databases import database
 from hdbkit.errors import SchemaProblem
 from hdbkit.execution import host
 from hdbkit.execution.finish import complete, remove_spools
+from hdbkit.execution.network import network_facts
 from hdbkit.execution.restoring import turn_on_instruments, undo_changes
 from hdbkit.execution.sampler import Sampler, ServerHost
 from hdbkit.execution.waits import WaitSampler, require_waits
@@ -102,6 +103,7 @@ def _begun(target: Target, load: Load, root: Path, label: str | None) -> tuple[R
     spec = work.spec if work else OtherSpec(kind=OTHERS)
     with closing(engine.connect(target)) as session:
         pooling, settings = engine.pooling(session, target), engine.settings_of(session)
+        network = network_facts(engine, session)
         server: dict[str, Any] = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
         if pooling.mode is not PoolMode.DIRECT:
             server["pooler"] = str(pooling)
@@ -129,6 +131,7 @@ def _begun(target: Target, load: Load, root: Path, label: str | None) -> tuple[R
         },
         host=HostFacts(**host.facts()),
         server=ServerFacts(**server),
+        network=network,
         warnings=[WATCHED],
         tags=[OTHERS],
     )

@@ -147,13 +147,13 @@ def tables(found: Sides) -> list[Table]:
 
 
 def _counted(why: Explanation | None, names: Sequence[str]) -> list[Table]:
-    """What the server counted and differs, in all and by statement; none where nothing does."""
+    """What server and hosts counted and differs, in all and by statement; none where nothing does."""
     listed = [*why.counters, *why.statements][:_COUNTED] if why else []
     if not why or not listed:
         return []
     rows = [[one.name, number(one.base), number(one.new), number(one.p, 2)] for one in listed]
-    note = "Counters of the server that differ, with a false discovery rate of 5 %; not every one is a cause."
-    title = f"What the server did differently, per {why.noun}"
+    note = "Counters that differ, with a false discovery rate of 5 %; not every one is a cause."
+    title = f"What the server and the hosts did differently, per {why.noun}"
     return [Table(title, ["what", *names, "p"], rows, [False, True, True, True], note=note)]
 
 

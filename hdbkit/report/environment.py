@@ -29,6 +29,7 @@ def environment(
     tables = [
         pairs_table("Server", {**manifest.server.known, "target": _address(plan.target)}),
         pairs_table("Host of the clients", manifest.host.known),
+        pairs_table("Network between client and server", manifest.network.known),
         pairs_table("Software", manifest.software),
         pairs_table("Workload and load", {**workload, **driven}),
     ]

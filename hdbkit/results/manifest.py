@@ -188,6 +188,16 @@ class HostFacts(_Facts):
     load_1min_at_start: float | None = None
 
 
+class NetworkFacts(_Facts):
+    """The way between client and server, measured before the run."""
+
+    round_trip_ms: float | None = Field(default=None, description="median time of a question of one row")
+    answer_mb_per_s: float | None = Field(
+        default=None,
+        description="rate of an answer of 1 or 8 MiB, which the server makes and the driver reads",
+    )
+
+
 class Annotation(_Facts):
     """What somebody noted at a time of the run, in seconds since its start."""
 
@@ -235,6 +245,7 @@ class Manifest(BaseModel):
     software: dict[str, str] = Field(default_factory=dict)
     host: HostFacts = HostFacts()
     server: ServerFacts = ServerFacts()
+    network: NetworkFacts = NetworkFacts()
     load_hosts: list[LoadHost] = Field(default_factory=list, description="empty: the host of the supervisor alone")
     supervisor_pid: int | None = None
     ended_early: str = Field(default="", description="why it ended early by itself; empty if it did not")

@@ -13,6 +13,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import Database, Scope, SqlSession, Table
 from hdbkit.databases import sql_session
 from hdbkit.errors import InputError
+from hdbkit.execution.network import network_facts
 from hdbkit.sql import Statement
 from hdbkit.workloads.tproc_c.conformance.small import Small
 
@@ -75,6 +76,12 @@ def test_an_unknown_statement_is_named(db: SqlSession) -> None:
 
 def test_the_server_describes_itself(engine: Database, db: SqlSession) -> None:
     assert engine.version(db).startswith(f"{engine.title} ")
+    came, network = engine.long_answer(db, 8192), network_facts(engine, db)
+    assert came in (0, 8192)
+    assert (network.answer_mb_per_s is not None, network.round_trip_ms is not None) == (
+        came > 0,
+        engine.clock_s(db) is not None,
+    )
     free = engine.free_connections(db)
     assert free is None or free > 0
     settings = engine.settings_of(db)

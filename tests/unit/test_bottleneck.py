@@ -61,6 +61,29 @@ def test_busy_processors_limit_a_run_whatever_sessions_wait_for(run: Manifest) -
     assert "96 % busy (the clients 5 %, the server 5 %, other processes 1 %)" in str(limit)
 
 
+@pytest.mark.parametrize(
+    ("interrupts", "others", "sessions", "resource"),
+    [
+        (90.0, 48.0, {"lock": 3.0}, "processors"),
+        (5.0, 1.0, {"running": 3.0}, "processors"),
+        (5.0, 1.0, {"lock": 3.0}, "lock"),
+        (5.0, 48.0, {"running": 3.0}, "sessions"),
+    ],
+)
+def test_one_full_core_limits_a_run_by_interrupts_or_where_no_wait_tells_more(
+    run: Manifest, interrupts: float, others: float, sessions: dict[str, float], resource: str
+) -> None:
+    cores = {"cores_busy_pct": [20.0, 99.0], "cores_interrupts_pct": [1.0, interrupts]}
+    limit = found(changed(sampled(run, **sessions), load_host=cores, others_cpu_pct=others))
+    assert limit.resource == resource
+    named = f"core 1, which is 99 % busy ({interrupts:.0f} % with interrupts) while the others are 20 % busy"
+    assert (named in limit.sentence) == (resource == "processors")
+    even = {**cores, "cores_busy_pct": [60.0, 99.0]}
+    assert found(changed(sampled(run, **sessions), load_host=even)).resource == max(
+        sessions, key=lambda name: sessions[name]
+    ).replace("running", "sessions")
+
+
 def test_clients_limit_a_run_if_each_of_their_processes_is_busy(run: Manifest) -> None:
     busy = changed(sampled(run, lock=3.0), client_cpu_us_per_operation=1900.0)
     assert (found(busy).resource, found(busy).evidence["clients"]) == ("clients", 95)

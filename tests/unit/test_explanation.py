@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.explanation import TOTAL, Counter, Explanation, Part, explained_by_parts
+from hdbkit.analysis.comparison.explanation import TOTAL, Counter, Explanation, Part, counted, explained_by_parts
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.run.waits import OUTSIDE, PROCESSORS, SERVER_CPU, with_tables
 from hdbkit.charts.wait_charts import explained
 from hdbkit.execution.finish import statement_growth
+from hdbkit.results.manifest import NetworkFacts
+from tests.unit.synthetic import changed, with_result, write_run
 
 LOG = "log (WalSync)"
 Rows = Callable[..., pd.DataFrame]
@@ -109,6 +112,16 @@ def found_with_statements(rose_ms: float) -> Explanation:
         Counter("executions of SELECT a", 1, 2, 1e-9),
     )
     return Explanation("transaction", Part(TOTAL, 1.0, 2.0, 0.9, 1.1), parts, (), "blocks", statements=counted)
+
+
+def test_work_of_hosts_and_the_way_to_the_server_are_compared_per_transaction(tmp_path: Path) -> None:
+    run = with_result(write_run(tmp_path / "a", users=1, duration_s=3)).manifest
+    use = {"per_s": {"context_switches": 900.0, "soft_interrupts_net_rx": 30.0}}
+    run = changed(run, load_host=use, server_host=use, completed=300, window_s=3.0)
+    found = counted(run.model_copy(update={"network": NetworkFacts(round_trip_ms=0.4)}))
+    assert found["context switches of the load host"] == 9
+    assert found["soft interrupts for received packets (NET_RX) of the database's host"] == 0.3
+    assert found["round trip before the run (ms)"] == 0.4
 
 
 def test_what_grew_is_counted_by_statement() -> None:

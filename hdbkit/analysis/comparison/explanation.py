@@ -113,13 +113,20 @@ class Counter:
 
 
 _OTHERS = "time of the processors that other processes used (%)"
+_ROUND_TRIP = "round trip before the run (ms)"
+_OF_HOSTS = {
+    "context_switches": "context switches",
+    "interrupts": "interrupts",
+    "soft_interrupts_net_rx": "soft interrupts for received packets (NET_RX)",
+}
+"""What is compared of each host, per operation."""
 _BESIDE: Mapping[str, tuple[str, ...]] = {
     RUNNING: (SCANNED, READ, PAGES, SPILLED, _OTHERS),
     SERVER_CPU: (SCANNED, READ, PAGES, SPILLED, _OTHERS),
     PROCESSORS: (_OTHERS,),
     UNREPORTED: (READ,),
     CLIENT_CPU: (_OTHERS,),
-    OUTSIDE: (_OTHERS,),
+    OUTSIDE: (_ROUND_TRIP, _OTHERS),
 }
 """The counters that may be named with a part, the most telling first."""
 
@@ -367,7 +374,7 @@ def _column(values: pd.Series[float]) -> NDArray[np.float64]:
 
 def _counters(sides: Mapping[str, Sequence[Run]]) -> tuple[Counter, ...]:
     """What the server counted per operation and differs; the most different first."""
-    found = _differing({side: [_counted(manifest) for _, manifest in runs] for side, runs in sides.items()})
+    found = _differing({side: [counted(manifest) for _, manifest in runs] for side, runs in sides.items()})
     return tuple(sorted(found, key=_apart, reverse=True))
 
 
@@ -407,10 +414,20 @@ def _differing(counted: Mapping[str, Sequence[Mapping[str, float | None]]]) -> l
     return [one for one, p in zip(found, adjusted, strict=True) if p <= _FALSE_DISCOVERIES]
 
 
-def _counted(manifest: Manifest) -> dict[str, float | None]:
-    """What was counted of a run: the server's work per operation, and what other processes used."""
+def counted(manifest: Manifest) -> dict[str, float | None]:
+    """What was counted of a run: the work of server and hosts per operation, and what other processes used."""
     result = manifest.measured
-    return {_OTHERS: result.others_cpu_pct, **{f"{one.what}": one.each for one in work_of(result)}}
+    found = {
+        _OTHERS: result.others_cpu_pct,
+        _ROUND_TRIP: manifest.network.round_trip_ms,
+        "rate of a long answer before the run (MB/s)": manifest.network.answer_mb_per_s,
+        **{one.what: one.each for one in work_of(result)},
+    }
+    for host, use in {"load host": result.load_host, "database's host": result.server_host}.items():
+        for name, words in _OF_HOSTS.items():
+            if use and name in use.per_s and result.completed:
+                found[f"{words} of the {host}"] = use.per_s[name] * result.window_s / result.completed
+    return found
 
 
 def _where(sides: Mapping[str, Sequence[Run]]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """What limits a run: the resource that its sessions spend most of their time with, and what would have to change.
 
-The processors of a host or of the clients limit a run when they are busy; otherwise what sessions wait for most. The
+The processors of a host or of the clients limit a run when they are busy; otherwise what sessions wait for most. One
+core that is full while the others rest limits a run too: by interrupts, or by work that one thread has to do. The
 clients' ceiling is what their processes could send with the CPU time that they have, if the server answered at once.
 """
 
@@ -25,6 +26,8 @@ _OTHERS = "other processes"
 _SAMPLED: tuple[Resource, ...] = ("lock", "log", "disk", "latch", "sessions", "other")
 _BUSY_PCT = 90.0
 """From this utilization on, processors limit a run."""
+_CORE_PCT, _REST_PCT = 95.0, 50.0
+"""A core is full from the first utilization on, and the others rest up to the second, their mean."""
 _ADVICE: dict[Resource, str] = {
     "lock": "Shorter transactions, or data spread over more rows, would change that.",
     "log": "A faster device of the log, or commits that do not wait for it, would change that.",
@@ -68,7 +71,7 @@ def bottleneck(manifest: Manifest) -> Bottleneck | None:
     if result is None or not result.operations_per_s:
         return None
     times = _client_times(manifest)
-    found = _processors(manifest) or _clients(times) or _load(manifest) or _waits(manifest)
+    found = _processors(manifest) or _clients(times) or _load(manifest) or _one_core(manifest)
     return Bottleneck(
         resource=found.resource,
         sentence=found.sentence,
@@ -99,7 +102,7 @@ def _processors(manifest: Manifest) -> _Found | None:
     used = {"the server": result.server_cpu_us_per_operation, "the clients": result.client_cpu_us_per_operation}
     shares = {name: us * per_s / 1e4 / cores for name, us in used.items() if us is not None}
     shares |= {_OTHERS: result.others_cpu_pct} if result.others_cpu_pct is not None else {}
-    return _busy(manifest, "this host" if manifest.server.on_this_host else "the load host", here, shares)
+    return _busy(manifest, _load_host(manifest), here, shares)
 
 
 def _busy(manifest: Manifest, host: str, busy: float, shares: Mapping[str, float]) -> _Found:
@@ -127,6 +130,39 @@ def _load(manifest: Manifest) -> _Found | None:
         return None
     what = "rate, which was kept" if schedule else "users, who pause as planned"
     return _Found("load", f"Limited by the load's own {what}.", {})
+
+
+def _one_core(manifest: Manifest) -> _Found:
+    """That one core is full while the others rest; what sessions wait for if none is, or if that tells more."""
+    result, waits = manifest.measured, _waits(manifest)
+    for host, use in {"the database's host": result.server_host, _load_host(manifest): result.load_host}.items():
+        shares = use.cores_busy_pct if use else []
+        if not use or len(shares) < 2:
+            continue
+        busy, core, cores = max(shares), shares.index(max(shares)), len(shares)
+        rest, interrupts = (sum(shares) - busy) / (cores - 1), use.cores_interrupts_pct[core]
+        of_interrupts = interrupts >= busy / 2
+        of_others = use is result.load_host and (result.others_cpu_pct or 0.0) * cores >= busy / 2
+        tells_more = waits.resource not in ("sessions", "network", "undecided")
+        if busy < _CORE_PCT or rest > _REST_PCT or (not of_interrupts and (of_others or tells_more)):
+            continue
+        sentence = (
+            f"Limited by one core of {host}, core {core}, which is {busy:.0f} % busy ({interrupts:.0f} % with "
+            f"interrupts) while the others are {rest:.0f} % busy on average."
+        )
+        advice = "Work that is spread over more threads, or a faster core, would change that."
+        if of_interrupts:
+            advice = (
+                "Interrupts that are spread over more cores (more queues of the network interface, receive packet "
+                "steering) would change that."
+            )
+        evidence = {"busiest core": busy, "its interrupts": interrupts, "other cores": rest}
+        return _Found("processors", sentence, evidence, advice)
+    return waits
+
+
+def _load_host(manifest: Manifest) -> str:
+    return "this host" if manifest.server.on_this_host else "the load host"
 
 
 def _waits(manifest: Manifest) -> _Found:

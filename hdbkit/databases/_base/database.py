@@ -108,6 +108,10 @@ class BaseDatabase(Database):
         rows = self.asked(session, "clock")
         return float(rows[0][0]) if rows else None
 
+    def long_answer(self, session: Session, size: int) -> int:
+        """By the statement ``long_answer``."""
+        return sum(len(text or "") for (text,) in self.asked(session, "long_answer", size=size))
+
     def counters(self, session: Session) -> dict[str, float]:
         """By the statement ``counters``: a row for each, name and value."""
         return {str(name): float(value or 0) for name, value in self.asked(session, "counters")}

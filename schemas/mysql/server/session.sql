@@ -122,6 +122,10 @@ FROM DUAL WHERE @@SESSION.transaction_read_only;
 -- The server's time, in seconds since 1970.
 SELECT UNIX_TIMESTAMP(NOW(6));
 
+-- name: long_answer
+-- Null where it is longer than max_allowed_packet.
+SELECT REPEAT('x', :size);
+
 -- name: encryption
 -- Protocol and certificate of this connection, one per row: name, value.
 SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_server_not_after');

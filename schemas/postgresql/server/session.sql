@@ -29,6 +29,9 @@ SELECT CASE WHEN NOT pg_is_in_recovery()
 -- The server's time, in seconds since 1970.
 SELECT extract(epoch FROM clock_timestamp());
 
+-- name: long_answer
+SELECT repeat('x', :size);
+
 -- name: encryption
 -- The protocol that encrypts this connection; empty if none does.
 SELECT coalesce(version, '') FROM pg_stat_ssl WHERE pid = pg_backend_pid();

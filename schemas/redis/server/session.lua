@@ -14,6 +14,11 @@ return { { role == "master" and "primary" or "standby" } }
 -- returns: seconds(1000000)
 return { { now() } }
 
+-- name: long_answer
+-- Of long pieces, as Lua 5.1 repeats a character in 10 ns; the size is a multiple of theirs.
+-- parameters: size
+return { { string.rep(string.rep("x", 4096), size / 4096) } }
+
 -- name: free_connections
 local clients = call("INFO", "clients")
 return { { string.match(clients, "maxclients:(%d+)") - string.match(clients, "connected_clients:(%d+)") } }

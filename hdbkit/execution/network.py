@@ -1,0 +1,50 @@
+"""How long a short question and a long answer take between client and server; for ``doctor``, and before a run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from hdbkit.contracts import Database, Session
+from hdbkit.readings import answered
+from hdbkit.results.manifest import NetworkFacts
+
+_ROUND_TRIPS, _AT_MOST_S = 20, 0.1
+"""Questions whose median is the round trip, or fewer on a long way."""
+_FEW_BYTES, _MANY_BYTES, _SHORT_S = 1 << 20, 8 << 20, 0.005
+"""A few bytes open the window of the connection, uncounted; many follow where that was short, else as few again."""
+
+
+def network_facts(engine: Database, session: Session) -> NetworkFacts:
+    """The round trip, and the rate of a long answer; None what this engine has no question for."""
+    return NetworkFacts(
+        round_trip_ms=answered(lambda: _round_trip_ms(engine, session), None),
+        answer_mb_per_s=answered(lambda: _mb_per_s(engine, session), None),
+    )
+
+
+def _round_trip_ms(engine: Database, session: Session) -> float | None:
+    """The median time of a question of one row."""
+    times_s: list[float] = []
+    while len(times_s) < _ROUND_TRIPS and sum(times_s) < _AT_MOST_S:
+        begun_s = time.perf_counter()
+        if engine.clock_s(session) is None:
+            return None
+        times_s.append(time.perf_counter() - begun_s)
+    return round(1000 * statistics.median(times_s), 4)
+
+
+def _mb_per_s(engine: Database, session: Session) -> float | None:
+    """The rate of an answer; the whole takes less than 0.1 s, but on a slow network."""
+    first_s = _long_answer_s(engine, session, _FEW_BYTES)
+    if first_s is None:
+        return None
+    size = _MANY_BYTES if first_s < _SHORT_S else _FEW_BYTES
+    took_s = _long_answer_s(engine, session, size)
+    return None if took_s is None else float(f"{size / took_s / 1e6:.3g}")
+
+
+def _long_answer_s(engine: Database, session: Session, size: int) -> float | None:
+    begun_s = time.perf_counter()
+    came = engine.long_answer(session, size)
+    return time.perf_counter() - begun_s if came == size else None
