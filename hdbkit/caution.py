@@ -122,6 +122,10 @@ class Kind(StrEnum):
         "history", "old row versions pile up",
         "the load became slower, or will", "give purge more threads, or use --maintain",
     )
+    LOG_SWITCHES = (
+        "log switches", "sessions waited for log switches",
+        "the log's files are measured, too", "make the files of the redo log larger",
+    )
     CYCLE = (
         "cycle", "window shorter than a checkpoint cycle",
         "it has all of that writing or none", "set a longer duration_s",

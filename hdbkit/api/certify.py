@@ -256,7 +256,7 @@ def _without_address(found: Any, at: Target) -> Any:
 @cache
 def _private(at: Target) -> set[str]:
     """What names the target, its other hosts, their addresses, its account and this host."""
-    others = [*at.fallbacks, *at.replicas, *at.nodes]
+    others = [*at.fallbacks, *(one.partition("/")[0] for one in at.replicas), *at.nodes]
     hosts = {one for one in (at.host, *others, *(each.rpartition(":")[0] for each in others)) if one}
     addresses = set[str]()
     for one in hosts:

@@ -42,6 +42,7 @@ class Cache(StrEnum):
     """State of the server's cache when a run starts."""
 
     WARM = "warm"
+    FLUSH = "flush"
     RESTART = "restart"
     COLD = "cold"
 
@@ -74,7 +75,10 @@ class Profile(StrEnum):
     PERF = "perf"
 
 
-CACHE_STATES = "warm: unchanged, restart: emptied by a restart, cold: the page cache of the server's host as well"
+CACHE_STATES = (
+    "warm: unchanged, flush: emptied by the server's own command, restart: emptied by a restart, "
+    "cold: the page cache of the server's host as well"
+)
 
 
 class Load(ConfigModel):

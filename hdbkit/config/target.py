@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 
 from hdbkit.config.control_spec import ControlSpec
 from hdbkit.config.files import read_yaml, validate
@@ -24,6 +24,7 @@ from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.paths import places_of_targets, targets_file
 
 _ADDRESS = re.compile(r"(?:\[(?P<v6>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:/@,\s]+))(?::(?P<port>[0-9]{1,5}))?")
+_REPLICA = re.compile(rf"{_ADDRESS.pattern}(?:/(?P<database>[^/,\s]+))?")
 
 
 ATTRIBUTES = "target_session_attrs"
@@ -96,10 +97,11 @@ class Target(ConfigModel):
 
     @field_validator("fallbacks", "replicas", "nodes")
     @classmethod
-    def _addresses(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+    def _addresses(cls, given: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        known, more = (_REPLICA, ", or host:port/database") if info.field_name == "replicas" else (_ADDRESS, "")
         for address in given:
-            if not _ADDRESS.fullmatch(address):
-                raise ValueError(f"'{address}' is not an address; write host or host:port")
+            if not known.fullmatch(address):
+                raise ValueError(f"'{address}' is not an address; write host or host:port{more}")
         return given
 
     @field_validator("password_file")
@@ -260,9 +262,10 @@ class Target(ConfigModel):
             "nodes": (),
             "password": SecretStr(secret) if secret else None,
         }
-        if found := _ADDRESS.fullmatch(address):
+        if found := _REPLICA.fullmatch(address):
             port = int(found["port"]) if found["port"] else self.port
-            changes |= {"host": found["v6"] or found["host"], "port": port}
+            database = found["database"] or self.database
+            changes |= {"host": found["v6"] or found["host"], "port": port, "database": database}
         return self.with_(**changes)
 
     @property

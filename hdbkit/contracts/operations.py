@@ -423,6 +423,12 @@ _CONTROL: Final = (
         without="a missing privilege is not reported before the first run",
         method="missing_grants",
     ),
+    Operation(
+        "flush_cache",
+        "empty the server's cache of pages",
+        needs=_SETTINGS,
+        without="the load option cache: flush is refused",
+    ),
     Operation("remove_old_rows", "remove row versions that nobody can see", needs=_SETTINGS),
     Operation("checkpoint", "write all changed pages to the files", needs=_SETTINGS),
     Operation(

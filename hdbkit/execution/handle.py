@@ -245,7 +245,7 @@ def start(
     ready = precheck(target, wanted, planned, root)
     ready = replace(ready, warnings=(*warnings, *_undo_killed(target, root), *ready.warnings))
     if ready.plan.load.cache is not Cache.WARM:
-        power.empty(ready.plan.load.cache, control(target))
+        power.empty(ready.plan.load.cache, target, control(target))
     with _alone(ready, root) as kept, signals_held():
         folder = make_run_folder(ready, root)
         process = _supervisor(folder, ready.plan, target, kept)

@@ -105,7 +105,7 @@ def prepare_run(plan: ExperimentPlan, planned: PlannedRun, control: ServerContro
     change = control.apply(settings) if settings else Change(ApplyBy.SESSION, 0.0)
     restored_s, rebuilt_s = bring_data(plan, planned, control)
     maintained_s = control.maintain()
-    restarted_s = power.empty(wanted.cache, control)
+    restarted_s = power.empty(wanted.cache, plan.cell(planned).target, control)
     rest = cool_down(wanted.cooldown, wanted.cooldown_s or 0.0, control)
     return {
         "applied_by": change.applied_by.value,

@@ -12,21 +12,25 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
 from hdbkit.config import Cache, Commands, ControlSpec, Target
 from hdbkit.config.hosts import is_local
 from hdbkit.config.problems import SECRET, without_secrets
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import ServerFailed
+from hdbkit.databases import database
+from hdbkit.errors import ServerFailed, TransactionError
 from hdbkit.processes import collected_file, error_file
 from hdbkit.servers.log import NO_MESSAGE, CollectedLog, last_lines, read_since
+from hdbkit.sql import SERVER_STATEMENTS, statements
 
 _NO_LOG = "to see the reason here, name the server's log in 'control.log' of the target"
 _PATIENCE_S = 120.0
 """Timeout of a command, unless it stops or starts a server."""
 _LOOK_S = 0.1
+_FLUSH = "flush_cache"
+"""The statement that empties the cache of a server which has such a command."""
 _SEEN_S = 5.0
 """Timeout after a start command until the status command must report a running server."""
 
@@ -160,6 +164,10 @@ _PAGES = "1"
 
 def obstacle(cache: Cache, target: Target, server: ServerControl) -> str:
     """Why the caches cannot be brought to this state; empty if they can."""
+    if cache is Cache.FLUSH:
+        engine = database(target)
+        known = _FLUSH in statements(engine.dialects, SERVER_STATEMENTS)
+        return "" if known else f"{engine.title} has no command that empties its cache; use 'restart'"
     if cache is not Cache.WARM and not server.can_restart:
         advice = "use 'warm', or a target with 'may_restart: true' and commands in 'control'"
         return f"hdbkit cannot restart {server.identity}; {advice}"
@@ -169,10 +177,17 @@ def obstacle(cache: Cache, target: Target, server: ServerControl) -> str:
     return ""
 
 
-def empty(cache: Cache, server: ServerControl) -> float:
+def empty(cache: Cache, target: Target, server: ServerControl) -> float:
     """Bring the caches to this state; return the duration in seconds. Raises ``ServerFailed``."""
     began = time.monotonic()
-    if cache is not Cache.WARM:
+    if cache is Cache.FLUSH:
+        account = target.control_account.with_(database=target.database)
+        try:
+            with closing(database(target).connect(account)) as session:
+                session.ask(_FLUSH)
+        except TransactionError as error:
+            raise ServerFailed(f"the cache of {target.described} could not be emptied: {error.text}") from error
+    elif cache is not Cache.WARM:
         server.restart()
     if cache is Cache.COLD:
         os.sync()

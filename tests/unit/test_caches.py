@@ -44,7 +44,7 @@ def test_a_state_of_the_cache_needs_a_restart_and_the_page_cache(
     pages: Path, cache: str, restarts: int, written: str
 ) -> None:
     own = Server()
-    power.empty(Cache(cache), own)  # type: ignore[arg-type]
+    power.empty(Cache(cache), HERE, own)  # type: ignore[arg-type]
     assert (own.restarts, pages.read_text()) == (restarts, written)
 
 
@@ -54,5 +54,8 @@ def test_caches_that_cannot_be_emptied_are_refused_with_the_reason(pages: Path) 
     assert power.obstacle(Cache.COLD, HERE, server()) == ""
     assert "cannot restart db1:5432" in power.obstacle(Cache.RESTART, HERE, server(False))
     assert "only root on the host of" in power.obstacle(Cache.COLD, elsewhere, server())
+    assert power.obstacle(Cache.FLUSH, Target.parse("duckdb:////x"), server()).endswith(
+        "has no command that empties its cache; use 'restart'"
+    )
     pages.unlink()
     assert "only root on the host of" in power.obstacle(Cache.COLD, HERE, server())

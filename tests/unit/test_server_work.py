@@ -124,6 +124,15 @@ def test_a_history_list_that_grew_by_much_is_a_warning_with_what_helps() -> None
     assert all(word in found[0] for word in ("200,000", "--maintain", "innodb_purge_threads", "innodb_max_purge_lag"))
 
 
+def test_waits_for_log_switches_are_a_warning_from_a_share_of_all_users_time_on() -> None:
+    found, few = (
+        run_warnings(manifest(result={"counters": {"log_switches": 3.0, "waited_log_switches_ms": ms}}))
+        for ms in (9e6, 1.0)
+    )
+    assert (few, found[0].kind) == ([], Kind.LOG_SWITCHES)
+    assert "waited 9,000 s for 3 log switches" in found[0]
+
+
 def test_data_that_are_larger_than_the_cache_or_the_memory_are_reported() -> None:
     small = SERVER.model_copy(update={"cache_bytes": 64 * MIB})
     counters = {"blks_hit": 900.0, "blks_read": 100.0}

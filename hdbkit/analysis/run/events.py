@@ -24,6 +24,7 @@ OF_COUNTERS = {
     "deadlocks": "deadlock",
     "snapshots": "snapshot",
     "log_rewrites": "rewrite of the log",
+    "log_switches": "log switch",
     "log_waits": "wait for space in the log buffer",
 }
 """Counters whose growth is an event. Where the server itself names events of a kind, the counter is left out."""

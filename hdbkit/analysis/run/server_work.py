@@ -36,6 +36,8 @@ WORK: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "waits for row locks": (("row_lock_waits",),),
     "time waited for row locks (ms)": (("row_lock_time_ms",),),
     **{f"time waited for {what} (ms)": ((f"waited_{name}_ms",),) for name, what in _WAITED.items()},
+    "log switches": (("log_switches",),),
+    "time waited for log switches (ms)": (("waited_log_switches_ms",),),
     "deadlocks": (("deadlocks",),),
     SPILLED: (("temp_bytes",),),
     "checkpoints": (("checkpoints",),),

@@ -16,6 +16,8 @@ from hdbkit.text import size_text
 _MANY_IMAGES = 0.05
 _FALLEN = 0.5
 _LONG_HISTORY = 100_000
+_WAITED_SHARE = 0.01
+"""From this share of all users' time on, waits for log switches are named."""
 _FULL_PCT = 95.0
 """From this share on, processors or a disk count as saturated."""
 
@@ -29,6 +31,7 @@ def run_warnings(manifest: Manifest) -> list[Caution]:
             _fit(manifest, result),
             _full_pages(manifest, result),
             _history(result),
+            _log_switches(manifest, result),
             _restarted(result),
             _moved(result),
         ]
@@ -118,6 +121,18 @@ def _history(result: RunResult) -> str:
         "it, become slower. Run with --maintain, raise innodb_purge_threads "
         "and innodb_purge_batch_size, or set innodb_max_purge_lag, which delays changes instead",
         Kind.HISTORY,
+    )
+
+
+def _log_switches(manifest: Manifest, result: RunResult) -> str:
+    """That sessions waited for the next file of the redo log."""
+    waited_s = result.counters.get("waited_log_switches_ms", 0) / 1000
+    if waited_s <= _WAITED_SHARE * manifest.plan.load.sessions * result.window_s:
+        return ""
+    return Caution(
+        f"sessions waited {waited_s:,.0f} s for {result.counters.get('log_switches', 0):,.0f} log switches in the "
+        "window; make the files of the redo log larger, or add groups",
+        Kind.LOG_SWITCHES,
     )
 
 

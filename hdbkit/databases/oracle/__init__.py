@@ -213,6 +213,12 @@ class Oracle(OracledbDatabase):
         text, rows = super().version(session), self.asked(session, "pluggable_database")
         return f"{text} (PDB {rows[0][0]})" if rows and rows[0][0] else text
 
+    def counters(self, session: Session) -> dict[str, float]:
+        """With log switches, whose views need privileges of their own."""
+        counters = super().counters(session)
+        of_log = self.asked(session, "counters_of_log")
+        return counters | {str(name): float(value or 0) for name, value in of_log}
+
     def snapshot_notice(self, target: Target) -> str:
         """The licence, where the target asks for snapshots of the workload repository."""
         return _LICENCE if target.options.get(AWR) else ""

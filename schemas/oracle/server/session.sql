@@ -34,6 +34,7 @@ SELECT SYS_CONTEXT('USERENV', 'NETWORK_PROTOCOL') FROM dual;
 -- name: role
 SELECT CASE
            WHEN SYS_CONTEXT('USERENV', 'DATABASE_ROLE') LIKE '%STANDBY' THEN 'standby'
+           WHEN SYS_CONTEXT('USERENV', 'DATABASE_ROLE') = 'TRUE CACHE' THEN 'read-only'
            ELSE 'primary'
        END
 FROM dual;
@@ -116,6 +117,13 @@ SELECT 'instances', COUNT(*) FROM gv$instance
 UNION ALL
 SELECT 'uptime_s', (SYSDATE - MIN(startup_time)) * 86400 FROM gv$instance;
 
+-- name: counters_of_log
+-- Log switches of all instances, and what sessions waited for them.
+SELECT 'log_switches', SUM(sequence#) FROM v$log WHERE status = 'CURRENT'
+UNION ALL
+SELECT 'waited_log_switches_ms', NVL(SUM(time_waited_micro), 0) / 1000 FROM gv$system_event
+WHERE event LIKE 'log file switch%';
+
 -- name: take_snapshot
 -- Of the workload repository (AWR). It is only asked for on request: a licence of the Diagnostics Pack is needed.
 -- parameters:
@@ -168,13 +176,15 @@ FROM (SELECT 'GV_$SYSSTAT' AS name, 'runs have no counters of the server, and no
       UNION ALL
       SELECT 'GV_$INSTANCE', 'runs have no counters of the server, and no engine TPM' FROM dual
       UNION ALL
+      SELECT 'GV_$SYSTEM_EVENT', 'log switches and their waits are not counted' FROM dual
+      UNION ALL
       SELECT 'V_$SESSION', 'hdbkit does not know how many connections are free' FROM dual
       UNION ALL
       SELECT 'V_$RESOURCE_LIMIT', 'hdbkit does not know how many connections are free' FROM dual
       UNION ALL
       SELECT 'V_$PARAMETER', 'settings that disturb runs are not reported' FROM dual
       UNION ALL
-      SELECT 'V_$LOG', 'settings that disturb runs are not reported' FROM dual
+      SELECT 'V_$LOG', 'log switches are not counted, and settings that disturb runs are not reported' FROM dual
       UNION ALL
       SELECT 'V_$SYSTEM_PARAMETER', 'runs do not record the settings of the server' FROM dual
       UNION ALL

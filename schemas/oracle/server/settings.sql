@@ -113,6 +113,10 @@ END;
 -- Writes all changed blocks, on all instances.
 ALTER SYSTEM CHECKPOINT GLOBAL;
 
+-- name: flush_cache
+-- The buffer cache, after its changed blocks are written.
+ALTER SYSTEM FLUSH BUFFER_CACHE;
+
 -- name: rest_settings
 -- None: after its checkpoint the server is idle.
 SELECT name, value FROM v$parameter WHERE 1 = 0;

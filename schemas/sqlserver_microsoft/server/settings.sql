@@ -111,6 +111,11 @@ SELECT 1;
 -- name: checkpoint
 CHECKPOINT;
 
+-- name: flush_cache
+-- Clean pages leave memory, so changed ones are written before. Requires ALTER SERVER STATE.
+CHECKPOINT;
+DBCC DROPCLEANBUFFERS WITH NO_INFOMSGS;
+
 -- name: rest_settings
 -- None: after its checkpoint the server is idle.
 SELECT name, CAST(value_in_use AS VARCHAR(100)) FROM sys.configurations WHERE 1 = 0;

@@ -8,14 +8,16 @@ from decimal import Decimal
 
 import pytest
 
-from hdbkit.config import Target, TprocCSpec
+from hdbkit.config import Cache, Target, TprocCSpec
 from hdbkit.contracts import Table
 from hdbkit.databases._oracledb.session import OracleSession
 from hdbkit.errors import (
     ErrorClass,
     InputError,
+    ServerFailed,
     TransactionError,
 )
+from hdbkit.servers import control, power
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import workload
 from tests.engines.oracle.double import Answer, Module, failure
@@ -88,6 +90,34 @@ def test_counters_are_of_all_instances_and_of_no_view_of_the_diagnostics_pack(
     known = statements(ENGINE.dialects, SERVER_STATEMENTS).items()
     texts = " ".join(one.text for name, one in known if name != "take_snapshot").lower()
     assert not [word for word in ("dba_hist", "dbms_workload", "v$active_session") if word in texts]
+
+
+def test_log_switches_and_their_waits_are_counted_where_their_views_may_be_read(
+    session: OracleSession, oracledb: Module
+) -> None:
+    rows = [("log_switches", 812), ("waited_log_switches_ms", 93.5)]
+    oracledb.answers = lambda text, _: Answer(rows if "v$log " in text else [("commits", 12)])
+    assert ENGINE.counters(session) == {"commits": 12.0, "log_switches": 812.0, "waited_log_switches_ms": 93.5}
+    oracledb.answers = lambda text, _: failure("ORA-00942") if "v$log " in text else Answer([("commits", 12)])
+    assert ENGINE.counters(session) == {"commits": 12.0}
+
+
+def test_the_cache_is_emptied_by_the_servers_own_command(oracledb: Module) -> None:
+    oracledb.answers = lambda *_: None
+    power.empty(Cache.FLUSH, TARGET, control(TARGET))
+    assert "ALTER SYSTEM FLUSH BUFFER_CACHE" in oracledb.texts
+    oracledb.answers = lambda text, _: failure("ORA-01031", "insufficient privileges") if "FLUSH" in text else None
+    with pytest.raises(ServerFailed, match=r"could not be emptied: .*insufficient privileges"):
+        power.empty(Cache.FLUSH, TARGET, control(TARGET))
+
+
+def test_a_true_cache_is_a_replica_at_a_service_of_its_own(oracledb: Module) -> None:
+    target = TARGET.with_(replicas=("tc1:1522/SALES_TC",))
+    oracledb.answers = lambda text, _: Answer([("read-only",)] if "TRUE CACHE" in text else [])
+    with closing(ENGINE.connect(target.replica(0))) as session:
+        assert ENGINE.is_replica(session)
+    given = oracledb.connections[-1].parameters
+    assert (given["host"], given["port"], given["service_name"]) == ("tc1", 1522, "SALES_TC")
 
 
 def test_snapshots_of_the_repository_are_taken_on_request_with_the_notice_of_the_licence(
