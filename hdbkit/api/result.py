@@ -17,6 +17,7 @@ from hdbkit.analysis.run.bottleneck import Bottleneck, bottleneck
 from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.records import window_of
+from hdbkit.analysis.run.slow_plans import slow_plans
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.api.experiment_result import show
 from hdbkit.charts.chart import Chart
@@ -161,6 +162,17 @@ class Result:
             >>> print(hdbkit.result().plans["q05"].text)  # doctest: +SKIP
         """
         return read_plans(self.folder.plans)
+
+    @property
+    def slow_plans(self) -> pd.DataFrame:
+        """The slowest execution of each statement that took ``slow_plans_ms`` or more, with the plan that ran.
+
+        Columns: operation, ms, t_us (since the run's start), virtual_user, statement, plan. Empty without it.
+
+        Example:
+            >>> print(hdbkit.result().slow_plans.plan[0])  # doctest: +SKIP
+        """
+        return slow_plans(self.folder, self.manifest)
 
     @property
     def settings(self) -> pd.DataFrame:

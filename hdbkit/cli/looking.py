@@ -162,6 +162,7 @@ def runs_show(
         if result.manifest.one_by_one:
             content["executions"] = documents.of_frame(result.executions())
         if plans:
+            content["slow_plans"] = documents.of_frame(result.slow_plans)
             content["plans"] = {name: one.model_dump(mode="json") for name, one in result.plans.items()}
         if of_users is not None:
             content["users"] = documents.of_frame(of_users)

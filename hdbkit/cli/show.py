@@ -285,8 +285,12 @@ def _executions(result: Result) -> None:
 
 def plans(result: Result) -> None:
     """The plan of each query of a run, with its parameters."""
-    if not result.plans:
+    slow = result.slow_plans
+    if not result.plans and slow.empty:
         console.print(f"{result.run_id} has no plans of queries", markup=False)
+    for row in slow.to_dict("records"):
+        console.print(f"[bold]{row['operation']}[/]  {number(row['ms'])} ms at {row['t_us'] / 1e6:.1f} s of the run")
+        console.print(f"{row['statement']}\n{row['plan']}", markup=False)
     for name, one in result.plans.items():
         given = ", ".join(f"{key} = {value}" for key, value in one.arguments.items())
         console.print(f"[bold]{escape(name)}[/]  {escape(given)}")

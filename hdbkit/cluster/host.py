@@ -46,6 +46,7 @@ _COLLECTED = (
     "*.usage.json",
     "*.switches",
     "*.sessions",
+    "*.slow_plans",
     "*.traces",
     "*.reason",
     HOST_SAMPLES,

@@ -201,6 +201,13 @@ class Load(ConfigModel):
         description="share of the operations whose statements carry a W3C traceparent in a comment; they are sent "
         "unprepared",
     )  # fmt: skip
+    slow_plans_ms: int = Field(
+        default=0,
+        ge=0,
+        le=3_600_000,
+        description="keep the plans, with their times, of statements that take at least so many milliseconds; "
+        "PostgreSQL then times each step of all statements (auto_explain); 0: none",
+    )
     profile: Profile = Field(
         default=Profile.NONE,
         description="sample the stacks of server and clients on this host; perf: by Linux's perf, 49 times a second",

@@ -49,6 +49,7 @@ from hdbkit.contracts.sessions import Capability as Capability
 from hdbkit.contracts.sessions import CommentedSession as CommentedSession
 from hdbkit.contracts.sessions import OptimisticSession as OptimisticSession
 from hdbkit.contracts.sessions import OverlappingSession as OverlappingSession
+from hdbkit.contracts.sessions import PlanReportingSession as PlanReportingSession
 from hdbkit.contracts.sessions import Row as Row
 from hdbkit.contracts.sessions import Scope as Scope
 from hdbkit.contracts.sessions import Session as Session

@@ -222,6 +222,15 @@ _WAITS: Final = (
     ),
 )
 
+_SLOW_PLANS: Final = (
+    Operation(
+        "preloaded_by_sessions",
+        "what sessions load, which slow_plans_ms would replace; no row if that is nothing",
+        columns=("libraries",),
+        needs=frozenset({Capability.SLOW_PLANS}),
+    ),
+)
+
 _STATEMENTS: Final = (
     Operation(
         "counts_statements",
@@ -480,6 +489,7 @@ SUBJECTS: Final = {
     "server": _ABOUT_THE_SERVER,
     "snapshots on request": _SNAPSHOTS,
     "waits of sessions": _WAITS,
+    "plans of slow executions": _SLOW_PLANS,
     "statements": _STATEMENTS,
     "plans of queries": _PLANS,
     "work of queries": _WORK,

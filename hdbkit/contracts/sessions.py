@@ -61,6 +61,7 @@ class Capability(StrEnum):
     COUNTS_SCANS = "counts_scans", "the server counts the rows that full scans read"
     PLANS = "plans", "the optimizer's plan of a query can be read"
     COMMENTS = "comments", "statements can be sent with a comment of their own"
+    SLOW_PLANS = "slow_plans", "the server reports the plans of slow executions to the session that waited for them"
     OVERLAPS = "overlaps", "while the server works for one session, its client process serves others"
 
 
@@ -70,7 +71,8 @@ class SessionOptions:
     ``parallel_workers=None`` its own number of workers that help with a query; ``connect_timeout_s`` is a maximum,
     below that of the target. An engine ignores what it cannot limit; a load that
     asks for it is refused before. Without ``reuses_plans`` each execution is planned for its own values, also where a
-    server would plan a prepared statement once for all values.
+    server would plan a prepared statement once for all values. With ``slow_plans_ms`` above 0 the server reports the
+    plan of each statement that takes at least so long.
 
     ``pooling`` is what :meth:`Database.pooling` found; with None, a connection that passes a pooler keeps no state in
     the server's session, which is right for each kind of pooler.
@@ -84,6 +86,7 @@ class SessionOptions:
     parallel_workers: int | None = None
     pooling: Pooling | None = None
     reuses_plans: bool = True
+    slow_plans_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -205,6 +208,13 @@ class CommentedSession(Session, Protocol):
 
     def comment(self, text: str) -> None:
         """Send statements with this comment, and so unprepared, from now on; empty: as before."""
+
+
+class PlanReportingSession(Session, Protocol):
+    """A connection with ``SessionOptions.slow_plans_ms``; see ``Capability.SLOW_PLANS``."""
+
+    def report_plans(self, receive: Callable[[str], None]) -> None:
+        """Call ``receive`` with what the server reports of an execution, while its statement is waited for."""
 
 
 class OptimisticSession(Session, Protocol):

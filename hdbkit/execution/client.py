@@ -25,6 +25,7 @@ from hdbkit.execution.control import HEAD_START_S, NEVER_NS, ClientState, Contro
 from hdbkit.execution.failures import ErrorCounts
 from hdbkit.execution.overlap import Waiting, overlap, take_turns
 from hdbkit.execution.pacing import sleep_until
+from hdbkit.execution.slow_plans import SlowPlans
 from hdbkit.execution.switching import switches_path
 from hdbkit.execution.tracing import traces_path
 from hdbkit.execution.usage import Usage
@@ -127,6 +128,7 @@ class Client:
             JsonLines(switches_path(self._spools, f"{self._number:05d}")) if in_session else None,
             JsonLines(sessions_path(self._spools, self._number)) if numbers_sessions(plan) else None,
             JsonLines(traces_path(self._spools, self._number)) if plan.load.traceparent_share else None,
+            SlowPlans(self._spools, self._number) if plan.load.slow_plans_ms else None,
         )
 
     def _wait_for_start(self) -> None:

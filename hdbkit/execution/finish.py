@@ -20,7 +20,7 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.execution import failures, load_hosts, profiler, sampler, switching, tracing, usage, waits
+from hdbkit.execution import failures, load_hosts, profiler, sampler, slow_plans, switching, tracing, usage, waits
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.load_hosts import ClientFiles
 from hdbkit.readings import STATEMENT_TOTALS
@@ -128,6 +128,9 @@ def _write_sampled(folder: RunFolder, files: Sequence[ClientFiles], start_ns: in
     if traced := [*load_hosts.lines_of(files, tracing.PATTERN, ["t_ns"])]:
         rows = [{**one, "t_us": _us(one["t_ns"], start_ns)} for one in traced]
         write_rows(folder.table("traces"), columns.TRACES, rows)
+    if reported := [*load_hosts.lines_of(files, slow_plans.PATTERN, ["t_ns"])]:
+        rows = [{**one, "t_us": _us(one["t_ns"], start_ns)} for one in slow_plans.slowest(reported)]
+        write_rows(folder.table("slow_plans"), columns.SLOW_PLANS, rows)
     if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
         write_rows(folder.table("statements"), columns.STATEMENTS, statement_growth(totals))
         if not all(one["edge"] for one in totals):

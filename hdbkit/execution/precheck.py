@@ -18,6 +18,7 @@ from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import Cache
 from hdbkit.config.routing import Policy
 from hdbkit.contracts import (
+    SERVER,
     Capability,
     Database,
     OverlappingSession,
@@ -106,6 +107,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _check_connections(engine, session, plan, pooling)
         disturbed = _check_faults(plan, session, results)
         plan = plan.model_copy(update={"pooling": pooling})
+        _check_slow_plans(engine, session, plan)
         settings = answered(lambda: engine.settings_of(session), {})
         server = _server(engine, session, plan, pooling, role)
         if plan.load.analyze:
@@ -268,6 +270,7 @@ _NEEDED_BY = {
     "statement_timeout_ms": Capability.STATEMENT_TIMEOUT,
     "parallel_workers": Capability.PARALLEL_WORKERS,
     "traceparent_share": Capability.COMMENTS,
+    "slow_plans_ms": Capability.SLOW_PLANS,
 }
 """By option of a load, what an engine must have for it."""
 
@@ -279,6 +282,19 @@ def _check_capabilities(engine: Database, asked: Workload, load: Load) -> None:
     for option, needed in _NEEDED_BY.items():
         if getattr(load, option) and needed not in engine.capabilities:
             raise InputError(f"{engine.title} has no {needed.value.replace('_', ' ')}; omit {option}")
+
+
+def _check_slow_plans(engine: Database, session: Session, plan: RunPlan) -> None:
+    """Connect as the users of a load with ``slow_plans_ms`` will."""
+    if not plan.load.slow_plans_ms:
+        return
+    if plan.pooling and plan.pooling.mode is not PoolMode.DIRECT:
+        raise InputError("slow_plans_ms needs connections without a pooler; omit it or name the server itself")
+    if others := session.ask("preloaded_by_sessions"):
+        raise InputError(
+            f"session_preload_libraries is '{others[0][0]}', which slow_plans_ms would replace; omit slow_plans_ms"
+        )
+    engine.connect(plan.target, SERVER, session_options(plan)).close()
 
 
 def _check_role(role: ServerRole, setting: str, plan: RunPlan) -> None:

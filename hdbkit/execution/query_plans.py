@@ -44,7 +44,7 @@ def plans_of(plan: RunPlan) -> dict[str, QueryPlan]:
     examples = work.examples(plan.load, plan.users[0])
     if not examples or Capability.PLANS not in engine.capabilities or plan.slices:
         return {}
-    options = session_options(plan)
+    options = replace(session_options(plan), slow_plans_ms=0)
     if Capability.LOCK_TIMEOUT in engine.capabilities:
         options = replace(options, lock_timeout_ms=_LOCK_TIMEOUT_MS)
     return explained(engine, plan.target, work.scope(engine.dialects), options, examples)

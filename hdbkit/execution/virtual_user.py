@@ -22,6 +22,7 @@ from hdbkit.config.steps import active_s
 from hdbkit.contracts import (
     CommentedSession,
     Database,
+    PlanReportingSession,
     Prepared,
     Scope,
     Session,
@@ -36,6 +37,7 @@ from hdbkit.execution.control import NEVER_NS, Field
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.pacing import ActiveUsers, OpenLoop, Pacer, Pacing, sleep_until
 from hdbkit.execution.routes import open_routes, policies_of
+from hdbkit.execution.slow_plans import SlowPlans
 from hdbkit.execution.switching import SessionSwitch
 from hdbkit.execution.tracing import Traced, trace_id
 from hdbkit.execution.usage import Usage
@@ -65,6 +67,7 @@ def options_of(load: Load, work: Workload, pooling: Pooling | None) -> SessionOp
         parallel_workers=load.parallel_workers,
         pooling=pooling,
         reuses_plans=not (work.listed(load) or load.connect_per_operation),
+        slow_plans_ms=load.slow_plans_ms,
     )
 
 
@@ -85,6 +88,8 @@ class Shared:
     """Where the numbers of sessions are noted, if what they wait for is sampled."""
     traces: JsonLines | None = None
     """Where operations are noted whose statements carry a comment, if some do."""
+    slow_plans: SlowPlans | None = None
+    """Where the plans of slow executions are noted, if the server reports them."""
 
     @property
     def load(self) -> Load:
@@ -136,12 +141,13 @@ class VirtualUser:
             opened.callback(session.close)
             routes = open_routes(target, shared.policies, plan, session, self._connect_elsewhere, opened)
             self.user = shared.workload.user(session, load, plan, routes)
+            index, of_routes = self.plan.index, [one for route in routes.values() for one in route.sessions]
+            sessions = [*{id(one): one for one in [session, *of_routes]}.values()]
+            if shared.slow_plans:
+                for one in cast("list[PlanReportingSession]", sessions):
+                    one.report_plans(partial(shared.slow_plans.note, index))
             if shared.traces:
-                sessions = {id(one): one for route in routes.values() for one in route.sessions} | {
-                    id(session): session
-                }
-                commented = cast("list[CommentedSession]", [*sessions.values()])
-                index, share = self.plan.index, load.traceparent_share
+                commented, share = cast("list[CommentedSession]", sessions), load.traceparent_share
                 self.user = traced = Traced(self.user, commented, share, self._traces, shared.traces, index)
                 opened.callback(traced.flush)
             self._sessions = opened.pop_all()

@@ -14,6 +14,7 @@ from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
 from hdbkit.analysis.run.records import window_of
+from hdbkit.analysis.run.slow_plans import slow_plans
 from hdbkit.analysis.run.timeline import work_by_step
 from hdbkit.analysis.run.waits import waits_by_step
 from hdbkit.analysis.run.warnings import run_warnings
@@ -36,6 +37,7 @@ from hdbkit.report.tables import (
     frame_table,
     milliseconds,
     plan_tables,
+    slow_plan_tables,
     text_table,
 )
 from hdbkit.results.folder import RunFolder
@@ -78,7 +80,7 @@ def run_report(folder: RunFolder) -> Path:
         ]
         if result
         else [],
-        plans=_plans(folder),
+        plans=_plans(folder, manifest),
         environment=environment(manifest, known_settings(folder)),
         journal=[_course(manifest)],
     )
@@ -170,11 +172,13 @@ def _flames(folder: RunFolder, manifest: Manifest) -> list[Flame]:
     return found
 
 
-def _plans(folder: RunFolder) -> list[Table]:
-    """The plans of its queries; those of a damaged file are left out."""
+def _plans(folder: RunFolder, manifest: Manifest) -> list[Table]:
+    """The plans of slow executions and of its queries; those of a damaged file are left out."""
+    found: list[Table] = []
     with suppress(DamagedResult):
-        return plan_tables(read_plans(folder.plans))
-    return []
+        found += slow_plan_tables(slow_plans(folder, manifest))
+        found += plan_tables(read_plans(folder.plans))
+    return found
 
 
 def _place(manifest: Manifest) -> str:

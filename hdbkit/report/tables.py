@@ -172,6 +172,17 @@ def plan_tables(plans: Mapping[str, QueryPlan]) -> list[Table]:
     return found
 
 
+def slow_plan_tables(found: pd.DataFrame) -> list[Table]:
+    """A table per statement that was slow, with the plan of its slowest execution."""
+    return [
+        _plan(
+            f"{one['operation']}: {number(one['ms'])} ms at {one['t_us'] / 1e6:.1f} s of the run",
+            f"{one['statement']}\n\n{one['plan']}", "", ((one["t_us"] / 1000 - one["ms"]) / 1000, one["t_us"] / 1e6),
+        )
+        for one in found.to_dict("records")
+    ]  # fmt: skip
+
+
 def _plan(title: str, text: str, note: str, during: tuple[float, float]) -> Table:
     rows = [[line] for line in text.splitlines()]
     return Table(title, ["plan"], rows, [False], preformatted=True, note=note, during=during)

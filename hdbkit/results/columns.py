@@ -134,6 +134,14 @@ EVENTS: Final = {
 """Columns of ``events``: what the server did, where it keeps the times of that."""
 TRACES: Final = {"t_us": "int64", "virtual_user": "int32", "trace_id": "string"}
 """Columns of ``traces``: when a sampled operation was sent, by whom, and the id in the comment of its statements."""
+SLOW_PLANS: Final = {
+    "t_us": "int64",  # when the server reported it, within the operation
+    "virtual_user": "int32",
+    "ms": "float64",
+    "statement": "string",
+    "plan": "string",
+}
+"""Columns of ``slow_plans``: the slowest execution of each statement that was slow, with the time of each step."""
 PROFILE: Final = {
     "t_us": "int64",
     "part": "string",  # server, clients

@@ -74,7 +74,7 @@ def _sampled(folder: RunFolder, window: Window) -> tuple[int, pd.DataFrame] | No
 
 def _named(folder: RunFolder, manifest: Manifest, own: pd.DataFrame) -> pd.DataFrame:
     """The sessions of the load that were active, each with its operation, and with a table where one is known."""
-    return with_tables(own.assign(operation=_operations(folder, manifest, own)))
+    return with_tables(own.assign(operation=operations_at(folder, manifest, own)))
 
 
 def with_tables(waits: pd.DataFrame) -> pd.DataFrame:
@@ -93,8 +93,8 @@ def with_tables(waits: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([named[known], near.fillna({"table": ""})])
 
 
-def _operations(folder: RunFolder, manifest: Manifest, active: pd.DataFrame) -> NDArray[np.object_]:
-    """What each session executed when it was sampled: the operation that its user began last."""
+def operations_at(folder: RunFolder, manifest: Manifest, active: pd.DataFrame) -> NDArray[np.object_]:
+    """What each virtual user executed at a time (``virtual_user``, ``t_us``): the operation that it began last."""
     names = np.array([*manifest.operations, ""], dtype=object)
     with operations_of(folder) as records:
         asked = active[["virtual_user", "t_us"]].reset_index(drop=True).rename_axis("row").reset_index()  # noqa: F841

@@ -182,6 +182,7 @@ class MysqlclientDatabase(BaseDatabase):
     capabilities = frozenset(Capability) - {
         Capability.OPTIMISTIC,
         Capability.COMMENTS,
+        Capability.SLOW_PLANS,
         Capability.SCHEMAS,
         Capability.SNAPSHOT_CONFLICTS,
         Capability.PARALLEL_WORKERS,

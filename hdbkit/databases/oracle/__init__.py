@@ -144,6 +144,7 @@ class Oracle(OracledbDatabase):
     capabilities = frozenset(Capability) - {
         Capability.OPTIMISTIC,
         Capability.COMMENTS,
+        Capability.SLOW_PLANS,
         Capability.SCHEMAS,
         Capability.LOCK_TIMEOUT,
         Capability.OVERLAPS,

@@ -318,6 +318,8 @@ class PostgreSQL(BaseDatabase):
                     session.query("grant_role", role=role)
                 session.query("create_database", database=database, role=role)
                 created.append(f"database {database}")
+            if target.server_folder:
+                session.query("grant_slow_plans", role=role)
             return created
         finally:
             session.close()

@@ -44,6 +44,12 @@ _NAMES_NOTHING = ("PGPASSWORD", "PGPASSFILE", "PGAPPNAME", "PGCLIENTENCODING", "
 _UNTRUSTED = "certificate verify failed"
 UNLIMITED = {"idle_session_timeout": 0}
 """Settings of a session that waits for as long as it takes: for the start of a run, or for its next operation."""
+_SLOW_PLANS: dict[str, Any] = {
+    "session_preload_libraries": "auto_explain",
+    "auto_explain.log_analyze": "on",
+    "auto_explain.log_nested_statements": "on",  # those of routines
+    "auto_explain.log_level": "notice",  # to the client, and not to the server's log
+}
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 OWN_OPTIONS = ("pooling", "prepared")
 """Options of a target that libpq does not have: what a pooler does, if it is not to be found out."""
@@ -92,6 +98,17 @@ _ERRORS = (
         "no pg_hba.conf entry",
         "the server does not allow this connection",
         "add user, database and address to pg_hba.conf",
+    ),
+    (
+        'access file "auto_explain"',
+        "the server lacks the module auto_explain, which slow_plans_ms needs",
+        "install the server's contrib modules, or omit slow_plans_ms",
+    ),
+    (
+        "permission denied to set parameter",
+        "user '{user}' may not have the server report the plans of its statements, as slow_plans_ms needs",
+        f"omit it, or run as an administrator: GRANT SET ON PARAMETER {', '.join(_SLOW_PLANS)}, "
+        'auto_explain.log_min_duration TO "{user}"',
     ),
     ("could not translate host name", "there is no host '{host}'", "check the name of the host"),
     ("too many clients", "no more connections are allowed", _FEWER),
@@ -212,6 +229,7 @@ def session_settings(schema: str, options: SessionOptions) -> dict[str, Any]:
         "statement_timeout": options.statement_timeout_ms or None,
         "lock_timeout": options.lock_timeout_ms or None,
         "max_parallel_workers_per_gather": options.parallel_workers,
+        **(_SLOW_PLANS | {"auto_explain.log_min_duration": options.slow_plans_ms} if options.slow_plans_ms else {}),
     }
     return {name: value for name, value in settings.items() if value is not None}
 

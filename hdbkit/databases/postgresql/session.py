@@ -201,6 +201,14 @@ class PsycopgSession:
             self._execute = partial(self._commented, self.connection.exec_params, after)
             self._send = partial(self._commented, self.connection.send_query_params, after)
 
+    def report_plans(self, receive: Callable[[str], None]) -> None:
+        """See :class:`hdbkit.contracts.PlanReportingSession`; other notices are received, too."""
+
+        def noticed(notice: PGresult) -> None:
+            receive((notice.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace"))
+
+        self.connection.notice_handler = noticed
+
     def _commented(self, send: Callable[..., T], after: bytes, call: bytes, values: Any, *formats: int | None) -> T:
         return send(self._texts.get(call, call) + after, values, None, *formats[-2:])
 

@@ -214,6 +214,15 @@ SELECT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
 -- The client computes the verifier, so that no password is sent.
 SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', :role::text, :verifier::text);
 
+-- commands: grant_slow_plans
+-- Lets the account of a private server have the plans of its own slow statements reported.
+SELECT format('GRANT SET ON PARAMETER session_preload_libraries, auto_explain.log_min_duration, auto_explain.log_analyze, '
+              'auto_explain.log_nested_statements, auto_explain.log_level TO %I', :role::text);
+
+-- name: preloaded_by_sessions
+-- The libraries that each session of this account loads, if there are any and the account may see that.
+SELECT setting FROM pg_settings WHERE name = 'session_preload_libraries' AND setting <> '';
+
 -- commands: grant_role
 SELECT format('GRANT %I TO CURRENT_USER', :role::text);
 
