@@ -32,7 +32,7 @@ def kernel_parameters(needs: HostNeeds, kernel: Mapping[str, Sequence[int]]) -> 
     """What the database needs of the kernel, compared with the kernel of its host; empty ``kernel``: unknown."""
     size = needs.shared_bytes
     operations, sets = kernel.get("kernel.sem", (0, 0, *_OTHER_SEMAPHORES))[2:]
-    pages = -(-size // kernel.get("Hugepagesize", [_HUGE_PAGE_BYTES * 2])[0])
+    pages = -(-size // kernel.get("Hugepagesize", [_HUGE_PAGE_BYTES])[0])
     sysctl = {
         "kernel.shmmax": (size,),
         "kernel.shmall": (-(-size // _PAGE_BYTES),),

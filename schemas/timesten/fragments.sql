@@ -41,6 +41,9 @@ FIRST {rows}
 -- fragment: history_value
 , history_ids.NEXTVAL
 
+-- fragment: cached
+-- What a table of a cache group has behind its keys.
+
 -- variant: awt
 -- With the schema option cache_groups: awt.
 
@@ -74,3 +77,28 @@ DYNAMIC SYNCHRONOUS WRITETHROUGH CACHE GROUP {name}
 
 -- fragment: cache_group(name)
 DYNAMIC READONLY CACHE GROUP {name} AUTOREFRESH INTERVAL {cache_refresh_s} SECONDS
+
+-- variant: propagate
+-- With the schema option cache_groups: propagate. User-managed groups; a commit waits for Oracle Database.
+
+-- fragment: cache_group(name)
+USERMANAGED CACHE GROUP {name}
+
+-- fragment: cached
+, PROPAGATE
+
+-- variant: flush
+-- With the schema option cache_groups: flush. User-managed groups, whose changes are sent by FLUSH CACHE GROUP alone.
+
+-- fragment: cache_group(name)
+USERMANAGED CACHE GROUP {name}_flush
+
+-- variant: dynamic_propagate
+
+-- fragment: cache_group(name)
+DYNAMIC USERMANAGED CACHE GROUP {name}
+
+-- variant: dynamic_flush
+
+-- fragment: cache_group(name)
+DYNAMIC USERMANAGED CACHE GROUP {name}_flush

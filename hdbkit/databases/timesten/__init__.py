@@ -29,7 +29,17 @@ from hdbkit.databases._base.dbapi import DbapiSession
 from hdbkit.databases._base.sql_schema import SqlSchema
 from hdbkit.databases._oracledb.connect import THICK, OracledbDatabase, driver
 from hdbkit.databases._oracledb.session import BY_DESIGN, PLSQL, OracleSession
-from hdbkit.databases.timesten.connect import CLIENT, CONNECTION, DIRECT, KIND, OPTIONS, VALUES, connected, described
+from hdbkit.databases.timesten.connect import (
+    CLIENT,
+    CONNECTION,
+    DIRECT,
+    KIND,
+    OPTIONS,
+    STATS,
+    VALUES,
+    connected,
+    described,
+)
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign
 from hdbkit.readings import HostNeeds
 from hdbkit.sql import ANSI
@@ -38,7 +48,9 @@ _GROUP: Final = "create_cache_group_"
 _CACHED_TABLE: Final = re.compile(r"^(\w+) \($", re.MULTILINE)
 """The beginning of a table in the definition of a cache group."""
 _ROUTINE: Final = "create_routine_"
-_AWT, _READ_ONLY = "awt", "read_only"
+_AWT, _READ_ONLY, _FLUSH = "awt", "read_only", "flush"
+_CACHE, _FLUSHED = "_cache", "_flush"
+"""The ends of the names of cache groups, and of those that only FLUSH CACHE GROUP sends to Oracle Database."""
 _FULL: Final = "full"
 
 
@@ -58,10 +70,10 @@ def shared_memory(attributes: Mapping[str, int]) -> tuple[int, int]:
 class TimesTenSchemaOptions(SchemaOptions):
     """The storage options of TimesTen."""
 
-    cache_groups: Literal["awt", "swt", "read_only"] | None = Field(
+    cache_groups: Literal["awt", "swt", "read_only", "propagate", "flush"] | None = Field(
         default=None,
         description="cache groups of the same tables in Oracle Database: asynchronous (awt) or synchronous (swt) "
-        "write-through, or read-only",
+        "write-through, read-only, or user-managed: changes are propagated at commit, or flushed before a run",
     )
     cached_tables: Literal["full", "partial"] = Field(
         default="full", description="the tables in cache groups: all, or those that do not grow"
@@ -101,8 +113,8 @@ class TimesTenSchema(SqlSchema):
         kind, part = self._options["cache_groups"], self._options["cached_tables"]
         if kind is None:
             return super()._scope_of(dialects)
-        form = f"dynamic_{kind}" if self._options["dynamic_cache"] else kind
-        variants = ("cache", *(("cache_full",) if part == _FULL else ()), form)
+        forms = (kind, f"dynamic_{kind}") if self._options["dynamic_cache"] else (kind,)
+        variants = ("cache", *(("cache_full",) if part == _FULL else ()), *forms)
         scope = self._workload.scope((*dialects, *(f"{KIND}/{one}" for one in variants)))
         refresh = {"cache_refresh_s": self._options["cache_refresh_s"]}
         filled = {name: one.partly_filled(refresh) for name, one in scope.statements.items()}
@@ -142,8 +154,9 @@ class TimesTenSchema(SqlSchema):
         if self._options["cache_groups"] == _AWT:
             self.session.query("stop_replication_agent")
         super().create(spec)
+        suffix = _FLUSHED if self._options["cache_groups"] == _FLUSH else ""
         for root in self._groups_of(self._scope):
-            self.session.query("load_cache_group", group=f"{root}_cache")
+            self.session.query("load_cache_group", group=f"{root}{_CACHE}{suffix}")
         if "number_cached_history" in self._scope.statements:
             self.session.query("number_cached_history")
 
@@ -171,7 +184,7 @@ class TimesTenSchema(SqlSchema):
         """Drop what a build created, also its cache groups and its sequence; the tables in Oracle Database stay."""
         tables = self._workload.tables
         groups = [str(name) for (name,) in self.session.query("list_cache_groups")]
-        own = [name for name in groups if name in {f"{table}_cache" for table in tables}]
+        own = [name for name in groups if name.removesuffix(_FLUSHED) in {f"{table}{_CACHE}" for table in tables}]
         if own:
             self.session.query("stop_replication_agent")
         for name in own:
@@ -255,6 +268,13 @@ class TimesTen(OracledbDatabase):
         sizes = {str(name): int(value) for name, value in self.asked(session, "memory_attributes")}
         here = cast(TimesTenSession, session).path == DIRECT
         return HostNeeds(*shared_memory(sizes), here) if sizes else None
+
+    def snapshot_notice(self, target: Target) -> str:
+        """How two snapshots of the server's statistics become a report, where the target asks for them."""
+        if STATS not in target.options:
+            return ""
+        utility = "ttStats" if target.options.get(CONNECTION) == DIRECT else "ttStatsCS"
+        return f"a report of two of them: {utility} -report -snap1 ... -snap2 ... -outputFile FILE {target.database}"
 
     def version(self, session: Session) -> str:
         """With the five parts of the release."""

@@ -28,11 +28,16 @@ ORACLE_PASSWORD: Final = "HDBKIT_ORACLE_PASSWORD"  # noqa: S105  the name of a v
 
 CONNECTION = "connection"
 CLIENT, DIRECT, TNS = "client", "direct", "tns"
+STATS: Final = "stats"
+"""The option that has snapshots of the server's statistics taken."""
 _DURABLE, _PASSTHROUGH = "durable_commits", "passthrough"
-OPTIONS: Final = (CONNECTION, "client_lib", "config_dir", _DURABLE, _PASSTHROUGH)
+OPTIONS: Final = (CONNECTION, "client_lib", "config_dir", _DURABLE, _PASSTHROUGH, STATS)
 """The options of a target."""
 VALUES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {CONNECTION: (CLIENT, DIRECT, TNS), _DURABLE: ("on", "off"), _PASSTHROUGH: tuple("012345")}
+    {
+        **{CONNECTION: (CLIENT, DIRECT, TNS), _DURABLE: ("on", "off"), _PASSTHROUGH: tuple("012345")},
+        STATS: ("snapshots",),
+    }
 )
 """The values of options that have few."""
 _ATTRIBUTES: Final = MappingProxyType({_DURABLE: "DurableCommits", _PASSTHROUGH: "PassThrough"})

@@ -89,6 +89,15 @@ SELECT perm_in_use_size * 1024, 'PermSize', perm_allocated_size * 1024 FROM sys.
 SELECT paramname, TO_NUMBER(paramvalue) FROM sys.v$configuration
 WHERE paramname IN ('PermSize', 'TempSize', 'LogBufMB', 'PLSQL_MEMORY_SIZE', 'Connections');
 
+-- name: take_snapshot
+-- Of the server's statistics. It is only asked for on request. Requires EXECUTE on SYS.TT_STATS.
+-- parameters:
+-- returns: snapshot(integer)
+BEGIN
+    :snapshot := TT_STATS.CAPTURE_SNAPSHOT;
+END;
+/
+
 -- name: read_settings
 -- The connection attributes of this connection. Passwords are left out.
 SELECT paramname, paramvalue, NULL, NULL, 0 FROM sys.v$configuration

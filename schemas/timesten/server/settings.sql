@@ -92,12 +92,10 @@ SELECT SYSDATE, TO_DATE('2000-01-01', 'YYYY-MM-DD') FROM dual;
 SELECT 'GRANT ADMIN TO ' || USER FROM dual
 WHERE NOT EXISTS (SELECT 1 FROM sys.user_sys_privs WHERE privilege = 'ADMIN');
 
--- name: remove_old_rows
--- Nothing: old versions go with their transactions.
-BEGIN
-    NULL;
-END;
-/
+-- commands: remove_old_rows
+-- Old versions go with their transactions. Changes in groups of cache_groups: flush are sent to Oracle Database.
+SELECT 'FLUSH CACHE GROUP ' || RTRIM(cgname) FROM sys.cache_group
+WHERE RTRIM(cgowner) = USER AND RTRIM(cgname) LIKE '%!_CACHE!_FLUSH' ESCAPE '!';
 
 -- name: checkpoint
 -- Writes the changed pages of memory to the checkpoint file.

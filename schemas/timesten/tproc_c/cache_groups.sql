@@ -11,7 +11,7 @@ item (
     i_price  {{decimal(5, 2)}}  NOT NULL,
     i_name   {{text(24)}}       NOT NULL,
     i_data   {{text(50)}}       NOT NULL,
-    PRIMARY KEY (i_id)
+    PRIMARY KEY (i_id){{cached}}
 );
 
 -- name: create_cache_group_warehouse
@@ -26,7 +26,7 @@ warehouse (
     w_city      {{text(20)}}        NOT NULL,
     w_state     {{char(2)}}         NOT NULL,
     w_zip       {{char(9)}}         NOT NULL,
-    PRIMARY KEY (w_id)
+    PRIMARY KEY (w_id){{cached}}
 ),
 district (
     d_w_id       {{integer}}         NOT NULL,
@@ -41,7 +41,7 @@ district (
     d_state      {{char(2)}}         NOT NULL,
     d_zip        {{char(9)}}         NOT NULL,
     PRIMARY KEY (d_w_id, d_id),
-    FOREIGN KEY (d_w_id) REFERENCES warehouse (w_id)
+    FOREIGN KEY (d_w_id) REFERENCES warehouse (w_id){{cached}}
 ),
 customer (
     c_w_id          {{integer}}         NOT NULL,
@@ -66,7 +66,7 @@ customer (
     c_phone         {{char(16)}}        NOT NULL,
     c_data          {{text(500)}}       NOT NULL,
     PRIMARY KEY (c_w_id, c_d_id, c_id),
-    FOREIGN KEY (c_w_id, c_d_id) REFERENCES district (d_w_id, d_id)
+    FOREIGN KEY (c_w_id, c_d_id) REFERENCES district (d_w_id, d_id){{cached}}
 ),
 stock (
     s_w_id        {{integer}}   NOT NULL,
@@ -87,7 +87,7 @@ stock (
     s_dist_09     {{char(24)}}  NOT NULL,
     s_dist_10     {{char(24)}}  NOT NULL,
     PRIMARY KEY (s_w_id, s_i_id),
-    FOREIGN KEY (s_w_id) REFERENCES warehouse (w_id)
+    FOREIGN KEY (s_w_id) REFERENCES warehouse (w_id){{cached}}
 );
 
 -- variant: cache_full
@@ -104,14 +104,14 @@ orders (
     o_all_local   {{smallint}}   NOT NULL,
     o_carrier_id  {{smallint}},
     o_entry_d     {{timestamp}}  NOT NULL,
-    PRIMARY KEY (o_w_id, o_d_id, o_id)
+    PRIMARY KEY (o_w_id, o_d_id, o_id){{cached}}
 ),
 new_order (
     no_w_id  {{integer}}   NOT NULL,
     no_o_id  {{integer}}   NOT NULL,
     no_d_id  {{smallint}}  NOT NULL,
     PRIMARY KEY (no_w_id, no_d_id, no_o_id),
-    FOREIGN KEY (no_w_id, no_d_id, no_o_id) REFERENCES orders (o_w_id, o_d_id, o_id)
+    FOREIGN KEY (no_w_id, no_d_id, no_o_id) REFERENCES orders (o_w_id, o_d_id, o_id){{cached}}
 ),
 order_line (
     ol_w_id         {{integer}}        NOT NULL,
@@ -125,7 +125,7 @@ order_line (
     ol_amount       {{decimal(6, 2)}}  NOT NULL,
     ol_dist_info    {{char(24)}}       NOT NULL,
     PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number),
-    FOREIGN KEY (ol_w_id, ol_d_id, ol_o_id) REFERENCES orders (o_w_id, o_d_id, o_id)
+    FOREIGN KEY (ol_w_id, ol_d_id, ol_o_id) REFERENCES orders (o_w_id, o_d_id, o_id){{cached}}
 );
 
 -- name: create_cache_group_history
@@ -141,7 +141,7 @@ history (
     h_amount  {{decimal(6, 2)}}  NOT NULL,
     h_data    {{text(24)}}       NOT NULL,
     h_id      {{bigint}}         NOT NULL,
-    PRIMARY KEY (h_id)
+    PRIMARY KEY (h_id){{cached}}
 );
 
 -- commands: number_cached_history

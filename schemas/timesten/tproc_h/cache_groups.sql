@@ -8,7 +8,7 @@ region (
     r_regionkey  {{integer}}    NOT NULL,
     r_name       {{char(25)}}   NOT NULL,
     r_comment    {{text(152)}}  NOT NULL,
-    PRIMARY KEY (r_regionkey)
+    PRIMARY KEY (r_regionkey){{cached}}
 ),
 nation (
     n_nationkey  {{integer}}    NOT NULL,
@@ -16,7 +16,7 @@ nation (
     n_regionkey  {{integer}}    NOT NULL,
     n_comment    {{text(152)}}  NOT NULL,
     PRIMARY KEY (n_nationkey),
-    FOREIGN KEY (n_regionkey) REFERENCES region (r_regionkey)
+    FOREIGN KEY (n_regionkey) REFERENCES region (r_regionkey){{cached}}
 ),
 supplier (
     s_suppkey    {{integer}}         NOT NULL,
@@ -27,7 +27,7 @@ supplier (
     s_acctbal    {{decimal(15, 2)}}  NOT NULL,
     s_comment    {{text(101)}}       NOT NULL,
     PRIMARY KEY (s_suppkey),
-    FOREIGN KEY (s_nationkey) REFERENCES nation (n_nationkey)
+    FOREIGN KEY (s_nationkey) REFERENCES nation (n_nationkey){{cached}}
 ),
 customer (
     c_custkey     {{integer}}         NOT NULL,
@@ -39,7 +39,7 @@ customer (
     c_mktsegment  {{char(10)}}        NOT NULL,
     c_comment     {{text(117)}}       NOT NULL,
     PRIMARY KEY (c_custkey),
-    FOREIGN KEY (c_nationkey) REFERENCES nation (n_nationkey)
+    FOREIGN KEY (c_nationkey) REFERENCES nation (n_nationkey){{cached}}
 );
 
 -- name: create_cache_group_part
@@ -54,7 +54,7 @@ part (
     p_container    {{char(10)}}        NOT NULL,
     p_retailprice  {{decimal(15, 2)}}  NOT NULL,
     p_comment      {{text(23)}}        NOT NULL,
-    PRIMARY KEY (p_partkey)
+    PRIMARY KEY (p_partkey){{cached}}
 ),
 partsupp (
     ps_partkey     {{integer}}         NOT NULL,
@@ -63,7 +63,7 @@ partsupp (
     ps_supplycost  {{decimal(15, 2)}}  NOT NULL,
     ps_comment     {{text(199)}}       NOT NULL,
     PRIMARY KEY (ps_partkey, ps_suppkey),
-    FOREIGN KEY (ps_partkey) REFERENCES part (p_partkey)
+    FOREIGN KEY (ps_partkey) REFERENCES part (p_partkey){{cached}}
 );
 
 -- variant: cache_full
@@ -81,7 +81,7 @@ orders (
     o_clerk          {{char(15)}}        NOT NULL,
     o_shippriority   {{integer}}         NOT NULL,
     o_comment        {{text(79)}}        NOT NULL,
-    PRIMARY KEY (o_orderkey)
+    PRIMARY KEY (o_orderkey){{cached}}
 ),
 lineitem (
     l_orderkey       {{bigint}}          NOT NULL,
@@ -101,5 +101,5 @@ lineitem (
     l_shipmode       {{char(10)}}        NOT NULL,
     l_comment        {{text(44)}}        NOT NULL,
     PRIMARY KEY (l_orderkey, l_linenumber),
-    FOREIGN KEY (l_orderkey) REFERENCES orders (o_orderkey)
+    FOREIGN KEY (l_orderkey) REFERENCES orders (o_orderkey){{cached}}
 );

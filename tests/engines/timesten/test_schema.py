@@ -66,6 +66,8 @@ def test_tables_without_cache_groups_are_tables_of_timesten(oracledb: Module) ->
     [
         ("awt", "CREATE ASYNCHRONOUS WRITETHROUGH CACHE GROUP"),
         ("swt", "CREATE SYNCHRONOUS WRITETHROUGH CACHE GROUP"),
+        ("propagate", "CREATE USERMANAGED CACHE GROUP"),
+        ("flush", "CREATE USERMANAGED CACHE GROUP"),
     ],
 )
 @pytest.mark.parametrize("part", ["full", "partial"])
@@ -79,7 +81,10 @@ def test_tables_are_in_groups_of_their_kind_which_are_loaded(
     tables = {text.split()[2] for text in texts if text.startswith("CREATE TABLE")} - {"build_spec", "build_part"}
     assert tables == {one for group in FULL_C.values() for one in group} - {t for g in expected.values() for t in g}
     loaded = [text for text in texts if text.startswith("LOAD CACHE GROUP")]
-    assert sorted(text.split()[3] for text in loaded) == sorted(f"{root}_cache" for root in created)
+    end = "_cache_flush" if kind == "flush" else "_cache"
+    assert sorted(text.split()[3] for text in loaded) == sorted(f"{root}{end}" for root in created)
+    propagated = sum(text.count(", PROPAGATE") for text in created.values())
+    assert propagated == (sum(map(len, expected.values())) if kind == "propagate" else 0)
     assert min(map(texts.index, loaded)) > max(map(texts.index, created.values()))
     asynchronous = kind == "awt"
     stops, starts = ([text for text in texts if name in text] for name in ("ttRepStop", "ttRepStart"))
@@ -171,16 +176,22 @@ def test_read_only_groups_are_for_workloads_that_change_nothing(oracledb: Module
 
 
 def test_drop_removes_own_groups_and_the_sequence_and_no_others(oracledb: Module) -> None:
-    groups, sequences = [("warehouse_cache",), ("sales_cache",)], [("history_ids",), ("invoice_ids",)]
+    groups, sequences = (
+        [("warehouse_cache",), ("item_cache_flush",), ("sales_cache",)],
+        [("history_ids",), ("invoice_ids",)],
+    )
     found = {"sys.cache_group": groups, "sys.sequences": sequences}
     oracledb.answers = lambda text, _: next(
         (Answer(rows) for view, rows in found.items() if view in text), answers(text, None)
     )
     with closing(schema_of()) as schema:
         oracledb.forget()
-        assert schema.drop() == ["cache group warehouse_cache", "sequence history_ids"]
+        assert schema.drop() == [
+            *("cache group warehouse_cache", "cache group item_cache_flush"),
+            "sequence history_ids",
+        ]
     assert [text for text in oracledb.texts if text.startswith("DROP")] == [
-        "DROP CACHE GROUP warehouse_cache",
+        *("DROP CACHE GROUP warehouse_cache", "DROP CACHE GROUP item_cache_flush"),
         "DROP SEQUENCE history_ids",
     ]
 

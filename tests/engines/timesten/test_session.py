@@ -11,6 +11,7 @@ import pytest
 
 import hdbkit
 from hdbkit.api.host_preparation import kernel_parameters
+from hdbkit.config import Target
 from hdbkit.contracts import OPERATIONS, Operation
 from hdbkit.databases.timesten import TimesTenSession, shared_memory
 from hdbkit.databases.timesten.connect import CLASS_OF
@@ -237,6 +238,23 @@ def test_a_setting_is_changed_by_the_built_in_procedure_that_keeps_it(
     session.query("set_setting", name="CkptRate", value="500", apply_by="reload")
     assert oracledb.texts[-1] == command
     assert oracledb.log[0].values == {"name_": "CkptRate", "value_": "500", "apply_by_": "reload"}
+
+
+def test_maintenance_flushes_user_managed_groups(session: TimesTenSession, oracledb: Module) -> None:
+    command = "FLUSH CACHE GROUP ITEM_CACHE_FLUSH"
+    oracledb.answers = lambda text, _: Answer([(command,)] if text.startswith("SELECT") else None)
+    session.query("remove_old_rows")
+    assert oracledb.texts[-1] == command
+
+
+def test_snapshots_are_taken_on_request_with_the_command_that_makes_their_report(
+    session: TimesTenSession, oracledb: Module
+) -> None:
+    assert not ENGINE.snapshot_notice(TARGET)
+    wanted = Target.parse("timesten://bench@/sampledb?connection=direct&stats=snapshots")
+    assert "ttStats -report -snap1" in ENGINE.snapshot_notice(wanted)
+    oracledb.answers = lambda *_: Answer(sets={"snapshot_": 7})
+    assert session.ask("take_snapshot") == [(7,)]
 
 
 # -- the host of the database -------------------------------------------------------------------------
