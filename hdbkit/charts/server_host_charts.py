@@ -13,8 +13,8 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.server_host import (
+    COUNTED,
     CPU_WORDS,
-    SOFT_INTERRUPTS,
     busy_pct,
     cores_course,
     cpu_course,
@@ -46,12 +46,6 @@ _STEPS = 120
 """Steps of time of the map of cores."""
 _BUSY_PCT, _APART_PCT = 90.0, 20.0
 """Cores are drawn where one of them was this busy while another was less busy by so much."""
-_INTERRUPTS = {
-    "context_switches": "context switches",
-    "interrupts": "interrupts",
-    "device_interrupts": "interrupts by devices",
-    **{f"soft_interrupts_{kind}": f"soft interrupts: {words}" for kind, words in SOFT_INTERRUPTS.items()},
-}
 _SOFT_DRAWN = 3
 """The kinds of soft interrupts that are drawn: the most frequent."""
 
@@ -157,12 +151,12 @@ def switches(course: pd.DataFrame, window: Window, use: HostUse | None, key: str
     drawn = ["context_switches", "interrupts", *[name for name, rate in most.items() if rate > 0][:_SOFT_DRAWN]]
     fig = figure("seconds since the start", "per second (log)", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
-    words = {name: _INTERRUPTS[str(name)] for name in course if name != "second"}
+    words = {name: COUNTED[str(name)] for name in course if name != "second"}
     lines = course[["second", *(name for name in drawn if name in course)]]
     _lines(fig, lines.where(lines > 0).rename(columns=words), "%{x:.0f} s: %{y:,.0f} per second")
     fig.update_yaxes(**log_axis(y for line in fig.data for y in line.y if y))
     rates = use.per_s if use else {}
-    listed = ", ".join(f"{_INTERRUPTS[one]} {number(rates[one], 3)}" for one in _INTERRUPTS if rates.get(one))
+    listed = ", ".join(f"{COUNTED[one]} {number(rates[one], 3)}" for one in COUNTED if rates.get(one))
     told = f"Per second of the window: {listed}." if listed else _UNKNOWN
     question = f"How often did threads of the {of} switch, and what interrupted them?"
     return Chart(f"{key}_switches", question, fig, told, course.rename(columns=words).round(1))

@@ -27,7 +27,7 @@ from hdbkit.files import replace_file
 from hdbkit.report.card import Card, measured_by
 from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.server_work import server_host_work, server_work, statements_work
+from hdbkit.report.server_work import hosts_work, server_work, statements_work
 from hdbkit.report.tables import (
     UNKNOWN,
     Course,
@@ -76,7 +76,7 @@ def run_report(folder: RunFolder) -> Path:
             *each,
             *_faults(manifest),
             *server_work(manifest),
-            *server_host_work(result),
+            *hosts_work(result),
         ]
         if result
         else [],

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.run.records import table, window_of
-from hdbkit.analysis.run.server_host import CPU_WORDS, busy_pct
+from hdbkit.analysis.run.server_host import COUNTED, CPU_WORDS, busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.analysis.run.timeline import statements_by_step
 from hdbkit.analysis.sweep.starts import data_by_block
@@ -25,6 +25,15 @@ _MEMORY = {
     "memory_used_bytes": "memory in use",
     "memory_cached_bytes": "memory that holds files",
     "swap_used_bytes": "swap in use",
+}
+_OF_THREADS = {
+    "pressure_pct": "some task waited for a core (% of the time)",
+    "threads_running": "threads that ran or were ready to run",
+    "threads_blocked": "threads that waited for a disk",
+    "tcp_sockets": "TCP connections",
+    "tcp_time_wait_sockets": "TCP connections in TIME_WAIT",
+    "numa_other_pct": "new pages of another memory node (%)",
+    "reading_ms_per_s": "CPU time of reading these figures (ms per second)",
 }
 _OF_DEVICES = {
     "busy_pct": "busy (% of the time)",
@@ -93,19 +102,23 @@ def statements_work(folder: RunFolder, manifest: Manifest) -> list[Table]:
     return [replace(found, course=course if grown else None)]
 
 
-def server_host_work(result: RunResult) -> list[Table]:
-    """What the database's host did in the window, as its agent reported; none without an agent."""
-    use = result.server_host
-    if not use:
-        return []
-    shares = use.cpu_pct or {}
-    rows = [[f"CPU: {CPU_WORDS[part]} (%)", number(share)] for part, share in shares.items()]
-    if use.pressure_pct is not None:
-        rows.append(["some task waited for a core (% of the time)", number(use.pressure_pct)])
-    rows += [[what, size_text(size)] for name, what in _MEMORY.items() if (size := getattr(use, name)) is not None]
+def hosts_work(result: RunResult) -> list[Table]:
+    """What the load host did in the window, and the database's host as its agent reported."""
+    hosts = {"load host": result.load_host, "database's host": result.server_host}
+    found = {host: _of_host(use) for host, use in hosts.items() if use}
+    head, numeric = ["mean over the window", "value"], [False, True]
+    return [Table(f"What the {host} did", head, rows, numeric) for host, rows in found.items()]
+
+
+def _of_host(use: HostUse) -> list[list[str]]:
+    rows = [[f"CPU: {CPU_WORDS[part]} (%)", number(share)] for part, share in (use.cpu_pct or {}).items()]
+    known = {name: getattr(use, name) for name in (*_OF_THREADS, *_MEMORY)}
+    rows += [[what, number(known[name])] for name, what in _OF_THREADS.items() if known[name] is not None]
+    rows += [[f"{what} per second", number(use.per_s[name])] for name, what in COUNTED.items() if use.per_s.get(name)]
+    rows += [[what, size_text(known[name])] for name, what in _MEMORY.items() if known[name] is not None]
     for device, figures in {**use.disks, **use.networks}.items():
         rows += [[f"{device}: {_OF_DEVICES[name]}", number(value)] for name, value in figures.items()]
-    return [Table("What the database's host did", ["mean over the window", "value"], rows, [False, True])]
+    return rows
 
 
 def work_by_configuration(manifests: Sequence[Manifest], labels: Mapping[int, str]) -> list[Table]:

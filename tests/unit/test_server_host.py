@@ -132,7 +132,8 @@ def test_a_report_draws_the_host_where_an_agent_reported_it_and_only_there(tmp_p
     page = run_report(made.folder).read_text(encoding="utf-8")
     for words in (
         *("What did the database host&#39;s processors do?", "How busy were the database host&#39;s disks?"),
-        *("What the database&#39;s host did", "sda: busy (% of the time)"),
+        *("What the database&#39;s host did", "sda: busy (% of the time)", "What the load host did"),
+        *("threads that ran or were ready to run", "new pages of another memory node (%)"),
     ):
         assert words in page
     (cpu,) = (chart for chart in run_charts(made.folder, made.folder.read()) if chart.key == "server_cpu")

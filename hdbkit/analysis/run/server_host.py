@@ -47,17 +47,18 @@ _LEVELS = (
     *("memory_used_bytes", "memory_available_bytes", "memory_cached_bytes", "swap_used_bytes"),
     *("threads_running", "threads_blocked", "tcp_sockets", "tcp_time_wait_sockets"),
 )
-SOFT_INTERRUPTS = {
-    "net_rx": "received packets (NET_RX)", "net_tx": "sent packets (NET_TX)", "timer": "timers (TIMER)",
-    "sched": "scheduler (SCHED)", "block": "disks (BLOCK)", "other": "others",
-}  # fmt: skip
-"""The kinds of soft interrupts that are told apart, in words."""
-_COUNTED = (
-    "context_switches",
-    "interrupts",
-    "device_interrupts",
-    *(f"soft_interrupts_{one}" for one in SOFT_INTERRUPTS),
-)
+COUNTED = {
+    "context_switches": "context switches",
+    "interrupts": "interrupts",
+    "device_interrupts": "interrupts by devices",
+    "soft_interrupts_net_rx": "soft interrupts: received packets (NET_RX)",
+    "soft_interrupts_net_tx": "soft interrupts: sent packets (NET_TX)",
+    "soft_interrupts_timer": "soft interrupts: timers (TIMER)",
+    "soft_interrupts_sched": "soft interrupts: scheduler (SCHED)",
+    "soft_interrupts_block": "soft interrupts: disks (BLOCK)",
+    "soft_interrupts_other": "soft interrupts: others",
+}
+"""What is counted of threads and interrupts, in words."""
 _MIN_SEEN = 0.5
 """The share of the window that readings must span."""
 
@@ -138,7 +139,7 @@ def threads_course(host: pd.DataFrame) -> pd.DataFrame:
 
 def interrupts_course(host: pd.DataFrame) -> pd.DataFrame:
     """Columns second, and how often a second threads were switched and each kind of interrupt came."""
-    known = [name for name in _COUNTED if name in host]
+    known = [name for name in COUNTED if name in host]
     return _with_seconds(_rates(host[["t_us", *known]]).dropna(axis=1, how="all"))
 
 
@@ -151,7 +152,7 @@ def host_use(host: pd.DataFrame | None, window: Window) -> HostUse | None:
         return None
     inside = host[host["t_us"].between(seen.start_us, seen.end_us)]
     levels = {name: float(inside[name].mean()) for name in _LEVELS if name in inside and inside[name].notna().any()}
-    rates = {name: growth_per_s(host, name, seen) for name in (*_COUNTED, "cpu_pressure_s", "reading_s")}
+    rates = {name: growth_per_s(host, name, seen) for name in (*COUNTED, "cpu_pressure_s", "reading_s")}
     pressure, reading = rates.pop("cpu_pressure_s"), rates.pop("reading_s")
     return HostUse(
         cpu_pct=host_cpu_pct(host, seen),
