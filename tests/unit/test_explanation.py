@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hdbkit.analysis.comparison.explanation import TOTAL, Counter, Explanation, Part, counted, explained_by_parts
+from hdbkit.analysis.comparison.explanation import (
+    TOTAL,
+    Counter,
+    Explanation,
+    Part,
+    RoundTrip,
+    counted,
+    explained_by_parts,
+)
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.run.waits import OUTSIDE, PROCESSORS, SERVER_CPU, with_tables
 from hdbkit.charts.wait_charts import explained
@@ -122,6 +130,15 @@ def test_work_of_hosts_and_the_way_to_the_server_are_compared_per_transaction(tm
     assert found["context switches of the load host"] == 9
     assert found["soft interrupts for received packets (NET_RX) of the database's host"] == 0.3
     assert found["round trip before the run (ms)"] == 0.4
+
+
+def test_a_round_trip_that_accounts_for_the_difference_is_stated(rows: Rows) -> None:
+    why = found(rows(6, log=0.2), rows(6, log=0.2, client=2.0))
+    far = dataclasses.replace(why, round_trip=RoundTrip(0.05, 0.4, 5.0))
+    assert far.sentence.endswith(
+        " The round trip, measured before each run, rose from 0.05 to 0.4 ms; a transaction has 5 of them."
+    )
+    assert "round trip" not in dataclasses.replace(why, round_trip=RoundTrip(0.05, 0.1, 5.0)).sentence
 
 
 def test_what_grew_is_counted_by_statement() -> None:

@@ -112,6 +112,15 @@ class Counter:
     p: float
 
 
+@dataclass(frozen=True)
+class RoundTrip:
+    """The medians of the round trips before the runs of both sides, and how many of them an operation has."""
+
+    base_ms: float
+    new_ms: float
+    each: float
+
+
 _OTHERS = "time of the processors that other processes used (%)"
 _ROUND_TRIP = "round trip before the run (ms)"
 _OF_HOSTS = {
@@ -148,6 +157,8 @@ class Explanation:
     """What the server counted by statement and differs, as ``counters``; the statements that take the time first."""
     plans: tuple[str, ...] = ()
     """The statements whose plans differ, each with what it changed to."""
+    round_trip: RoundTrip | None = None
+    """None where it was not measured on both sides."""
 
     @property
     def causes(self) -> list[Part]:
@@ -181,7 +192,7 @@ class Explanation:
         """The explanation in one or two sentences, and the plans that differ, whether the time does or not."""
         others = [one for one in self.plans if all(one not in self._beside(cause) for cause in self.causes)]
         plans = f" Plans: {'; '.join(others)}." if others else ""
-        return f"{self._of_time}{plans}"
+        return f"{self._of_time}{self._of_round_trip}{plans}"
 
     @property
     def _of_time(self) -> str:
@@ -205,6 +216,20 @@ class Explanation:
         cpu = next((one for one in self.parts if one.name == SERVER_CPU and not one.is_clear), None)
         unchanged = f"; {_words(cpu)}" if cpu else ""
         return f"{head}: {named}{unchanged}.{self._of_statements}"
+
+    @property
+    def _of_round_trip(self) -> str:
+        """The round trip as a sentence, where it accounts for a fifth of the difference; else empty."""
+        way = self.round_trip
+        if way is None or not self.total.is_clear:
+            return ""
+        if (way.new_ms - way.base_ms) * way.each / self.total.difference_ms < _CAUSE:
+            return ""
+        change = "rose" if way.new_ms > way.base_ms else "fell"
+        return (
+            f" The round trip, measured before each run, {change} from {number(way.base_ms, 2)} to "
+            f"{number(way.new_ms, 2)} ms; a {self.noun} has {number(way.each, 2)} of them."
+        )
 
     @property
     def _of_statements(self) -> str:
@@ -276,14 +301,24 @@ def explain(base: Sequence[Run], new: Sequence[Run]) -> Explanation | None:
             of_run = parts.parts_ms.assign(side=side, run_id=manifest.run_id)
             rows.append(of_run.assign(**{TOTAL: parts.total_ms}))
     noun, table = base[0][1].noun, pd.concat(rows, ignore_index=True)
+    way = _round_trip(sides)
     if stretches > 1:
-        return explained_by_parts(noun, table)
+        return replace(explained_by_parts(noun, table), round_trip=way)
     runs = runs_of({side: [manifest for _, manifest in of_side] for side, of_side in sides.items()})
     found = explained_by_parts(noun, table, runs.drop(columns="side"), _counters(sides))
     kept = {side: [read_plans(folder.plans) for folder, _ in of_side] for side, of_side in sides.items()}
-    return replace(
-        found, where=_where(sides), statements=_statements(sides), plans=tuple(other_plans(kept[BASE], kept[NEW]))
-    )
+    plans = tuple(other_plans(kept[BASE], kept[NEW]))
+    return replace(found, where=_where(sides), statements=_statements(sides), plans=plans, round_trip=way)
+
+
+def _round_trip(sides: Mapping[str, Sequence[Run]]) -> RoundTrip | None:
+    known = {side: [one.network.round_trip_ms for _, one in runs] for side, runs in sides.items()}
+    ms = {side: [one for one in values if one is not None] for side, values in known.items()}
+    each = [one.measured.per_operation.round_trips for runs in sides.values() for _, one in runs]
+    if not all(ms.values()):
+        return None
+    counted = [one for one in each if one is not None] or [1.0]
+    return RoundTrip(float(np.median(ms[BASE])), float(np.median(ms[NEW])), float(np.mean(counted)))
 
 
 def explained_by_parts(
