@@ -100,11 +100,8 @@ class OracleSchema(SqlSchema):
     def finish(self) -> None:
         """Record that the schema is complete; then a checkpoint and a new redo log file, if they are wanted."""
         super().finish()
-        if not self._options["checkpoint"]:
-            return
-        self.session.query("checkpoint")
-        if self.session.query("pluggable_database")[0][0] is None:
-            self.session.query("switch_log")
+        if self._options["checkpoint"]:
+            self.session.query("checkpoint")
 
     def create(self, spec: str) -> None:
         """Create what is missing. Raises ``InputError`` before, if this account may not do what follows the build."""

@@ -65,10 +65,6 @@ ORDER BY table_name;
 -- A row if this edition has no partitions, or no licence of the option is installed.
 SELECT value FROM v$option WHERE parameter = 'Partitioning' AND value = 'FALSE';
 
--- name: switch_log
--- Starts a new redo log file; a pluggable database cannot.
-ALTER SYSTEM SWITCH LOGFILE;
-
 -- name: list_clusters
 -- Clusters without a table whose names are those that a build gives.
 SELECT LOWER(cluster_name) FROM user_clusters

@@ -109,9 +109,11 @@ BEGIN
 END;
 /
 
--- name: checkpoint
--- Writes all changed blocks, on all instances.
-ALTER SYSTEM CHECKPOINT GLOBAL;
+-- commands: checkpoint
+-- Begins a new redo log file, which a pluggable database cannot, and writes all changed blocks, on all instances.
+SELECT 'ALTER SYSTEM SWITCH LOGFILE' FROM dual WHERE SYS_CONTEXT('USERENV', 'CON_ID') <= 1
+UNION ALL
+SELECT 'ALTER SYSTEM CHECKPOINT GLOBAL' FROM dual;
 
 -- name: flush_cache
 -- The buffer cache, after its changed blocks are written.
