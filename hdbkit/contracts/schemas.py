@@ -113,17 +113,21 @@ class Schema(Protocol):
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
         """Load a part and note it, in one transaction; ``sent(rows, size_bytes)`` is called as text is sent."""
 
-    def after_load(self) -> list[str]:
-        """The steps that remain once all parts are loaded, such as indexes; any process can do each."""
-        return []
+    def after_load(self) -> Mapping[str, str]:
+        """The steps that remain once all parts are loaded, such as indexes, each with its table or an empty text; any
+        process can do each.
+        """
+        return {}
 
     def routines(self) -> None:
         """Create missing stored routines; does nothing if the engine has none."""
         return
 
-    def statistics(self) -> list[str]:
-        """The steps that update the optimizer's statistics; any process can do each."""
-        return []
+    def statistics(self) -> Mapping[str, str]:
+        """The steps that update the optimizer's statistics, each with its table, which must have its indexes; any
+        process can do each.
+        """
+        return {}
 
     def missing_grants(self, access: Access) -> list[str]:
         """The commands that grant this account what it lacks to read the build record, and of ``access``."""

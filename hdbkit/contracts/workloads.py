@@ -97,10 +97,16 @@ class Check:
 
 
 class CheckSession(Protocol):
-    """What answers the operations of a check: a session, and what observes one."""
+    """What answers the operations of a check, by one session or by several."""
+
+    at_once: int
+    """How many operations it answers at once."""
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
         """See :meth:`Session.ask`."""
+
+    def ask_each(self, operation: str, arguments: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        """The rows for each of the arguments, in their order."""
 
 
 @dataclass(frozen=True)

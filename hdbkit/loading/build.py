@@ -178,11 +178,9 @@ class _Build:
             with self._step(Stage.LOAD):
                 self._load(hosts or pool, log)
             with self._step(Stage.INDEXES):
-                pool.do((Step(name) for name in self._schema.after_load()), meanwhile=self._keep_alive)
+                pool.do(self._steps(), meanwhile=self._keep_alive)
             with self._step(Stage.ROUTINES):
                 self._schema.routines()
-            with self._step(Stage.STATISTICS):
-                pool.do((Step(name) for name in self._schema.statistics()), meanwhile=self._keep_alive)
                 self._schema.finish()
         with self._step(Stage.CHECKS):
             checks = self._check(loaders)
@@ -192,6 +190,15 @@ class _Build:
         return BuildResult(
             self._rows, self._size_bytes, len(log.parts), took_s, checks, grown_from, self._workload.scale
         )
+
+    def _steps(self) -> list[Step]:
+        """Indexes, and the statistics of each table after its own; those whose table is not known precede all."""
+        indexes = self._schema.after_load()
+        analyses = self._schema.statistics()
+        waits = {
+            table: frozenset(one for one, of in indexes.items() if of in {table, ""}) for table in analyses.values()
+        }
+        return [*map(Step, indexes), *(Step(name, waits[table]) for name, table in analyses.items())]
 
     def _opened(self, hosts: Hosts) -> AbstractContextManager[PartLoaders]:
         files = self._files.folder if self._files else None
@@ -376,9 +383,8 @@ class Stage(StrEnum):
 
     TABLES = "tables"
     LOAD = "load"
-    INDEXES = "indexes"
+    INDEXES = "indexes and statistics"
     ROUTINES = "routines"
-    STATISTICS = "statistics"
     CHECKS = "checks"
     DONE = "done"
 

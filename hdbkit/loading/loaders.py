@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import PartLoad, Schema
@@ -116,18 +116,21 @@ class Loaders:
         on_sent: Callable[[Sent], None] = lambda _: None,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
-        """Execute all jobs, each on the next free loader; ``on_sent`` is called with each report of sent rows.
+        """Execute all jobs, each on the next free loader once what it comes ``after`` is done; ``on_sent`` is called
+        with each report of sent rows.
 
         ``meanwhile`` is called at least twice per second.
 
         Raises:
             BuildFailed: a job failed, a loader died, or the build was stopped; completed jobs are kept.
         """
-        waiting = iter(jobs)
-        busy = dict(zip(self._pipes, waiting, strict=False))
-        for pipe, job in busy.items():
-            _give(pipe, job)
-        while busy:
+        waiting, idle, done = list(jobs), list(self._pipes), set[str]()
+        busy: dict[Connection, Job] = {}
+        while busy or waiting:
+            while idle and (job := next((one for one in waiting if one.after <= done), None)):
+                waiting.remove(job)
+                _give(pipe := idle.pop(0), job)
+                busy[pipe] = job
             if self._stop.is_set():
                 raise BuildFailed(str(next(iter(busy.values()))), STOPPED)
             meanwhile()
@@ -138,11 +141,9 @@ class Loaders:
                     continue
                 if message.error is not None:
                     raise BuildFailed(str(busy[pipe]), str(message.error)) from message.error
-                del busy[pipe]
-                following = next(waiting, None)
-                if following is not None:
-                    busy[pipe] = following
-                    _give(pipe, following)
+                if isinstance(finished := busy.pop(pipe), Step):
+                    done.add(finished.name)
+                idle.append(pipe)
 
     def _received(self, pipe: Connection, job: Job) -> Sent | Done:
         try:
@@ -166,6 +167,7 @@ class LoadPart:
     """A job: load one part of the population and record it, in one transaction."""
 
     key: str
+    after: ClassVar[frozenset[str]] = frozenset()
 
     def __str__(self) -> str:
         return f"loading {self.key}"
@@ -173,9 +175,10 @@ class LoadPart:
 
 @dataclass(frozen=True)
 class Step:
-    """A job: do one step of a schema, such as an index."""
+    """A job: do one step of a schema, such as an index, once the steps ``after`` which it comes are done."""
 
     name: str
+    after: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"step {self.name}"

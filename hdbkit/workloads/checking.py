@@ -5,10 +5,13 @@ The check that every workload has, for what must be there, is here as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from queue import SimpleQueue
+from threading import Lock
+from typing import Any
 
 from hdbkit.contracts import Capability, Check, CheckSession, Database, PlannedCheck, Row, Session
 from hdbkit.errors import ErrorClass, TransactionError
@@ -22,56 +25,95 @@ def run_checks(
     planned: Sequence[PlannedCheck], engine: Database, session: Session, started: Started = lambda _: None
 ) -> Iterator[Check]:
     """Yield the result of each check that the engine can answer, until a required one fails."""
+    sessions = Sessions([session])
     for one in _answerable(planned, engine):
-        found = _result(one, engine, session, started)
-        yield found.check
-        if found.last:
+        found = _result(one, engine, sessions, started)
+        yield found
+        if _is_last(one, found, sessions):
             return
 
 
 def run_checks_at_once(
     planned: Sequence[PlannedCheck], engine: Database, sessions: Sequence[Session], started: Started = lambda _: None
 ) -> list[Check]:
-    """As :func:`run_checks`, but each session takes the next check as soon as it is free.
+    """As :func:`run_checks`, but each session takes the next statement as soon as it is free.
 
     The required checks precede the others, of which the last begin first: they take longest. ``started`` is called in
     other threads, also at once. The results have the order of the plan.
     """
     plan = list(enumerate(_answerable(planned, engine)))
     found: dict[int, Check] = {}
+    shared = Sessions(sessions)
 
-    def work(session: Session, checks: Iterator[tuple[int, PlannedCheck]]) -> bool:
+    def work(checks: Iterator[tuple[int, PlannedCheck]]) -> bool:
         for number, one in checks:
-            result = _result(one, engine, session, started)
-            found[number] = result.check
-            if result.last:
+            found[number] = _result(one, engine, shared, started)
+            if _is_last(one, found[number], shared):
                 return False
         return True
 
-    if work(sessions[0], (one for one in plan if one[1].required)):
+    if work(one for one in plan if one[1].required):
         others = iter([one for one in reversed(plan) if not one[1].required])
         with ThreadPoolExecutor(len(sessions)) as threads:
-            list(threads.map(partial(work, checks=others), sessions))
+            list(threads.map(lambda _: work(others), sessions))
     return [check for _, check in sorted(found.items())]
+
+
+class Sessions:
+    """Sessions that answer one operation at a time each; one whose connection is lost answers no more."""
+
+    def __init__(self, sessions: Sequence[Session]) -> None:
+        self.at_once = len(sessions)
+        self._free = SimpleQueue[Session | TransactionError]()
+        self._lock = Lock()
+        for session in sessions:
+            self._free.put(session)
+
+    @contextmanager
+    def taken(self) -> Iterator[Session]:
+        """The next free session. Raises ``TransactionError`` if the last connection is lost."""
+        following = session = self._free.get()
+        try:
+            if isinstance(session, TransactionError):
+                raise session
+            yield session
+        except TransactionError as error:
+            with self._lock:
+                self.at_once -= error.lost and error is not session
+                following = error if error.lost else session
+            raise
+        finally:
+            if following is session or not self.at_once:
+                self._free.put(following)
+
+    def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
+        """See :class:`hdbkit.contracts.CheckSession`."""
+        with self.taken() as session:
+            return session.ask(operation, **arguments)
+
+    def ask_each(self, operation: str, arguments: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        """See :class:`hdbkit.contracts.CheckSession`."""
+        if self.at_once <= 1:
+            return [self.ask(operation, **one) for one in arguments]
+        with ThreadPoolExecutor(self.at_once) as threads:
+            return list(threads.map(lambda one: self.ask(operation, **one), arguments))
 
 
 def _answerable(planned: Sequence[PlannedCheck], engine: Database) -> Iterator[PlannedCheck]:
     return (one for one in planned if not one.needs or one.needs in engine.capabilities)
 
 
-class _Result(NamedTuple):
-    check: Check
-    last: bool
-    """Whether the session can answer no further check, or none makes sense."""
-
-
-def _result(one: PlannedCheck, engine: Database, session: Session, started: Started) -> _Result:
-    asked = _Asked(session, one.name, started)
+def _result(one: PlannedCheck, engine: Database, sessions: Sessions, started: Started) -> Check:
+    asked = _Asked(sessions, one.name, started)
     try:
-        found = one.decide(asked)
+        return one.decide(asked)
     except TransactionError as error:
-        return _Result(Check(one.name, None, _reason(error, asked.statement, engine, session)), error.lost)
-    return _Result(found, one.required and found.passed is False)
+        return Check(one.name, None, _reason(error, asked.statement, engine, sessions))
+
+
+def _is_last(one: PlannedCheck, found: Check, sessions: Sessions) -> bool:
+    """Whether no session can answer a further check, or none makes sense."""
+    return not sessions.at_once or (one.required and found.passed is False)
 
 
 def all_there(
@@ -91,21 +133,30 @@ def _all_there(session: CheckSession, *, name: str, expected: Sequence[str]) -> 
 class _Asked:
     """Reports each statement, and keeps the name of the last."""
 
-    def __init__(self, session: Session, check: str, started: Started) -> None:
-        self._session, self._check, self._started = session, check, started
+    def __init__(self, sessions: Sessions, check: str, started: Started) -> None:
+        self._sessions, self._check, self._started = sessions, check, started
+        self.at_once = max(1, sessions.at_once)
         self.statement = ""
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
+        self._asked(operation)
+        return self._sessions.ask(operation, **arguments)
+
+    def ask_each(self, operation: str, arguments: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
+        self._asked(operation)
+        return self._sessions.ask_each(operation, arguments)
+
+    def _asked(self, operation: str) -> None:
         self.statement = operation
         self._started(f"{self._check} (statement {operation})")
-        return self._session.ask(operation, **arguments)
 
 
-def _reason(error: TransactionError, statement: str, engine: Database, session: Session) -> str:
+def _reason(error: TransactionError, statement: str, engine: Database, sessions: Sessions) -> str:
     if error.error_class is not ErrorClass.STATEMENT_TIMEOUT:
         return f"could not be checked: statement {statement}: {error}"
     try:
-        limit = next((one for one in engine.timeouts(session) if one.ends == STATEMENTS), None)
+        with sessions.taken() as session:
+            limit = next((one for one in engine.timeouts(session) if one.ends == STATEMENTS), None)
     except TransactionError:
         limit = None
     reason = f"the timeout of {limit.seconds:g} s, which {limit.setter} sets" if limit else error.text

@@ -9,6 +9,7 @@ from typing import Any, cast
 from hdbkit.contracts import Capability, Check, CheckSession, Database, PlannedCheck, Row, Session
 from hdbkit.errors import ErrorClass, TransactionError
 from hdbkit.workloads.checking import run_checks_at_once
+from hdbkit.workloads.tproc_c.consistency import divided
 
 ENGINE = cast(Database, SimpleNamespace(capabilities=frozenset({Capability.TABLES})))
 TOGETHER_S = 20
@@ -58,3 +59,19 @@ def test_a_lost_session_leaves_one_check_undecided_and_the_rest_to_the_other() -
     lines = found([planned(name) for name in "abcdef"], Asked(both, lost=True), Asked(both))
     assert [name for name, _ in lines] == [*"abcdef"]
     assert sorted(str(passed) for _, passed in lines) == ["None", *["True"] * 5]
+
+
+def test_parts_of_one_check_are_answered_at_once_in_their_order() -> None:
+    def decide(session: CheckSession) -> Check:
+        rows = session.ask_each("sums", [{"low": low} for low in range(session.at_once)])
+        return Check("sums", len(rows) == 2, "")
+
+    both = Barrier(2)
+    assert found([PlannedCheck("sums", decide)], Asked(both), Asked(both)) == [("sums", True)]
+
+
+def test_a_range_is_divided_among_the_sessions() -> None:
+    assert divided([(1, 20)], 1) == [(1, 20)]
+    assert divided([(1, 20)], 3) == [(1, 7), (8, 14), (15, 20)]
+    assert divided([(1, 7), (29, 35), (58, 64)], 2) == [(1, 7), (29, 35), (58, 64)]
+    assert divided([(1, 2)], 16) == [(1, 1), (2, 2)]

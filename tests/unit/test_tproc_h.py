@@ -15,7 +15,7 @@ import pytest
 from hdbkit.config import Load, SweepSpec, Target, TprocCSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.specs.tproc_h import QUERIES, TprocHLoad, TprocHSpec
-from hdbkit.contracts import Session, UserPlan
+from hdbkit.contracts import CheckSession, Session, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, ErrorClass, InputError, TransactionError
 from hdbkit.execution.virtual_user import session_options
@@ -23,6 +23,7 @@ from hdbkit.experiment.sweep import plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.spool import UNKNOWN
 from hdbkit.workloads import metric_of, workload
+from hdbkit.workloads.checking import Sessions
 from hdbkit.workloads.tproc_h import population
 from hdbkit.workloads.tproc_h.answers import difference
 from hdbkit.workloads.tproc_h.answers import planned_checks as checks
@@ -416,9 +417,13 @@ class Summed:
         return [(self._amount,)]
 
 
+def summed(amount: str) -> CheckSession:
+    return Sessions([cast(Session, Summed(amount))])
+
+
 def test_the_sums_of_a_table_are_known_at_some_scale_factors() -> None:
     planned = {one.name: one for one in checks(SMALL, ())}
-    assert planned["sums of orders"].decide(Summed("2127396830.02")).passed
-    wrong = planned["sums of orders"].decide(Summed("2127396830.03"))
+    assert planned["sums of orders"].decide(summed("2127396830.02")).passed
+    wrong = planned["sums of orders"].decide(summed("2127396830.03"))
     assert (wrong.passed, wrong.detail) == (False, "sum(o_totalprice) = 2127396830.03, 2127396830.02 expected")
     assert not [one.name for one in checks(TprocHSpec(scale_factor=0.03), ()) if one.name.startswith("sums")]

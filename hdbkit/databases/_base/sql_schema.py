@@ -12,6 +12,7 @@ new table, by its statement ``make_<option>``.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -51,6 +52,7 @@ _CLAIM_ANSWER_S = 60.0
 """No lock is waited for: a server that takes longer serves one session at a time."""
 _INDEX = "index_"
 _ANALYZE = "analyze"
+_WORD = re.compile(r"\w+")
 
 
 class SqlSchemaOptions(SchemaOptions):
@@ -205,11 +207,15 @@ class SqlSchema(Schema):
             return 0
         return self.session.load(load.table, reported(load.chunks, sent))
 
-    def after_load(self) -> list[str]:
-        """The missing indexes."""
+    def after_load(self) -> dict[str, str]:
+        """The missing indexes, each with the table that its statement names."""
         there = self._listed("indexes")
-        names = (name for name in self._scope.statements if name.startswith(_INDEX))
-        return [name for name in names if name.removeprefix(_INDEX) not in there]
+        named = ((name, one.text) for name, one in self._scope.statements.items() if name.startswith(_INDEX))
+        return {name: self._table_in(text) for name, text in named if name.removeprefix(_INDEX) not in there}
+
+    def _table_in(self, text: str) -> str:
+        tables = {table.casefold(): table for table in self._workload.tables}
+        return next((tables[word] for word in _WORD.findall(text.casefold()) if word in tables), "")
 
     def routines(self) -> None:
         if Capability.STORED_ROUTINES not in self._capabilities:
@@ -223,9 +229,10 @@ class SqlSchema(Schema):
         """The stored routines in the schema; none on an engine without them."""
         return self._listed("routines") if Capability.STORED_ROUTINES in self._capabilities else frozenset()
 
-    def statistics(self) -> list[str]:
+    def statistics(self) -> dict[str, str]:
         """One step per table."""
-        return [f"{_ANALYZE} {table}" for table in self._workload.tables] if _ANALYZE in self._known else []
+        tables = self._workload.tables if _ANALYZE in self._known else {}
+        return {f"{_ANALYZE} {table}": table for table in tables}
 
     def missing_grants(self, access: Access) -> list[str]:
         """As the server has them; the record is read where hdbkit builds the tables."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Final
 
@@ -71,7 +72,8 @@ def condition(number: int, warehouses: int) -> PlannedCheck:
 
 def _condition(session: CheckSession, *, number: int, warehouses: int) -> Check:
     ranges = sample(warehouses)
-    broken = sum(int(session.ask(f"consistency_{number:02d}", w_low=low, w_high=high)[0][0]) for low, high in ranges)
+    asked = [{"w_low": low, "w_high": high} for low, high in divided(ranges, session.at_once)]
+    broken = sum(int(rows[0][0]) for rows in session.ask_each(f"consistency_{number:02d}", asked))
     detail = f"{CONDITIONS[number]}: {_verdict(broken)}, {_stated(warehouses, ranges)}"
     return Check(f"condition {number}", broken == 0, detail)
 
@@ -89,6 +91,12 @@ def sample(warehouses: int) -> list[tuple[int, int]]:
     length = ALL_UP_TO // 3 + 1
     middle = (warehouses - length) // 2 + 1
     return [(1, length), (middle, middle + length - 1), (warehouses - length + 1, warehouses)]
+
+
+def divided(ranges: list[tuple[int, int]], pieces: int) -> list[tuple[int, int]]:
+    """The ranges in about this number of pieces of equal length, or as they are if they are as many."""
+    length = math.ceil(sum(high - low + 1 for low, high in ranges) / pieces)
+    return [(first, min(first + length - 1, high)) for low, high in ranges for first in range(low, high + 1, length)]
 
 
 def _verdict(broken: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Bench, Capability, SqlSession
 from hdbkit.errors import RolledBackByDesign
+from hdbkit.workloads.checking import Sessions
 from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Rules, Run, equal, raised, runner
 from hdbkit.workloads.tproc_c.conformance.small import Small, customer, district, item, load, stock, warehouse
 from hdbkit.workloads.tproc_c.consistency import checks
@@ -78,7 +79,7 @@ def line(o: int, number: int = 1) -> dict[str, Any]:
 def broken(session: SqlSession) -> set[str]:
     """The conditions that do not hold."""
     planned = [one for one in checks(TprocCSpec(warehouses=1)) if one.name.split()[0] in ("condition", "stock")]
-    return {one.name.removeprefix("condition ") for one in planned if not one.decide(session).passed}
+    return {one.name.removeprefix("condition ") for one in planned if not one.decide(Sessions([session])).passed}
 
 
 @RULES.alone(before=sound, by_sql=False)
