@@ -5,6 +5,7 @@ The check that every workload has, for what must be there, is here as well.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -97,6 +98,12 @@ class Sessions:
             return [self.ask(operation, **one) for one in arguments]
         with ThreadPoolExecutor(self.at_once) as threads:
             return list(threads.map(lambda one: self.ask(operation, **one), arguments))
+
+
+def divided(ranges: list[tuple[int, int]], pieces: int) -> list[tuple[int, int]]:
+    """The ranges in about this number of pieces of equal length, or as they are if they are as many."""
+    length = math.ceil(sum(high - low + 1 for low, high in ranges) / pieces)
+    return [(first, min(first + length - 1, high)) for low, high in ranges for first in range(low, high + 1, length)]
 
 
 def _answerable(planned: Sequence[PlannedCheck], engine: Database) -> Iterator[PlannedCheck]:

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 from hdbkit.contracts import Capability, Check, CheckSession, Database, PlannedCheck, Row, Session
 from hdbkit.errors import ErrorClass, TransactionError
-from hdbkit.workloads.checking import run_checks_at_once
-from hdbkit.workloads.tproc_c.consistency import divided
+from hdbkit.workloads.checking import divided, run_checks_at_once
 
 ENGINE = cast(Database, SimpleNamespace(capabilities=frozenset({Capability.TABLES})))
 TOGETHER_S = 20

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Final
 
 from hdbkit.config.specs.tproc_c import TRANSACTIONS, TprocCSpec
 from hdbkit.contracts import Capability, Check, CheckSession, PlannedCheck
-from hdbkit.workloads.checking import all_there
+from hdbkit.workloads.checking import all_there, divided
 from hdbkit.workloads.tproc_c.tables import MIN_LINES, TABLES
 
 ALL_UP_TO: Final = 20
@@ -91,12 +90,6 @@ def sample(warehouses: int) -> list[tuple[int, int]]:
     length = ALL_UP_TO // 3 + 1
     middle = (warehouses - length) // 2 + 1
     return [(1, length), (middle, middle + length - 1), (warehouses - length + 1, warehouses)]
-
-
-def divided(ranges: list[tuple[int, int]], pieces: int) -> list[tuple[int, int]]:
-    """The ranges in about this number of pieces of equal length, or as they are if they are as many."""
-    length = math.ceil(sum(high - low + 1 for low, high in ranges) / pieces)
-    return [(first, min(first + length - 1, high)) for low, high in ranges for first in range(low, high + 1, length)]
 
 
 def _verdict(broken: int) -> str:

@@ -93,12 +93,15 @@ SELECT count(*) FROM (
         SELECT h_c_w_id AS w_id, h_c_d_id AS d_id, h_c_id AS customer_id, h_amount AS amount FROM history
         WHERE h_c_w_id BETWEEN :w_low AND :w_high
         UNION ALL
-        SELECT o_w_id AS w_id, o_d_id AS d_id, o_c_id AS customer_id, -delivered AS amount FROM orders
-        JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS delivered FROM order_line
-              WHERE ol_w_id BETWEEN :w_low AND :w_high AND ol_delivery_d IS NOT NULL
-              GROUP BY ol_w_id, ol_d_id, ol_o_id) l
-          ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
-        WHERE o_w_id BETWEEN :w_low AND :w_high) amounts
+        SELECT w_id, d_id, max(customer_id) AS customer_id, -sum(delivered) AS amount FROM (
+            SELECT o_w_id AS w_id, o_d_id AS d_id, o_id AS order_id, o_c_id AS customer_id, 0 AS delivered FROM orders
+            WHERE o_w_id BETWEEN :w_low AND :w_high
+            UNION ALL
+            SELECT ol_w_id AS w_id, ol_d_id AS d_id, ol_o_id AS order_id, 0 AS customer_id, sum(ol_amount) AS delivered
+            FROM order_line
+            WHERE ol_w_id BETWEEN :w_low AND :w_high AND ol_delivery_d IS NOT NULL
+            GROUP BY ol_w_id, ol_d_id, ol_o_id) both_tables
+        GROUP BY w_id, d_id, order_id) amounts
     GROUP BY w_id, d_id, customer_id HAVING {{exact(sum(amount))}} <> 0) broken;
 
 -- name: consistency_11
@@ -123,12 +126,15 @@ SELECT count(*) FROM (
         SELECT c_w_id AS w_id, c_d_id AS d_id, c_id AS customer_id, c_balance + c_ytd_payment AS amount FROM customer
         WHERE c_w_id BETWEEN :w_low AND :w_high
         UNION ALL
-        SELECT o_w_id AS w_id, o_d_id AS d_id, o_c_id AS customer_id, -delivered AS amount FROM orders
-        JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS delivered FROM order_line
-              WHERE ol_w_id BETWEEN :w_low AND :w_high AND ol_delivery_d IS NOT NULL
-              GROUP BY ol_w_id, ol_d_id, ol_o_id) l
-          ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
-        WHERE o_w_id BETWEEN :w_low AND :w_high) amounts
+        SELECT w_id, d_id, max(customer_id) AS customer_id, -sum(delivered) AS amount FROM (
+            SELECT o_w_id AS w_id, o_d_id AS d_id, o_id AS order_id, o_c_id AS customer_id, 0 AS delivered FROM orders
+            WHERE o_w_id BETWEEN :w_low AND :w_high
+            UNION ALL
+            SELECT ol_w_id AS w_id, ol_d_id AS d_id, ol_o_id AS order_id, 0 AS customer_id, sum(ol_amount) AS delivered
+            FROM order_line
+            WHERE ol_w_id BETWEEN :w_low AND :w_high AND ol_delivery_d IS NOT NULL
+            GROUP BY ol_w_id, ol_d_id, ol_o_id) both_tables
+        GROUP BY w_id, d_id, order_id) amounts
     GROUP BY w_id, d_id, customer_id HAVING {{exact(sum(amount))}} <> 0) broken;
 
 -- name: consistency_stock

@@ -23,14 +23,14 @@ SELECT count(*) FROM pg_namespace WHERE nspname = lower(current_setting('search_
 -- name: lift_own_limits
 -- Let statements, transactions and pauses take as long as they need, in this session or only in this transaction, and
 -- indexes have more memory (in kB, an eighth of shared_buffers, of which the setting counts pages of 8 kB) and, like
--- checks, the server's parallel workers; what hdbkit or the target limits stays, but for pauses. An index has a third of
--- the workers, since as many large ones are created at once, and one that has none takes several times as long. Some
+-- checks, the server's parallel workers; what hdbkit or the target limits stays, but for pauses. An index has a
+-- quarter of the workers: several are created at once, and the largest takes several times as long if it has none. Some
 -- timeouts exist from version 17 on.
 WITH limits AS (
   SELECT name, setting::bigint AS limit_now, source, CASE
     WHEN name = 'maintenance_work_mem' THEN (
       SELECT least(512 * 1024, setting::bigint) FROM pg_settings WHERE name = 'shared_buffers')
-    WHEN name = 'max_parallel_maintenance_workers' THEN (current_setting('max_parallel_workers')::bigint + 2) / 3
+    WHEN name = 'max_parallel_maintenance_workers' THEN (current_setting('max_parallel_workers')::bigint + 3) / 4
     WHEN name LIKE 'max_parallel%' THEN current_setting('max_parallel_workers')::bigint
     ELSE 0 END AS wanted
   FROM pg_settings
