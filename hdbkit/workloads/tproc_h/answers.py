@@ -269,7 +269,7 @@ def _sums(session: CheckSession, *, table: str, known: tuple[Decimal, ...]) -> C
 def _lines(session: CheckSession, *, spec: TprocHSpec) -> Check:
     """An order's total is the sum of its lines, each rounded down to cents twice (TPC-H 4.2.3)."""
     keys = _KEYS_PER_ORDER * TABLES["orders"].rows_at(spec.scale_factor)
-    asked = [{"low": low, "high": high} for low, high in divided([(1, keys)], session.at_once)]
+    asked = [{"first_key": low, "last_key": high} for low, high in divided([(1, keys)], session.at_once)]
     broken = sum(int(rows[0][0]) for rows in session.ask_each("broken_orders", asked))
     detail = "o_totalprice = sum of the lines' prices with discount and tax, to 15 cents: "
     return Check("lines of orders", not broken, detail + (f"broken in {broken} orders" if broken else "holds"))

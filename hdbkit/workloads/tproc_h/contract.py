@@ -81,7 +81,8 @@ def _operations() -> Iterator[Operation]:
     yield Operation("count_new_orders", "the orders that refresh functions inserted", columns=("orders",), needs=_SQL)
     yield Operation(
         "broken_orders",
-        "the number of orders whose total is not the sum of their lines",
+        "the number of orders in a run of keys whose total is not the sum of their lines",
+        _KEYS,
         columns=("orders",),
         needs=_SQL,
     )

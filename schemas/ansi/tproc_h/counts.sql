@@ -43,13 +43,13 @@ SELECT {{exact_sum(o_totalprice)}} FROM orders;
 SELECT {{exact_sum(l_quantity)}}, {{exact_sum(l_extendedprice)}}, {{exact_sum(l_discount)}}, {{exact_sum(l_tax)}} FROM lineitem;
 
 -- name: broken_orders
--- Orders with keys from :low to :high whose total is not the sum of their lines. The generator rounds each of up to seven
+-- Orders with keys from :first_key to :last_key whose total is not the sum of their lines. The generator rounds each of up to seven
 -- lines down twice.
 SELECT count(*) FROM (
     SELECT order_key FROM (
         SELECT o_orderkey AS order_key, o_totalprice AS amount FROM orders
-        WHERE o_orderkey BETWEEN :low AND :high
+        WHERE o_orderkey BETWEEN :first_key AND :last_key
         UNION ALL
         SELECT l_orderkey AS order_key, -l_extendedprice * (1 - l_discount) * (1 + l_tax) AS amount
-        FROM lineitem WHERE l_orderkey BETWEEN :low AND :high) amounts
+        FROM lineitem WHERE l_orderkey BETWEEN :first_key AND :last_key) amounts
     GROUP BY order_key HAVING sum(amount) > 0.005 OR sum(amount) < -0.15) broken;
