@@ -27,7 +27,10 @@ REQUESTS = "batch_requests"
 UPTIME = "uptime_s"
 """The counter of the seconds since the server was started."""
 
-STATEMENT_TOTALS: Final = ("calls", "time_ms", "rows", "rows_read", "pages", "pages_from_files", "log_bytes")
+STATEMENT_TOTALS: Final = (
+    *("calls", "time_ms", "rows", "rows_read", "pages", "pages_from_files", "log_bytes"),
+    *("cpu_user_ms", "cpu_system_ms", "disk_read_bytes", "disk_written_bytes"),
+)
 """What a server counts by statement."""
 
 

@@ -234,16 +234,22 @@ _SLOW_PLANS: Final = (
 _STATEMENTS: Final = (
     Operation(
         "counts_statements",
-        "whether the server keeps statement_totals; asked before they are",
-        columns=("number",),
+        "the name of the statement that has them, statement_totals or another; no row if the server keeps none",
+        columns=("statement",),
         without="results do not state what each statement did",
     ),
     Operation(
         "statement_totals",
         "running totals by statement: executions, time in ms, rows returned or changed, rows and pages read, pages "
         "read from files, bytes of log; null is unknown",
-        columns=("statement", "text", *STATEMENT_TOTALS),
+        columns=("statement", "text", *STATEMENT_TOTALS[:-4]),
         without="results do not state what each statement did",
+    ),
+    Operation(
+        "statement_totals_with_cpu",
+        "the same with CPU time in ms, and bytes read from disks and written to them",
+        columns=("statement", "text", *STATEMENT_TOTALS),
+        without="results do not state the CPU time of statements",
     ),
 )
 

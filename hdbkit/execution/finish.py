@@ -10,6 +10,7 @@ import json
 import math
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -294,7 +295,7 @@ def _grown(row: Sequence[Any], started: Mapping[str, Sequence[Any]]) -> dict[str
     before = started.get(row[0], [None] * len(row))
     return {
         name: math.nan if value is None else value - (first or 0.0)
-        for name, first, value in zip(STATEMENT_TOTALS, before[2:], row[2:], strict=True)
+        for name, first, value in zip_longest(STATEMENT_TOTALS, before[2:], row[2:])
     }
 
 

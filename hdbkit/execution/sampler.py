@@ -226,8 +226,8 @@ class Sampler(threading.Thread):
             suppress(HdbkitError, OSError),
             closing(self._database.connect(self._plan.target, SERVER, options)) as session,
         ):
-            if session.ask("counts_statements")[0][0]:
-                t_ns, rows = time.monotonic_ns(), [list(map(_plain, row)) for row in session.ask("statement_totals")]
+            if named := session.ask("counts_statements"):
+                t_ns, rows = time.monotonic_ns(), [list(map(_plain, row)) for row in session.ask(named[0][0])]
                 if edge == WINDOW_EDGES[0]:
                     self._statement_ms = {row[0]: row[_TIME_MS] or 0.0 for row in rows}
                 if not edge:

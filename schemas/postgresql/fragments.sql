@@ -21,3 +21,13 @@ CASE WHEN {type} = 'Lock' THEN 'lock'
             WHEN {type} IN ('LWLock', 'BufferPin', 'Buffer') THEN 'latch'
             WHEN {type} = 'Client' THEN 'client'
             ELSE 'other' END
+
+-- fragment: statement_totals
+SELECT queryid::text AS queryid, min(left(regexp_replace(query, '\s+', ' ', 'g'), 300)) AS text,
+       sum(calls)::float8 AS calls, sum(total_exec_time)::float8 AS time_ms, sum(rows)::float8 AS rows,
+       NULL::float8 AS rows_read, sum(shared_blks_hit + shared_blks_read)::float8 AS pages,
+       sum(shared_blks_read)::float8 AS pages_from_files, sum(wal_bytes)::float8 AS log_bytes
+FROM pg_stat_statements
+WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND queryid IS NOT NULL
+  AND query NOT LIKE '%pg_stat_statements%'
+GROUP BY queryid

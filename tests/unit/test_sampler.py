@@ -65,7 +65,9 @@ def test_a_statement_whose_time_is_unknown_is_read_between_the_edges(
     sampler: Sampler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     totals = [(name, "select", 3, time_ms, *[None] * 5) for name, time_ms in (("one", None), ("other", 5.0))]
-    monkeypatch.setattr(NullSession, "ask", lambda _, name, **__: totals if name == "statement_totals" else [(1,)])
+    monkeypatch.setattr(
+        NullSession, "ask", lambda _, name, **__: totals if name == "statement_totals" else [("statement_totals",)]
+    )
     monkeypatch.setattr(sampler_module, "statements", lambda *_: {"counts_statements", "statement_totals"})
     for edge in (WINDOW_EDGES[0], ""):
         sampler._sample_statements(edge, 1000)

@@ -69,7 +69,8 @@ _FALSE_DISCOVERIES = 0.05
 _TIME = "time (ms)"
 _OF_STATEMENTS = {
     "time_ms": _TIME, "calls": "executions", "rows_read": "rows read", "pages": "pages", "log_bytes": "bytes of log",
-    "pages_from_files": "pages read from files",
+    "pages_from_files": "pages read from files", "cpu_user_ms": "user CPU (ms)", "cpu_system_ms": "system CPU (ms)",
+    "disk_read_bytes": "bytes read from disks", "disk_written_bytes": "bytes written to disks",
 }  # fmt: skip
 """What is compared of each statement."""
 _STATEMENTS = 100
@@ -423,11 +424,13 @@ def _by_statement(folder: RunFolder, manifest: Manifest) -> dict[str, float | No
     rows, completed = table(folder, "statements"), manifest.measured.completed
     if rows is None or not completed:
         return {}
-    by_text = rows.groupby("text")[list(_OF_STATEMENTS)].sum(min_count=1) / completed
+    known = [name for name in _OF_STATEMENTS if name in rows]
+    by_text = rows.groupby("text")[known].sum(min_count=1) / completed
     return {
         f"{words} of {text}": float(by_text.loc[text, name])
         for text in by_text.nlargest(_STATEMENTS, "time_ms").index
         for name, words in _OF_STATEMENTS.items()
+        if name in known
     }
 
 

@@ -1,8 +1,8 @@
 -- What the server counts by statement.
 
 -- name: counts_statements
--- Whether the performance schema is on.
-SELECT @@performance_schema;
+-- A row if the performance schema is on.
+SELECT 'statement_totals' FROM (SELECT @@performance_schema AS is_on) AS s WHERE s.is_on;
 
 -- name: statement_totals
 -- Running totals by statement of this database. Requires SELECT on performance_schema.
