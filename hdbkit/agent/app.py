@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from hdbkit.agent.server import ControlledServer
 from hdbkit.errors import HdbkitError, NoneFree, ServerDown, innermost_reason, is_caused_by
 from hdbkit.execution import host
-from hdbkit.execution.host_counters import HostReader
+from hdbkit.execution.host_counters import LOOPBACK, HostReader
 from hdbkit.servers.agent_client import CAUSE, NONE_FREE, SERVER_DOWN
 from hdbkit.servers.trial import MAX_TRIED
 
@@ -118,7 +118,7 @@ def _add_questions(app: FastAPI, server: ControlledServer) -> None:
     @app.get("/metrics")
     async def host_metrics() -> dict[str, Any]:
         """Running totals and gauges of the host: name, device, value; of each core where the value is a list."""
-        return {"metrics": [one for one in reader.read() if one[1] != "lo"]}
+        return {"metrics": [one for one in reader.read() if one[1] != LOOPBACK]}
 
 
 def _add_settings(app: FastAPI, server: ControlledServer) -> None:

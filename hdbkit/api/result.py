@@ -181,7 +181,7 @@ class Result:
         return pd.DataFrame.from_dict(found, orient="index")
 
     def table(self, name: str) -> pd.DataFrame:
-        """A table of the run folder: seconds, counters, host, server_host, clients, errors (see docs/results.md)."""
+        """A table of the run folder, such as seconds, counters, host, server_host, clients (see docs/results.md)."""
         found = records.table(self.folder, name)
         if found is None:
             raise InputError(f"run {self.run_id} has no table '{name}'")
@@ -222,8 +222,8 @@ class Result:
     def charts(self) -> dict[str, Chart]:
         """The charts of its report: throughput, latency_over_time, latency and, if there were any, errors.
 
-        host_cpu, host_cores, host_threads and host_switches are of the load host, the last three where there is
-        something to see; with an agent also server_cpu and the others of the database host, its disks and network.
+        host_cpu, host_cores, host_threads, host_switches, host_disks and host_network are of the load host, where
+        there is something to see; with an agent also server_cpu and the others of the database host.
 
         Raises:
             DamagedResult: there is no measured window, or a file cannot be read.

@@ -18,7 +18,7 @@ from hdbkit.analysis.run.outages import RETRIED, failures, outages_text, samples
 from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, latency_bands
 from hdbkit.analysis.run.records import Window, table, window_of
 from hdbkit.analysis.run.schedule import busy_sessions, lateness, lateness_by_second
-from hdbkit.analysis.run.server_host import of_server
+from hdbkit.analysis.run.server_host import of_load_host, of_server
 from hdbkit.analysis.run.timeline import gauge, throughput
 from hdbkit.analysis.run.waits import sessions_over_time
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
@@ -27,7 +27,7 @@ from hdbkit.charts.detail_charts import detail_chart
 from hdbkit.charts.intervals import plain
 from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughput, lateness_over_time, schedule_charts
-from hdbkit.charts.server_host_charts import load_host_charts, server_host_charts
+from hdbkit.charts.server_host_charts import host_charts
 from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.charts.wait_charts import waits_over_time
@@ -91,8 +91,8 @@ def _run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     if course_of_waits is not None and result.waits:
         cores = manifest.host.cores if manifest.server.on_this_host else 0
         charts.append(waits_over_time(course_of_waits, cores or 0, window, result.waits, manifest.noun))
-    charts += load_host_charts(table(folder, "host"), window)
-    charts += server_host_charts(of_server(folder), window)
+    charts += host_charts(of_load_host(folder), window, "host", "load host")
+    charts += host_charts(of_server(folder), window, "server", "database host")
     charts[1:1] = _of_schedule(folder, manifest, window, step_s)
     slices = table(folder, "slices")
     if slices is not None and len(slices):

@@ -46,26 +46,26 @@ _STEPS = 120
 """Steps of time of the map of cores."""
 _BUSY_PCT, _APART_PCT = 90.0, 20.0
 """Cores are drawn where one of them was this busy while another was less busy by so much."""
+_LEAST_BUSY_PCT, _LEAST_MB_PER_S = 5.0, 0.1
+"""Disks and networks are drawn where one of them reaches that."""
 _SOFT_DRAWN = 3
 """The kinds of soft interrupts that are drawn: the most frequent."""
 
 
-def server_host_charts(host: pd.DataFrame | None, window: Window) -> list[Chart]:
-    """The charts of the database's host that its readings allow; none without them."""
+def host_charts(host: pd.DataFrame | None, window: Window, key: str, of: str) -> list[Chart]:
+    """The charts of a host that its readings allow, and in which there is something to see; none without two."""
     if host is None or len(host) < 2:
         return []
     use = host_use(host, window)
     disks, network = disks_course(host), network_course(host)
-    charts = _processor_charts(host, window, use, "server", "database host")
-    charts += [busy_disks(disks, window, use)] if len(disks.columns) > 1 else []
-    return charts + ([network_rates(network, window, use)] if len(network.columns) > 1 else [])
+    charts = _processor_charts(host, window, use, key, of)
+    charts += [busy_disks(disks, window, use, key, of)] if _reaches(disks, _LEAST_BUSY_PCT) else []
+    return charts + ([network_rates(network, window, use, key, of)] if _reaches(network, _LEAST_MB_PER_S) else [])
 
 
-def load_host_charts(host: pd.DataFrame | None, window: Window) -> list[Chart]:
-    """The processors of the load host; none where it was sampled less than twice."""
-    if host is None or len(host) < 2:
-        return []
-    return _processor_charts(host, window, host_use(host, window), "host", "load host")
+def _reaches(course: pd.DataFrame, least: float) -> bool:
+    """Whether some device did as much at some time."""
+    return bool((course.drop(columns="second") >= least).any().any())
 
 
 def _processor_charts(host: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> list[Chart]:
@@ -74,14 +74,15 @@ def _processor_charts(host: pd.DataFrame, window: Window, use: HostUse | None, k
     threads, interrupts = threads_course(host), interrupts_course(host)
     number_of_cores = max(len(cores.columns) - 1, 1)
     charts = [processors(cpu, window, use, key, of)] if len(cpu) else []
-    if len(cores) and _is_uneven(cores.drop(columns="second")):
+    if len(cores) and _is_uneven(cores, window):
         charts.append(busy_cores(cores, window, use, key, of))
     if "threads_running" in threads and threads["threads_running"].max() > number_of_cores:
         charts.append(run_queue(threads, number_of_cores, window, use, key, of))
     return charts + ([switches(interrupts, window, use, key, of)] if len(interrupts.columns) > 1 else [])
 
 
-def _is_uneven(cores: pd.DataFrame) -> bool:
+def _is_uneven(course: pd.DataFrame, window: Window) -> bool:
+    cores = course[course["second"].between(window.start_us / 1e6, window.end_us / 1e6)].drop(columns="second")
     most, least = cores.max(axis=1), cores.min(axis=1)
     return bool(((most >= _BUSY_PCT) & (most - least >= _APART_PCT)).any())
 
@@ -162,7 +163,7 @@ def switches(course: pd.DataFrame, window: Window, use: HostUse | None, key: str
     return Chart(f"{key}_switches", question, fig, told, course.rename(columns=words).round(1))
 
 
-def busy_disks(course: pd.DataFrame, window: Window, use: HostUse | None) -> Chart:
+def busy_disks(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
     """How much of the time each disk was busy."""
     fig = figure("seconds since the start", "time in which the disk was busy (%)", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
@@ -171,17 +172,17 @@ def busy_disks(course: pd.DataFrame, window: Window, use: HostUse | None) -> Cha
     figures = [
         f"{name} was busy {one['busy_pct']:.0f} % of the time, with {one.get('reads_per_s', 0):,.0f} reads and "
         f"{one.get('writes_per_s', 0):,.0f} writes per second ({_megabytes(one.get('read_bytes_per_s', 0))} read, "
-        f"{_megabytes(one.get('write_bytes_per_s', 0))} written)"
+        f"{_megabytes(one.get('write_bytes_per_s', 0))} written), {number(one.get('requests', 0), 2)} at a time"
         for name, one in (use.disks.items() if use else ())
         if "busy_pct" in one
     ]
     words = _inside(figures, "no disk was busy", use)
     if any(one.get("busy_pct", 0) > 0 for one in (use.disks.values() if use else ())):
         words += " A disk that serves several requests at once may do more even at 100 %."
-    return Chart("server_disks", "How busy were the database host's disks?", fig, words, course.round(2))
+    return Chart(f"{key}_disks", f"How busy were the {of}'s disks?", fig, words, course.round(2))
 
 
-def network_rates(course: pd.DataFrame, window: Window, use: HostUse | None) -> Chart:
+def network_rates(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
     """What each network interface sent and received."""
     fig = figure("seconds since the start", "MB per second", showlegend=True)
     shade_rampup(fig, window.start_us / 1e6, name_at="top left")
@@ -193,8 +194,8 @@ def network_rates(course: pd.DataFrame, window: Window, use: HostUse | None) -> 
         for name, one in (use.networks.items() if use else ())
     ]
     words = _inside(figures, "its networks were idle", use)
-    question = "How much did the database host's network carry?"
-    return Chart("server_network", question, fig, words, course.round(4))
+    question = f"How much did the {of}'s network carry?"
+    return Chart(f"{key}_network", question, fig, words, course.round(4))
 
 
 def _lines(fig: go.Figure, course: pd.DataFrame, hover: str) -> None:

@@ -23,6 +23,7 @@ from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.execution import failures, load_hosts, profiler, sampler, slow_plans, switching, tracing, usage, waits
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
+from hdbkit.execution.host import DEVICES
 from hdbkit.execution.load_hosts import ClientFiles
 from hdbkit.readings import STATEMENT_TOTALS
 from hdbkit.results import columns
@@ -117,7 +118,15 @@ def _write_hosts(folder: RunFolder, manifest: Manifest, start_ns: int) -> None:
         host = load_hosts.together(of_hosts, host, folder.spools, manifest.host.boot_id or "")
         rows = [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in of_hosts]
         write_rows(folder.table("load_hosts"), columns.LOAD_HOSTS, rows)
-    write_rows(folder.table("host"), columns.HOST, [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host])
+    host = [{**row, "t_us": _us(row["t_ns"], start_ns)} for row in host]
+    write_rows(folder.table("host"), columns.HOST, host)
+    of_devices = [
+        {"t_us": row["t_us"], "name": name, "device": device, "value": value}
+        for row in host
+        for name, device, value in row.get(DEVICES, ())
+    ]
+    if of_devices:
+        write_rows(folder.table("host_devices"), columns.HOST_DEVICES, of_devices)
     if found := sampler.rows(read_lines(folder.spools / sampler.FILE), start_ns):
         write_rows(folder.table("server_host"), columns.SERVER_HOST, found)
 

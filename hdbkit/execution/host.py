@@ -19,7 +19,7 @@ from hdbkit.control_groups import cpu_s as cgroup_cpu_s
 from hdbkit.control_groups import limits, own_cgroup, throttled_s
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, TransactionError
-from hdbkit.execution.host_counters import Figure, HostReader
+from hdbkit.execution.host_counters import LOOPBACK, Figure, HostReader
 from hdbkit.processes import boot_id
 from hdbkit.readings import HostLoad
 from hdbkit.results import columns
@@ -27,6 +27,8 @@ from hdbkit.results import columns
 _THREADS_PER_S = 50
 """How many threads of a server are looked at in a second, on average."""
 _DMI = Path("/sys/class/dmi/id")
+DEVICES = "devices"
+"""The key of a sample with the figures of single devices: name, device, value."""
 _PARTS = {
     "cpu_user_s": ("user", "nice"),
     "cpu_interrupts_s": ("irq", "softirq"),
@@ -146,7 +148,7 @@ class HostSamples:
         self._reader = HostReader()
 
     def take(self, server: ServerCpu | None = None, *, at_edge: bool = False) -> dict[str, Any]:
-        """The present figures of this host, of all its devices together, and of a server on it."""
+        """The present figures of this host, of its devices together and of each, and of a server on it."""
 
         def of_processes() -> Iterator[Figure]:
             yield "cpu_throttled_s", "", throttled_s(os.getpid(), *([server.pid] if server else []))
@@ -154,13 +156,13 @@ class HostSamples:
             yield "server_waited_s", "", server.waited_s(at_edge=at_edge) if server else math.nan
             yield "supervisor_cpu_s", "", time.process_time()
 
-        row: dict[str, Any] = {"numa_free_bytes": []}
-        for name, device, value in self._reader.read(of_processes):
-            found = [value] if name == "numa_free_bytes" else value
-            row[name] = row[name] + found if device and name in row else found
+        found, row = self._reader.read(of_processes), dict[str, Any]()
+        for name, device, value in found:
+            row[name] = row[name] + value if device and name in row else value
         for part, modes in _PARTS.items():
             row[part] = sum(row.get(f"cpu_{mode}_s", math.nan) for mode in modes)
-        return {name: row[name] for name in columns.HOST if name in row}
+        devices = [one for one in found if one[1] not in ("", LOOPBACK)]
+        return {**{name: row[name] for name in columns.HOST if name in row}, DEVICES: devices}
 
 
 def load() -> HostLoad:

@@ -20,6 +20,8 @@ import psutil
 Figure = tuple[str, str, float | list[float]]
 """Name with unit, device (disk, network interface, memory node; empty: the whole host), value; of cores a list."""
 
+LOOPBACK = "lo"
+"""The network interface that no network is behind."""
 _CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _RESTING = ("idle", "iowait")
 _SOFT = ("hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu")
@@ -81,9 +83,10 @@ def _modes(words: list[str]) -> dict[str, float]:
 
 
 def _pressure() -> Iterator[Figure]:
-    """The seconds in which some task waited for a core (PSI)."""
-    if some := _lines("/proc/pressure/cpu").get("some"):
-        yield "cpu_pressure_s", "", int(some[-1].removeprefix("total=")) / 1e6
+    """The seconds in which some task waited for a core, a disk or memory (PSI)."""
+    for what in ("cpu", "io", "memory"):
+        if some := _lines(f"/proc/pressure/{what}").get("some"):
+            yield f"{what}_pressure_s", "", int(some[-1].removeprefix("total=")) / 1e6
 
 
 def _memory() -> Iterator[Figure]:

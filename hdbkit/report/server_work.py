@@ -28,6 +28,8 @@ _MEMORY = {
 }
 _OF_THREADS = {
     "pressure_pct": "some task waited for a core (% of the time)",
+    "io_pressure_pct": "some task waited for a disk (% of the time)",
+    "memory_pressure_pct": "some task waited for memory (% of the time)",
     "threads_running": "threads that ran or were ready to run",
     "threads_blocked": "threads that waited for a disk",
     "tcp_sockets": "TCP connections",

@@ -100,11 +100,17 @@ HOST: Final = {
     "tcp_sockets": "float64",  # in use at that moment
     "tcp_time_wait_sockets": "float64",
     "tcp_memory_bytes": "float64",
-    "numa_local_pages": "float64",  # running total of pages that memory nodes gave to their own cores
-    "numa_other_pages": "float64",  # to cores of other nodes
-    "numa_free_bytes": "list<float64>",  # of each memory node
+    "io_pressure_s": "float64",  # as cpu_pressure_s, for a disk
+    "memory_pressure_s": "float64",
     "reading_s": "float64",  # CPU time that reading this row and those before it took
 }
+HOST_DEVICES: Final = {
+    "t_us": "int64",  # that of a row of host
+    "name": "string",  # disk_busy_s, net_sent_bytes, numa_local_pages, ...: as in server_host
+    "device": "string",  # disk, network interface or memory node
+    "value": "float64",
+}
+"""Columns of ``host_devices``: the devices of the load host; absent with several load hosts."""
 LOAD_HOSTS: Final = {"load_host": "int32", **HOST}
 """Columns of ``load_hosts``: of a run on several load hosts those of ``host`` for each, by its number."""
 WAITS: Final = {

@@ -90,6 +90,8 @@ class HostUse(Figures):
     pressure_pct: float | None = Field(
         default=None, description="share of the time in which some task waited for a core, in percent"
     )
+    io_pressure_pct: float | None = Field(default=None, description="the same for a disk")
+    memory_pressure_pct: float | None = Field(default=None, description="the same for memory")
     memory_used_bytes: float | None = None
     memory_available_bytes: float | None = None
     memory_cached_bytes: float | None = None
@@ -331,9 +333,7 @@ class RunResult(Figures):
         default=None,
         description="time for which CPU quotas paused clients or server, over all cores, in percent of the window",
     )
-    load_host: HostUse | None = Field(
-        default=None, description="the load host, without its single disks and networks"
-    )
+    load_host: HostUse | None = None
     server_host: HostUse | None = Field(default=None, description="the database's host; None without an agent")
     littles_law: LittlesLaw | None
     counters: dict[str, float] = Field(description="growth of each of the server's counters")

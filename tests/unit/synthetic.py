@@ -172,7 +172,7 @@ def host_of(
     frame["supervisor_cpu_s"] = 0.05 * t
     for name in list(columns.HOST)[11:]:
         frame[name] = (t * 1_000_000).astype(np.int64)
-    for name, share in {"cores_busy_s": 0.7, "cores_interrupts_s": 0.1, "numa_free_bytes": 0.0}.items():
+    for name, share in {"cores_busy_s": 0.7, "cores_interrupts_s": 0.1}.items():
         frame[name] = [[share * at] * cores for at in t]
     return frame.assign(threads_running=3.0, threads_blocked=0.0, reading_s=0.0004 * t)
 

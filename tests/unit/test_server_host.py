@@ -12,13 +12,18 @@ from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.server_host import cpu_course, disks_course, host_use, network_course, readings
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings
+from hdbkit.charts.chart import Chart
 from hdbkit.charts.run_charts import run_charts
-from hdbkit.charts.server_host_charts import server_host_charts
+from hdbkit.charts.server_host_charts import host_charts
 from hdbkit.report.run_report import run_report
 from hdbkit.results import columns
 from tests.unit.synthetic import server_host_of, write_run, write_table
 
 WINDOW = Window(2_000_000, 12_000_000)
+
+
+def drawn(host: pd.DataFrame) -> list[Chart]:
+    return host_charts(host, WINDOW, "server", "database host")
 
 
 def without(reported: pd.DataFrame, first_s: float, last_s: float) -> pd.DataFrame:
@@ -77,7 +82,7 @@ def test_a_total_that_was_set_back_gives_no_rate() -> None:
     use = host_use(host, WINDOW)
     assert use is not None
     assert "busy_pct" not in use.disks["sda"]
-    assert [chart.key for chart in server_host_charts(host, WINDOW)] == [
+    assert [one.key for one in drawn(host)] == [
         "server_cpu",
         "server_cores",
         "server_threads",
@@ -89,8 +94,11 @@ def test_a_total_that_was_set_back_gives_no_rate() -> None:
 
 def test_cores_and_threads_are_drawn_only_where_one_is_full_or_more_are_ready() -> None:
     host = readings(server_host_of(13, busiest=0.5, running=2))
-    assert [chart.key for chart in server_host_charts(host, WINDOW)][:2] == ["server_cpu", "server_switches"]
-    charts = {one.key: one for one in server_host_charts(readings(server_host_of(13)), WINDOW)}
+    assert [chart.key for chart in host_charts(host, WINDOW, "server", "database host")][:2] == [
+        "server_cpu",
+        "server_switches",
+    ]
+    charts = {one.key: one for one in host_charts(readings(server_host_of(13)), WINDOW, "server", "database host")}
     assert charts["server_cores"].alternative.startswith(
         "In the window the busiest core, 0, was 95 % busy (95 % with interrupts), and the others 0 to 0 %."
     )

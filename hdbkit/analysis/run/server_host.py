@@ -72,8 +72,7 @@ def readings(samples: pd.DataFrame) -> pd.DataFrame:
     ``samples`` is the table ``server_host``. The parts of the CPU time are those of the table ``host``; what is known
     of each core is a column of lists, as there.
     """
-    figure = samples["name"].where(samples["device"] == "", samples["name"] + " " + samples["device"])
-    wide = samples.assign(figure=figure).pivot_table(index="t_us", columns="figure", values="value", aggfunc="last")
+    wide = _wide(samples)
     parts = {}
     for part in CPU_PARTS:
         known = [name for mode in _MODES.get(part, (part,)) if (name := f"cpu_{mode}_s") in wide]
@@ -83,10 +82,21 @@ def readings(samples: pd.DataFrame) -> pd.DataFrame:
     return wide.assign(**parts, **cores).rename_axis(columns=None).reset_index()
 
 
+def _wide(samples: pd.DataFrame) -> pd.DataFrame:
+    figure = samples["name"].where(samples["device"] == "", samples["name"] + " " + samples["device"])
+    return samples.assign(figure=figure).pivot_table(index="t_us", columns="figure", values="value", aggfunc="last")
+
+
 def of_server(folder: RunFolder) -> pd.DataFrame | None:
     """The readings of the database's host of a run; None without an agent. Raises ``DamagedResult``."""
     samples = table(folder, "server_host")
     return None if samples is None or samples.empty else readings(samples)
+
+
+def of_load_host(folder: RunFolder) -> pd.DataFrame | None:
+    """The table ``host`` of a run, with a column per figure of each device; None without it. As ``of_server``."""
+    host, devices = table(folder, "host"), table(folder, "host_devices")
+    return host if host is None or devices is None else host.merge(_wide(devices), on="t_us", how="left")
 
 
 def by_core(host: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -152,11 +162,15 @@ def host_use(host: pd.DataFrame | None, window: Window) -> HostUse | None:
         return None
     inside = host[host["t_us"].between(seen.start_us, seen.end_us)]
     levels = {name: float(inside[name].mean()) for name in _LEVELS if name in inside and inside[name].notna().any()}
-    rates = {name: growth_per_s(host, name, seen) for name in (*COUNTED, "cpu_pressure_s", "reading_s")}
-    pressure, reading = rates.pop("cpu_pressure_s"), rates.pop("reading_s")
+    rates = {name: growth_per_s(host, name, seen) for name in COUNTED}
+    reading = growth_per_s(host, "reading_s", seen)
+    waited = {what: growth_per_s(host, f"{what}_pressure_s", seen) for what in ("cpu", "io", "memory")}
+    pressure_pct = {what: None if share is None else 100 * share for what, share in waited.items()}
     return HostUse(
         cpu_pct=host_cpu_pct(host, seen),
-        pressure_pct=None if pressure is None else 100 * pressure,
+        pressure_pct=pressure_pct["cpu"],
+        io_pressure_pct=pressure_pct["io"],
+        memory_pressure_pct=pressure_pct["memory"],
         disks={name: _with_ms(disk) for name, disk in _devices(host, seen, _OF_DISKS).items()},
         networks=_devices(host, seen, _OF_NETWORKS),
         cores_busy_pct=_cores_pct(host, "cores_busy_s", seen),

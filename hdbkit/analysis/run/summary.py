@@ -34,7 +34,7 @@ from hdbkit.analysis.run.host import (
 from hdbkit.analysis.run.outages import outages
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
-from hdbkit.analysis.run.server_host import host_use, of_server
+from hdbkit.analysis.run.server_host import host_use, of_load_host, of_server
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.waits import waits_result
 from hdbkit.config.hosts import is_local
@@ -94,7 +94,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         disk_write_bytes_per_s=growth_per_s(host, "disk_write_bytes", window),
         others_cpu_pct=others_cpu_pct(host, clients, window, not is_local(manifest.plan.target.host)),
         throttled_pct=throttled_pct(host, window),
-        load_host=host_use(host, window),
+        load_host=host_use(of_load_host(folder), window),
         server_host=host_use(of_server(folder), window),
         littles_law=littles_law(users, window, manifest.plan.load.sessions),
         counters={name: one.value for name, one in grew.items()},
