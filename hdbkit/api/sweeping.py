@@ -65,7 +65,7 @@ class SweepResult(SweepAnalysis, ExperimentResult):
         """The charts of its report, as far as its data allows.
 
         They are: effects, configurations, grid and interactions (two settings), scaling (several counts of virtual
-        users), parallel (settings against the metric), throughput (over time) or slices (changes over time), latency;
+        users), pareto (throughput against latency), throughput (over time) or slices (changes over time), latency;
         where the metric is a mean over operations, ratios (of each operation) and profile (its time).
         """
         return {chart.key: chart for chart in whole_sweep(self)}

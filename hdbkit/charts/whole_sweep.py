@@ -16,7 +16,6 @@ from hdbkit.analysis.sweep.slices import changes
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
 from hdbkit.charts.operation_charts import profile, ratios
-from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.scaling_charts import scaling_laws
 from hdbkit.charts.setting_charts import setting_charts
 from hdbkit.charts.slice_charts import changes_over_time
@@ -40,9 +39,6 @@ def whole_sweep(found: SweepAnalysis) -> list[Chart]:
     named = measured.assign(label=measured["configuration"].map(found.labels))
     laws = scaling_laws(named, metric, drawn=best_labels(verdicts, metric))
     charts += [laws] if laws else []
-    varied = [name for name in [*settings, "virtual_users"] if measured[name].nunique() > 1]
-    if len(varied) > 1:
-        charts.append(parallel_coordinates(measured, varied, metric))
     if len(measured) and not sliced(runs):  # the runs of slices have all configurations in them
         charts += setting_charts(measured, verdicts, settings, metric, finished)
     if finished:

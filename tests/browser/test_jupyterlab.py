@@ -368,7 +368,6 @@ def run_and_list(bench: Bench) -> None:
     bench.wait("hostile")
     bench.press("Report")
     bench.wait("report.html")
-    bench.press("Settings and results")
 
 
 @pytest.mark.browser

@@ -13,16 +13,15 @@ import pytest
 
 from hdbkit.analysis.run.records import Window, window_of
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.run.timeline import halved_s, marks_s, throughput
+from hdbkit.analysis.run.timeline import halved_s, throughput
 from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.charts import run_charts, style, sweep_charts
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import by_worth
-from hdbkit.results import columns
 from tests.unit.every_chart import open_loop
 from tests.unit.sweeps import synthetic_runs
-from tests.unit.synthetic import GRID, METRIC, Synthetic, sweep_frames, write_run, write_table
+from tests.unit.synthetic import GRID, METRIC, Synthetic, sweep_frames, write_run
 
 
 @pytest.fixture(scope="module")
@@ -223,13 +222,7 @@ def test_a_sweep_without_any_result_has_no_chart() -> None:
     )
 
 
-def test_checkpoints_are_where_their_counter_grew(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "a-run", duration_s=2)
-    times, values = [0, 5_000_000, 10_000_000], [3.0, 3.0, 4.0]
-    rows = {"t_sent_us": times, "t_returned_us": times, "edge": "", "name": "checkpoints", "value": values}
-    write_table(run.folder.table("counters"), pd.DataFrame(rows), columns.COUNTERS)
-    assert marks_s(run.folder, "checkpoints") == [10.0]
-    assert marks_s(run.folder, "autovacuums") == []
+def test_a_purge_is_where_a_list_has_become_shorter_by_half() -> None:
     history = pd.DataFrame({"second": [-1, 0, 1, 2, 3, 4, 5], "value": [9000, 100, 900, 2400, 1100, 900, 3000]})
     assert halved_s(history, 1000) == [3.0], "not before the run, and not of a short list"
 

@@ -14,11 +14,10 @@ from hdbkit.analysis.run.outages import RETRIED, failures, samples
 from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.charts import marks
 from hdbkit.charts.compare_charts import compare_charts
-from hdbkit.charts.parallel_chart import MAX_RUNS, parallel_coordinates
 from hdbkit.results.columns import ERROR_CLASSES
 from hdbkit.text import number
 from tests.unit.every_chart import finished
-from tests.unit.synthetic import METRIC, write_run
+from tests.unit.synthetic import write_run
 
 
 @pytest.fixture(scope="module")
@@ -149,31 +148,6 @@ def test_of_many_groups_some_are_drawn_and_all_are_tabled(groups: Groups) -> Non
         assert chart.table["group"].nunique() == 12
 
 
-def settings(n: int) -> pd.DataFrame:
-    """Runs where ``off`` is always faster than ``on``, and the size does nothing."""
-    rows = [("off" if i >= n // 2 else "on", ("8MB", "64MB")[i % 2], 1000.0 + i) for i in range(n)]
-    return pd.DataFrame(rows, columns=["durable", "buffers", "metric_value"])
-
-
-def test_parallel_coordinates_say_what_the_fastest_have_in_common() -> None:
-    chart = parallel_coordinates(settings(20), ["durable", "buffers"], METRIC)
-    assert chart.alternative.startswith("The 4 fastest runs have in common: durable=off.")
-    fast = next(trace for trace in chart.figure.data if trace.name == "fastest fifth")
-    ends = [y for x, y in zip(fast.x, fast.y, strict=True) if x == 2]
-    assert ends == pytest.approx([(1000 + i - 1000) / 19 for i in range(16, 20)], abs=1e-3)
-    ticks = [(note.x, note.text) for note in chart.figure.layout.annotations]
-    assert ticks[2:4] == [(1, "8MB"), (1, "64MB")], "values stand in the order of their worth"
-
-
-def test_a_setting_that_only_some_runs_have_is_an_axis_with_none() -> None:
-    """Runs on two engines; a number that some lack is no scale."""
-    known = settings(20).assign(pages=[float(i) if i % 2 else np.nan for i in range(20)])
-    known.loc[known["durable"] == "on", "buffers"] = np.nan
-    chart = parallel_coordinates(known, ["buffers", "pages"], METRIC)
-    assert "none" in [note.text for note in chart.figure.layout.annotations]
-    assert all(None not in trace.y[:3] for trace in chart.figure.data)
-
-
 def test_an_axis_starts_at_zero_or_says_that_it_does_not() -> None:
     above = (", axis starts above 0", "normal")
     assert marks.from_where(pd.Series([900.0, 1000.0]), pd.Series([np.nan])) == above
@@ -188,17 +162,3 @@ def test_figures_of_words_have_no_exponent() -> None:
         "631",
         "12,589",
     ]
-
-
-def test_parallel_lines_through_one_value_are_spread_by_throughput() -> None:
-    chart = parallel_coordinates(settings(20), ["durable", "buffers"], METRIC)
-    heights = [y for trace in chart.figure.data for x, y in zip(trace.x, trace.y, strict=True) if x == 0]
-    assert len(set(heights)) == 20
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, MAX_RUNS + 50])
-def test_parallel_coordinates_draw_each_run_once_and_at_most_so_many(n: int) -> None:
-    chart = parallel_coordinates(settings(n), ["durable", "buffers"], METRIC)
-    drawn = sum(list(trace.x).count(0) for trace in chart.figure.data)
-    assert drawn == min(n, MAX_RUNS)
-    assert len(chart.table) == n

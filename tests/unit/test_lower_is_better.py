@@ -26,7 +26,6 @@ from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.analysis.sweep.warnings import sweep_warnings
 from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.analysis.wording import percent, percents
-from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.charts.sweep_charts import best_labels, configurations, effects_of_settings, grid
@@ -159,7 +158,6 @@ def charted(metric: Metric) -> dict[str, Any]:
         "effects": effects_of_settings(runs, effects, list(GRID), 0.02, metric),
         "configurations": configurations(runs, verdicts, metric),
         "grid": grid(runs, "buffers", "durable", metric),
-        "parallel": parallel_coordinates(runs, list(GRID), metric),
     }
 
 
@@ -172,7 +170,6 @@ def test_axes_of_a_sweep_say_that_lower_is_better(metric: Metric) -> None:
         charts["effects"].figure.layout.xaxis.title.text
         == f"{metric.name} against the reference (right of x1 is better, log)"
     )
-    assert axis in charts["parallel"].figure.layout.xaxis.title.text
     assert charts["configurations"].alternative.startswith("Lowest mean (faster): buffers=256MB, durable=off with 0.")
     assert "NOPM" not in "".join(str(one.figure.to_json()) + one.alternative for one in charts.values())
 
@@ -192,9 +189,6 @@ def test_the_best_is_on_top_and_has_the_strongest_colour() -> None:
     rate, time = (charted(one) for one in (RATE, MEAN_TIME))
     scales = [one["grid"].figure.data[0].colorscale for one in (rate, time)]
     assert scales[0][0][1] == scales[1][1][1], "the least of a time has the colour of the most of a rate"
-    for charts in (rate, time):
-        fast = next(one for one in charts["parallel"].figure.data if one.name == "fastest fifth")
-        assert [y for y in fast.y if y is not None][-1] == pytest.approx(1)
     _, verdicts, _ = sweep_frames(metric=MEAN_TIME)
     assert best_labels(verdicts, MEAN_TIME)[0] == "baseline"
 

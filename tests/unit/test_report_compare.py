@@ -207,7 +207,7 @@ def sweep(root: Path) -> SweepResult:
 def test_a_sweep_gives_its_charts_by_name(sweep: SweepResult) -> None:
     charts = sweep.charts()
     assert list(charts) == [
-        "effects", "configurations", "grid", "interactions", "parallel", "pareto", "pairs", "throughput", "latency"
+        "effects", "configurations", "grid", "interactions", "pareto", "throughput", "latency"
     ]  # fmt: skip
     page = sweep.report().read_text(encoding="utf-8")
     assert re.findall(r'id="chart-(\w+)"', page) == list(charts)

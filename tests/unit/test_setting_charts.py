@@ -12,11 +12,10 @@ import pytest
 from hdbkit.analysis.comparison.sides import Ratio, changes
 from hdbkit.analysis.run.quantiles import latency_bands
 from hdbkit.analysis.run.records import Window
-from hdbkit.analysis.sweep.response import efficient, numeric, pairs_by_block, response_to, work_course
+from hdbkit.analysis.sweep.response import efficient, numeric, response_to
 from hdbkit.charts.compare_charts import forest
-from hdbkit.charts.setting_charts import counters_of_two, paired, response_curve
-from hdbkit.results import columns
-from tests.unit.synthetic import METRIC, write_run, write_table
+from hdbkit.charts.setting_charts import response_curve
+from tests.unit.synthetic import METRIC, write_run
 
 
 def test_a_point_is_efficient_where_none_is_faster_at_the_same_latency() -> None:
@@ -55,17 +54,6 @@ def test_only_three_numbers_or_sizes_make_a_curve() -> None:
     assert numeric(pd.Series(["64kB", "1MB", "8MB"])) is not None
 
 
-def test_each_block_judges_a_configuration() -> None:
-    runs = swept()
-    runs.loc[(runs["block"] == 1) & (runs["configuration"] == 2), "metric_value"] = 1.0
-    pairs = pairs_by_block(runs, 0, 2, METRIC)
-    assert pairs["better"].tolist() == [True, False, True]
-    assert pairs["change"].round(2).tolist() == [0.21, -1.0, 0.21]
-    chart = paired(pairs, "size=512MB", 4, METRIC)
-    assert "better in 2 of 3 blocks" in chart.alternative
-    assert [line.customdata for line in chart.figure.data] == [(f"128MB-{i}", f"512MB-{i}") for i in range(3)]
-
-
 def test_the_bands_of_a_run_hold_each_of_its_operations(tmp_path: Path) -> None:
     made = write_run(tmp_path / "run", duration_s=5)
     window = Window(0, 5_000_000)
@@ -75,26 +63,6 @@ def test_the_bands_of_a_run_hold_each_of_its_operations(tmp_path: Path) -> None:
     assert found["n"].sum() == len(done)
     assert np.allclose(found.groupby("second")["share"].sum(), 1)
     assert (found["low_ms"].min() * 1000 <= done["latency_us"].min()) and found["second"].max() == 4
-
-
-def test_the_work_of_two_servers_is_drawn_with_their_checkpoints(tmp_path: Path) -> None:
-    two = {}
-    for name, rate in (("baseline", 100.0), ("other", 5.43e6)):
-        made = write_run(tmp_path / name, duration_s=5)
-        rows = [
-            {"t_sent_us": s * 1_000_000, "t_returned_us": s * 1_000_000, "edge": "", "name": counter, "value": value}
-            for s in range(6)
-            for counter, value in (("wal_bytes", rate * s), ("checkpoints", float(s > 3)))
-        ]
-        write_table(made.folder.table("counters"), pd.DataFrame(rows), columns.COUNTERS)
-        two[name] = (made.folder, made.manifest)
-    assert work_course(two["other"][0], "log written (bytes)")["per_s"].tolist() == [5.43e6] * 5
-    chart = counters_of_two(two, "log written (bytes)")
-    assert chart is not None
-    assert "baseline: on average 100 per second, 1 checkpoint" in chart.alternative
-    assert "other: on average 5,430,000 per second" in chart.alternative
-    assert sum(shape.type == "line" for shape in chart.figure.layout.shapes) == 2
-    assert counters_of_two(two, "deadlocks") is None
 
 
 @pytest.mark.parametrize(

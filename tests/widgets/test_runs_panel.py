@@ -21,7 +21,7 @@ from hdbkit.widgets.parts import newest_first
 from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_errors, write_run
-from tests.widgets.conftest import below, build_null, questions, text_of, until
+from tests.widgets.conftest import below, build_null, text_of, until
 from tests.widgets.test_run_table import values as sent_values
 
 
@@ -218,9 +218,3 @@ def test_report_and_table_come_to_the_browser_as_bytes(
     assert csv[1][0].startswith(b"run_id,")
     assert report[0]["open"] is True
     assert two[1].encode() in report[1][0]
-
-
-def test_settings_of_runs_are_the_axes_of_the_chart(panel: RunsPanel, two: list[str]) -> None:
-    press(panel, "Settings and results")
-    until(lambda: questions(panel.chart))
-    assert questions(panel.chart) == ["Which values do the fastest runs have in common?"]

@@ -110,25 +110,6 @@ def gauge(folder: RunFolder, name: str) -> pd.DataFrame:
     return pd.DataFrame({"second": (known["t_returned_us"] / 1e6).tolist(), "value": known["value"].tolist()})
 
 
-PURGES = "purges"
-"""Of InnoDB: the history list became shorter by half at least, as old row versions were purged."""
-_LONG_HISTORY = 1000
-
-
-def marks_s(folder: RunFolder, name: str) -> list[float]:
-    """When a sample first showed that a counter had grown, from the run's start on, in seconds since then.
-
-    ``PURGES`` are found in the samples of the length of the history list.
-    """
-    if name == PURGES:
-        return halved_s(gauge(folder, "history_list_length"), _LONG_HISTORY)
-    counters = table(folder, "counters")
-    if counters is None:
-        return []
-    total = counters[counters["name"] == name].set_index("t_returned_us")["value"].sort_index()
-    return [float(at) / 1e6 for at in total.index[total.diff() > 0] if at > 0]
-
-
 def halved_s(samples: pd.DataFrame, least: float) -> list[float]:
     """When a gauge was first seen at half or less of its highest since the last time, if that was at least this."""
     found, highest = [], 0.0

@@ -1,21 +1,17 @@
-"""What charts of settings show: the response to a setting, blocks, throughput against latency, work of the server."""
+"""What charts of settings show: the response to a setting, and throughput against latency."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import scipy
 
-from hdbkit.analysis.run.records import table
-from hdbkit.analysis.run.server_work import WORK, work_of
 from hdbkit.analysis.sweep.together import operations_of
 from hdbkit.analysis.wording import CONFIDENCE
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.config.quantities import quantity
-from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
 MIN_VALUES = 3
@@ -65,31 +61,6 @@ def response_to(runs: pd.DataFrame, setting: str) -> pd.DataFrame:
     return table.sort_values("amount", ignore_index=True)
 
 
-def pairs_by_block(runs: pd.DataFrame, baseline: int, other: int, metric: Metric) -> pd.DataFrame:
-    """A row for each block with runs of both configurations: block, base, new, run_id of each, and the change.
-
-    ``change`` is that of the metric (0.1: 10 % more); ``better`` whether the other configuration is better there.
-    """
-    sides = {
-        name: runs[runs["configuration"] == one].drop_duplicates("block").set_index("block")
-        for name, one in (("base", baseline), ("new", other))
-    }
-    both = sides["base"].index.intersection(sides["new"].index).sort_values()
-    base, new = (sides[name].loc[both, "metric_value"].astype(float) for name in ("base", "new"))
-    better = metric.score(new).to_numpy() > metric.score(base).to_numpy()
-    return pd.DataFrame(
-        {
-            "block": both,
-            "base": base.to_numpy(),
-            "new": new.to_numpy(),
-            "base_run": sides["base"].loc[both, "run_id"].to_numpy(),
-            "new_run": sides["new"].loc[both, "run_id"].to_numpy(),
-            "change": (new / base - 1).to_numpy(),
-            "better": better,
-        }
-    )
-
-
 # Throughput against latency: which configurations no other beats in both.
 
 
@@ -131,42 +102,3 @@ def efficient(throughput: pd.Series[float], latency: pd.Series[float]) -> list[b
     """Whether no other point has at least the throughput and at most the latency, and one of both better."""
     points = list(zip(throughput.tolist(), latency.tolist(), strict=True))
     return [not any(t >= rate and w <= wait and (t, w) != (rate, wait) for t, w in points) for rate, wait in points]
-
-
-# What the servers of two runs did differently, along the time of both, by the servers' own counters.
-
-MARKED = ("checkpoints", "automatic vacuums")
-"""Figures of ``WORK`` that are marks on the time rather than rates."""
-_MIN_SAMPLES = 3
-
-
-def work_apart(base: Manifest, new: Manifest) -> list[str]:
-    """The figures of ``WORK`` per operation that differ most between two results, the most different first."""
-    each = [{one.what: one.each for one in work_of(manifest.measured) if one.each} for manifest in (base, new)]
-    both = [name for name in each[0] if name in each[1] and name not in MARKED]
-    apart = {name: abs(math.log((each[1][name] or 1) / (each[0][name] or 1))) for name in both}
-    return sorted(both, key=lambda name: -apart[name])[:1]
-
-
-def work_course(folder: RunFolder, what: str) -> pd.DataFrame:
-    """Columns second and per_s: how fast a figure of ``WORK`` grew between each two samples; empty without samples.
-
-    ``second`` is the middle between the samples, from the run's start on.
-    """
-    empty = pd.DataFrame({"second": pd.Series(dtype=float), "per_s": pd.Series(dtype=float)})
-    counters = table(folder, "counters")
-    if counters is None:
-        return empty
-    known = set(counters["name"])
-    names = next((one for one in WORK[what] if set(one) <= known), None)
-    if names is None:
-        return empty
-    rows = counters[counters["name"].isin(names)]
-    total = rows.groupby("t_returned_us")["value"].agg(["sum", "size"]).sort_index()
-    total = total[total["size"] == len(names)]
-    if len(total) < _MIN_SAMPLES:
-        return empty
-    at = total.index.to_series() / 1e6
-    length = at.diff()
-    found = pd.DataFrame({"second": at - length / 2, "per_s": total["sum"].diff() / length})
-    return found[(length > 0) & (found["second"] >= 0) & (found["per_s"] >= 0)].round(4).reset_index(drop=True)

@@ -11,10 +11,8 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
-from hdbkit.analysis.comparison.groups import common_metric
-from hdbkit.analysis.run.courses import outline, readable
+from hdbkit.analysis.run.courses import outline
 from hdbkit.api.run_list import RunList
-from hdbkit.charts.parallel_chart import parallel_coordinates
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.report.run_list import BASELINE
 from hdbkit.results.differences import short_names
@@ -22,7 +20,6 @@ from hdbkit.results.folder import RunFolder, manifest_times
 from hdbkit.results.manifest import Status
 from hdbkit.text import many
 from hdbkit.widgets.parts.base import Panel, Shared, State
-from hdbkit.widgets.parts.chart_box import ChartBox
 from hdbkit.widgets.parts.layout import button, html_table, row
 from hdbkit.widgets.parts.links import FileLink
 from hdbkit.widgets.parts.newest_first import newest_first
@@ -43,9 +40,6 @@ _REFRESH_S = 4.0
 _EMPTY = "There are no runs yet. Start one in the panel Run, or with <code>hdbkit run TARGET</code>."
 _NAMED = 10
 """Runs whose ids a question lists."""
-_AXES = ("virtual_users", "scale", "database")
-MAX_DRAWN = 100
-"""Runs in the chart of settings, newest first."""
 
 
 class RunsPanel(Panel):
@@ -63,7 +57,6 @@ class RunsPanel(Panel):
         self.text = ipywidgets.Text(placeholder="tags, or a note", layout=ipywidgets.Layout(width="220px"))
         self.report, self.csv = FileLink(), FileLink()
         self.about = ipywidgets.HTML().add_class("hdbkit-outcome")
-        self.chart = ChartBox(self)
         self._make_question()
         self._lay_out()
         self.table.observe(self.guarded(self._show_picked), "picked")
@@ -85,7 +78,6 @@ class RunsPanel(Panel):
         self.sides = ipywidgets.HTML().add_class("hdbkit-sides")
         self.swap = button("Swap", self.guarded(self._swap), hint="make B the baseline")
         self.compare = button("Compare", self.guarded(self._compare), style="primary", hint="compare the ticked runs")
-        drawn = "parallel coordinates of the selected runs, or of all"
         marked = row(
             self.text,
             button("Tag", self.guarded(self._tag), hint="add these tags to the selected runs"),
@@ -102,14 +94,12 @@ class RunsPanel(Panel):
                 button("Report", self.guarded(self._report), hint="writes the report of the run and links it"),
                 self.report,
                 button("Pin as baseline", self.guarded(self._pin), hint="compare others with it; none: unpin"),
-                button("Settings and results", self.guarded(self._draw), hint=drawn),
                 button("CSV", self.guarded(self._csv), hint="make a link to all rows and columns as a file"),
                 self.csv,
             ),
             self.more,
             self.question,
             self.about,
-            self.chart.box,
         ]  # fmt: skip
         self._show_sides()
 
@@ -196,25 +186,6 @@ class RunsPanel(Panel):
             )
         self.sides.value = words
         self.swap.disabled, self.compare.disabled = len(picked) != 2, len(picked) < 2
-
-    def _draw(self) -> None:
-        chosen = self.runs[self.runs["run_id"].isin(self.picked)] if len(self.picked) > 1 else self.runs
-        frame = chosen[chosen["metric_value"].notna()].head(MAX_DRAWN).set_index("run_id")
-        axes = [*_AXES, *self.runs.attrs["differing"]]
-        self.say("drawing ...", State.BUSY)
-
-        def work() -> None:
-            varied = [name for name in axes if frame[name].dropna().astype(str).nunique() > 1]
-            if not varied:
-                raise InputError("these runs have equal settings; select others, or clear the filter")
-            folders = [RunFolder(self.workspace.results / run_id) for run_id in frame.index]
-            chart = parallel_coordinates(
-                frame[[*axes, "metric_value"]], varied, common_metric({"runs": readable(folders)})
-            )
-            self.chart.show([chart])
-            self.say("")
-
-        self.in_background(work)
 
     # -- what the buttons do ------------------------------------------------------------------------------
 
