@@ -194,7 +194,7 @@ class Load(ConfigModel):
     waits: Waits = Field(
         default=Waits.BASIC,
         description="basic: what the server reports as it is; full: MariaDB and MySQL with the instruments of their "
-        "performance_schema, enabled for the run",
+        "performance_schema, enabled for the run; Oracle by ASH, which needs a licence of the Diagnostics Pack",
     )
     traceparent_share: float = Field(
         default=0, ge=0, le=1,

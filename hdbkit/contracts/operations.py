@@ -198,8 +198,10 @@ _WAITS: Final = (
     ),
     Operation(
         "session_waits_full",
-        "session_waits with what the server records on request alone; asked in its place with waits=full",
-        columns=("number", "class", "event", "table", "blocked by", "own"),
+        "session_waits with what the server records on request alone; asked in its place with waits=full. Of samples "
+        "that the server took itself: those of the last interval, with their ages in seconds",
+        parameters=("interval_s",),
+        columns=("number", "class", "event", "table", "blocked by", "own", "age"),
         without="waits=full is refused",
     ),
     Operation(

@@ -352,8 +352,8 @@ def _wait_rows(files: Sequence[ClientFiles], spools: Path, start_ns: int) -> Ite
     """The rows of the table ``waits``; a sample has at least one row, that of the session that asked."""
     users = _Users(load_hosts.lines_of(files, waits.PATTERN, ["t_ns"]))
     for line in read_lines(spools / waits.FILE):
-        t_ns = line["sent_ns"]
-        for number, of_class, event, table, blocker, own in line["rows"]:
+        for number, of_class, event, table, blocker, own, *age_s in line["rows"]:
+            t_ns = line["sent_ns"] - round(1e9 * sum(age_s))
             yield {
                 "t_us": (t_ns - start_ns) // 1000,
                 "session": number,

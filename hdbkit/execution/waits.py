@@ -30,6 +30,8 @@ _WAITS, _FULL = ("session_waits", "session_waits_plain"), "session_waits_full"
 """The question and the one for an account that may not ask it; the one that is asked on request in their place."""
 INSTRUMENTS_OFF, SET_INSTRUMENTS = "wait_instruments_off", "set_wait_instruments"
 _OBSTACLE = "full_waits_obstacle"
+_AGE = 6
+"""The column with the age of a row that the server noted before it was asked."""
 _UNSAMPLED = "what sessions wait for was not sampled"
 PATTERN = "*.sessions"
 FILE = "waits.ndjson"
@@ -64,6 +66,11 @@ def instruments(target: Target, load: Load) -> bool:
     return _is_full(load) and SET_INSTRUMENTS in _statements(target)
 
 
+def _arguments(target: Target, question: str, interval_s: float) -> dict[str, float]:
+    """What a question takes, if anything."""
+    return dict.fromkeys(_statements(target)[question].parameters, interval_s)
+
+
 def instrument_session(target: Target) -> Session:
     """A session that may ask for it: of the account that changes the server's settings. Raises ``CannotConnect``."""
     options = SessionOptions(statement_timeout_ms=_TIMEOUT_MS, application="hdbkit waits")
@@ -77,17 +84,17 @@ def require_waits(target: Target, load: Load) -> None:
     engine, known = database(target), _statements(target)
     if _FULL not in known:
         raise InputError(f"{engine.title} reports its waits in one way only; omit waits=full")
+    account = settings_account(target) if SET_INSTRUMENTS in known else target
     try:
-        with closing(instrument_session(target)) as session:
+        with closing(engine.connect(account)) as session:
             if _OBSTACLE in known and (rows := session.ask(_OBSTACLE)):
                 raise InputError(f"waits is full, but {rows[0][0]}")
             if SET_INSTRUMENTS in known:
                 session.ask(SET_INSTRUMENTS, enabled="YES", names="")  # only a denied one is an error
-            session.ask(_FULL)
+            session.ask(_FULL, **_arguments(target, _FULL, 1.0))
     except TransactionError as error:
-        account = settings_account(target).user
         raise InputError(
-            f"waits is full, but the account {account} may not sample them ({error.text}); name another in the "
+            f"waits is full, but the account {account.user} may not sample them ({error.text}); name another in the "
             "target's control.user, or omit waits"
         ) from None
 
@@ -110,6 +117,7 @@ class WaitSampler(Beside):
         super().__init__("hdbkit-waits", needed=sampled(plan))
         self._plan, self._spools, self._database = plan, spools, database(plan.target)
         self._questions = _questions(plan)
+        self._interval_s = 1 / plan.load.waits_hz if plan.load.waits_hz else 0.0
         self._session: Session | None = None
         without = plan.load.waits_hz and not self._questions and ", ".join(_known(plan))
         self.problem = f"{_UNSAMPLED}: the server cannot answer {without}" if without else ""
@@ -118,7 +126,7 @@ class WaitSampler(Beside):
     def run(self) -> None:
         """Ask once in each interval."""
         lines, draw = JsonLines(self._spools / FILE), random.Random()  # the moments need no seed
-        interval_s, begin_s = 1 / self._plan.load.waits_hz, time.monotonic()
+        interval_s, begin_s = self._interval_s, time.monotonic()
         apart_s, next_s = self._database.waits_apart_s, begin_s
         while not self.ended.wait(max(begin_s + draw.uniform(0, interval_s), next_s) - time.monotonic()):
             begin_s = max(begin_s + interval_s, time.monotonic() - interval_s)
@@ -139,7 +147,8 @@ class WaitSampler(Beside):
     def _asked(self) -> dict[str, Any]:
         session = self._session = self._session or self._connected()
         sent_ns = time.monotonic_ns()
-        rows = session.ask(self._questions[0])
+        found = session.ask(self._questions[0], **_arguments(self._plan.target, self._questions[0], self._interval_s))
+        rows = [[*row[:_AGE], *map(float, row[_AGE:])] for row in found]
         return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), "rows": rows}
 
     def _connected(self) -> Session:

@@ -33,6 +33,14 @@ CAST({value} AS DATE)
 -- fragment: hash_partitions(column)
 PARTITION BY HASH ({column}) PARTITIONS {partitions}
 
+-- fragment: wait_class(class, event)
+CASE WHEN {event} LIKE 'enq: T%' THEN 'lock'
+            WHEN {class} = 'Commit' OR {event} LIKE 'log %' THEN 'log'
+            WHEN {class} IN ('User I/O', 'System I/O') THEN 'disk'
+            WHEN {class} = 'Concurrency' THEN 'latch'
+            WHEN {class} IN ('Idle', 'Network') THEN 'client'
+            ELSE 'other' END
+
 -- variant: tablespace
 -- With the schema option tablespace.
 

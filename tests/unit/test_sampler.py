@@ -14,6 +14,7 @@ from hdbkit.contracts import Row
 from hdbkit.databases._base.access import connect_timeout_s
 from hdbkit.databases.nulldb import NullDatabase, NullSession
 from hdbkit.errors import HdbkitError
+from hdbkit.execution import finish, waits
 from hdbkit.execution import sampler as sampler_module
 from hdbkit.execution.sampler import STATEMENTS_FILE, WINDOW_EDGES, Replicas, Sampler
 from hdbkit.plan import RunPlan
@@ -108,3 +109,13 @@ def test_any_error_of_a_replica_leaves_its_lag_unknown(monkeypatch: pytest.Monke
 def test_the_timeout_of_a_connection_is_never_above_the_maximum_that_the_sampler_gives() -> None:
     target = Target.parse("postgresql://db1/x?connect_timeout=3600")
     assert [connect_timeout_s(target, limit) for limit in (None, 1)] == [3600, 1]
+
+
+def test_a_sample_that_the_server_took_itself_has_its_own_time(tmp_path: Path) -> None:
+    rows = [[7, "lock", "enq", None, 8, 0, 0.75], [0, "running", None, None, None, 1, 0.75]]
+    (tmp_path / waits.FILE).write_text(json.dumps({"sent_ns": 5_000_000_000, "rows": rows}) + "\n")
+    found = list(finish._wait_rows([], tmp_path, 1_000_000_000))
+    assert [(row["t_us"], row["class"], row["blocked_by"]) for row in found] == [
+        (3_250_000, "lock", 8),
+        (3_250_000, "sampler", -1),
+    ]
