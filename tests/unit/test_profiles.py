@@ -41,6 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
                         "plan": plan,
                         "tags": [f"profile:{name}"],
                         "history": [Event(status=Status.DONE, at=at)],
+                        "clock": one.manifest.clock and one.manifest.clock.model_copy(update={"start_wall": at}),
                         "result": figures(1000 * users * level * np.exp(draw.normal(0, 0.01))),
                         "server": ServerFacts(version="1" if name != "nightly" or night < 6 else "2"),
                     }
