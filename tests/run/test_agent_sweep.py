@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -57,7 +58,8 @@ def test_a_sweep_through_an_agent_leaves_the_server_as_it_was(
     assert verbs.index("/snapshot") < verbs.index("/apply")
     (first, *_) = done.runs.loc[done.runs["status"] == "done", "run_id"]
     seen = pd.read_parquet(results / first / "server_host.parquet")
-    assert {"cpu_user_s", "memory_used_bytes", "net_sent_bytes"} <= set(seen["name"])
+    assert {"cpu_user_s", "memory_used_bytes", "net_sent_bytes", "context_switches"} <= set(seen["name"])
+    assert set(seen.loc[seen["name"] == "cores_busy_s", "by_core"].map(len)) == {os.cpu_count()}
     kept = [path.read_bytes() for path in results.rglob("*") if path.is_file()]
     assert any(HOST.encode() in content for content in kept)
     assert not any(TOKEN.encode() in content for content in kept)
