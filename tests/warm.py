@@ -14,7 +14,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hdbkit import programs
-from hdbkit.config import sweep_spec
+from hdbkit.config import Target, sweep_spec
+from hdbkit.databases import database
+from hdbkit.sql import SERVER_STATEMENTS, statements
+from hdbkit.workloads import specification, workload
 from tests import generated
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ DOOR = "HDBKIT_TESTS_DOOR"
 """The variable with the name of the door; without it a process starts a host of its own."""
 PROGRAMS = (
     "hdbkit.execution.supervisor", "hdbkit.loading.loaders", "hdbkit.api.experiment_process",
-    "hdbkit.service.job_process",
+    "hdbkit.service.job_process", "hdbkit.databases.nulldb.state",
     "hdbkit.workloads.tproc_c.user", "pyarrow.pandas_compat", "plotly.graph_objects", "psycopg", "MySQLdb",
     "scipy.special", "uvicorn", "hdbkit.agent.app", "hdbkit.service.app",
 )  # fmt: skip
@@ -87,6 +90,9 @@ def main() -> None:
         return
     for name in PROGRAMS:
         programs._imported(name)
+    null = database(Target(kind="nulldb", database="any"))
+    workload(specification()).scope(null.dialects)  # kept for all runs on it
+    statements(null.dialects, SERVER_STATEMENTS)
     programs.main()
 
 
