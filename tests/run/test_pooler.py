@@ -121,7 +121,7 @@ def test_timeouts_of_an_account_are_lifted_and_more_workers_help_behind_a_pooler
 ) -> None:
     def limits(session: SqlSession) -> tuple[str, str, str]:
         found = {name: value for name, value, *_ in session.query("read_settings")}
-        return found["statement_timeout"], found["idle_session_timeout"], found["max_parallel_maintenance_workers"]
+        return found["statement_timeout"], found["idle_session_timeout"], found["max_parallel_workers_per_gather"]
 
     for name in ("statement_timeout", "idle_session_timeout"):
         direct(built, f"ALTER ROLE {built.target.user} SET {name} = '77s'")
