@@ -25,6 +25,7 @@ from hdbkit.charts.run_charts import run_charts
 from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
+from hdbkit.execution.restoring import left_changed
 from hdbkit.report import run_card, run_report
 from hdbkit.results.catalog import find_run, list_runs, profiles_of
 from hdbkit.results.differences import configurations, differing
@@ -277,9 +278,12 @@ class Result:
         """Check that the run can be deleted.
 
         Raises:
-            InputError: the run is running, or its folder is not one of the results folder of its workspace.
+            InputError: the run is running, has left changes that are to be undone, or its folder is not one of the
+                results folder of its workspace.
         """
         self._require_ended()
+        if left_changed(self.folder):
+            raise InputError(f"run {self.run_id} left changes; undo them first: hdbkit recover {self.run_id}")
         path, results = self.folder.path, self._workspace.results
         if path.is_symlink() or path.parent.resolve() != results.resolve() or path.name != self.run_id:
             raise InputError(f"{path} is not a run in the results folder {results}; nothing was deleted")

@@ -24,6 +24,7 @@ from hdbkit.execution.live import LiveView
 from hdbkit.execution.load_hosts import missing
 from hdbkit.execution.precheck import Planner, Ready, precheck
 from hdbkit.execution.restoring import left_changed, turn_off_instruments, undo_changes
+from hdbkit.execution.waits import has_instruments
 from hdbkit.files import private
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, command_of, is_alive, signals_held
@@ -258,7 +259,7 @@ def start(
 def _undo_killed(target: Target, root: Path) -> list[str]:
     """Turn off what killed runs had the target's server record; a sentence per run."""
     found: list[str] = []
-    for path in root.glob(f"*/{RunFolder(root).instruments.name}"):
+    for path in root.glob(f"*/{RunFolder(root).instruments.name}") if has_instruments(target) else ():
         run = RunFolder(path.parent)
         with suppress(DamagedResult):
             manifest = run.read()

@@ -61,9 +61,14 @@ def _is_full(load: Load) -> bool:
     return load.waits is Waits.FULL and load.waits_hz > 0
 
 
+def has_instruments(target: Target) -> bool:
+    """Whether the server records some waits only while it is asked to."""
+    return SET_INSTRUMENTS in _statements(target)
+
+
 def instruments(target: Target, load: Load) -> bool:
-    """Whether the server records what is sampled only while it is asked to."""
-    return _is_full(load) and SET_INSTRUMENTS in _statements(target)
+    """Whether a load needs that."""
+    return _is_full(load) and has_instruments(target)
 
 
 def _arguments(target: Target, question: str, interval_s: float) -> dict[str, float]:

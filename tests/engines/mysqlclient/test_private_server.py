@@ -364,6 +364,8 @@ def test_what_is_recorded_of_waits_for_a_run_is_as_before_also_when_it_is_killed
         time.sleep(0.05)
     assert recorded(server) != before
     os.kill(killed.manifest.supervisor_pid or 0, signal.SIGKILL)
+    with pytest.raises(InputError, match=f"undo them first: hdbkit recover {killed.run_id}"):
+        hdbkit.result(killed.run_id).remove()
     after = hdbkit.run(server.target, sleeping, WAITING.with_(duration_s=0.2, waits=Waits.BASIC))
     assert any(f"run {killed.run_id} was killed; " in one for one in after.manifest.warnings)
     assert recorded(server) == before
