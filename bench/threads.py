@@ -1,21 +1,25 @@
 """Virtual users as processes and as threads, with the interpreter lock and without it. For notebook 06 and tests.
 
-hdbkit serves each virtual user by a process of its own. The alternatives run the product's own client
+hdbkit serves each virtual user by a process of its own. Alternatives run the product's own client
 (:class:`hdbkit.execution.client.Client`) with its connection, loop and spool, so that what differs is only what they
 share: threads of one process share an interpreter and its lock; threads of a *free-threaded* Python (PEP 703), which
-``HDBKIT_FREE_THREADED`` names, share an interpreter that has none. Each measurement is a new interpreter.
+``HDBKIT_FREE_THREADED`` names, share an interpreter that has none. Processes of Tcl, on PostgreSQL where Tcl has Pgtcl,
+make the same calls with inputs that were drawn before, and record nothing but sums (``threads.tcl``); Debian's Pgtcl 3.0
+mixes up the arguments of calls that threads make at the same time. Each measurement is a new interpreter.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,16 +28,19 @@ import numpy as np
 
 from hdbkit.config import Load, Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.databases import database
 from hdbkit.errors import RunFailed
 from hdbkit.execution.client import Client, ClientPlan, reason_path
 from hdbkit.execution.control import ClientState, Control, Field
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.local_pool import LocalPool
+from hdbkit.execution.virtual_user import session_options
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import is_committed, read_spools
+from hdbkit.sql import Statement
 from hdbkit.workloads import workload
 
 if TYPE_CHECKING:
@@ -43,6 +50,9 @@ ROOT = Path(__file__).parents[1]
 FREE = "HDBKIT_FREE_THREADED"
 """The variable that names a free-threaded Python with the packages that clients need."""
 PROCESSES = "Python processes (hdbkit)"
+TCL = "Tcl processes, drawn inputs"
+_DRAWN = 4_000
+"""Calls of a Tcl process, which it repeats."""
 _READY_S = 120.0
 _HEAD_START_NS = 200_000_000
 _FAILED = (ClientState.FAILED, ClientState.RAISED, ClientState.DISK_FULL)
@@ -76,12 +86,20 @@ class Figures:
     """Proportional set size of all clients."""
 
 
-def ways() -> list[Way]:
-    """Processes first; threads without a lock if :data:`FREE` names an interpreter."""
+def ways(target: Target) -> list[Way]:
+    """Processes first; Tcl's where they can be, and threads without a lock if :data:`FREE` names a Python."""
     found = [Way(PROCESSES, processes=True), Way("Python threads")]
+    if target.kind == "postgresql" and _has_tcl():
+        found.append(Way(TCL, "tclsh"))
     if free := os.environ.get(FREE):
         found += [Way("threads without the lock", free), Way("processes without the lock", free, processes=True)]
     return found
+
+
+def _has_tcl() -> bool:
+    asked = "exit [catch {package require Pgtcl}]"
+    found = shutil.which("tclsh")
+    return bool(found) and not subprocess.run(["tclsh"], input=asked, text=True, check=False).returncode
 
 
 def side_by_side(target: Target, load: Load, users: Sequence[int] = (8,), blocks: int = 2) -> pd.DataFrame:
@@ -101,12 +119,12 @@ def side_by_side(target: Target, load: Load, users: Sequence[int] = (8,), blocks
         for count in users:
             own = load.model_copy(update={"virtual_users": count})
             plan = RunPlan(run_id="threads", target=target, workload=schema, load=own)
-            turns = ways()
+            turns = ways(target)
             for way in turns if block % 2 == 0 else reversed(turns):
                 figures = asdict(figures_of(way, plan))
                 measured.append({"setting": way.setting, "virtual_users": count, "block": block, **figures})
     frame = pd.DataFrame(measured)
-    names = [way.setting for way in ways()]
+    names = [way.setting for way in ways(target)]
     rows = frame.drop(columns="block").groupby(["virtual_users", "setting"]).median().reset_index()
     rows = rows.merge(_ratios(frame), on=["virtual_users", "setting"])
     place = rows["setting"].map(names.index)
@@ -130,6 +148,8 @@ def figures_of(way: Way, plan: RunPlan) -> Figures:
     """One window of a way, in a new interpreter; raises ``RunFailed`` with its last words if that fails."""
     with tempfile.TemporaryDirectory(prefix="hdbkit-threads-") as name:
         folder = Path(name)
+        if way.setting == TCL:
+            return _figures_of_tcl(plan, folder)
         (folder / "plan.json").write_text(plan.model_dump_json(), encoding="utf-8")
         program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bench.threads import main; main()"
         kind = "processes" if way.processes else "threads"
@@ -145,6 +165,90 @@ def figures_of(way: Way, plan: RunPlan) -> Figures:
         if done.returncode:
             raise RunFailed(way.setting, (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1])
         return Figures(**json.loads((folder / "figures.json").read_text(encoding="utf-8")))
+
+
+def _figures_of_tcl(plan: RunPlan, folder: Path) -> Figures:
+    load, work, target = plan.load, workload(plan.workload), plan.target
+    (counted,) = work.metric.rate.operations
+    _draw(plan, folder)
+    begun = time.monotonic()
+    conninfo = _conninfo(target, work.scope(database(target).dialects).schema)
+    command = ["tclsh", str(Path(__file__).with_suffix(".tcl")), conninfo, str(folder / "statements")]
+    found = {"PGPASSFILE": target.password_file, "PGPASSWORD": target.secret()}
+    given = {**os.environ, **{name: str(value) for name, value in found.items() if value}}
+    with ExitStack() as opened:
+        started = [
+            opened.enter_context(
+                subprocess.Popen(
+                    [*command, str(folder / str(user.index)), f"call_{counted}"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env=given,
+                )
+            )
+            for user in plan.users
+        ]
+        if not all(_line(one) == "ready\n" for one in started):
+            raise RunFailed(TCL, "a process ended before it was ready")
+        start_s = time.monotonic() - begun
+        begin = time.time() + _HEAD_START_NS / 1e9
+        first, last = begin + load.rampup_s, begin + load.rampup_s + load.duration_s
+        for one in started:
+            print(*(round(at * 1e6) for at in (begin, first, last)), file=one.stdin, flush=True)
+        pids = [one.pid for one in started]
+        time.sleep(first - time.time())
+        cpu_s, memory_mib = _cpu_s(pids), sum(map(_memory_mib, pids))
+        time.sleep(last - time.time())
+        cpu_s = _cpu_s(pids) - cpu_s
+        done, of_rate, within_us = map(sum, zip(*(map(int, _line(one).split()) for one in started), strict=True))
+    busy_us = len(started) * load.duration_s * 1e6
+    return Figures(
+        metric_value=of_rate * work.metric.rate.per_s / load.duration_s,
+        client_cpu_us=cpu_s * 1e6 / done,
+        client_cores=cpu_s / load.duration_s,
+        between_us=(busy_us - within_us) / done,
+        client_share=1 - within_us / busy_us,
+        start_s=start_s,
+        memory_mib=memory_mib,
+    )
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    return process.stdout.readline() if process.stdout else ""
+
+
+def _draw(plan: RunPlan, folder: Path) -> None:
+    """Write the inputs of each user's calls, and the statements, one for each choice of arguments that are NULL."""
+    engine, work, texts = database(plan.target), workload(plan.workload), dict[str, str]()
+    scope = work.scope(engine.dialects)
+    with closing(engine.connect(plan.target, scope, session_options(plan))) as session:
+        for user in plan.users:
+            own, lines = work.user(session, plan.load, user, {}), list[str]()
+            while len(lines) < _DRAWN:
+                for prepared in own.next_batch():
+                    name, values, *_ = prepared.bound
+                    nulls = [number for number, value in enumerate(values, 1) if value is None]
+                    variant = "_".join([name.decode(), *map(str, nulls)])
+                    if variant not in texts:
+                        texts[variant] = _with_nulls(scope.statements[name.decode()], nulls)
+                    lines.append("\t".join([variant, *(one.decode() for one in values if one is not None)]))
+            (folder / str(user.index)).write_text("\n".join(lines), encoding="utf-8")
+    lines = [f"{name}\t{' '.join(text.split())}" for name, text in texts.items()]
+    (folder / "statements").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _with_nulls(statement: Statement, nulls: Sequence[int]) -> str:
+    def written(_: str, index: int) -> str:
+        return "NULL" if index in nulls else f"${index - sum(one < index for one in nulls)}"
+
+    return statement.rendered(written)
+
+
+def _conninfo(target: Target, schema: str) -> str:
+    words = {"host": target.host, "port": target.port, "dbname": target.database, "user": target.user}
+    words["options"] = f"-csearch_path={schema}"
+    return " ".join(f"{name}={value}" for name, value in words.items() if value)
 
 
 def main() -> None:

@@ -43,8 +43,8 @@ SELECT {{exact_sum(o_totalprice)}} FROM orders;
 SELECT {{exact_sum(l_quantity)}}, {{exact_sum(l_extendedprice)}}, {{exact_sum(l_discount)}}, {{exact_sum(l_tax)}} FROM lineitem;
 
 -- name: broken_orders
--- Orders with keys from :first_key to :last_key whose total is not the sum of their lines. The generator rounds each of up to seven
--- lines down twice.
+-- Orders with keys from :first_key to :last_key whose total is not the sum of their lines. The generator rounds each of
+-- up to seven lines down twice.
 SELECT count(*) FROM (
     SELECT order_key FROM (
         SELECT o_orderkey AS order_key, o_totalprice AS amount FROM orders
