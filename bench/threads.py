@@ -3,9 +3,9 @@
 hdbkit serves each virtual user by a process of its own. Alternatives run the product's own client
 (:class:`hdbkit.execution.client.Client`) with its connection, loop and spool, so that what differs is only what they
 share: threads of one process share an interpreter and its lock; threads of a *free-threaded* Python (PEP 703), which
-``HDBKIT_FREE_THREADED`` names, share an interpreter that has none. Processes of Tcl, on PostgreSQL where Tcl has Pgtcl,
-make the same calls with inputs that were drawn before, and record nothing but sums (``threads.tcl``); Debian's Pgtcl 3.0
-mixes up the arguments of calls that threads make at the same time. Each measurement is a new interpreter.
+``HDBKIT_FREE_THREADED`` names, share an interpreter that has none. Processes of Tcl, on PostgreSQL where Tcl has
+Pgtcl, make the same calls with inputs that were drawn before, and record nothing but sums (``threads.tcl``); Debian's
+Pgtcl 3.0 mixes up arguments of calls that threads make at the same time. Each measurement is a new interpreter.
 """
 
 from __future__ import annotations
