@@ -187,6 +187,12 @@ class Desk:
         self.command("docmanager:open", path=name)
         self.page.wait_for_selector(".jp-Notebook")
 
+    def open_again(self) -> None:
+        """Close the notebook's tab, and open the notebook in the same page."""
+        self.command("application:close")
+        self.page.wait_for_selector(".jp-Notebook", state="detached")
+        self.open(self.name)
+
     def load_again(self) -> None:
         """Close the page, and open the notebook in another one."""
         self.load(f"/tree/{self.name}")

@@ -131,50 +131,23 @@ def test_a_chart_has_its_words_no_button_to_another_host_and_the_theme_of_the_pa
 
 
 @pytest.mark.browser
-def test_a_run_is_started_watched_stopped_and_stays_with_the_notebook(desk: Desk, built: Target) -> None:
+def test_a_run_outlives_its_tab_and_its_page_and_its_result_stays_with_the_notebook(
+    desk: Desk, built: Target
+) -> None:
     name = copied(desk.lab, "02_run.ipynb", target=built.given, virtual_users=1, rampup_s=0.0, duration_s=1.0)
     desk.open(name)
     desk.run_all()
-    page = desk.page
-    page.wait_for_selector(".hdbkit-alive")
-    page.get_by_text("report: ").last.wait_for()
-    for label, value in (("Virtual users", "2"), ("Ramp-up", "0")):
-        page.locator(".hdbkit-panel").get_by_label(label, exact=True).fill(value)
-        page.keyboard.press("Tab")
+    desk.page.wait_for_selector(".hdbkit-alive")
+    desk.page.get_by_text("report: ").last.wait_for()
+    for label, value in (("Virtual users", "2"), ("Ramp-up", "0"), ("Duration", "600")):
+        desk.page.locator(".hdbkit-panel").get_by_label(label, exact=True).fill(value)
+        desk.page.keyboard.press("Tab")
     press(desk, "Run")
     await_points(desk, 3)
-    page.locator(".hdbkit-state", has_text="measuring: ").wait_for()
-    press(desk, "Stop")
-    page.locator(".hdbkit-alive .hdbkit-card").wait_for()
-    shown = page.locator(".hdbkit-alive .hdbkit-card").inner_text()
-    assert "transactions/s of all types), measured over" in shown
-    desk.save()
-    assert desk.said == []
-    desk.lab.end_kernels()
-
-    desk.load_again()
-    still = desk.page.locator(".hdbkit-still")
-    still.locator(".hdbkit-card").wait_for()
-    assert shown.splitlines()[0] in still.inner_text()
-    assert still.locator("img").evaluate("picture => picture.naturalWidth") > 100
-    assert "model not found" not in desk.page.locator("body").inner_text()
-    assert desk.said == []
-
-
-@pytest.mark.browser
-def test_a_notebook_and_a_page_that_are_opened_again_show_the_run_and_stop_it(desk: Desk, built: Target) -> None:
-    cell = f"import hdbkit\nhdbkit.widgets.RunPanel(target={built.given!r}, load=hdbkit.Load(rampup_s=0))"
-    desk.lab.write("again.ipynb", [cell])
-    desk.open("again.ipynb")
-    desk.run_all()
-    desk.page.wait_for_selector(".hdbkit-alive")
-    press(desk, "Run")
-    await_points(desk, 2)
+    desk.page.locator(".hdbkit-state", has_text="measuring: ").wait_for()
     desk.save("was in progress")
 
-    desk.command("application:close")
-    desk.page.wait_for_selector(".jp-Notebook", state="detached")
-    desk.open("again.ipynb")
+    desk.open_again()
     desk.page.wait_for_selector(".hdbkit-alive")
     await_points(desk, 6)
 
@@ -184,7 +157,18 @@ def test_a_notebook_and_a_page_that_are_opened_again_show_the_run_and_stop_it(de
     await_points(desk, 6 + int(time.monotonic() - before) // 2)
     press(desk, "Stop")
     desk.page.locator(".hdbkit-alive .hdbkit-card").wait_for()
+    shown = desk.page.locator(".hdbkit-alive .hdbkit-card").inner_text()
+    assert "transactions/s of all types), measured over" in shown
     desk.save()
+    assert desk.said == []
+
+    desk.lab.end_kernels()
+    desk.open_again()
+    still = desk.page.locator(".hdbkit-still")
+    still.locator(".hdbkit-card").wait_for()
+    assert shown.splitlines()[0] in still.inner_text()
+    assert still.locator("img").evaluate("picture => picture.naturalWidth") > 100
+    assert "model not found" not in desk.page.locator("body").inner_text()
     assert desk.said == []
 
 
