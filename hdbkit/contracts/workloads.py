@@ -257,6 +257,10 @@ class Workload(Protocol):
         apart_s = load.starting_s
         return (PlannedPhase("starts", apart_s, measured=False), *phases) if apart_s else phases
 
+    def require_generator(self) -> None:
+        """Raise ``InputError`` if a program that makes the rows of the parts is not installed on this host."""
+        return
+
     def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
         """The parts of the population on an engine, in loading order; without dialects, those of every engine."""
 

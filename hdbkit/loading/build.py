@@ -105,8 +105,8 @@ def build(
     the build within a second, or at the end of the current statement.
 
     Raises:
-        InputError: the engine cannot do what ``spec`` asks for, there are too few free connections, or the files have
-            another population or not all of it.
+        InputError: the engine cannot do what ``spec`` asks for, there are too few free connections, the program that
+            makes the rows is not installed, or the files have another population or not all of it.
         SchemaProblem: the schema is complete, half built with other options, or of another tool. Nothing was changed.
         BuildFailed: a step failed or was stopped; loaded parts are kept.
     """
@@ -120,6 +120,8 @@ def build(
     files = DataFiles(from_files) if from_files else None
     if files:
         files.require(spec)
+    elif not hosts:
+        workload(spec).require_generator()
     schema = database(target).schema(target, workload(spec))
     try:
         return _Build(target, spec, schema, progress or Silent(), stop or Event(), files, hosts).run(loaders, started)

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -20,6 +21,7 @@ from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, ErrorClass, InputError, TransactionError
 from hdbkit.execution.virtual_user import session_options
 from hdbkit.experiment.sweep import plan_sweep
+from hdbkit.loading import build
 from hdbkit.plan import RunPlan
 from hdbkit.results.spool import UNKNOWN
 from hdbkit.workloads import metric_of, workload
@@ -137,11 +139,12 @@ def test_the_parts_of_a_scale_have_all_rows(scale_factor: float, count: int) -> 
     assert all(part.size_bytes <= 600_000_000 for part in parts)
 
 
-def test_a_missing_generator_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_generator_nothing_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(population, "_TOOL", "no-such-generator")
     monkeypatch.delenv(generated.FOLDER)
     with pytest.raises(InputError, match="TPROC-H needs no-such-generator"):
-        text(SMALL, "1-1")
+        build(Target(kind="duckdb", database=str(tmp_path / "h")), SMALL, loaders=1)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_generator_that_fails_is_reported() -> None:

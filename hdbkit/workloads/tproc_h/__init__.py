@@ -140,6 +140,12 @@ class TprocH(Workload):
         """One measured phase, which ends with the last query of the last stream."""
         return (PlannedPhase("power" if load.virtual_users == 1 else "throughput", None, measured=True),)
 
+    def require_generator(self) -> None:
+        """The generator of the specification's data."""
+        from hdbkit.workloads.tproc_h import population
+
+        population.generator()
+
     def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
         """Pieces of the tables."""
         from hdbkit.workloads.tproc_h import population
