@@ -226,9 +226,9 @@ _WAITS: Final = (
 
 _SLOW_PLANS: Final = (
     Operation(
-        "preloaded_by_sessions",
-        "what sessions load, which slow_plans_ms would replace; no row if that is nothing",
-        columns=("libraries",),
+        "slow_plans_obstacle",
+        "why plans of slow executions cannot be reported; no row if nothing prevents it",
+        columns=("reason",),
         needs=frozenset({Capability.SLOW_PLANS}),
     ),
 )

@@ -213,8 +213,8 @@ class CommentedSession(Session, Protocol):
 class PlanReportingSession(Session, Protocol):
     """A connection with ``SessionOptions.slow_plans_ms``; see ``Capability.SLOW_PLANS``."""
 
-    def report_plans(self, receive: Callable[[str], None]) -> None:
-        """Call ``receive`` with what the server reports of an execution, while its statement is waited for."""
+    def report_plans(self, receive: Callable[[float, str, str], None]) -> None:
+        """Call ``receive`` with time in ms, statement and plan of each reported execution, while it is waited for."""
 
 
 class OptimisticSession(Session, Protocol):

@@ -290,10 +290,8 @@ def _check_slow_plans(engine: Database, session: Session, plan: RunPlan) -> None
         return
     if plan.pooling and plan.pooling.mode is not PoolMode.DIRECT:
         raise InputError("slow_plans_ms needs connections without a pooler; omit it or name the server itself")
-    if others := session.ask("preloaded_by_sessions"):
-        raise InputError(
-            f"session_preload_libraries is '{others[0][0]}', which slow_plans_ms would replace; omit slow_plans_ms"
-        )
+    if rows := session.ask("slow_plans_obstacle"):
+        raise InputError(f"slow_plans_ms is {plan.load.slow_plans_ms}, but {rows[0][0]}; omit slow_plans_ms")
     engine.connect(plan.target, SERVER, session_options(plan)).close()
 
 

@@ -1,8 +1,7 @@
-"""The plans of slow executions, as the server reports them to who waits: the slowest of each statement."""
+"""The plans of slow executions, as the server reports them to the client that waits: the slowest per statement."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,10 +10,6 @@ from typing import Any
 from hdbkit.files import JsonLines
 
 PATTERN = "*.slow_plans"
-_REPORTED = re.compile(
-    r"duration: ([\d.]+) ms  plan:\nQuery Text: (.*?)\n(?:Query Parameters: [^\n]*\n)?(?=[^\n]*\(cost=)", re.DOTALL
-)
-"""Time and statement in what PostgreSQL's auto_explain reports; the plan follows."""
 
 
 class SlowPlans:
@@ -29,15 +24,12 @@ class SlowPlans:
         self._lines = JsonLines(spools / PATTERN.replace("*", f"{client:05d}"))
         self._slowest: dict[str, float] = {}
 
-    def note(self, index: int, text: str) -> None:
-        """Note what a session of a virtual user received, if it is a plan."""
-        if (found := _REPORTED.match(text)) is None:
-            return
-        ms, statement = float(found[1]), found[2]
+    def note(self, index: int, ms: float, statement: str, plan: str) -> None:
+        """Note the plan of an execution that a virtual user waited for."""
         if ms > self._slowest.get(statement, 0.0):
             self._slowest[statement] = ms
             at = {"t_ns": time.monotonic_ns(), "virtual_user": index}
-            self._lines.try_to_add({**at, "ms": ms, "statement": statement, "plan": text[found.end() :]})
+            self._lines.try_to_add({**at, "ms": ms, "statement": statement, "plan": plan})
 
 
 def slowest(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

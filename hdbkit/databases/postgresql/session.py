@@ -7,6 +7,7 @@ trips.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
@@ -45,6 +46,10 @@ _CLASSES = {
 }
 
 _READ_ONLY = "25006"
+_SLOW_PLAN = re.compile(
+    r"duration: ([\d.]+) ms  plan:\nQuery Text: (.*?)\n(?:Query Parameters: [^\n]*\n)?(?=[^\n]*\(cost=)", re.DOTALL
+)
+"""Time and statement in a notice of auto_explain; the plan follows."""
 _CONSUMING = "consuming input failed: "
 """What psycopg writes before the words of the server or of libpq."""
 _FATAL = "FATAL:  "
@@ -201,11 +206,13 @@ class PsycopgSession:
             self._execute = partial(self._commented, self.connection.exec_params, after)
             self._send = partial(self._commented, self.connection.send_query_params, after)
 
-    def report_plans(self, receive: Callable[[str], None]) -> None:
-        """See :class:`hdbkit.contracts.PlanReportingSession`; other notices are received, too."""
+    def report_plans(self, receive: Callable[[float, str, str], None]) -> None:
+        """See :class:`hdbkit.contracts.PlanReportingSession`."""
 
         def noticed(notice: PGresult) -> None:
-            receive((notice.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace"))
+            text = (notice.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
+            if found := _SLOW_PLAN.match(text):
+                receive(float(found[1]), found[2], text[found.end() :])
 
         self.connection.notice_handler = noticed
 

@@ -219,9 +219,10 @@ SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', :role::text, :verifier::text);
 SELECT format('GRANT SET ON PARAMETER session_preload_libraries, auto_explain.log_min_duration, auto_explain.log_analyze, '
               'auto_explain.log_nested_statements, auto_explain.log_level TO %I', :role::text);
 
--- name: preloaded_by_sessions
--- The libraries that each session of this account loads, if there are any and the account may see that.
-SELECT setting FROM pg_settings WHERE name = 'session_preload_libraries' AND setting <> '';
+-- name: slow_plans_obstacle
+-- Sessions of this account that load other libraries; an account that may not see them has no row.
+SELECT format('session_preload_libraries is %L, which auto_explain would replace', setting) FROM pg_settings
+WHERE name = 'session_preload_libraries' AND setting <> '';
 
 -- commands: grant_role
 SELECT format('GRANT %I TO CURRENT_USER', :role::text);
