@@ -17,7 +17,7 @@ from hdbkit.widgets.parts.run_table import RunTable
 from tests.conftest import PATIENCE_MS
 
 MODEL = """
-const state = { view: {}, baseline: "", views: {}, picked: [] }, heard = {}, sent = [];
+const state = { view: {}, baseline: "", picked: [] }, heard = {}, sent = [];
 window.model = {
   get: (name) => state[name],
   set: (name, value) => { state[name] = value; (heard[`change:${name}`] ?? []).forEach((one) => one()); },
@@ -213,19 +213,11 @@ def test_run_and_result_stay_in_sight_when_the_table_is_scrolled_sideways(tab: A
     assert abs(second["x"] - first["x"] - first["width"]) < 3
 
 
-def test_columns_are_chosen_and_a_view_is_saved_and_taken_again(tab: Any) -> None:
+def test_columns_are_chosen(tab: Any) -> None:
     table = give(tab, 3)
     tab.locator("summary").click()
     tab.get_by_label("label", exact=True).uncheck()
     assert table.locator("th").all_inner_texts() == ["NOPM", "run_id", "buffers"]
-    tab.get_by_label("name of the view").fill("short")
-    tab.get_by_role("button", name="Save view").click()
-    tab.get_by_label("label", exact=True).check()
-    tab.get_by_label("saved views").select_option("short")
-    assert table.locator("th").all_inner_texts() == ["NOPM", "run_id", "buffers"]
-    tab.get_by_role("button", name="Delete view").click()
-    assert tab.evaluate("model.state.views") == {}
-    assert not tab.get_by_role("button", name="Delete view").is_visible()
 
 
 def test_unknown_values_are_null_and_widths_follow_the_content() -> None:

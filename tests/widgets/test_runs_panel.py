@@ -104,23 +104,14 @@ def test_a_large_folder_shows_the_newest_runs_first_and_then_all(
     panel.close()
 
 
-def test_views_are_saved_for_the_results_folder_and_a_baseline_is_pinned(panel: RunsPanel, two: list[str]) -> None:
+def test_a_baseline_is_pinned(panel: RunsPanel, two: list[str]) -> None:
     panel.table.picked = two[:1]
     press(panel, "Pin as baseline")
     assert panel.table.baseline == hdbkit.runs().baseline == two[0]
     assert "+" in hdbkit.runs()._repr_html_().partition("change</th>")[2]
-    panel.table.views = {"mine": {"group_by": "label"}}
-    other = RunsPanel()
-    assert other.table.views == {"mine": {"group_by": "label"}}
-    other.close()
     panel.table.picked = []
     press(panel, "Pin as baseline")
     assert panel.table.baseline == ""
-
-
-def test_a_damaged_file_of_views_is_no_view(results: Path) -> None:
-    (results / "views.json").write_text("[1")
-    assert RunsPanel().table.views == {}
 
 
 def test_the_selected_runs_are_those_that_compare_groups(two: list[str]) -> None:

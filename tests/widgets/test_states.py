@@ -11,7 +11,7 @@ from hdbkit.api import Tick
 from hdbkit.config import Load, Target
 from hdbkit.results.manifest import Status
 from hdbkit.widgets import RunPanel, RunsPanel, Shared
-from hdbkit.widgets.parts.base import LONG_S, STATIC, Bell, Panel, State
+from hdbkit.widgets.parts.base import STATIC, Panel, State
 from hdbkit.widgets.parts.layout import _ICONS
 from hdbkit.widgets.parts.run_view import Seen, share_left
 from tests.unit.synthetic import with_result, write_run
@@ -29,23 +29,7 @@ def test_a_state_is_marked_beside_its_text() -> None:
 
 def test_every_icon_has_a_shape() -> None:
     css = (STATIC / "panel.css").read_text()
-    assert [
-        one for one in (*_ICONS.values(), "bell") if f".hdbkit-icon-{one} {{ --hdbkit-icon: url(" not in css
-    ] == []
-
-
-def test_only_long_work_is_notified_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, sent = [0.0], []
-    bell = Bell("Run", clock=lambda: now[0])
-    monkeypatch.setattr(bell, "send", sent.append)
-    bell.begin()
-    now[0] = LONG_S - 1
-    bell.end("short")
-    bell.begin()
-    now[0] += LONG_S
-    bell.end("long")
-    bell.end("again")
-    assert [one["body"] for one in sent] == ["long"]
+    assert [one for one in _ICONS.values() if f".hdbkit-icon-{one} {{ --hdbkit-icon: url(" not in css] == []
 
 
 @pytest.mark.parametrize(
@@ -82,34 +66,3 @@ def test_an_empty_list_states_how_to_start_a_run(results: Any) -> None:
     with_result(write_run(results / "a-run", duration_s=5))
     panel.refresh()
     assert panel.empty.layout.display == "none"
-
-
-BELL = """async source => {
-    const file = new Blob([source], { type: "text/javascript" });
-    const { default: bell } = await import(URL.createObjectURL(file));
-    window.shown = [];
-    const granted = { permission: "granted", requestPermission: async () => "granted" };
-    window.Notification = Object.assign(function (title, { body }) { shown.push(`${title}: ${body}`); }, granted);
-    const model = { on: (_, heard) => { window.heard = heard; }, off: () => {} };
-    bell.render({ model, el: document.body });
-}"""
-
-
-@pytest.mark.browser
-@pytest.mark.flaky(reruns=1)
-def test_a_browser_notifies_once_it_was_asked_to_and_nobody_looks_at_the_page(chromium: Any) -> None:
-    page = chromium.new_page()
-    page.route("https://lab.test/", lambda route: route.fulfill(body="<html><body></body></html>"))
-    page.goto("https://lab.test/")
-    page.evaluate(BELL, (STATIC / "bell.js").read_text())
-    said = """focused => {
-        document.hasFocus = () => focused;
-        heard({ title: "hdbkit: Run", body: "done", tag: "1" });
-        return shown.length;
-    }"""
-    assert page.evaluate(said, False) == 0, "nobody asked"
-    page.get_by_role("button", name="Notify me").click()
-    page.get_by_role("button", name="Notifies", pressed=True).wait_for()
-    assert page.evaluate(said, True) == 0, "somebody looks"
-    assert page.evaluate(said, False) == 1
-    page.close()

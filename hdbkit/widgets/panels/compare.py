@@ -60,7 +60,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         again = button("Refresh the list", self.guarded(self.load), hint="read the results folder again")
         *measured, _ = self.body.children
         self._of_modes = {_RUNS: [self.runs.box], _TARGETS: measured, _STORED: [self.stored]}
-        self.body.children = [self.mode, self.runs.box, self.stored, *measured, row(self.go, again, self.bell)]
+        self.body.children = [self.mode, self.runs.box, self.stored, *measured, row(self.go, again)]
         self.mode.observe(self.guarded(self._show_mode), "value")
         self.stored.observe(self.guarded(self.refresh), "value")
         self.shared.observe(self.guarded(lambda: self.in_background(self.load)), "finished")

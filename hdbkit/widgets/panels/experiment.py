@@ -77,7 +77,7 @@ class ExperimentPanel(Panel, Generic[Found]):
 
     def lay_out(self, *fields: ipywidgets.Widget) -> None:
         """Show these fields, and follow what the panels share."""
-        self.body.children = [group("Workload"), self.choice.box, *fields, row(self.go, self.bell), self.wrong_fields]
+        self.body.children = [group("Workload"), self.choice.box, *fields, row(self.go), self.wrong_fields]
         strip = row(self.aim, self._state, self.progress, self.resume, self.stop).add_class("hdbkit-strip")
         self.root.children = [strip if part is self._state else part for part in self.root.children]
         self.show_below(*self.view.parts)
@@ -200,7 +200,6 @@ class ExperimentPanel(Panel, Generic[Found]):
         self._require_idle()
         self._idle.clear()
         self.clear_error()
-        self.bell.begin()
         self.result = self._failure = None
         self._watched = False
         self._show_buttons()
@@ -256,7 +255,6 @@ class ExperimentPanel(Panel, Generic[Found]):
         """The work has ended, or did not start; one that was stopped before it had a result has not failed."""
         self.result, self._failure, self.progress.value = result, error, ""
         self.say(seen.words if seen else "", seen.state if seen else State.IDLE)
-        self.bell.end(f"failed: {error}" if error else str(getattr(result, "answer", repr(result))))
         if error is not None:
             self.keep(f"<p>{html.escape(str(error))}</p>")
             self.fail(error)

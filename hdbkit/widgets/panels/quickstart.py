@@ -47,7 +47,7 @@ class QuickstartPanel(Panel):
         self.go = button("Start", self.guarded(self.start), style="primary", hint="all steps, one after the other")
         self.stop = button("Stop", self.guarded(self._stop), hint="end the step in progress; results are kept")
         self.steps, self.outcome, self.report = ipywidgets.HTML(), ipywidgets.HTML(), FileLink()
-        self.body.children = [self.about, self.steps, row(self.go, self.stop, self.bell)]
+        self.body.children = [self.about, self.steps, row(self.go, self.stop)]
         self.show_below(self.outcome, self.report)
         self._show_buttons()
         self.guarded(self._show_plan)()
@@ -59,7 +59,6 @@ class QuickstartPanel(Panel):
         made = self._made = self._planned()
         self.result, self.outcome.value, self._begun_s, self._running = None, "", time.monotonic(), True
         self._show_buttons()
-        self.bell.begin()
         ticker = self.every(_LOOK_S, lambda: self._show(made))
 
         def work() -> None:
@@ -69,7 +68,6 @@ class QuickstartPanel(Panel):
                 self._show_result(result)
             except Exception as error:
                 self.say("stopped; what was measured is kept" if made.stopped else "", State.STOPPED)
-                self.bell.end("stopped" if made.stopped else f"failed: {error}")
                 if not (made.stopped and isinstance(error, HdbkitError)):
                     raise
             finally:
@@ -112,7 +110,6 @@ class QuickstartPanel(Panel):
         self.report.offer("open the report", result.report.read_bytes(), "text/html", opens=True)
         self.result = result
         self.say(f"done: run {result.run.run_id} and sweep {result.sweep.experiment_id}", State.DONE)
-        self.bell.end(result.sweep.answer)
 
     def _ended(self, made: Quickstart) -> None:
         """The other panels get the target only now: what they ask of its server would disturb the runs."""

@@ -53,7 +53,6 @@ class RunsPanel(Panel):
         self._names: dict[str, str] = {}
         self.table = RunTable(lambda run_id: outline(RunFolder(self.workspace.results / run_id)))
         self.empty = ipywidgets.HTML(_EMPTY).add_class("hdbkit-empty")
-        self.table.keep_views(self.workspace.results / "views.json")
         self.text = ipywidgets.Text(placeholder="tags, or a note", layout=ipywidgets.Layout(width="220px"))
         self.report, self.csv = FileLink(), FileLink()
         self.about = ipywidgets.HTML().add_class("hdbkit-outcome")

@@ -101,7 +101,7 @@ class SchemaPanel(Panel):
             self.choice.box,
             self.fields,
             self.estimate,
-            row(self.build, self.cancel, self.check, self.drop, self.bell, self.answers),
+            row(self.build, self.cancel, self.check, self.drop, self.answers),
             self.question,
             self.progress,
         ]
@@ -192,13 +192,11 @@ class SchemaPanel(Panel):
     def _say_checking(self, what: str) -> None:
         self.say(f"checking: {what} ...", State.BUSY)
 
-    def _show_checks(self, found: pd.DataFrame) -> str:
-        """The checks as a table; its caption."""
+    def _show_checks(self, found: pd.DataFrame) -> None:
         rows = [(MARKS[one["passed"]], one["name"], one["detail"]) for one in found.to_dict("records")]
         failed = sum(mark == "FAIL" for mark, *_ in rows)
         caption = f"{failed} of {len(rows)} checks failed" if failed else f"none of {len(rows)} checks failed"
         self.checks.value = html_table(["", "check", "found"], rows, caption) if rows else ""
-        return caption
 
     # -- what the buttons do ------------------------------------------------------------------------------
 
@@ -208,19 +206,17 @@ class SchemaPanel(Panel):
         watch = BuildWatch()
         ticker = self.every(0.5, lambda: self._show_progress(watch))
 
-        def work() -> str:
+        def work() -> None:
             try:
                 connection = self._connect(target)
                 done = connection.build(workload=spec, loaders=loaders, progress=watch, stop=stop)
                 self.shared.schema_found(target, spec)
                 self._show_checks(checks_frame(done.checks))
                 self.say(f"built: {done.rows:,} rows in {duration_text(done.duration_s)}", State.DONE)
-                return f"built: {done.rows:,} rows"
             except BuildFailed:
                 if not stop.is_set():
                     raise
                 self.say("stopped; loaded rows are kept, and Build continues from there", State.STOPPED)
-                return "stopped"
             finally:
                 ticker.cancel()
                 self.progress.value = ""
@@ -237,12 +233,12 @@ class SchemaPanel(Panel):
         target, wanted = self._target(), self.choice.spec
         answers = self.answers.value and _has_reference(wanted)
 
-        def work() -> str:
+        def work() -> None:
             connection = self._connect(target)
             self.shared.schema_found(target, connection.schema(wanted))
             found = connection.check(wanted, answers=answers, progress=self._say_checking)
             self.say("")
-            return self._show_checks(found)
+            self._show_checks(found)
 
         self._busy(f"checking the schema in {target.url} ...", work)
 
@@ -257,28 +253,25 @@ class SchemaPanel(Panel):
         self._keep()
         target, wanted = self._target(), self.choice.spec
 
-        def work() -> str:
+        def work() -> None:
             dropped = self._connect(target).drop(wanted)
             self.shared.schema_found(target, None)
             self.say(str(dropped))
-            return str(dropped)
 
         self._busy(f"dropping the schema in {target.url} ...", work)
 
-    def _busy(self, sentence: str, work: Callable[[], str]) -> None:
-        """Do the work in the background, with the buttons disabled and the last result cleared; notify its result."""
+    def _busy(self, sentence: str, work: Callable[[], None]) -> None:
+        """Do the work in the background, with the buttons disabled and the last result cleared."""
         self.say(sentence, State.BUSY)
         self.checks.value = ""
         self._keep()
         self._buttons_off(True)
-        self.bell.begin()
 
         def done() -> None:
             try:
-                self.bell.end(work())
-            except Exception as error:
+                work()
+            except Exception:
                 self.say("")
-                self.bell.end(f"failed: {error}")
                 raise
             finally:
                 self._buttons_off(False)

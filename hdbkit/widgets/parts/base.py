@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import html
 import threading
-import time
 import traceback
-import uuid
 from collections.abc import Callable, Hashable
 from enum import StrEnum
 from functools import cached_property
@@ -29,32 +27,6 @@ from hdbkit.widgets.parts.ticker import Action, Ticker, every
 
 STATIC = Path(__file__).parents[1] / "static"
 """The style sheets and browser modules of the panels."""
-LONG_S = 20.0
-"""Work that took less is not notified: who started it is likely still there."""
-
-
-class Bell(anywidget.AnyWidget):
-    """Notifications of the browser after long work: a button that asks for them, and the notification at the end.
-
-    Whether to notify is the choice of a browser, for all panels; it does while nobody looks at the page.
-    """
-
-    _esm: ClassVar[Any] = STATIC / "bell.js"
-
-    def __init__(self, title: str, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
-        self._title, self._clock = title, clock
-        self._begun_s: float | None = None
-
-    def begin(self) -> None:
-        """Work begins."""
-        self._begun_s = self._clock()
-
-    def end(self, words: str) -> None:
-        """The work ended with this result; each end is notified once, however many pages show the panel."""
-        begun_s, self._begun_s = self._begun_s, None
-        if begun_s is not None and self._clock() - begun_s >= LONG_S:
-            self.send({"title": f"hdbkit: {self._title}", "body": words, "tag": uuid.uuid4().hex})
 
 
 class Alert(anywidget.AnyWidget):
@@ -140,11 +112,6 @@ class Panel:
         """Put results below the state line and the errors, so that these stay beside the inputs."""
         *above, call = self.root.children
         self.root.children = (*above, *(one.add_class("hdbkit-result") for one in results), call)
-
-    @cached_property
-    def bell(self) -> Bell:
-        """The notifications of this panel; only panels with long work show it."""
-        return Bell(self.title)
 
     def say(self, text: str, state: State = State.IDLE) -> None:
         """Show a text in the state line, and mark what it is; "" clears it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
@@ -17,7 +16,6 @@ import pandas as pd
 import traitlets
 
 from hdbkit.charts.style import palette_css
-from hdbkit.files import replace_file
 from hdbkit.in_notebook.slot import alone, background
 from hdbkit.widgets.parts.base import STATIC
 
@@ -30,14 +28,13 @@ class RunTable(anywidget.AnyWidget):
     """Shows a frame with the column ``run_id``; ``picked`` has the ids of the chosen rows.
 
     ``view`` has what the user arranged: ``columns`` (None: the automatic ones), ``sorted_by``, ``descending``,
-    ``group_by``, and ``filters`` such as ``virtual_users = 8``; only the browser writes it. ``views`` has the saved
-    ones by name, ``baseline`` the id of the pinned run, which only Python writes.
+    ``group_by``, and ``filters`` such as ``virtual_users = 8``; only the browser writes it. ``baseline`` is the id of
+    the pinned run, which only Python writes.
     """
 
     _esm: ClassVar[Any] = STATIC / "run_table.js"
     _css: ClassVar[Any] = palette_css(".hdbkit-panel") + (STATIC / "run_table.css").read_text(encoding="utf-8")
     view = traitlets.Dict({}).tag(sync=True)
-    views = traitlets.Dict({}).tag(sync=True)
     baseline = traitlets.Unicode("").tag(sync=True)
     picked = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
@@ -76,15 +73,6 @@ class RunTable(anywidget.AnyWidget):
         self._content = json.dumps(content, allow_nan=False).encode()
         self._send_rows()
 
-    def keep_views(self, path: Path) -> None:
-        """Read the saved views from a file, and write them there whenever they change."""
-        try:
-            found = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            found = {}
-        self.views = found if isinstance(found, dict) else {}
-        self.observe(lambda change: _write(path, change["new"]), "views")
-
     def _asked(self, _: Any, content: Any, __: Any) -> None:
         if content == {"kind": "hello"}:
             alone(self._send_rows)
@@ -101,11 +89,6 @@ class RunTable(anywidget.AnyWidget):
 
     def _send_rows(self) -> None:
         self.send({"kind": "runs"}, [self._content])
-
-
-def _write(path: Path, views: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, json.dumps(views, indent=1).encode())
 
 
 def _column(name: str, values: pd.Series[Any], bar: bool) -> dict[str, Any]:

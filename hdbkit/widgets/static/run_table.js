@@ -85,14 +85,10 @@ function render({ model, el }) {
   const chips = make("span", { class: "hdbkit-chips" }), count = make("span", { class: "hdbkit-count", role: "status" });
   const by = make("select", { "aria-label": "group by" });
   const filter = make("input", { type: "search", "aria-label": "Search", placeholder: "Search: a word, or virtual_users = 8 and label ~ night" });
-  const saved = make("select", { "aria-label": "saved views" });
-  const name = make("input", { type: "text", "aria-label": "name of the view", placeholder: "name", size: 8 });
-  const save = make("button", { type: "button", title: "save columns, order, groups and filters under this name" }, "Save view");
-  const forget = make("button", { type: "button", title: "delete the saved view of this name", hidden: "" }, "Delete view");
   const chooser = make("div", { class: "hdbkit-chooser" });
   const choose = make("details", {}, make("summary", {}, "Columns"), chooser);
   el.replaceChildren(make("div", { class: "hdbkit-runs-tools" },
-    filter, chips, make("label", {}, "Group by ", by), choose, saved, name, save, forget, count), box);
+    filter, chips, make("label", {}, "Group by ", by), choose, count), box);
 
   const view = () => model.get("view");
   const value = (row, column) => columns.get(column)?.at(row) ?? null;
@@ -298,10 +294,6 @@ function render({ model, el }) {
     pinned.replaceChildren(...(base === undefined ? [] : [make("tr", {}, ...cells(base, picked()))]));
   }
 
-  function offerDelete() {
-    forget.hidden = !Object.hasOwn(model.get("views"), name.value.trim());
-  }
-
   function drawTools() {
     const { filters = [], group_by: group = "" } = view(), shown = new Set(shownColumns());
     by.replaceChildren(...["", ...groupings].map((one) => make("option", { value: one }, one ? titled(one) : "nothing")));
@@ -319,10 +311,6 @@ function render({ model, el }) {
       }));
       return make("label", {}, tick, ` ${titled(column)}`);
     }));
-    const views = Object.keys(model.get("views"));
-    saved.replaceChildren(make("option", { value: "" }, views.length ? "saved views" : "no saved view"), ...views.map((one) => make("option", { value: one }, one)));
-    saved.disabled = !views.length;
-    offerDelete();
   }
 
   function draw() {
@@ -387,34 +375,13 @@ function render({ model, el }) {
   });
   box.addEventListener("scroll", () => requestAnimationFrame(() => drawRows()));
   by.addEventListener("change", () => { closed.clear(); change({ group_by: by.value }); });
-  for (const field of [filter, name]) field.addEventListener("keydown", (event) => event.stopPropagation());
+  filter.addEventListener("keydown", (event) => event.stopPropagation());
   filter.addEventListener("input", draw);
   filter.addEventListener("change", () => {
     const filters = view().filters ?? [], words = wanted().filter((one) => !filters.includes(one));
     filter.value = "";
     words.length ? change({ filters: [...filters, ...words] }) : draw();
   });
-  save.addEventListener("click", () => {
-    const called = name.value.trim();
-    if (!called) return name.focus();
-    name.value = "";
-    model.set("views", { ...model.get("views"), [called]: view() });
-    model.save_changes();
-  });
-  saved.addEventListener("change", () => {
-    if (!saved.value) return;
-    name.value = saved.value;  // to save or delete it under its name
-    change(model.get("views")[saved.value]);
-  });
-  name.addEventListener("input", offerDelete);
-  forget.addEventListener("click", () => {
-    const { [name.value.trim()]: gone, ...left } = model.get("views");
-    name.value = "";
-    name.focus();
-    model.set("views", left);
-    model.save_changes();
-  });
-
   function heard(message, buffers) {
     const read = JSON.parse(new TextDecoder().decode(buffers[0]));
     if (message.kind === "outlines") {
@@ -438,7 +405,6 @@ function render({ model, el }) {
   model.on("msg:custom", heard);
   model.on("change:view", draw);
   model.on("change:baseline", draw);
-  model.on("change:views", drawTools);
   model.on("change:picked", redraw);
   draw();
   model.send({ kind: "hello" });
@@ -449,7 +415,6 @@ function render({ model, el }) {
     model.off("msg:custom", heard);
     model.off("change:view", draw);
     model.off("change:baseline", draw);
-    model.off("change:views", drawTools);
     model.off("change:picked", redraw);
   };
 }
