@@ -27,11 +27,10 @@ REQUESTS = "batch_requests"
 UPTIME = "uptime_s"
 """The counter of the seconds since the server was started."""
 
-STATEMENT_TOTALS: Final = (
-    *("calls", "time_ms", "rows", "rows_read", "pages", "pages_from_files", "log_bytes"),
-    *("cpu_user_ms", "cpu_system_ms", "disk_read_bytes", "disk_written_bytes"),
-)
-"""What a server counts by statement."""
+SERVER_TOTALS: Final = ("calls", "time_ms", "rows", "rows_read", "pages", "pages_from_files", "log_bytes")
+"""What a server itself counts by statement."""
+STATEMENT_TOTALS: Final = (*SERVER_TOTALS, "cpu_user_ms", "cpu_system_ms", "disk_read_bytes", "disk_written_bytes")
+"""The same, with what it asks of the kernel."""
 
 
 def answered(question: Callable[[], T], unknown: U) -> T | U:

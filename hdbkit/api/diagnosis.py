@@ -168,9 +168,9 @@ def _network(at: _Connected) -> Findings:
     found = network_facts(at.engine, at.session)
     if found.round_trip_ms is None:
         return
-    rate = found.answer_mb_per_s
-    bandwidth = f"a long answer comes at {rate:,.0f} MB/s" if rate else "the bandwidth is not measured on this engine"
-    yield Finding("network", State.OK, f"a query of one row takes {found.round_trip_ms:.2f} ms; {bandwidth}")
+    known = found.bandwidth_mb_per_s
+    bandwidth = f"{known:,.0f} MB/s" if known else "not measured on this engine"
+    yield Finding("network", State.OK, f"round trip {found.round_trip_ms:.2f} ms; bandwidth {bandwidth}")
 
 
 def _product(at: _Connected) -> Findings:

@@ -32,16 +32,18 @@ def kernel_parameters(needs: HostNeeds, kernel: Mapping[str, Sequence[int]]) -> 
     """What the database needs of the kernel, compared with the kernel of its host; empty ``kernel``: unknown."""
     size = needs.shared_bytes
     operations, sets = kernel.get("kernel.sem", (0, 0, *_OTHER_SEMAPHORES))[2:]
-    pages = -(-size // kernel.get("Hugepagesize", [_HUGE_PAGE_BYTES])[0])
-    sysctl = {
-        "kernel.shmmax": (size,),
-        "kernel.shmall": (-(-size // _PAGE_BYTES),),
-        "kernel.sem": (needs.semaphores, needs.semaphores * sets, operations, sets),
-        "vm.nr_hugepages": (pages,),
+    pages, huge_pages = -(-size // _PAGE_BYTES), -(-size // kernel.get("Hugepagesize", [_HUGE_PAGE_BYTES])[0])
+    semaphores = needs.semaphores
+    sysctl, limits = "in /etc/sysctl.conf:", "in /etc/security/limits.conf, for the instance's account:"
+    group = "and vm.hugetlb_shm_group = the group of the instance"
+    needed = {
+        "kernel.shmmax": ((size,), f"{sysctl} kernel.shmmax = {size}"),
+        "kernel.shmall": ((pages,), f"{sysctl} kernel.shmall = {pages}"),
+        "kernel.sem": (
+            (semaphores, semaphores),
+            f"{sysctl} kernel.sem = {semaphores} {semaphores * sets} {operations} {sets}",
+        ),
+        "vm.nr_hugepages": ((huge_pages,), f"{sysctl} vm.nr_hugepages = {huge_pages} {group}"),
+        "memlock": ((size,), f"{limits} hard memlock {-(-size // 1024)}"),
     }
-    lines = {name: f"{name} = {' '.join(map(str, value))}" for name, value in sysctl.items()}
-    lines["vm.nr_hugepages"] += " and vm.hugetlb_shm_group = the group of the instance"
-    needed = {**sysctl, "kernel.sem": (needs.semaphores, needs.semaphores), "memlock": (size,)}
-    lines = {name: f"in /etc/sysctl.conf: {line}" for name, line in lines.items()}
-    lines["memlock"] = f"in /etc/security/limits.conf, for the instance's account: hard memlock {-(-size // 1024)}"
-    return [KernelParameter(name, least, tuple(kernel.get(name, ())), lines[name]) for name, least in needed.items()]
+    return [KernelParameter(name, least, tuple(kernel.get(name, ())), line) for name, (least, line) in needed.items()]

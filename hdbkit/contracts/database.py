@@ -67,7 +67,7 @@ class Database(Protocol):
     files_per_session: int = 1
     """Descriptors that a session of a client takes."""
     waits_apart_s: float = 0.0
-    """The least time between two samples of waits; a server may show the same state again to who asks earlier."""
+    """The minimum time between two samples of waits: a server that is asked earlier may show the same state again."""
     connection_settings: Mapping[str, int] = MappingProxyType({})
     """The settings that limit an ordinary account's connections: it may open the sum of value times factor."""
     protected_settings: Mapping[str, str] = MappingProxyType({})

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Final
 
 from hdbkit.contracts.sessions import Capability
-from hdbkit.readings import STATEMENT_TOTALS
+from hdbkit.readings import SERVER_TOTALS, STATEMENT_TOTALS
 
 _ANY = re.compile(r"<\w+>")
 
@@ -201,7 +201,7 @@ _WAITS: Final = (
         "session_waits with what the server records on request alone; asked in its place with waits=full. Of samples "
         "that the server took itself: those of the last interval, with their ages in seconds",
         parameters=("interval_s",),
-        columns=("number", "class", "event", "table", "blocked by", "own", "age"),
+        columns=("number", "class", "event", "table", "blocked by", "own", "age in seconds"),
         without="waits=full is refused",
     ),
     Operation(
@@ -244,7 +244,7 @@ _STATEMENTS: Final = (
         "statement_totals",
         "running totals by statement: executions, time in ms, rows returned or changed, rows and pages read, pages "
         "read from files, bytes of log; null is unknown",
-        columns=("statement", "text", *STATEMENT_TOTALS[:-4]),
+        columns=("statement", "text", *SERVER_TOTALS),
         without="results do not state what each statement did",
     ),
     Operation(

@@ -1,4 +1,4 @@
-"""How long a short question and a long answer take between client and server; for ``doctor``, and before a run."""
+"""Round trip and bandwidth between client and server; for ``doctor``, and before a run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hdbkit.results.manifest import NetworkFacts
 _ROUND_TRIPS, _AT_MOST_S = 20, 0.1
 """Questions whose median is the round trip, or fewer on a long way."""
 _FEW_BYTES, _MANY_BYTES, _SHORT_S = 1 << 20, 8 << 20, 0.005
-"""A few bytes open the window of the connection, uncounted; many follow where that was short, else as few again."""
+"""An answer of few bytes opens the window of the connection; many are timed if that was quick, else few again."""
 
 
 def network_facts(engine: Database, session: Session) -> NetworkFacts:
-    """The round trip, and the rate of a long answer; None what this engine has no question for."""
+    """Round trip and bandwidth; None where this engine has no question for it."""
     return NetworkFacts(
         round_trip_ms=answered(lambda: _round_trip_ms(engine, session), None),
-        answer_mb_per_s=answered(lambda: _mb_per_s(engine, session), None),
+        bandwidth_mb_per_s=answered(lambda: _mb_per_s(engine, session), None),
     )
 
 
@@ -35,7 +35,7 @@ def _round_trip_ms(engine: Database, session: Session) -> float | None:
 
 
 def _mb_per_s(engine: Database, session: Session) -> float | None:
-    """The rate of an answer; the whole takes less than 0.1 s, but on a slow network."""
+    """The bandwidth by an answer of the server; both answers take less than 0.1 s except on a slow network."""
     first_s = _long_answer_s(engine, session, _FEW_BYTES)
     if first_s is None:
         return None

@@ -17,7 +17,7 @@ from hdbkit.contracts import Serial, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
-from hdbkit.execution.waits import INSTRUMENTS_OFF, SET_INSTRUMENTS, instrument_session, instruments
+from hdbkit.execution.waits import INSTRUMENTS_OFF, SET_INSTRUMENTS, instrument_session, needs_instruments
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.seal import drop_sealed, read_sealed, write_sealed
@@ -39,7 +39,7 @@ def note_changes(folder: RunFolder, plan: RunPlan) -> None:
 
 def turn_on_instruments(folder: RunFolder, plan: RunPlan) -> None:
     """Have the server record what ``waits=full`` needs, and note what was off before. Raises ``HdbkitError``."""
-    if not instruments(plan.target, plan.load):
+    if not needs_instruments(plan.target, plan.load):
         return
     with closing(instrument_session(plan.target)) as session:
         names = [str(name) for (name,) in session.ask(INSTRUMENTS_OFF)]

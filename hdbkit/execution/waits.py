@@ -66,8 +66,8 @@ def has_instruments(target: Target) -> bool:
     return SET_INSTRUMENTS in _statements(target)
 
 
-def instruments(target: Target, load: Load) -> bool:
-    """Whether a load needs that."""
+def needs_instruments(target: Target, load: Load) -> bool:
+    """Whether the server has to be asked for this load."""
     return _is_full(load) and has_instruments(target)
 
 
@@ -157,7 +157,7 @@ class WaitSampler(Beside):
         return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), "rows": rows}
 
     def _connected(self) -> Session:
-        if instruments(self._plan.target, self._plan.load):
+        if needs_instruments(self._plan.target, self._plan.load):
             return instrument_session(self._plan.target)
         options = SessionOptions(
             statement_timeout_ms=_TIMEOUT_MS, application="hdbkit waits", pooling=self._plan.pooling

@@ -98,7 +98,7 @@ def statements_work(folder: RunFolder, manifest: Manifest) -> list[Table]:
     if rows is None or rows.empty or not done:
         return []
     most = rows.nlargest(_STATEMENTS, "time_ms")
-    names = [name for name in STATEMENT_TOTALS if name in most and most[name].notna().any()]
+    names = [name for name in STATEMENT_TOTALS if most[name].notna().any()]
     words = {name: f"{_OF_STATEMENTS[name]} per {manifest.noun}" for name in names}
     found = frame_table((most[names] / done).rename(columns=words).assign(statement=most["text"]), "Statements")
     step_s = max(course_step_s(window_of(manifest).end_us), STATEMENTS_STEP_S)

@@ -192,9 +192,8 @@ class NetworkFacts(_Facts):
     """The way between client and server, measured before the run."""
 
     round_trip_ms: float | None = Field(default=None, description="median time of a question of one row")
-    answer_mb_per_s: float | None = Field(
-        default=None,
-        description="rate of an answer of 1 or 8 MiB, which the server makes and the driver reads",
+    bandwidth_mb_per_s: float | None = Field(
+        default=None, description="by an answer of 1 or 8 MiB, which the server makes and the driver reads"
     )
 
 

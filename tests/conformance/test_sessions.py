@@ -78,7 +78,7 @@ def test_the_server_describes_itself(engine: Database, db: SqlSession) -> None:
     assert engine.version(db).startswith(f"{engine.title} ")
     came, network = engine.long_answer(db, 8192), network_facts(engine, db)
     assert came in (0, 8192)
-    assert (network.answer_mb_per_s is not None, network.round_trip_ms is not None) == (
+    assert (network.bandwidth_mb_per_s is not None, network.round_trip_ms is not None) == (
         came > 0,
         engine.clock_s(db) is not None,
     )

@@ -221,15 +221,15 @@ class Explanation:
     @property
     def _of_round_trip(self) -> str:
         """The round trip as a sentence, where it accounts for a fifth of the difference; else empty."""
-        way = self.round_trip
-        if way is None or not self.total.is_clear:
+        trip = self.round_trip
+        if trip is None or not self.total.is_clear:
             return ""
-        if (way.new_ms - way.base_ms) * way.each / self.total.difference_ms < _CAUSE:
+        if (trip.new_ms - trip.base_ms) * trip.each / self.total.difference_ms < _CAUSE:
             return ""
-        change = "rose" if way.new_ms > way.base_ms else "fell"
+        change = "rose" if trip.new_ms > trip.base_ms else "fell"
         return (
-            f" The round trip, measured before each run, {change} from {number(way.base_ms, 2)} to "
-            f"{number(way.new_ms, 2)} ms; a {self.noun} has {number(way.each, 2)} of them."
+            f" The round trip, measured before each run, {change} from {number(trip.base_ms, 2)} to "
+            f"{number(trip.new_ms, 2)} ms; a {self.noun} has {number(trip.each, 2)} of them."
         )
 
     @property
@@ -302,24 +302,24 @@ def explain(base: Sequence[Run], new: Sequence[Run]) -> Explanation | None:
             of_run = parts.parts_ms.assign(side=side, run_id=manifest.run_id)
             rows.append(of_run.assign(**{TOTAL: parts.total_ms}))
     noun, table = base[0][1].noun, pd.concat(rows, ignore_index=True)
-    way = _round_trip(sides)
+    trip = _round_trip(sides)
     if stretches > 1:
-        return replace(explained_by_parts(noun, table), round_trip=way)
+        return replace(explained_by_parts(noun, table), round_trip=trip)
     runs = runs_of({side: [manifest for _, manifest in of_side] for side, of_side in sides.items()})
     found = explained_by_parts(noun, table, runs.drop(columns="side"), _counters(sides))
     kept = {side: [read_plans(folder.plans) for folder, _ in of_side] for side, of_side in sides.items()}
     plans = tuple(other_plans(kept[BASE], kept[NEW]))
-    return replace(found, where=_where(sides), statements=_statements(sides), plans=plans, round_trip=way)
+    return replace(found, where=_where(sides), statements=_statements(sides), plans=plans, round_trip=trip)
 
 
 def _round_trip(sides: Mapping[str, Sequence[Run]]) -> RoundTrip | None:
-    known = {side: [one.network.round_trip_ms for _, one in runs] for side, runs in sides.items()}
-    ms = {side: [one for one in values if one is not None] for side, values in known.items()}
-    each = [one.measured.per_operation.round_trips for runs in sides.values() for _, one in runs]
-    if not all(ms.values()):
+    found = {side: [one.network.round_trip_ms for _, one in runs] for side, runs in sides.items()}
+    base_ms, new_ms = ([ms for ms in found[side] if ms is not None] for side in (BASE, NEW))
+    if not base_ms or not new_ms:
         return None
-    counted = [one for one in each if one is not None] or [1.0]
-    return RoundTrip(float(np.median(ms[BASE])), float(np.median(ms[NEW])), float(np.mean(counted)))
+    known = [one.measured.per_operation.round_trips for runs in sides.values() for _, one in runs]
+    each = [number for number in known if number is not None] or [1.0]
+    return RoundTrip(float(np.median(base_ms)), float(np.median(new_ms)), float(np.mean(each)))
 
 
 def explained_by_parts(
@@ -424,13 +424,11 @@ def _by_statement(folder: RunFolder, manifest: Manifest) -> dict[str, float | No
     rows, completed = table(folder, "statements"), manifest.measured.completed
     if rows is None or not completed:
         return {}
-    known = [name for name in _OF_STATEMENTS if name in rows]
-    by_text = rows.groupby("text")[known].sum(min_count=1) / completed
+    by_text = rows.groupby("text")[[*_OF_STATEMENTS]].sum(min_count=1) / completed
     return {
         f"{words} of {text}": float(by_text.loc[text, name])
         for text in by_text.nlargest(_STATEMENTS, "time_ms").index
         for name, words in _OF_STATEMENTS.items()
-        if name in known
     }
 
 
@@ -458,7 +456,7 @@ def counted(manifest: Manifest) -> dict[str, float | None]:
     found = {
         _OTHERS: result.others_cpu_pct,
         _ROUND_TRIP: manifest.network.round_trip_ms,
-        "rate of a long answer before the run (MB/s)": manifest.network.answer_mb_per_s,
+        "bandwidth before the run (MB/s)": manifest.network.bandwidth_mb_per_s,
         **{one.what: one.each for one in work_of(result)},
     }
     for host, use in {"load host": result.load_host, "database's host": result.server_host}.items():

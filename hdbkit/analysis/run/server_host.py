@@ -77,7 +77,7 @@ def readings(samples: pd.DataFrame) -> pd.DataFrame:
     for part in CPU_PARTS:
         known = [name for mode in _MODES.get(part, (part,)) if (name := f"cpu_{mode}_s") in wide]
         parts[f"cpu_{part}_s"] = wide[known].sum(axis=1) if known else math.nan
-    lists = samples[samples["value"].isna()] if "by_core" in samples else samples[:0]
+    lists = samples[samples["value"].isna()]
     cores = {str(name): rows.set_index("t_us")["by_core"] for name, rows in lists.groupby("name")}
     return wide.assign(**parts, **cores).rename_axis(columns=None).reset_index()
 

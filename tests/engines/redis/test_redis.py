@@ -419,7 +419,7 @@ def test_what_the_server_is_asked(warehouse: Target, engine: Database) -> None:
         assert engine.role(session).value == "primary"
         assert abs((engine.clock_s(session) or 0) - time.time()) < 3600
         assert (engine.free_connections(session) or 0) > 100
-        assert (network_facts(engine, session).answer_mb_per_s or 0) > 0.1
+        assert (network_facts(engine, session).bandwidth_mb_per_s or 0) > 0.1
         footprint = engine.footprint(session)
         assert footprint is not None
         assert 0 < footprint.data_bytes < footprint.cache_bytes
