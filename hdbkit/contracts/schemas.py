@@ -114,8 +114,9 @@ class Schema(Protocol):
         """Load a part and note it, in one transaction; ``sent(rows, size_bytes)`` is called as text is sent."""
 
     def after_load(self) -> Mapping[str, str]:
-        """The steps that remain once all parts are loaded, such as indexes, each with its table or an empty text; any
-        process can do each.
+        """The steps that remain once all parts are loaded, such as indexes, each with its table ("": unknown).
+
+        Any process can do each.
         """
         return {}
 
@@ -124,8 +125,9 @@ class Schema(Protocol):
         return
 
     def statistics(self) -> Mapping[str, str]:
-        """The steps that update the optimizer's statistics, each with its table, which must have its indexes; any
-        process can do each.
+        """The steps that update the optimizer's statistics, each with its table, which must have its indexes.
+
+        Any process can do each.
         """
         return {}
 

@@ -194,7 +194,7 @@ class _Build:
         )
 
     def _steps(self) -> list[Step]:
-        """Indexes, and the statistics of each table after its own; those whose table is not known precede all."""
+        """Indexes, and the statistics of each table after its indexes and after those of unknown tables."""
         indexes = self._schema.after_load()
         analyses = self._schema.statistics()
         waits = {

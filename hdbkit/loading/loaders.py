@@ -116,10 +116,9 @@ class Loaders:
         on_sent: Callable[[Sent], None] = lambda _: None,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
-        """Execute all jobs, each on the next free loader once what it comes ``after`` is done; ``on_sent`` is called
-        with each report of sent rows.
+        """Execute all jobs, each on the next free loader once the steps that it comes ``after`` are done.
 
-        ``meanwhile`` is called at least twice per second.
+        ``on_sent`` is called with each report of sent rows, and ``meanwhile`` at least twice per second.
 
         Raises:
             BuildFailed: a job failed, a loader died, or the build was stopped; completed jobs are kept.
@@ -175,7 +174,7 @@ class LoadPart:
 
 @dataclass(frozen=True)
 class Step:
-    """A job: do one step of a schema, such as an index, once the steps ``after`` which it comes are done."""
+    """A job: do one step of a schema, such as an index, once the steps named in ``after`` are done."""
 
     name: str
     after: frozenset[str] = frozenset()

@@ -34,10 +34,7 @@ _DURABLE, _PASSTHROUGH = "durable_commits", "passthrough"
 OPTIONS: Final = (CONNECTION, "client_lib", "config_dir", _DURABLE, _PASSTHROUGH, STATS)
 """The options of a target."""
 VALUES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        **{CONNECTION: (CLIENT, DIRECT, TNS), _DURABLE: ("on", "off"), _PASSTHROUGH: tuple("012345")},
-        STATS: ("snapshots",),
-    }
+    {CONNECTION: (CLIENT, DIRECT, TNS), _DURABLE: ("on", "off"), _PASSTHROUGH: tuple("012345"), STATS: ("snapshots",)}
 )
 """The values of options that have few."""
 _ATTRIBUTES: Final = MappingProxyType({_DURABLE: "DurableCommits", _PASSTHROUGH: "PassThrough"})
