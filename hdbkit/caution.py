@@ -124,7 +124,7 @@ class Kind(StrEnum):
     )
     LOG_SWITCHES = (
         "log switches", "sessions waited for log switches",
-        "the log's files are measured, too", "make the files of the redo log larger",
+        "the result depends on the size of its files", "make the files of the redo log larger",
     )
     CYCLE = (
         "cycle", "window shorter than a checkpoint cycle",

@@ -223,8 +223,8 @@ class Result:
     def charts(self) -> dict[str, Chart]:
         """The charts of its report: throughput, latency_over_time, latency and, if there were any, errors.
 
-        host_cpu, host_cores, host_threads, host_switches, host_disks and host_network are of the load host, where
-        there is something to see; with an agent also server_cpu and the others of the database host.
+        Of the load host those that show something: host_cpu, host_cores, host_threads, host_switches, host_disks and
+        host_network; with an agent the same of the database host: server_cpu and so on.
 
         Raises:
             DamagedResult: there is no measured window, or a file cannot be read.

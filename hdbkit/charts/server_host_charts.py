@@ -41,12 +41,12 @@ from hdbkit.text import number, size_text
 _STACKED = tuple(part for part in CPU_WORDS if part != "idle")
 """The parts of the CPU time that are stacked."""
 _HATCHED = {"fillmode": "overlay", "solidity": 0.2}
-_UNKNOWN = "No data for the window: the agent did not answer."
+_UNKNOWN = "No data for the window."
 _STEPS = 120
 """Steps of time of the map of cores."""
 _BUSY_PCT, _APART_PCT = 90.0, 20.0
 """Cores are drawn where one of them was this busy while another was less busy by so much."""
-_LEAST_BUSY_PCT, _LEAST_MB_PER_S = 5.0, 0.1
+_MIN_BUSY_PCT, _MIN_MB_PER_S = 5.0, 0.1
 """Disks and networks are drawn where one of them reaches that."""
 _SOFT_DRAWN = 3
 """The kinds of soft interrupts that are drawn: the most frequent."""
@@ -59,8 +59,8 @@ def host_charts(host: pd.DataFrame | None, window: Window, key: str, of: str) ->
     use = host_use(host, window)
     disks, network = disks_course(host), network_course(host)
     charts = _processor_charts(host, window, use, key, of)
-    charts += [busy_disks(disks, window, use, key, of)] if _reaches(disks, _LEAST_BUSY_PCT) else []
-    return charts + ([network_rates(network, window, use, key, of)] if _reaches(network, _LEAST_MB_PER_S) else [])
+    charts += [busy_disks(disks, window, use, key, of)] if _reaches(disks, _MIN_BUSY_PCT) else []
+    return charts + ([network_rates(network, window, use, key, of)] if _reaches(network, _MIN_MB_PER_S) else [])
 
 
 def _reaches(course: pd.DataFrame, least: float) -> bool:
@@ -118,8 +118,7 @@ def busy_cores(course: pd.DataFrame, window: Window, use: HostUse | None, key: s
     )  # fmt: skip
     shade_rampup(fig, window.start_us / 1e6, over=True)
     fig.update_yaxes(tickformat="d", **({"dtick": 1} if len(cells) <= 16 else {}))
-    known = use and use.cores_busy_pct and use.cores_interrupts_pct
-    means = {"busy (%)": use.cores_busy_pct, "interrupts (%)": use.cores_interrupts_pct} if use and known else {}
+    means = {"busy (%)": use.cores_busy_pct, "interrupts (%)": use.cores_interrupts_pct} if use else {}
     table = pd.DataFrame(means).rename_axis("core").reset_index()
     return Chart(f"{key}_cores", f"Is one core of the {of} the limit?", fig, _cores_words(use), table)
 
@@ -158,9 +157,9 @@ def switches(course: pd.DataFrame, window: Window, use: HostUse | None, key: str
     fig.update_yaxes(**log_axis(y for line in fig.data for y in line.y if y))
     rates = use.per_s if use else {}
     listed = ", ".join(f"{COUNTED[one]} {number(rates[one], 3)}" for one in COUNTED if rates.get(one))
-    told = f"Per second of the window: {listed}." if listed else _UNKNOWN
+    text = f"Per second of the window: {listed}." if listed else _UNKNOWN
     question = f"How often did threads of the {of} switch, and what interrupted them?"
-    return Chart(f"{key}_switches", question, fig, told, course.rename(columns=words).round(1))
+    return Chart(f"{key}_switches", question, fig, text, course.rename(columns=words).round(1))
 
 
 def busy_disks(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:

@@ -96,7 +96,8 @@ def run(
         typer.Option("--show", min=1, help="perform so many operations one by one and print each; no run is stored"),
     ] = None,
     operation: Annotated[
-        str | None, typer.Option(help="with --show, or for one: perform and print only this one, with all its rows")
+        str | None,
+        typer.Option(help="perform and print only this operation, once or --show times, with all its rows"),
     ] = None,
     as_json: AsJson = False,
     *,

@@ -62,7 +62,7 @@ class RateOf(StrEnum):
 
 
 class Waits(StrEnum):
-    """What is sampled of waits: what the server reports as it is, or with what it does not record by default."""
+    """Waits as the server reports them by default, or with those that it records on request."""
 
     BASIC = "basic"
     FULL = "full"

@@ -189,7 +189,7 @@ def server_host_of(
     busiest: float = 0.95,
     running: float = 3.0,
 ) -> pd.DataFrame:
-    """What an agent told each second of a host whose disk sda is ``busy``, beside a disk that does nothing.
+    """What an agent reported each second of a host whose disk sda is ``busy``, beside a disk that does nothing.
 
     Core 0 is as busy as ``busiest``, with interrupts alone; the others are idle.
     """

@@ -1,7 +1,7 @@
 """What limits a run: the resource that its sessions spend most of their time with, and what would have to change.
 
 The processors of a host or of the clients limit a run when they are busy; otherwise what sessions wait for most. One
-core that is full while the others rest limits a run too: by interrupts, or by work that one thread has to do. The
+full core limits a run too while the others are mostly idle: by interrupts, or by work that one thread has to do. The
 clients' ceiling is what their processes could send with the CPU time that they have, if the server answered at once.
 """
 
@@ -27,7 +27,7 @@ _SAMPLED: tuple[Resource, ...] = ("lock", "log", "disk", "latch", "sessions", "o
 _BUSY_PCT = 90.0
 """From this utilization on, processors limit a run."""
 _CORE_PCT, _REST_PCT = 95.0, 50.0
-"""A core is full from the first utilization on, and the others rest up to the second, their mean."""
+"""A core is full from the first utilization on; the others are mostly idle up to the second, their mean."""
 _ADVICE: dict[Resource, str] = {
     "lock": "Shorter transactions, or data spread over more rows, would change that.",
     "log": "A faster device of the log, or commits that do not wait for it, would change that.",
@@ -133,7 +133,7 @@ def _load(manifest: Manifest) -> _Found | None:
 
 
 def _one_core(manifest: Manifest) -> _Found:
-    """That one core is full while the others rest; what sessions wait for if none is, or if that tells more."""
+    """One full core while the others are mostly idle; else, or if waits name another limit, what takes the time."""
     result, waits = manifest.measured, _waits(manifest)
     for host, use in {"the database's host": result.server_host, _load_host(manifest): result.load_host}.items():
         shares = use.cores_busy_pct if use else []
@@ -143,8 +143,8 @@ def _one_core(manifest: Manifest) -> _Found:
         rest, interrupts = (sum(shares) - busy) / (cores - 1), use.cores_interrupts_pct[core]
         of_interrupts = interrupts >= busy / 2
         of_others = use is result.load_host and (result.others_cpu_pct or 0.0) * cores >= busy / 2
-        tells_more = waits.resource not in ("sessions", "network", "undecided")
-        if busy < _CORE_PCT or rest > _REST_PCT or (not of_interrupts and (of_others or tells_more)):
+        known = waits.resource not in ("sessions", "network", "undecided")
+        if busy < _CORE_PCT or rest > _REST_PCT or (not of_interrupts and (of_others or known)):
             continue
         sentence = (
             f"Limited by one core of {host}, core {core}, which is {busy:.0f} % busy ({interrupts:.0f} % with "

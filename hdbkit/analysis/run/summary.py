@@ -63,8 +63,6 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
     responses = counts(folder, window, RESPONSE_US) if manifest.paced else None
     operations = _by_operation(manifest, histogram, responses)
     judged = histogram if responses is None or not manifest.is_open else responses
-    client_us = clients_us(clients, "cpu", users["n"])
-    supervisor_us = supervisor_cpu_us(host, window, int(users["n"].sum()))
     server_us, server_unknown = server_cpu_us(host, window, completed)
     found = RunResult(
         metric_value=_metric_value(manifest, window, judged, grew, operations),
@@ -80,11 +78,9 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         operations_per_s=completed / window.duration_s,
         operations=operations,
         errors=_errors(histogram),
-        client_cpu_us_per_operation=client_us,
+        client_cpu_us_per_operation=clients_us(clients, "cpu", users["n"]),
         client_waited_us_per_operation=clients_us(clients, "waited", users["n"]),
-        client_and_supervisor_cpu_us_per_operation=(
-            None if client_us is None or supervisor_us is None else client_us + supervisor_us
-        ),
+        client_and_supervisor_cpu_us_per_operation=_client_and_supervisor_us(host, clients, users["n"], window),
         server_cpu_us_per_operation=server_us,
         server_cpu_unknown=server_unknown,
         per_operation=client_use(clients),
@@ -109,6 +105,13 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         clients_lost=None if clients is None else int((clients["ended"] != "done").sum()),
     )
     return found if manifest.operations else _of_others(found)
+
+
+def _client_and_supervisor_us(
+    host: pd.DataFrame | None, clients: pd.DataFrame | None, done: pd.Series[int], window: Window
+) -> float | None:
+    client_us, supervisor_us = clients_us(clients, "cpu", done), supervisor_cpu_us(host, window, int(done.sum()))
+    return None if client_us is None or supervisor_us is None else client_us + supervisor_us
 
 
 def _of_others(found: RunResult) -> RunResult:
