@@ -10,10 +10,12 @@ from typing import Any
 from hdbkit.files import JsonLines
 
 PATTERN = "*.slow_plans"
+MOST = 100
+"""Statements that are kept: a routine that writes values into its statements makes a new one each time."""
 
 
 class SlowPlans:
-    """Notes each plan that is slower than all before it of its statement, in this client.
+    """Notes each plan that is slower than all before it of its statement, in this client, of the slowest statements.
 
     Args:
         spools: the folder of the clients' files.
@@ -26,15 +28,21 @@ class SlowPlans:
 
     def note(self, index: int, ms: float, statement: str, plan: str) -> None:
         """Note the plan of an execution that a virtual user waited for."""
-        if ms > self._slowest.get(statement, 0.0):
-            self._slowest[statement] = ms
-            at = {"t_ns": time.monotonic_ns(), "virtual_user": index}
-            self._lines.try_to_add({**at, "ms": ms, "statement": statement, "plan": plan})
+        if ms <= self._slowest.get(statement, 0.0):
+            return
+        self._slowest[statement] = ms
+        if len(self._slowest) > MOST:
+            quickest = min(self._slowest, key=self._slowest.__getitem__)
+            del self._slowest[quickest]
+            if quickest == statement:
+                return
+        at = {"t_ns": time.monotonic_ns(), "virtual_user": index}
+        self._lines.try_to_add({**at, "ms": ms, "statement": statement, "plan": plan})
 
 
 def slowest(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The slowest of each statement in all clients, the slowest statement first."""
+    """The slowest of each statement in all clients, the slowest statement first; not more than ``MOST``."""
     found: dict[str, Mapping[str, Any]] = {}
     for one in sorted(lines, key=lambda line: -float(line["ms"])):
         found.setdefault(one["statement"], one)
-    return [*found.values()]
+    return [*found.values()][:MOST]

@@ -33,6 +33,7 @@ _OBSTACLE = "full_waits_obstacle"
 _AGE = 6
 """The column with the age of a row that the server noted before it was asked."""
 _UNSAMPLED = "what sessions wait for was not sampled"
+_TURNED_OFF = "the server recorded no longer all of it, as it was restarted or another run with waits=full ended"
 PATTERN = "*.sessions"
 FILE = "waits.ndjson"
 _TIMEOUT_MS = 5_000
@@ -146,8 +147,18 @@ class WaitSampler(Beside):
                     self.problem = f"{_UNSAMPLED} to the end: {error}"
                     break
                 self.ended.wait(_AGAIN_S)  # the server is away: the run itself reports that
+        if not self.problem and needs_instruments(self._plan.target, self._plan.load):
+            self.problem = self._incomplete()
         self._close()
         lines.close()
+
+    def _incomplete(self) -> str:
+        """Why the server no longer records what it was asked to; empty if it does, or is away."""
+        try:
+            off = self._session is not None and self._session.ask(INSTRUMENTS_OFF)
+        except HdbkitError:
+            off = False
+        return f"{_UNSAMPLED} in full to the end: {_TURNED_OFF}" if off else ""
 
     def _asked(self) -> dict[str, Any]:
         session = self._session = self._session or self._connected()

@@ -26,6 +26,7 @@ from hdbkit.databases import database
 from hdbkit.errors import SchemaProblem
 from hdbkit.execution import host
 from hdbkit.execution.finish import complete, remove_spools
+from hdbkit.execution.folder_setup import note_in_charge
 from hdbkit.execution.network import network_facts
 from hdbkit.execution.restoring import turn_on_instruments, undo_changes
 from hdbkit.execution.sampler import Sampler, ServerHost
@@ -111,6 +112,7 @@ def _begun(target: Target, load: Load, root: Path, label: str | None) -> tuple[R
     plan = RunPlan(run_id=run_id, target=target, workload=spec, load=load, label=label, pooling=pooling)
     folder = RunFolder(root / run_id)
     make_folder(folder.spools)
+    note_in_charge(folder, os.getpid())
     replace_file(folder.settings, json.dumps(settings, indent=1).encode())
     manifest = Manifest(
         run_id=run_id,
@@ -123,7 +125,6 @@ def _begun(target: Target, load: Load, root: Path, label: str | None) -> tuple[R
         noun=work.noun if work else "transaction",
         scale=work.scale if work else "",
         size=spec.size if work else None,
-        supervisor_pid=os.getpid(),
         software={
             "hdbkit": version("hdbkit"),
             "python": platform.python_version(),

@@ -47,9 +47,11 @@ _CLASSES = {
 
 _READ_ONLY = "25006"
 _SLOW_PLAN = re.compile(
-    r"duration: ([\d.]+) ms  plan:\nQuery Text: (.*?)\n(?:Query Parameters: [^\n]*\n)?(?=[^\n]*\(cost=)", re.DOTALL
+    r"duration: ([\d.]+) ms  plan:\nQuery Text: (.*?)(?: /\*traceparent=[^\n]*\*/)?\n"
+    r"(?:Query Parameters: .*?\n)?(?=[^\n]*\(cost=)",
+    re.DOTALL,
 )
-"""Time and statement in a notice of auto_explain; the plan follows."""
+"""Time and statement, without its trace, in a notice of auto_explain; the plan follows."""
 _CONSUMING = "consuming input failed: "
 """What psycopg writes before the words of the server or of libpq."""
 _FATAL = "FATAL:  "

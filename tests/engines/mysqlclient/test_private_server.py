@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ import pytest
 import hdbkit
 from hdbkit.config import Commands, ControlSpec, Load, Target
 from hdbkit.config.load import Waits
-from hdbkit.contracts import ApplyBy, ServerControl
+from hdbkit.contracts import SERVER, ApplyBy, ServerControl
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError, ServerFailed
+from hdbkit.execution.waits import SET_INSTRUMENTS
+from hdbkit.processes import is_alive
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control, find_binaries, launcher, private_server
 from hdbkit.servers.sql_control import IN_MEMORY
@@ -342,6 +345,21 @@ def recorded(server: PrivateServer) -> dict[tuple[str, ...], int]:
         return found
 
 
+def watched_while_others_run(server: PrivateServer, sleeping: Path) -> None:
+    """What is recorded for a watch is left alone by a run, and reported when it was turned off."""
+    before = recorded(server)
+    with ThreadPoolExecutor(1) as thread:
+        watched = thread.submit(hdbkit.watch, server.target, WAITING.with_(duration_s=3))
+        while recorded(server) == before:
+            time.sleep(0.05)
+        beside = hdbkit.run(server.target, sleeping, WAITING.with_(duration_s=0.2, waits=Waits.BASIC))
+        assert not any("was killed" in one for one in beside.manifest.warnings)
+        assert recorded(server) != before
+        with closing(database(server.target).connect(server.admin, SERVER)) as session:
+            session.ask(SET_INSTRUMENTS, enabled="NO", names="events_waits_current")
+        assert any("the server recorded no longer all" in one for one in watched.result().manifest.warnings)
+
+
 def test_what_is_recorded_of_waits_for_a_run_is_as_before_also_when_it_is_killed(
     private: ServerControl, server: PrivateServer, foreign: Target, sleeping: Path, results: Path
 ) -> None:
@@ -363,12 +381,14 @@ def test_what_is_recorded_of_waits_for_a_run_is_as_before_also_when_it_is_killed
     while killed.status is not Status.MEASURING:
         time.sleep(0.05)
     assert recorded(server) != before
-    os.kill(killed.manifest.supervisor_pid or 0, signal.SIGKILL)
+    pid = killed.manifest.supervisor_pid or 0
+    os.kill(pid, signal.SIGKILL)
+    while is_alive(pid):
+        time.sleep(0.01)
     with pytest.raises(InputError, match=f"undo them first: hdbkit recover {killed.run_id}"):
         hdbkit.result(killed.run_id).remove()
     after = hdbkit.run(server.target, sleeping, WAITING.with_(duration_s=0.2, waits=Waits.BASIC))
     assert any(f"run {killed.run_id} was killed; " in one for one in after.manifest.warnings)
     assert recorded(server) == before
-
-    hdbkit.watch(server.target, WAITING.with_(duration_s=0.3))
+    watched_while_others_run(server, sleeping)
     assert recorded(server) == before
