@@ -177,6 +177,14 @@ _SNAPSHOTS: Final = (
     ),
 )
 
+_CACHE: Final = (
+    Operation(
+        "flush_cache",
+        "empty the server's cache of pages",
+        without="the load option cache: flush is refused",
+    ),
+)
+
 _WAITS: Final = (
     Operation(
         "session_number",
@@ -440,12 +448,6 @@ _CONTROL: Final = (
         without="a missing privilege is not reported before the first run",
         method="missing_grants",
     ),
-    Operation(
-        "flush_cache",
-        "empty the server's cache of pages",
-        needs=_SETTINGS,
-        without="the load option cache: flush is refused",
-    ),
     Operation("remove_old_rows", "remove row versions that nobody can see", needs=_SETTINGS),
     Operation("checkpoint", "write all changed pages to the files", needs=_SETTINGS),
     Operation(
@@ -496,6 +498,7 @@ _COPIES: Final = (
 SUBJECTS: Final = {
     "server": _ABOUT_THE_SERVER,
     "snapshots on request": _SNAPSHOTS,
+    "cache": _CACHE,
     "waits of sessions": _WAITS,
     "plans of slow executions": _SLOW_PLANS,
     "statements": _STATEMENTS,
