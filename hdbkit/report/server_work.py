@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from hdbkit.analysis.run.host_use import COUNTED, CPU_WORDS, busy_pct
 from hdbkit.analysis.run.records import table, window_of
-from hdbkit.analysis.run.server_host import COUNTED, CPU_WORDS, busy_pct
 from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
 from hdbkit.analysis.run.timeline import statements_by_step
 from hdbkit.analysis.sweep.starts import data_by_block

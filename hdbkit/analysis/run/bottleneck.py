@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from hdbkit.analysis.run.host_use import busy_pct
 from hdbkit.analysis.run.schedule import kept_its_rate
-from hdbkit.analysis.run.server_host import busy_pct
 from hdbkit.analysis.run.waits import RUNNING
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Figures

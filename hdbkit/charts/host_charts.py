@@ -1,6 +1,6 @@
 """What the load host or the database's host did along a run: processors, threads, interrupts, disks, network.
 
-Frames are those of :mod:`hdbkit.analysis.run.server_host`; ``use`` is what its ``host_use`` found in the window, None
+Frames are those of :mod:`hdbkit.analysis.run.host_use`; ``use`` is what its ``host_use`` found in the window, None
 where that is not known. ``of`` names the host, and a key begins with ``host`` or ``server``.
 """
 
@@ -11,8 +11,7 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.run.records import Window
-from hdbkit.analysis.run.server_host import (
+from hdbkit.analysis.run.host_use import (
     COUNTED,
     CPU_WORDS,
     busy_pct,
@@ -24,6 +23,7 @@ from hdbkit.analysis.run.server_host import (
     network_course,
     threads_course,
 )
+from hdbkit.analysis.run.records import Window
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import (
     MAX_COLOURED,

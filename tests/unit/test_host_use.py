@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hdbkit.analysis.run.host_use import cpu_course, disks_course, host_use, network_course, readings
 from hdbkit.analysis.run.records import Window
-from hdbkit.analysis.run.server_host import cpu_course, disks_course, host_use, network_course, readings
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.charts.chart import Chart
+from hdbkit.charts.host_charts import host_charts
 from hdbkit.charts.run_charts import run_charts
-from hdbkit.charts.server_host_charts import host_charts
 from hdbkit.report.run_report import run_report
 from hdbkit.results import columns
 from tests.unit.synthetic import server_host_of, write_run, write_table
