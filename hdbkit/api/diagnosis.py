@@ -165,11 +165,11 @@ def _connection(at: _Connected) -> Findings:
 
 
 def _network(at: _Connected) -> Findings:
-    found = network_facts(at.engine, at.session)
+    found = network_facts(at.engine, at.session, at.target)
     if found.round_trip_ms is None:
         return
     known = found.bandwidth_mb_per_s
-    bandwidth = f"{known:,.0f} MB/s" if known else "not measured on this engine"
+    bandwidth = f"{known:,.0f} MB/s" if known else "unknown"
     yield Finding("network", State.OK, f"round trip {found.round_trip_ms:.2f} ms; bandwidth {bandwidth}")
 
 

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import statistics
 import time
+from contextlib import closing, suppress
 
+from hdbkit.config import Target
 from hdbkit.contracts import Database, Session
+from hdbkit.errors import HdbkitError
 from hdbkit.readings import answered
 from hdbkit.results.manifest import NetworkFacts
 
 _ROUND_TRIPS, _AT_MOST_S = 20, 0.1
 """Questions whose median is the round trip, or fewer on a long way."""
-_FEW_BYTES, _MANY_BYTES, _SHORT_S = 1 << 20, 8 << 20, 0.005
-"""An answer of few bytes opens the window of the connection; many are timed if that was quick, else few again."""
+_FEW_BYTES, _MANY_BYTES, _SHORT_S, _LONG_S = 1 << 20, 8 << 20, 0.005, 0.3
+"""An answer of few bytes opens the window of the connection; many are timed if that was quick, else few again,
+or none if the first took long."""
 
 
-def network_facts(engine: Database, session: Session) -> NetworkFacts:
-    """Round trip and bandwidth; None where this engine has no question for it."""
+def network_facts(engine: Database, session: Session, target: Target) -> NetworkFacts:
+    """Round trip and bandwidth; None where this engine has no question for it, or the server does not answer it.
+
+    The long answer has a connection of its own, which some servers close because of it.
+    """
+    bandwidth = None
+    with suppress(HdbkitError), closing(engine.connect(target)) as own:
+        bandwidth = _mb_per_s(engine, own)
     return NetworkFacts(
-        round_trip_ms=answered(lambda: _round_trip_ms(engine, session), None),
-        bandwidth_mb_per_s=answered(lambda: _mb_per_s(engine, session), None),
+        round_trip_ms=answered(lambda: _round_trip_ms(engine, session), None), bandwidth_mb_per_s=bandwidth
     )
 
 
@@ -36,11 +45,10 @@ def _round_trip_ms(engine: Database, session: Session) -> float | None:
 
 def _mb_per_s(engine: Database, session: Session) -> float | None:
     """The bandwidth by an answer of the server; both answers take less than 0.1 s except on a slow network."""
-    first_s = _long_answer_s(engine, session, _FEW_BYTES)
-    if first_s is None:
-        return None
-    size = _MANY_BYTES if first_s < _SHORT_S else _FEW_BYTES
-    took_s = _long_answer_s(engine, session, size)
+    size, took_s = _FEW_BYTES, _long_answer_s(engine, session, _FEW_BYTES)
+    if took_s is not None and took_s < _LONG_S:
+        size = _MANY_BYTES if took_s < _SHORT_S else _FEW_BYTES
+        took_s = _long_answer_s(engine, session, size)
     return None if took_s is None else float(f"{size / took_s / 1e6:.3g}")
 
 

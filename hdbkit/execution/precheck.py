@@ -114,7 +114,9 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
             _analyze(schema, target)
         warnings = _warnings(engine, schema, plan)
         path = _client_path(engine, plan, session, pooling)
-        return Ready(plan, server, network_facts(engine, session), settings, driver, path, warnings, disturbed)
+        return Ready(
+            plan, server, network_facts(engine, session, target), settings, driver, path, warnings, disturbed
+        )
     finally:
         schema.close()
 

@@ -104,7 +104,7 @@ def _begun(target: Target, load: Load, root: Path, label: str | None) -> tuple[R
     spec = work.spec if work else OtherSpec(kind=OTHERS)
     with closing(engine.connect(target)) as session:
         pooling, settings = engine.pooling(session, target), engine.settings_of(session)
-        network = network_facts(engine, session)
+        network = network_facts(engine, session, target)
         server: dict[str, Any] = {"kind": engine.kind, "title": engine.title, "version": engine.version(session)}
         if pooling.mode is not PoolMode.DIRECT:
             server["pooler"] = str(pooling)

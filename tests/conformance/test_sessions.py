@@ -74,9 +74,9 @@ def test_an_unknown_statement_is_named(db: SqlSession) -> None:
         db.query("count_wharehouse")
 
 
-def test_the_server_describes_itself(engine: Database, db: SqlSession) -> None:
+def test_the_server_describes_itself(engine: Database, db: SqlSession, target: Target) -> None:
     assert engine.version(db).startswith(f"{engine.title} ")
-    came, network = engine.long_answer(db, 8192), network_facts(engine, db)
+    came, network = engine.long_answer(db, 8192), network_facts(engine, db, target)
     assert came in (0, 8192)
     assert (network.bandwidth_mb_per_s is not None, network.round_trip_ms is not None) == (
         came > 0,

@@ -413,13 +413,25 @@ def test_a_drop_removes_keys_and_functions_of_its_schema_only(server: Target, en
         drop(target, SPEC)
 
 
+def test_a_server_that_closes_a_connection_for_a_long_answer_is_asked_on(
+    private: PrivateServer, warehouse: Target, engine: Database
+) -> None:
+    with closing(engine.connect(private.admin)) as admin, closing(engine.connect(warehouse)) as session:
+        setting = ("CONFIG", "SET", "client-output-buffer-limit")
+        admin.command(*setting, "normal 256kb 0 0")  # type: ignore[attr-defined]
+        found = network_facts(engine, session, warehouse)
+        admin.command(*setting, "normal 0 0 0")  # type: ignore[attr-defined]
+        assert (found.round_trip_ms is None, found.bandwidth_mb_per_s) == (False, None)
+        assert engine.clock_s(session)
+
+
 def test_what_the_server_is_asked(warehouse: Target, engine: Database) -> None:
     with closing(engine.connect(warehouse)) as session:
         assert engine.version(session).startswith("Redis ")
         assert engine.role(session).value == "primary"
         assert abs((engine.clock_s(session) or 0) - time.time()) < 3600
         assert (engine.free_connections(session) or 0) > 100
-        assert (network_facts(engine, session).bandwidth_mb_per_s or 0) > 0.1
+        assert (network_facts(engine, session, warehouse).bandwidth_mb_per_s or 0) > 0.1
         footprint = engine.footprint(session)
         assert footprint is not None
         assert 0 < footprint.data_bytes < footprint.cache_bytes
