@@ -2,7 +2,8 @@
 
 The theoretical rate is that of users who are answered at once: the sessions divided by their mean keying and thinking
 time. It is calculated from the times of this run, so that it has no sampling error.
-``python -m bench.sessions postgresql mariadb pgbouncer pgbench`` runs those named.
+``python -m bench.sessions postgresql mariadb pool pgbouncer pgbench`` runs those named; ``pool`` is MariaDB with its
+pool of threads, without which as many sessions as behind PgBouncer are as many threads.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ WINDOW_ALONE_S = quick_or(8, 15)
 WARM_S = 8
 LOGINS_PER_S = 150
 BLOCKS = quick_or(1, 3)
-WAYS = ("postgresql", "mariadb", "pgbouncer", "pgbench")
+WAYS = ("postgresql", "mariadb", "pool", "pgbouncer", "pgbench")
 
 
 class Memory(threading.Thread):
@@ -75,9 +76,9 @@ class Memory(threading.Thread):
 
 
 @contextmanager
-def server(kind: str, connections: int) -> Iterator[PrivateServer]:
+def server(kind: str, connections: int, **settings: str) -> Iterator[PrivateServer]:
     """A private server with a schema that accepts this number of connections."""
-    settings = {**SETTINGS[kind], "max_connections": str(connections)}
+    settings = {**SETTINGS[kind], "max_connections": str(connections), **settings}
     with private_server(kind, settings=settings) as own:
         print(f"private {hdbkit.connect(own.target).version}: {settings}", flush=True)
         hdbkit.connect(own.target).build(warehouses=WAREHOUSES)
@@ -158,7 +159,10 @@ def main() -> None:
         if "mariadb" in wanted:
             with server("mariadb", DIRECT + 100) as own:
                 tell_keying(f"MariaDB, {DIRECT} sessions", own.target, DIRECT)
-        if set(wanted) == {"mariadb"}:
+        if "pool" in wanted:
+            with server("mariadb", POOLED + 100, thread_handling="pool-of-threads") as own:
+                tell_keying(f"MariaDB with a pool of threads, {POOLED} sessions", own.target, POOLED)
+        if set(wanted) <= {"mariadb", "pool"}:
             return
         with server("postgresql", DIRECT + 100) as own:
             if "postgresql" in wanted:

@@ -39,10 +39,13 @@ def thinking_s(of: Pacer, draws: int) -> list[float]:
     return found
 
 
-def test_the_first_operation_is_keyed_from_the_start_on() -> None:
-    one = pacer()
+def test_users_begin_with_a_thinking_time_of_their_own() -> None:
+    """So that those who share a keying time do not all send at the same moment."""
+    one = pacer(thinking_scale=0)
     assert (one.due_ns(FIRST), one.due_ns(SECOND)) == (1000 + 18 * 10**9, 1000 + 2 * 10**9)
     assert one.wait(SECOND) == one.due_ns(SECOND)
+    thought_s = [pacer(seed).due_ns(FIRST) / 1e9 - 18 for seed in range(2000)]
+    assert np.mean(thought_s) == pytest.approx(12, rel=0.1)
 
 
 def test_an_operation_is_due_after_thinking_about_the_last_and_keying_it() -> None:
@@ -66,7 +69,7 @@ def test_thinking_times_follow_from_the_seed_of_the_user() -> None:
 
 
 def test_keying_and_thinking_are_scaled_apart() -> None:
-    one = pacer(keying_scale=0.5)
+    one = pacer(keying_scale=0.5, thinking_scale=0)
     assert one.due_ns(FIRST) == 1000 + 9 * 10**9
     half, whole = thinking_s(pacer(thinking_scale=0.5), 50), thinking_s(pacer(), 50)
     assert half == pytest.approx([time_s / 2 for time_s in whole])
