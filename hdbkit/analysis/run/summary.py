@@ -199,7 +199,7 @@ def _value(taken: Mapping[str, Reading], name: str) -> float | None:
 
 
 def _sum(histogram: pd.DataFrame, outcome: Outcome) -> int:
-    return int(histogram.loc[histogram["outcome"] == outcome.value, "n"].sum())
+    return int(histogram["n"].to_numpy()[histogram["outcome"].to_numpy() == outcome.value].sum())
 
 
 def _by_operation(
@@ -244,6 +244,8 @@ def _latencies(histogram: pd.DataFrame) -> dict[int, Latencies]:
 
 def _errors(histogram: pd.DataFrame) -> dict[str, int]:
     failed = histogram[histogram["outcome"] == Outcome.FAILED.value]
+    if failed.empty:
+        return {}
     by_class = failed.groupby("error_class")["n"].sum()
     return {ERROR_CLASSES[int(code)] or "other": int(n) for code, n in by_class.items()}  # type: ignore[call-overload]
 
