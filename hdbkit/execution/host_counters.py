@@ -27,7 +27,6 @@ _RESTING = ("idle", "iowait")
 _SOFT = ("hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu")
 _NAMED_SOFT = ("timer", "net_tx", "net_rx", "block", "sched")
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _BLOCKS, _NODES = Path("/sys/block"), Path("/sys/devices/system/node")
 _NO_DISKS = ("loop", "ram", "zram")
 
@@ -134,7 +133,6 @@ def _sockets() -> Iterator[Figure]:
     tcp = _pairs(lines["TCP"])
     yield "tcp_sockets", "", tcp["inuse"] + _pairs(_lines("/proc/net/sockstat6").get("TCP6", [])).get("inuse", 0)
     yield "tcp_time_wait_sockets", "", tcp["tw"]
-    yield "tcp_memory_bytes", "", tcp["mem"] * _PAGE_BYTES
 
 
 def _pairs(words: list[str]) -> dict[str, int]:

@@ -10,12 +10,12 @@ from typing import Any
 from hdbkit.files import JsonLines
 
 PATTERN = "*.slow_plans"
-MOST = 100
+MAX_STATEMENTS = 100
 """Statements that are kept: a routine that writes values into its statements makes a new one each time."""
 
 
 class SlowPlans:
-    """Notes each plan that is slower than all before it of its statement, in this client, of the slowest statements.
+    """Notes the slowest plans of the slowest statements in this client.
 
     Args:
         spools: the folder of the clients' files.
@@ -31,7 +31,7 @@ class SlowPlans:
         if ms <= self._slowest.get(statement, 0.0):
             return
         self._slowest[statement] = ms
-        if len(self._slowest) > MOST:
+        if len(self._slowest) > MAX_STATEMENTS:
             quickest = min(self._slowest, key=self._slowest.__getitem__)
             del self._slowest[quickest]
             if quickest == statement:
@@ -41,8 +41,8 @@ class SlowPlans:
 
 
 def slowest(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The slowest of each statement in all clients, the slowest statement first; not more than ``MOST``."""
+    """The slowest of each statement in all clients, the slowest statement first."""
     found: dict[str, Mapping[str, Any]] = {}
     for one in sorted(lines, key=lambda line: -float(line["ms"])):
         found.setdefault(one["statement"], one)
-    return [*found.values()][:MOST]
+    return [*found.values()][:MAX_STATEMENTS]

@@ -33,7 +33,7 @@ _OBSTACLE = "full_waits_obstacle"
 _AGE = 6
 """The column with the age of a row that the server noted before it was asked."""
 _UNSAMPLED = "what sessions wait for was not sampled"
-_TURNED_OFF = "the server recorded no longer all of it, as it was restarted or another run with waits=full ended"
+_TURNED_OFF = "the server stopped recording some of it: it was restarted, or another run with waits=full ended"
 PATTERN = "*.sessions"
 FILE = "waits.ndjson"
 _TIMEOUT_MS = 5_000

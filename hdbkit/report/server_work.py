@@ -10,10 +10,9 @@ import pandas as pd
 
 from hdbkit.analysis.run.host_use import COUNTED, CPU_WORDS, busy_pct
 from hdbkit.analysis.run.records import table, window_of
-from hdbkit.analysis.run.server_work import found_in_cache_pct, work_of
+from hdbkit.analysis.run.server_work import OF_STATEMENTS, found_in_cache_pct, work_of
 from hdbkit.analysis.run.timeline import statements_by_step
 from hdbkit.analysis.sweep.starts import data_by_block
-from hdbkit.readings import STATEMENT_TOTALS
 from hdbkit.report.tables import UNKNOWN, Course, Table, cell, course_step_s, frame_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -50,19 +49,6 @@ _OF_DEVICES = {
 }
 _STATEMENTS, STATEMENTS_STEP_S = 20, 10
 """Statements that are listed, and how often the server is asked for their totals."""
-_OF_STATEMENTS = {
-    "calls": "executions",
-    "time_ms": "ms",
-    "rows": "rows",
-    "rows_read": "rows read",
-    "pages": "pages",
-    "pages_from_files": "pages from files",
-    "log_bytes": "bytes of log",
-    "cpu_user_ms": "ms of user CPU",
-    "cpu_system_ms": "ms of system CPU",
-    "disk_read_bytes": "bytes read from disks",
-    "disk_written_bytes": "bytes written to disks",
-}
 _COMPARED = (
     *("log written (bytes)", "full-page images in the log", "pages read from files", "writes to files"),
     *("time waited for row locks (ms)", "deadlocks"),
@@ -98,8 +84,8 @@ def statements_work(folder: RunFolder, manifest: Manifest) -> list[Table]:
     if rows is None or rows.empty or not done:
         return []
     most = rows.nlargest(_STATEMENTS, "time_ms")
-    names = [name for name in STATEMENT_TOTALS if most[name].notna().any()]
-    words = {name: f"{_OF_STATEMENTS[name]} per {manifest.noun}" for name in names}
+    names = [name for name in OF_STATEMENTS if most[name].notna().any()]
+    words = {name: f"{OF_STATEMENTS[name]} per {manifest.noun}" for name in names}
     found = frame_table((most[names] / done).rename(columns=words).assign(statement=most["text"]), "Statements")
     step_s = max(course_step_s(window_of(manifest).end_us), STATEMENTS_STEP_S)
     grown = statements_by_step(folder, manifest, step_s, names)

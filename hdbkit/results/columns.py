@@ -99,7 +99,6 @@ HOST: Final = {
     "soft_interrupts_other": "float64",
     "tcp_sockets": "float64",  # in use at that moment
     "tcp_time_wait_sockets": "float64",
-    "tcp_memory_bytes": "float64",
     "io_pressure_s": "float64",  # as cpu_pressure_s, for a disk
     "memory_pressure_s": "float64",
     "reading_s": "float64",  # CPU time that reading this row and those before it took

@@ -236,7 +236,7 @@ def test_the_statements_of_a_range_of_time_are_those_that_its_operations_execute
     (shown,) = statements_work(made.folder, made.manifest)
     assert shown.course
     ended, calls, time_ms = (np.array(one) for one in shown.course.series[0])
-    assert (shown.course.step_s, shown.head[:2]) == (10, ["executions per transaction", "ms per transaction"])
+    assert (shown.course.step_s, shown.head[:2]) == (10, ["executions per transaction", "time (ms) per transaction"])
     whole = slice(1, 2)  # from 10 to 20 s: the others are not whole in the window
     assert calls.nonzero()[0].tolist() == [1]
     assert calls[whole] == pytest.approx(ended[whole], rel=0.01)

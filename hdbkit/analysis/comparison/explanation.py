@@ -30,7 +30,7 @@ from hdbkit.analysis.comparison.plans import other_plans
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, Unit, replication
 from hdbkit.analysis.comparison.sessions import runs_of
 from hdbkit.analysis.run.records import table
-from hdbkit.analysis.run.server_work import PAGES, READ, SCANNED, SPILLED, work_of
+from hdbkit.analysis.run.server_work import OF_STATEMENTS, PAGES, READ, SCANNED, SPILLED, work_of
 from hdbkit.analysis.run.waits import (
     CLIENT_CPU,
     OUTSIDE,
@@ -66,13 +66,9 @@ _DOUBLE = math.log(1.5)
 _NAMED = 3
 """At most this many causes are named in a sentence."""
 _FALSE_DISCOVERIES = 0.05
-_TIME = "time (ms)"
-_OF_STATEMENTS = {
-    "time_ms": _TIME, "calls": "executions", "rows_read": "rows read", "pages": "pages", "log_bytes": "bytes of log",
-    "pages_from_files": "pages read from files", "cpu_user_ms": "user CPU (ms)", "cpu_system_ms": "system CPU (ms)",
-    "disk_read_bytes": "bytes read from disks", "disk_written_bytes": "bytes written to disks",
-}  # fmt: skip
-"""What is compared of each statement."""
+_TIME = OF_STATEMENTS["time_ms"]
+_COMPARED = {name: words for name, words in OF_STATEMENTS.items() if name != "rows"}
+"""What is compared of each statement; its rows follow from its executions."""
 _STATEMENTS = 100
 """The number of statements of a run that are compared: those that took the most time."""
 
@@ -424,11 +420,11 @@ def _by_statement(folder: RunFolder, manifest: Manifest) -> dict[str, float | No
     rows, completed = table(folder, "statements"), manifest.measured.completed
     if rows is None or not completed:
         return {}
-    by_text = rows.groupby("text")[[*_OF_STATEMENTS]].sum(min_count=1) / completed
+    by_text = rows.groupby("text")[[*_COMPARED]].sum(min_count=1) / completed
     return {
         f"{words} of {text}": float(by_text.loc[text, name])
         for text in by_text.nlargest(_STATEMENTS, "time_ms").index
-        for name, words in _OF_STATEMENTS.items()
+        for name, words in _COMPARED.items()
     }
 
 

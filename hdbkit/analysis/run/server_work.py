@@ -44,6 +44,13 @@ WORK: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "automatic vacuums": (("autovacuums",),),
 }
 """Each figure with the counters that make it, summed: the first of the alternatives that the engine keeps."""
+OF_STATEMENTS: Mapping[str, str] = {
+    "calls": "executions", "time_ms": "time (ms)", "rows": "rows", "rows_read": "rows read", "pages": "pages",
+    "pages_from_files": "pages read from files", "log_bytes": "bytes of log", "cpu_user_ms": "user CPU (ms)",
+    "cpu_system_ms": "system CPU (ms)", "disk_read_bytes": "bytes read from disks",
+    "disk_written_bytes": "bytes written to disks",
+}  # fmt: skip
+"""What is counted of each statement, in words."""
 
 
 @dataclass(frozen=True)
