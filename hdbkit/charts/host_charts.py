@@ -1,12 +1,12 @@
 """What the load host or the database's host did along a run: processors, threads, interrupts, disks, network.
 
-Frames are those of :mod:`hdbkit.analysis.run.host_use`; ``use`` is what its ``host_use`` found in the window, None
-where that is not known. ``of`` names the host, and a key begins with ``host`` or ``server``.
+Frames are those of :mod:`hdbkit.analysis.run.host_use`.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -52,15 +52,26 @@ _SOFT_DRAWN = 3
 """The kinds of soft interrupts that are drawn: the most frequent."""
 
 
-def host_charts(host: pd.DataFrame | None, window: Window, key: str, of: str) -> list[Chart]:
+@dataclass(frozen=True)
+class _Host:
+    """A host that is drawn: the beginning of the keys of its charts, its name, and what it did in the window."""
+
+    key: str
+    name: str
+    window: Window
+    use: HostUse | None
+    """None where that is not known."""
+
+
+def host_charts(host: pd.DataFrame | None, window: Window, key: str, name: str) -> list[Chart]:
     """The charts of a host that its readings allow, and in which there is something to see; none without two."""
     if host is None or len(host) < 2:
         return []
-    use = host_use(host, window)
+    of = _Host(key, name, window, host_use(host, window))
     disks, network = disks_course(host), network_course(host)
-    charts = _processor_charts(host, window, use, key, of)
-    charts += [busy_disks(disks, window, use, key, of)] if _reaches(disks, _MIN_BUSY_PCT) else []
-    return charts + ([network_rates(network, window, use, key, of)] if _reaches(network, _MIN_MB_PER_S) else [])
+    charts = _processor_charts(host, of)
+    charts += [busy_disks(disks, of)] if _reaches(disks, _MIN_BUSY_PCT) else []
+    return charts + ([network_rates(network, of)] if _reaches(network, _MIN_MB_PER_S) else [])
 
 
 def _reaches(course: pd.DataFrame, least: float) -> bool:
@@ -68,17 +79,17 @@ def _reaches(course: pd.DataFrame, least: float) -> bool:
     return bool((course.drop(columns="second") >= least).any().any())
 
 
-def _processor_charts(host: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> list[Chart]:
+def _processor_charts(host: pd.DataFrame, of: _Host) -> list[Chart]:
     """What a host's processors did; cores where one was busy and others were not, threads where some waited."""
     cpu, cores = cpu_course(host), cores_course(host)
     threads, interrupts = threads_course(host), interrupts_course(host)
     number_of_cores = max(len(cores.columns) - 1, 1)
-    charts = [processors(cpu, window, use, key, of)] if len(cpu) else []
-    if len(cores) and _is_uneven(cores, window):
-        charts.append(busy_cores(cores, window, use, key, of))
+    charts = [processors(cpu, of)] if len(cpu) else []
+    if len(cores) and _is_uneven(cores, of.window):
+        charts.append(busy_cores(cores, of))
     if "threads_running" in threads and threads["threads_running"].max() > number_of_cores:
-        charts.append(run_queue(threads, number_of_cores, window, use, key, of))
-    return charts + ([switches(interrupts, window, use, key, of)] if len(interrupts.columns) > 1 else [])
+        charts.append(run_queue(threads, number_of_cores, of))
+    return charts + ([switches(interrupts, of)] if len(interrupts.columns) > 1 else [])
 
 
 def _is_uneven(course: pd.DataFrame, window: Window) -> bool:
@@ -87,10 +98,10 @@ def _is_uneven(course: pd.DataFrame, window: Window) -> bool:
     return bool(((most >= _BUSY_PCT) & (most - least >= _APART_PCT)).any())
 
 
-def processors(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
+def processors(course: pd.DataFrame, of: _Host) -> Chart:
     """The CPU time of the host by its parts, stacked."""
     fig = figure("seconds since the start", "share of all cores' time (%)")
-    shade_rampup(fig, window.start_us / 1e6, name_at="top left", over=True)
+    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left", over=True)
     for index, part in enumerate(one for one in _STACKED if one in course):
         ink = colour(SERIES[index])
         fig.add_scatter(
@@ -100,10 +111,12 @@ def processors(course: pd.DataFrame, window: Window, use: HostUse | None, key: s
             hovertemplate="%{x:.0f} s: %{y:.1f} %<extra>%{fullData.name}</extra>",
         )  # fmt: skip
     fig.update_yaxes(range=[0, 103], ticksuffix=" %")
-    return Chart(f"{key}_cpu", f"What did the {of}'s processors do?", fig, _cpu_words(use), course.round(2))
+    return Chart(
+        f"{of.key}_cpu", f"What did the {of.name}'s processors do?", fig, _cpu_words(of.use), course.round(2)
+    )
 
 
-def busy_cores(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
+def busy_cores(course: pd.DataFrame, of: _Host) -> Chart:
     """How busy each core was at each time; the table has the means of the window."""
     step_s = max(1, math.ceil(float(course["second"].max()) / _STEPS))
     steps = course.groupby(course["second"] // step_s * step_s).mean().drop(columns="second")
@@ -116,85 +129,85 @@ def busy_cores(course: pd.DataFrame, window: Window, use: HostUse | None, key: s
         showscale=False, hoverongaps=False, colorscale=[[0, colour("heat-low")], [1, colour("heat-high")]],
         hovertemplate="%{x} s: core %{y} was %{z} % busy<extra></extra>",
     )  # fmt: skip
-    shade_rampup(fig, window.start_us / 1e6, over=True)
+    shade_rampup(fig, of.window.start_us / 1e6, over=True)
     fig.update_yaxes(tickformat="d", **({"dtick": 1} if len(cells) <= 16 else {}))
-    means = {"busy (%)": use.cores_busy_pct, "interrupts (%)": use.cores_interrupts_pct} if use else {}
+    means = {"busy (%)": of.use.cores_busy_pct, "interrupts (%)": of.use.cores_interrupts_pct} if of.use else {}
     table = pd.DataFrame(means).rename_axis("core").reset_index()
-    return Chart(f"{key}_cores", f"Is one core of the {of} the limit?", fig, _cores_words(use), table)
+    return Chart(f"{of.key}_cores", f"Is one core of the {of.name} the limit?", fig, _cores_words(of.use), table)
 
 
-def run_queue(course: pd.DataFrame, cores: int, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
+def run_queue(course: pd.DataFrame, cores: int, of: _Host) -> Chart:
     """The threads that ran or were ready to run at each reading, and those that waited for a disk."""
     names = {"threads_running": "running, or ready to run", "threads_blocked": "waiting for a disk"}
     drawn = course.rename(columns=names)
     fig = figure("seconds since the start", "threads", showlegend=True)
-    shade_rampup(fig, window.start_us / 1e6, name_at="top left")
+    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left")
     _lines(fig, drawn, "%{x:.0f} s: %{y:,.0f}")
     fig.add_hline(cores, line_color=colour("muted"), line_dash="dash", annotation_text=f"{cores} cores")
     fig.update_yaxes(rangemode="tozero")
-    inside = course[course["second"].between(window.start_us / 1e6, window.end_us / 1e6)]["threads_running"]
+    inside = course[course["second"].between(of.window.start_us / 1e6, of.window.end_us / 1e6)]["threads_running"]
     words = _UNKNOWN
-    if use and use.threads_running is not None and len(inside):
+    if of.use and of.use.threads_running is not None and len(inside):
         more = 100 * float((inside > cores).mean())
         words = (
-            f"In the window {number(use.threads_running, 2)} threads ran or were ready to run on average, on "
+            f"In the window {number(of.use.threads_running, 2)} threads ran or were ready to run on average, on "
             f"{cores} cores; in {more:.0f} % of the readings there were more of them than cores, so some waited. "
-            f"{number(use.threads_blocked or 0.0, 2)} waited for a disk."
+            f"{number(of.use.threads_blocked or 0.0, 2)} waited for a disk."
         )
-    return Chart(f"{key}_threads", f"Did threads wait for a core of the {of}?", fig, words, drawn.round(2))
+    return Chart(f"{of.key}_threads", f"Did threads wait for a core of the {of.name}?", fig, words, drawn.round(2))
 
 
-def switches(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
+def switches(course: pd.DataFrame, of: _Host) -> Chart:
     """Context switches and interrupts per second, and the most frequent kinds of soft interrupts."""
     soft = [name for name in course if str(name).startswith("soft_interrupts_")]
     most = course[soft].mean().sort_values(ascending=False, kind="stable")
     drawn = ["context_switches", "interrupts", *[name for name, rate in most.items() if rate > 0][:_SOFT_DRAWN]]
     fig = figure("seconds since the start", "per second (log)", showlegend=True)
-    shade_rampup(fig, window.start_us / 1e6, name_at="top left")
+    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left")
     words = {name: COUNTED[str(name)] for name in course if name != "second"}
     lines = course[["second", *(name for name in drawn if name in course)]]
     _lines(fig, lines.where(lines > 0).rename(columns=words), "%{x:.0f} s: %{y:,.0f} per second")
     fig.update_yaxes(**log_axis(y for line in fig.data for y in line.y if y))
-    rates = use.per_s if use else {}
+    rates = of.use.per_s if of.use else {}
     listed = ", ".join(f"{COUNTED[one]} {number(rates[one], 3)}" for one in COUNTED if rates.get(one))
     text = f"Per second of the window: {listed}." if listed else _UNKNOWN
-    question = f"How often did threads of the {of} switch, and what interrupted them?"
-    return Chart(f"{key}_switches", question, fig, text, course.rename(columns=words).round(1))
+    question = f"How often did threads of the {of.name} switch, and what interrupted them?"
+    return Chart(f"{of.key}_switches", question, fig, text, course.rename(columns=words).round(1))
 
 
-def busy_disks(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
+def busy_disks(course: pd.DataFrame, of: _Host) -> Chart:
     """How much of the time each disk was busy."""
     fig = figure("seconds since the start", "time in which the disk was busy (%)", showlegend=True)
-    shade_rampup(fig, window.start_us / 1e6, name_at="top left")
+    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left")
     _lines(fig, course, "%{x:.0f} s: %{y:.1f} %")
     fig.update_yaxes(range=[0, 103], ticksuffix=" %")
     figures = [
         f"{name} was busy {one['busy_pct']:.0f} % of the time, with {one.get('reads_per_s', 0):,.0f} reads and "
         f"{one.get('writes_per_s', 0):,.0f} writes per second ({_megabytes(one.get('read_bytes_per_s', 0))} read, "
         f"{_megabytes(one.get('write_bytes_per_s', 0))} written), {number(one.get('requests', 0), 2)} at a time"
-        for name, one in (use.disks.items() if use else ())
+        for name, one in (of.use.disks.items() if of.use else ())
         if "busy_pct" in one
     ]
-    words = _inside(figures, "no disk was busy", use)
-    if any(one.get("busy_pct", 0) > 0 for one in (use.disks.values() if use else ())):
+    words = _inside(figures, "no disk was busy", of.use)
+    if any(one.get("busy_pct", 0) > 0 for one in (of.use.disks.values() if of.use else ())):
         words += " A disk that serves several requests at once may do more even at 100 %."
-    return Chart(f"{key}_disks", f"How busy were the {of}'s disks?", fig, words, course.round(2))
+    return Chart(f"{of.key}_disks", f"How busy were the {of.name}'s disks?", fig, words, course.round(2))
 
 
-def network_rates(course: pd.DataFrame, window: Window, use: HostUse | None, key: str, of: str) -> Chart:
+def network_rates(course: pd.DataFrame, of: _Host) -> Chart:
     """What each network interface sent and received."""
     fig = figure("seconds since the start", "MB per second", showlegend=True)
-    shade_rampup(fig, window.start_us / 1e6, name_at="top left")
+    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left")
     _lines(fig, course, "%{x:.0f} s: %{y:.3g} MB/s")
     fig.update_yaxes(rangemode="tozero")
     figures = [
         f"{name} sent {_megabytes(one.get('sent_bytes_per_s', 0))} and received "
         f"{_megabytes(one.get('received_bytes_per_s', 0))}"
-        for name, one in (use.networks.items() if use else ())
+        for name, one in (of.use.networks.items() if of.use else ())
     ]
-    words = _inside(figures, "its networks were idle", use)
-    question = f"How much did the {of}'s network carry?"
-    return Chart(f"{key}_network", question, fig, words, course.round(4))
+    words = _inside(figures, "its networks were idle", of.use)
+    question = f"How much did the {of.name}'s network carry?"
+    return Chart(f"{of.key}_network", question, fig, words, course.round(4))
 
 
 def _lines(fig: go.Figure, course: pd.DataFrame, hover: str) -> None:
