@@ -111,11 +111,6 @@ def irregular_entry(folder: Path) -> Path | None:
     return None
 
 
-def nofollow(path: str, flags: int) -> int:
-    """An opener for ``open`` that follows no link."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
-
-
 def sync_folder(folder: Path) -> None:
     """Flush a folder's entries to disk, so that new and replaced files survive a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)

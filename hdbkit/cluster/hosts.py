@@ -103,7 +103,6 @@ def shares(clients: int, hosts: int) -> list[range]:
 
 
 _CHUNK: Final = 4 << 20
-_COLLECT_ANSWER_S: Final = 30.0
 _AT_ONCE: Final = 4
 """Hosts that send at the same time; each has one piece in memory."""
 
