@@ -8,12 +8,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hdbkit.config import Target
-from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, DamagedResult, InputError, NoneFree, NothingListens
 from hdbkit.experiment.sources import read_plan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders
 from hdbkit.results.unrestored import unverified
-from hdbkit.servers.server_access import host_of
+from hdbkit.servers.server_access import address_of
 
 
 def left_settings(root: Path, target: Target) -> list[str]:
@@ -83,9 +82,5 @@ def _left(folder: ExperimentFolder) -> bool:
 
 def _is_on(folder: ExperimentFolder, target: Target) -> bool:
     with suppress(DamagedResult):
-        return _address(target) in map(_address, read_plan(folder).targets)
+        return address_of(target) in map(address_of, read_plan(folder).targets)
     return False
-
-
-def _address(target: Target) -> tuple[str, int | None, Path | None]:
-    return host_of(target), target.port or database(target).default_port, target.server_folder

@@ -34,7 +34,7 @@ from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import require_readable
 from hdbkit.servers import control, power
 from hdbkit.servers.place import in_use
-from hdbkit.servers.server_access import host_of
+from hdbkit.servers.server_access import address_of
 
 OnPoll = Callable[["RunHandle"], None]
 
@@ -264,14 +264,10 @@ def _undo_killed(target: Target, root: Path) -> list[str]:
         with suppress(DamagedResult):
             manifest = run.read()
             alive = not manifest.status.ended and is_supervised(run, manifest)
-            if not alive and _address(manifest.plan.target) == _address(target):
+            if not alive and address_of(manifest.plan.target) == address_of(target):
                 done = f"run {run.run_id} was killed; what the server recorded for it is turned off"
                 found += turn_off_instruments(run) or [done]
     return found
-
-
-def _address(target: Target) -> tuple[str, int | None, Path | None]:
-    return host_of(target), target.port, target.server_folder
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
@@ -249,3 +250,8 @@ def discard(_: str) -> None:
 def host_of(target: Target) -> str:
     """The start of a server's address; "localhost" for each name of this host: none, a socket, a loopback."""
     return f"{target.kind}://{'localhost' if is_local(target.host) else str(target.host).lower()}:"
+
+
+def address_of(target: Target) -> tuple[str, int | None, Path | None]:
+    """What is equal for all targets of one server that are named by its host, or by its private folder."""
+    return host_of(target), target.port or database(target).default_port, target.server_folder
