@@ -36,13 +36,23 @@ pytest_plugins = ("tests.progress",)
 
 ON_ONE_WORKER = (
     ("tests/conformance/",),
-    ("tests/run/test_run.py", "tests/run/test_running_sweep.py", "tests/run/test_hammerdb.py"),
+    (
+        "tests/run/test_run.py",
+        "tests/run/test_hammerdb.py",
+        "tests/run/test_cluster_build.py",
+        "tests/run/test_postgresql_modules.py",
+        "tests/run/test_profile_runs.py",
+        "tests/run/test_repair.py",
+    ),
     (
         "tests/run/test_agent.py",
         "tests/run/test_agent_sweep.py",
         "tests/run/test_bad_input.py",
         "tests/run/test_control_privileges.py",
         "tests/run/test_local_control.py",
+        "tests/run/test_privileges.py",
+        "tests/run/test_sessions.py",
+        "tests/run/test_waits.py",
     ),
     (
         "tests/run/test_checking.py",
