@@ -176,6 +176,7 @@ def test_keying_and_thinking_keep_to_their_schedule_in_shared_processes_too(null
         rampup_s=0,
         duration_s=4,
         keying_and_thinking=True,
+        thinking_scale=0.01,
         mix={"payment": 1},
     )
     result = hdbkit.run(null_target(latency_us=1000), load=load)
