@@ -91,7 +91,7 @@ def kernel_facts(target: Target, daemon: str, *, here: bool) -> dict[str, list[i
 def _of_agent(target: Target, what: str = "host") -> dict[str, Any]:
     with AgentClient(target.control) as agent:
         try:
-            return dict(agent.get("info")[what])
+            return dict(agent.get("info").get(what, {}))
         except AgentAway as away:
             advice = "start it on the server's host with: hdbkit agent TARGET, or give the facts in the file"
             raise CannotConnect(agent.address, str(away), advice) from None

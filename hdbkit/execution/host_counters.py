@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -41,7 +42,10 @@ class HostReader:
         """All figures at this moment, and those of ``more``, whose CPU time counts too."""
         begun_s = time.thread_time()
         parts = (_processors, _pressure, _memory, _nodes, _disks, _network, _sockets, *more)
-        found = [figure for part in parts for figure in part()]
+        found: list[Figure] = []
+        for part in parts:
+            with suppress(OSError, LookupError, ValueError, NotImplementedError):
+                found.extend(part())
         self._spent_s += time.thread_time() - begun_s
         return [*found, ("reading_s", "", round(self._spent_s, 6))]
 

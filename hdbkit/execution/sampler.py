@@ -12,13 +12,16 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError
 
 from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Session, SessionOptions, Workload
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError
+from hdbkit.errors import HdbkitError, ServerFailed
 from hdbkit.execution import host
 from hdbkit.execution.beside import Beside
 from hdbkit.files import JsonLines
@@ -331,6 +334,8 @@ class ServerHost(Beside):
     def __init__(self, target: Target, spools: Path) -> None:
         super().__init__("hdbkit-server-host", needed=bool(target.control.agent))
         self._target, self._spools = target, spools
+        self.problem = ""
+        """Why the host was not sampled to the end; empty if it was, but for gaps."""
 
     def run(self) -> None:
         """Query and write at once, each second, until ``stop``."""
@@ -342,8 +347,8 @@ class ServerHost(Beside):
                 lines.try_to_add(_asked(agent))
                 while not self.ended.wait(_EVERY_S):
                     lines.try_to_add(_asked(agent))
-        except HdbkitError as error:  # access is denied: a retry would not help
-            lines.try_to_add({"error": str(error)})
+        except HdbkitError as error:  # access is denied, or it is no such agent: a retry would not help
+            self.problem = f"the database's host was not sampled to the end: {error}"
         lines.close()
 
 
@@ -357,12 +362,32 @@ def rows(lines: list[dict[str, Any]], start_ns: int) -> list[dict[str, Any]]:
     ]
 
 
+_Total = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+_Device = Annotated[str, Field(pattern=r"^[^\s\p{C}]{0,64}$")]
+_Name = Annotated[str, Field(pattern=r"^\w{1,64}$")]
+_OfCores = Annotated[str, Field(pattern=r"^cores_\w{1,64}$")]
+_Cores = Annotated[list[_Total], Field(max_length=8192)]
+
+
+class _Metrics(BaseModel):
+    """What an agent sends."""
+
+    metrics: Annotated[
+        list[tuple[_Name, _Device, _Total] | tuple[_OfCores, Literal[""], _Cores]], Field(max_length=20_000)
+    ]
+
+
 def _asked(agent: AgentClient) -> dict[str, Any]:
     from hdbkit.servers.agent_client import AgentAway
 
     sent_ns = time.monotonic_ns()
     try:
-        found = agent.get("metrics", _PATIENCE_S)["metrics"]
+        found = _Metrics.model_validate(agent.get("metrics", _PATIENCE_S)).model_dump()
     except AgentAway as away:
-        return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), "away": str(away)}
-    return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), "metrics": found}
+        found = {"away": str(away)}
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"][:2]))
+        raise ServerFailed(
+            f"the agent sent no figures of a host ({where}); start one of hdbkit {version('hdbkit')}"
+        ) from None
+    return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), **found}

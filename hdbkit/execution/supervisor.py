@@ -358,8 +358,7 @@ class Supervisor:
         self._server_host.stop()
         self._plans.stop()
         self._waits.stop()
-        if why := self._waits.problem:
-            self._warn([why])
+        self._warn([why for why in (self._waits.problem, self._server_host.problem) if why])
         self._sampler.stop()
         if self._sampler.is_alive():
             self._sampler.join(5)

@@ -87,9 +87,9 @@ def watch(target: Target, load: Load, root: Path, label: str | None) -> RunFolde
         raise
     finally:
         waits.stop()
-        warnings = [*manifest.warnings, *filter(None, [waits.problem]), *undo_changes(folder)]
-        manifest = manifest.model_copy(update={"warnings": warnings})
         server_host.stop()
+        warnings = [*manifest.warnings, *filter(None, [waits.problem, server_host.problem]), *undo_changes(folder)]
+        manifest = manifest.model_copy(update={"warnings": warnings})
         sampler.stop()
         sampler.join(_ANSWER_S)
         with suppress(OSError):

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.config import Load, Target, TprocCSpec
+from hdbkit.config import ControlSpec, Load, Target, TprocCSpec
+from hdbkit.config.passwords import TOKEN_VARIABLE
 from hdbkit.contracts import Row
 from hdbkit.databases._base.access import connect_timeout_s
 from hdbkit.databases.nulldb import NullDatabase, NullSession
 from hdbkit.errors import HdbkitError
-from hdbkit.execution import finish, waits
+from hdbkit.execution import finish, host_counters, waits
 from hdbkit.execution import sampler as sampler_module
 from hdbkit.execution.sampler import STATEMENTS_FILE, WINDOW_EDGES, Replicas, Sampler
 from hdbkit.plan import RunPlan
+from hdbkit.servers.agent_client import AgentClient
 from hdbkit.workloads import workload
 
 
@@ -119,3 +121,28 @@ def test_a_sample_that_the_server_took_itself_has_its_own_time(tmp_path: Path) -
         (3_250_000, "lock", 8),
         (3_250_000, "sampler", -1),
     ]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, {"metrics": None}, {"metrics": [["a", "b"]]}, {"metrics": [["a", "", "1"]]}, {"metrics": [["a", "\x1b", 1]]},
+     {"metrics": [["a", "", float("nan")]]}, {"metrics": [["cores_a", "", [1] * 9999]]}],
+)  # fmt: skip
+def test_an_agent_that_sends_no_figures_is_asked_no_more_and_reported(
+    answer: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AgentClient, "get", lambda *_: answer)
+    monkeypatch.setenv(TOKEN_VARIABLE, "token")
+    target = Target(kind="nulldb", database="lab", control=ControlSpec(agent="https://127.0.0.1:9"))
+    host = sampler_module.ServerHost(target, tmp_path)
+    host.ended.set()
+    host.run()
+    assert "the database's host was not sampled to the end: the agent sent no figures of a host" in host.problem
+
+
+def test_what_the_kernel_does_not_report_of_a_host_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"/proc/stat": {"cpu": ["100"] * 4}, "/proc/net/sockstat": {"UDP": ["inuse", "1"]}}
+    monkeypatch.setattr(host_counters, "_lines", lambda path: found.get(path, {}))
+    names = {name for name, _, _ in host_counters.HostReader().read()}
+    assert {"cpu_user_s", "memory_used_bytes", "reading_s"} < names
+    assert not {"context_switches", "tcp_sockets"} & names

@@ -78,7 +78,7 @@ def readings(samples: pd.DataFrame) -> pd.DataFrame:
         known = [name for mode in _MODES.get(part, (part,)) if (name := f"cpu_{mode}_s") in wide]
         parts[f"cpu_{part}_s"] = wide[known].sum(axis=1) if known else math.nan
     lists = samples[samples["value"].isna()]
-    cores = {str(name): rows.set_index("t_us")["by_core"] for name, rows in lists.groupby("name")}
+    cores = {str(name): rows.groupby("t_us")["by_core"].last() for name, rows in lists.groupby("name")}
     return wide.assign(**parts, **cores).rename_axis(columns=None).reset_index()
 
 
