@@ -145,9 +145,12 @@ def proxy_named(*texts: str) -> str:
 
 
 def shared_by(session: str) -> PoolMode:
-    """Whether ProxySQL shares connections between transactions, by what it knows of the session."""
-    connections = [one.get("conn", {}) for one in json.loads(session).get("backends", []) if one]
-    pinned = any(one.get("MultiplexDisabled") for one in connections)
+    """Whether ProxySQL shares connections between transactions, by what it knows of the session, if it is that."""
+    try:
+        connections = [one.get("conn", {}) for one in json.loads(session).get("backends", []) if one]
+        pinned = any(one.get("MultiplexDisabled") for one in connections)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return PoolMode.SESSION
     return PoolMode.SESSION if pinned else PoolMode.TRANSACTION
 
 

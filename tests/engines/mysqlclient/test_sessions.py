@@ -809,6 +809,9 @@ def test_a_proxy_is_known_by_the_name_that_it_gives_itself(texts: tuple[str, ...
         ('{"backends": [null, {"conn": {"MultiplexDisabled": true}}]}', PoolMode.SESSION),
         ('{"backends": [{"conn": {"MultiplexDisabled": false}}, {"hostgroup_id": 1}]}', PoolMode.TRANSACTION),
         ("{}", PoolMode.TRANSACTION),
+        ("\x1b[31m" * 9, PoolMode.SESSION),
+        ("[1]", PoolMode.SESSION),
+        ("[" * 100_000, PoolMode.SESSION),
     ],
 )
 def test_proxysql_shares_connections_unless_the_session_has_disabled_that(session: str, mode: PoolMode) -> None:
