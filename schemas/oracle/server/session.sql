@@ -178,6 +178,8 @@ FROM (SELECT 'GV_$SYSSTAT' AS name, 'runs have no counters of the server, and no
       UNION ALL
       SELECT 'GV_$SYSTEM_EVENT', 'log switches and their waits are not counted' FROM dual
       UNION ALL
+      SELECT 'GV_$SQLSTATS', 'results do not state what each statement did' FROM dual
+      UNION ALL
       SELECT 'V_$SESSION', 'hdbkit does not know how many connections are free' FROM dual
       UNION ALL
       SELECT 'V_$RESOURCE_LIMIT', 'hdbkit does not know how many connections are free' FROM dual
