@@ -30,8 +30,9 @@ from bench.common import quick_or, scratch, server, show, title
 from bench.unchecked import use as use_unchecked_host
 from hdbkit.analysis.run.records import operations_of, window_of
 from hdbkit.config.specs.tproc_c import TprocCLoad
-from hdbkit.contracts import SERVER, Session
+from hdbkit.contracts import SERVER, Session, SessionOptions
 from hdbkit.databases import database
+from hdbkit.readings import Pooling, PoolMode
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control
 
@@ -208,7 +209,8 @@ def cost(own: PrivateServer, hz: float) -> list[float]:
     """The throughput of each slice of one run in which waits are sampled, over that of its neighbour without."""
     running = hdbkit.start(own.target, load=LOAD.with_(rampup_s=3, duration_s=quick_or(10, 60), waits_hz=0))
     edges_ns, asks = [time.monotonic_ns()], []
-    session = database(own.target).connect(own.target, SERVER)
+    options = SessionOptions(pooling=Pooling(PoolMode.DIRECT))
+    session = database(own.target).connect(own.target, SERVER, options)
     while running.status in (Status.STARTING, Status.RAMPUP, Status.MEASURING):
         for each_hz in random.sample((hz, 0), 2):
             asked(session, edges_ns[-1] / 1e9 + _SLICE_S, each_hz)

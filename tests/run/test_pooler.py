@@ -26,6 +26,7 @@ from tests.run.poolers import pgbouncer
 
 ENGINE = database("postgresql")
 SMALL = specification("params/workloads/key-value", parameters={"rows": 500})
+FOUND_DIRECT = Pooling(PoolMode.DIRECT)
 FOUND = {
     "session": Pooling(PoolMode.SESSION),
     "transaction": Pooling(PoolMode.TRANSACTION, prepared=False),
@@ -103,6 +104,19 @@ def test_nothing_stays_in_a_connection_of_the_server(built: PrivateServer) -> No
                 (value,) = other.execute("SELECT current_setting(%s)", [name]).fetchone()
                 assert value in ("0", '"$user", public', "read committed")
             assert other.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
+
+
+def test_what_is_asked_again_is_prepared_on_a_connection_of_its_own(pooled: Target, built: PrivateServer) -> None:
+    for target, pooling, expected in (
+        (built.target, FOUND_DIRECT, b"2"),
+        (built.target, None, b"0"),
+        (pooled, FOUND["transaction"], b"0"),
+    ):
+        with closing(sql_session(target, SERVER, SessionOptions(pooling=pooling))) as session:
+            for name in ("session_waits", "clock", "session_waits", "clock", "session_waits"):
+                assert session.query(name)
+            known = session.connection.exec_(b"SELECT count(*) FROM pg_prepared_statements").get_value(0, 0)
+            assert known == expected
 
 
 def test_settings_of_a_session_apply_through_a_pooler(pooled: Target) -> None:

@@ -180,6 +180,7 @@ class PostgreSQL(BaseDatabase):
         plain = PsycopgSession(connection, self.dialects, scope, prepares=options.reuses_plans)
         session = fitting_session(plain, target, pooling, options)
         session.needs_primary = wants_primary(target)
+        session.prepares_questions = pooling is not None and pooling.mode is PoolMode.DIRECT
         return session
 
     def schema(self, target: Target, workload: Workload) -> Schema:

@@ -57,6 +57,7 @@ _CONSUMING = "consuming input failed: "
 _FATAL = "FATAL:  "
 """What libpq writes before those of a server or pooler that then closes the connection."""
 
+_QUERIES = (b"SELECT", b"WITH")
 Bound = tuple[Any, ...]
 """The arguments of libpq's call: statement, values as text, formats of values (None: text), format of results; in a
 call that is not prepared also the values' types (None: unknown) before these formats."""
@@ -83,6 +84,10 @@ class PsycopgSession:
         self._uncommented = self._execute, self._send
         self._texts: dict[bytes, bytes] = {}
         """The texts of prepared statements, by their names."""
+        self.prepares_questions = False
+        """Whether a query that is asked again is prepared; no pooler may be between this session and the server."""
+        self._asked: dict[bytes, bytes | None] = {}
+        """The names of queries that were asked again, by their texts; None: asked once; empty: cannot be prepared."""
         self._opening: tuple[bytes, ...] = (b"BEGIN",)
         self.dialects, self.scope = dialects, scope
         self._two_types: dict[str, bool] = {}
@@ -120,7 +125,22 @@ class PsycopgSession:
         self._send_begin()
         if values:
             return self.rows(self._checked(self._exchanged(self.connection.exec_params, text, values)))
+        if name := self._again(text):
+            return self.rows(self._checked(self._exchanged(self.connection.exec_prepared, name, [])))
         return self.rows(self._checked(self._exchanged(self.connection.exec_, text)))
+
+    def _again(self, text: bytes) -> bytes:
+        """The name of a query that was asked before and is prepared now: of what is sampled, planning costs most."""
+        if not self.prepares_questions or self._begun or not text.startswith(_QUERIES):
+            return b""
+        if text not in self._asked:
+            self._asked[text] = None
+            return b""
+        if self._asked[text] is None:
+            name = b"asked_%d" % sum(one is not None for one in self._asked.values())
+            prepared = self._exchanged(self.connection.prepare, name, text).status in _GOOD
+            self._asked[text] = name if prepared else b""
+        return self._asked[text] or b""
 
     def _run(self, commands: list[Row]) -> list[Row]:
         for (text,) in commands:
