@@ -107,7 +107,7 @@ class Client:
     def fail(self, error: Exception) -> None:
         """Report why this client cannot continue."""
         known = isinstance(error, HdbkitError | OSError | MemoryError)
-        self._write_reason(str(error) if known else f"{type(error).__name__}: {error}")
+        self._write_reason(str(error) if known and str(error) else f"{type(error).__name__}: {error}")
         self._page.set_state(self._number, ClientState.DISK_FULL if is_disk_full(error) else ClientState.FAILED)
 
     def _write_reason(self, reason: str) -> None:

@@ -84,9 +84,12 @@ class Killer(Watcher):
 
 def loaders() -> list[psutil.Process]:
     """The loaders of this process: children of its program that loads."""
-    family = [one for one in psutil.Process().children(recursive=True) if one.status() != psutil.STATUS_ZOMBIE]
-    programs = {one.pid for one in family if "from hdbkit.loading.loaders import main" in " ".join(one.cmdline())}
-    return [one for one in family if one.ppid() in programs]
+    found = []
+    for program in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):  # it has ended since
+            if "from hdbkit.loading.loaders import main" in " ".join(program.cmdline()):
+                found += [one for one in program.children() if one.status() != psutil.STATUS_ZOMBIE]
+    return found
 
 
 def test_a_dead_loader_ends_the_build_which_is_resumed_passes_its_checks_and_is_not_built_twice(
