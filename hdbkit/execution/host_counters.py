@@ -4,8 +4,8 @@ The only reader of these figures, for the load host and for the agent. Figures a
 readings give a rate, and gauges; their units are in their names. What the kernel does not report is left out.
 Partitions and devices in memory are omitted.
 
-Interrupts and soft interrupts are those of ``/proc/stat``: ``/proc/interrupts`` and ``/proc/softirqs`` have a column
-per core, and reading them takes milliseconds on a host with many.
+Interrupts and soft interrupts are those of ``/proc/stat``, which has their sums: ``/proc/interrupts`` and
+``/proc/softirqs`` have a column per core.
 """
 
 from __future__ import annotations

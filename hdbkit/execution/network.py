@@ -11,7 +11,9 @@ from hdbkit.contracts import Database, Session
 from hdbkit.errors import HdbkitError
 from hdbkit.readings import answered
 from hdbkit.results.manifest import NetworkFacts
+from hdbkit.sql import SERVER_STATEMENTS, statements
 
+_LONG_ANSWER = "long_answer"
 _ROUND_TRIPS, _AT_MOST_S = 20, 0.1
 """Questions whose median is the round trip, or fewer on a long way."""
 _FEW_BYTES, _MANY_BYTES, _SHORT_S, _LONG_S = 1 << 20, 8 << 20, 0.005, 0.3
@@ -25,8 +27,9 @@ def network_facts(engine: Database, session: Session, target: Target) -> Network
     The long answer has a connection of its own, which some servers close because of it.
     """
     bandwidth = None
-    with suppress(HdbkitError), closing(engine.connect(target)) as own:
-        bandwidth = _mb_per_s(engine, own)
+    if _LONG_ANSWER in statements(engine.dialects, SERVER_STATEMENTS):
+        with suppress(HdbkitError), closing(engine.connect(target)) as own:
+            bandwidth = _mb_per_s(engine, own)
     return NetworkFacts(
         round_trip_ms=answered(lambda: _round_trip_ms(engine, session), None), bandwidth_mb_per_s=bandwidth
     )

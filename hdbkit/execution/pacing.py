@@ -66,7 +66,7 @@ class Pacer(Timetable):
 
     Thinking times have a negative exponential distribution, limited to ten times its mean (TPC-C 5.2.5.4). They are
     drawn apart from the inputs of the operations, so that these are the same with and without them. A user begins
-    with one: keying times are constants, with which thousands of sessions would all send at the same moment.
+    with the longest: keying times are constants, with which thousands of sessions would all send at the same moment.
 
     Args:
         waits: the times of each operation, in the order of the workload's operations.
@@ -81,18 +81,17 @@ class Pacer(Timetable):
         self._thinking_ns = [one.thinking_s * load.thinking_scale * 1e9 for one in waits]
         self._draw = random.Random(f"thinking {seed}").expovariate
         super().__init__(fields)
-        self._free_ns, self._first = start_ns, self._drawn()
+        self._think(start_ns, max(self._thinking_ns))
 
     def due_ns(self, prepared: Prepared) -> int:
-        thought_ns = round(self._first * self._thinking_ns[prepared.operation])
-        return self._free_ns + thought_ns + self._keying_ns[prepared.operation]
+        return self._free_ns + self._keying_ns[prepared.operation]
 
     def done(self, prepared: Prepared, end_ns: int) -> None:
         """Begin thinking at ``end_ns``, the end of the operation."""
-        self._free_ns, self._first = end_ns + round(self._drawn() * self._thinking_ns[prepared.operation]), 0.0
+        self._think(end_ns, self._thinking_ns[prepared.operation])
 
-    def _drawn(self) -> float:
-        return min(self._draw(1), _MAX_MEANS)
+    def _think(self, from_ns: int, mean_ns: float) -> None:
+        self._free_ns = from_ns + round(min(self._draw(1), _MAX_MEANS) * mean_ns)
 
 
 class OpenLoop(Timetable):
