@@ -4,8 +4,9 @@ hdbkit serves each virtual user by a process of its own. Alternatives run the pr
 (:class:`hdbkit.execution.client.Client`) with its connection, loop and spool, so that what differs is only what they
 share: threads of one process share an interpreter and its lock; threads of a *free-threaded* Python (PEP 703), which
 ``HDBKIT_FREE_THREADED`` names, share an interpreter that has none. Processes of Tcl, on PostgreSQL where Tcl has
-Pgtcl, make the same calls with inputs that were drawn before, and record nothing but sums (``threads.tcl``); Debian's
-Pgtcl 3.0 mixes up arguments of calls that threads make at the same time. Each measurement is a new interpreter.
+Pgtcl and on MariaDB and MySQL where it has mysqltcl, make the same calls with inputs that were drawn before, and
+record nothing but sums (``threads.tcl``); Debian's Pgtcl 3.0 mixes up arguments of calls that threads make at the
+same time. Each measurement is a new interpreter.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hdbkit.config import Load, Target
 from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.contracts import Scope
 from hdbkit.databases import database
+from hdbkit.databases._mysqlclient.connect import password_in_file
+from hdbkit.databases._mysqlclient.wire import Call
 from hdbkit.errors import RunFailed
 from hdbkit.execution.client import Client, ClientPlan, reason_path
 from hdbkit.execution.control import ClientState, Control, Field
@@ -51,6 +55,7 @@ FREE = "HDBKIT_FREE_THREADED"
 """The variable that names a free-threaded Python with the packages that clients need."""
 PROCESSES = "Python processes (hdbkit)"
 TCL = "Tcl processes, drawn inputs"
+_TCL_PACKAGES = {"postgresql": "Pgtcl", "mariadb": "mysqltcl", "mysql": "mysqltcl"}
 _DRAWN = 4_000
 """Calls of a Tcl process, which it repeats."""
 _READY_S = 120.0
@@ -89,17 +94,17 @@ class Figures:
 def ways(target: Target) -> list[Way]:
     """Processes first; Tcl's where they can be, and threads without a lock if :data:`FREE` names a Python."""
     found = [Way(PROCESSES, processes=True), Way("Python threads")]
-    if target.kind == "postgresql" and _has_tcl():
+    if _has_tcl(target):
         found.append(Way(TCL, "tclsh"))
     if free := os.environ.get(FREE):
         found += [Way("threads without the lock", free), Way("processes without the lock", free, processes=True)]
     return found
 
 
-def _has_tcl() -> bool:
-    asked = "exit [catch {package require Pgtcl}]"
-    found = shutil.which("tclsh")
-    return bool(found) and not subprocess.run(["tclsh"], input=asked, text=True, check=False).returncode
+def _has_tcl(target: Target) -> bool:
+    package, found = _TCL_PACKAGES.get(target.kind), shutil.which("tclsh")
+    asked = f"exit [catch {{package require {package}}}]"
+    return bool(package and found) and not subprocess.run(["tclsh"], input=asked, text=True, check=False).returncode
 
 
 def side_by_side(target: Target, load: Load, users: Sequence[int] = (8,), blocks: int = 2) -> pd.DataFrame:
@@ -171,10 +176,17 @@ def _figures_of_tcl(plan: RunPlan, folder: Path) -> Figures:
     load, work, target = plan.load, workload(plan.workload), plan.target
     (counted,) = work.metric.rate.operations
     _draw(plan, folder)
+    if target.kind == "postgresql":
+        connection = ["postgresql", _conninfo(target, work.scope(database(target).dialects).schema)]
+        found = {"PGPASSFILE": target.password_file, "PGPASSWORD": target.secret()}
+    else:
+        found = {"MYSQL_PWD": target.secret() or (password_in_file(target) or (None, None))[1]}
+        connection = [
+            "mysql",
+            f"-host {target.host} -port {target.port} -user {target.user} -db {target.database}",
+        ]
     begun = time.monotonic()
-    conninfo = _conninfo(target, work.scope(database(target).dialects).schema)
-    command = ["tclsh", str(Path(__file__).with_suffix(".tcl")), conninfo, str(folder / "statements")]
-    found = {"PGPASSFILE": target.password_file, "PGPASSWORD": target.secret()}
+    command = ["tclsh", str(Path(__file__).with_suffix(".tcl")), *connection, str(folder / "statements")]
     given = {**os.environ, **{name: str(value) for name, value in found.items() if value}}
     with ExitStack() as opened:
         started = [
@@ -219,7 +231,7 @@ def _line(process: subprocess.Popen[str]) -> str:
 
 
 def _draw(plan: RunPlan, folder: Path) -> None:
-    """Write the inputs of each user's calls, and the statements, one for each choice of arguments that are NULL."""
+    """Write the inputs of each user's calls, and what Tcl has to prepare: on MySQL nothing, since calls are texts."""
     engine, work, texts = database(plan.target), workload(plan.workload), dict[str, str]()
     scope = work.scope(engine.dialects)
     with closing(engine.connect(plan.target, scope, session_options(plan))) as session:
@@ -227,15 +239,24 @@ def _draw(plan: RunPlan, folder: Path) -> None:
             own, lines = work.user(session, plan.load, user, {}), list[str]()
             while len(lines) < _DRAWN:
                 for prepared in own.next_batch():
-                    name, values, *_ = prepared.bound
-                    nulls = [number for number, value in enumerate(values, 1) if value is None]
-                    variant = "_".join([name.decode(), *map(str, nulls)])
-                    if variant not in texts:
-                        texts[variant] = _with_nulls(scope.statements[name.decode()], nulls)
-                    lines.append("\t".join([variant, *(one.decode() for one in values if one is not None)]))
+                    if isinstance(prepared.bound, Call):
+                        text = prepared.bound[5:].decode().replace(";\n", "\t")
+                        lines.append(f"call_{work.operations[prepared.operation]}\t{text}")
+                    else:
+                        lines.append(_prepared_call(prepared.bound, scope, texts))
             (folder / str(user.index)).write_text("\n".join(lines), encoding="utf-8")
     lines = [f"{name}\t{' '.join(text.split())}" for name, text in texts.items()]
     (folder / "statements").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _prepared_call(bound: Sequence[Any], scope: Scope, texts: dict[str, str]) -> str:
+    """A line of inputs; adds the statement to ``texts``, one for each choice of arguments that are NULL."""
+    name, values, *_ = bound
+    nulls = [number for number, value in enumerate(values, 1) if value is None]
+    variant = "_".join([name.decode(), *map(str, nulls)])
+    if variant not in texts:
+        texts[variant] = _with_nulls(scope.statements[name.decode()], nulls)
+    return "\t".join([variant, *(one.decode() for one in values if one is not None)])
 
 
 def _with_nulls(statement: Statement, nulls: Sequence[int]) -> str:
