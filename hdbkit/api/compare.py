@@ -21,8 +21,7 @@ from hdbkit.analysis.comparison.explanation import Explanation, explain
 from hdbkit.analysis.comparison.groups import common_metric, metric_values
 from hdbkit.analysis.comparison.history import HOST_FACTS
 from hdbkit.analysis.comparison.plans import PlanPair, plan_pairs
-from hdbkit.analysis.comparison.replication import BASE, NEW
-from hdbkit.analysis.comparison.sessions import runs_of
+from hdbkit.analysis.comparison.replication import BASE, NEW, runs_of
 from hdbkit.analysis.comparison.sides import (
     DEFAULT_BLOCKS,
     SETTING,

@@ -8,7 +8,7 @@ from itertools import islice
 from statistics import median
 from typing import Final
 
-from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.run.timeline import readable
 from hdbkit.api.alike import alike, of_run
 from hdbkit.arrivals import rate_of
 from hdbkit.experiment.sweep import SweepPlan

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.statistics.block_model import BlockModel
-from hdbkit.analysis.statistics.power import POWER
+from hdbkit.analysis.statistics.power import POWER, Design, Noise, detectable, detection, pooled_noise
 from hdbkit.analysis.statistics.sequential import Spending
-from hdbkit.analysis.sweep.planning import Design, Noise, detectable, detection, pooled_noise
 from hdbkit.api.alike import alike, of_run
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import power_chart

@@ -15,9 +15,8 @@ import pandas as pd
 from hdbkit.analysis.run import quantiles, records
 from hdbkit.analysis.run.bottleneck import Bottleneck, bottleneck
 from hdbkit.analysis.run.events import events
-from hdbkit.analysis.run.executions import executions
-from hdbkit.analysis.run.records import window_of
-from hdbkit.analysis.run.slow_plans import slow_plans
+from hdbkit.analysis.run.records import executions, window_of
+from hdbkit.analysis.run.waits import slow_plans
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.api.experiment_result import show
 from hdbkit.charts.chart import Chart

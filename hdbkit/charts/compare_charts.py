@@ -24,7 +24,7 @@ from hdbkit.analysis.comparison.groups import (
 )
 from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.analysis.comparison.sides import Compared, changes
-from hdbkit.analysis.statistics.distribution import shares_ms
+from hdbkit.analysis.run.quantiles import shares_ms
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
 from hdbkit.charts.intervals import AXIS_WORDS, Limits, add_intervals, mark_one, plain, ratio_axis

@@ -12,16 +12,13 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.events import events
-from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import course_of_faults, effect_text, lost_text
 from hdbkit.analysis.run.host_use import of_load_host, of_server
-from hdbkit.analysis.run.outages import RETRIED, failures, outages_text, samples
-from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, latency_bands
-from hdbkit.analysis.run.records import Window, table, window_of
+from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, latency_bands, shares_ms, slow_end
+from hdbkit.analysis.run.records import Window, executions, table, window_of
 from hdbkit.analysis.run.schedule import busy_sessions, lateness, lateness_by_second
-from hdbkit.analysis.run.timeline import gauge, throughput
+from hdbkit.analysis.run.timeline import RETRIED, failures, gauge, outages_text, samples, throughput
 from hdbkit.analysis.run.waits import sessions_over_time
-from hdbkit.analysis.statistics.distribution import shares_ms, slow_end
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_chart
 from hdbkit.charts.host_charts import host_charts
@@ -169,7 +166,7 @@ def throughput_over_time(
 ) -> Chart:
     """``metric.rate`` along the run; ``course`` as ``timeline.throughput`` gives it, ``value`` the run's result.
 
-    ``outages`` are as ``analysis.run.outages`` gives them.
+    ``outages`` are as ``timeline.outages`` gives them.
     """
     start_s, end_s, rate = window.start_us / 1e6, window.end_us / 1e6, metric.rate
     result = value if metric.measure is Measure.RATE else None

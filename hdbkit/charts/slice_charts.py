@@ -24,7 +24,7 @@ _MAX_CHANGES = 3
 def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -> Chart:
     """The change of each configuration against the baseline in each stretch of cycles, run after run.
 
-    ``changes`` as ``analysis.sweep.slices.changes`` gives them, ``verdicts`` as ``verdicts.judge``.
+    ``changes`` as ``analysis.sweep.observations.changes`` gives them, ``verdicts`` as ``verdicts.judge``.
     """
     users = int(changes["virtual_users"].max())
     at = changes[changes["virtual_users"] == users]

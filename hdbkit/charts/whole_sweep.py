@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.comparison.explanation import Run, explain
-from hdbkit.analysis.run.courses import courses, latencies
-from hdbkit.analysis.run.executions import mean_times_s
+from hdbkit.analysis.run.records import mean_times_s
+from hdbkit.analysis.run.timeline import courses, latencies
 from hdbkit.analysis.statistics.block_model import usable
-from hdbkit.analysis.sweep.observations import sliced
-from hdbkit.analysis.sweep.slices import changes
+from hdbkit.analysis.sweep.observations import changes, sliced
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_charts
 from hdbkit.charts.operation_charts import profile, ratios

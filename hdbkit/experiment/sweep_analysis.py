@@ -11,21 +11,18 @@ from typing import Any
 import pandas as pd
 
 from hdbkit.analysis.comparison.plans import ChangedPlan, changed_plans
-from hdbkit.analysis.run.courses import readable
+from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.statistics.scalability import laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
 from hdbkit.analysis.sweep import warnings
-from hdbkit.analysis.sweep.effects import main_effects
-from hdbkit.analysis.sweep.interactions import changed_effects, interactions
-from hdbkit.analysis.sweep.looks import decided_note
-from hdbkit.analysis.sweep.observations import observations
+from hdbkit.analysis.sweep.effects import changed_effects, interactions, main_effects
+from hdbkit.analysis.sweep.looks import decided_note, winner_answer, winners
+from hdbkit.analysis.sweep.observations import observations, slice_notes, slice_warnings
 from hdbkit.analysis.sweep.search import early_ends_note
-from hdbkit.analysis.sweep.slices import slice_notes, slice_warnings
 from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.sweep.together import latency_verdicts, operation_verdicts
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note
-from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.deciding import judged, spending
 from hdbkit.experiment.sweep import SweepPlan

@@ -8,7 +8,7 @@ from typing import Protocol
 import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished
-from hdbkit.analysis.run.limits import Limit
+from hdbkit.analysis.run.schedule import Limit
 from hdbkit.report.card import Card, Found, measured_by
 from hdbkit.report.checks import checks_over_runs
 from hdbkit.report.environment import environment

@@ -11,12 +11,10 @@ from typing import Any
 
 from hdbkit.analysis.run.bottleneck import bottleneck
 from hdbkit.analysis.run.events import events
-from hdbkit.analysis.run.executions import executions
 from hdbkit.analysis.run.faults import RECOVERED, lost_text
-from hdbkit.analysis.run.records import window_of
-from hdbkit.analysis.run.slow_plans import slow_plans
+from hdbkit.analysis.run.records import executions, window_of
 from hdbkit.analysis.run.timeline import work_by_step
-from hdbkit.analysis.run.waits import waits_by_step
+from hdbkit.analysis.run.waits import slow_plans, waits_by_step
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.flame import Flame, flame_differences, flames

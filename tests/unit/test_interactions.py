@@ -8,8 +8,7 @@ import pytest
 import scipy
 
 from hdbkit.analysis.statistics.block_model import BlockModel
-from hdbkit.analysis.sweep.effects import main_effects
-from hdbkit.analysis.sweep.interactions import changed_effects, interactions
+from hdbkit.analysis.sweep.effects import changed_effects, interactions, main_effects
 from tests.unit.sweeps import RATE, failed, synthetic_runs
 
 NAMES = ["flush", "memory"]

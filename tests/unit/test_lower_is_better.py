@@ -17,14 +17,13 @@ from hdbkit import api
 from hdbkit.analysis.comparison.history import change_sentences, segments
 from hdbkit.analysis.comparison.sides import compared, gate
 from hdbkit.analysis.run.checks import check_run
-from hdbkit.analysis.run.courses import readable
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.analysis.sweep.effects import main_effects
-from hdbkit.analysis.sweep.interactions import changed_effects, interactions
+from hdbkit.analysis.run.timeline import readable
+from hdbkit.analysis.sweep.effects import changed_effects, interactions, main_effects
+from hdbkit.analysis.sweep.looks import winner_answer, winners
 from hdbkit.analysis.sweep.search import log_ratios, required_rate
 from hdbkit.analysis.sweep.verdicts import answer, fastest, judge
 from hdbkit.analysis.sweep.warnings import sweep_warnings
-from hdbkit.analysis.sweep.winner import winner_answer, winners
 from hdbkit.analysis.wording import percent, percents
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users

@@ -18,8 +18,8 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
 from hdbkit.analysis.comparison.sides import Compared, judged_ratio, levels, over_counts, scored
-from hdbkit.analysis.run.executions import mean_times_s
-from hdbkit.analysis.statistics.moderation import judged_variances
+from hdbkit.analysis.run.records import mean_times_s
+from hdbkit.analysis.statistics.block_model import judged_variances
 from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
@@ -36,7 +36,7 @@ def compared_by_operation(
     """The comparison of each operation.
 
     Args:
-        runs: a row per run, as ``sessions.runs_of`` returns them.
+        runs: a row per run, as ``replication.runs_of`` returns them.
         manifests: those of the runs.
         metric: that of the runs.
         overall: the comparison of the metric.
@@ -60,7 +60,7 @@ def compared_quantiles(
     """The comparison of quantiles of latencies, whose sampling error within a run is part of the noise of runs.
 
     Args:
-        runs: a row per run, as ``sessions.runs_of`` returns them.
+        runs: a row per run, as ``replication.runs_of`` returns them.
         latencies_us: by run id, a column for each quantile; NaN where a run has none.
         overall: the comparison of the metric.
         confidence: the probability that all intervals hold.

@@ -12,7 +12,7 @@ import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -27,11 +27,12 @@ import pyarrow.parquet as pq
 
 from hdbkit.control_groups import limits
 from hdbkit.errors import DamagedResult
-from hdbkit.results.columns import OPERATIONS, Outcome
+from hdbkit.results.columns import ERROR_CLASSES, OPERATIONS, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 
 MEMORY_LIMIT = "1500MB"
+_OUTCOMES = {one.value: one.name.lower() for one in Outcome}
 
 
 @contextmanager
@@ -177,3 +178,49 @@ def completed_by_part(folder: RunFolder, window: Window, parts: int = 0) -> npt.
     series = np.zeros(parts)
     series[found["part"]] = found["n"]
     return series
+
+
+def executions(folder: RunFolder, manifest: Manifest) -> pd.DataFrame:
+    """A row per execution in the window, by operation, virtual user and start.
+
+    Returns:
+        ``operation``, ``virtual_user``, ``start_s`` (since the run's start), ``elapsed_s`` (service time),
+        ``outcome`` (the name of an ``Outcome`` in lower case), ``error`` (its class, or empty), and the details.
+
+    Raises:
+        DamagedResult: there is no measured window, or a file cannot be read.
+    """
+    with operations_of(folder, window_of(manifest)) as rows:
+        details = [name for name in manifest.details if name in rows.columns]
+        named = ", ".join(map(quoted, details))
+        found: pd.DataFrame = (
+            rows.project(
+                "operation, virtual_user, t_start_us / 1e6 AS start_s, latency_us / 1e6 AS elapsed_s, outcome, "
+                f"error_class AS error{', ' if named else ''}{named}"
+            )
+            .order("operation, virtual_user, start_s")
+            .df()
+        )
+    return found.assign(
+        operation=found["operation"].map(dict(enumerate(manifest.operations))),
+        outcome=found["outcome"].map(_OUTCOMES),
+        error=found["error"].map(dict(enumerate(ERROR_CLASSES))),
+    )
+
+
+def mean_times_s(manifests: Sequence[Manifest], *, every: bool = False) -> pd.DataFrame:
+    """The mean time in seconds of each operation of the metric, or of ``every`` one, a column each, by ``run_id``.
+
+    Operations that no run completed are left out; NaN where a run did not.
+    """
+    rows = {
+        one.run_id: {
+            name: line.mean_us
+            for name in (one.planned if every else one.of_metric)
+            if one.result and (line := one.result.operations.get(name)) and line.mean_us
+        }
+        for one in manifests
+    }
+    names = dict.fromkeys(name for one in manifests for name in (one.planned if every else one.of_metric))
+    known = [name for name in names if any(name in row for row in rows.values())]
+    return pd.DataFrame.from_dict(rows, orient="index").reindex(columns=known) / 1e6

@@ -32,10 +32,10 @@ from hdbkit.analysis.run.host import (
     throttled_pct,
 )
 from hdbkit.analysis.run.host_use import host_use, of_load_host, of_server
-from hdbkit.analysis.run.outages import outages
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
+from hdbkit.analysis.run.timeline import outages
 from hdbkit.analysis.run.waits import waits_result
 from hdbkit.config.hosts import is_local
 from hdbkit.config.metric import Measure

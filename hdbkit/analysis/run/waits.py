@@ -35,6 +35,7 @@ _MIN_SAMPLES = 10
 _KIND = ["class", "event", "table"]
 _RECORDS = "records"
 """The name of a run's operations in a query."""
+_NAMES = ["operation", "ms", "t_us", "virtual_user", "statement", "plan"]
 
 
 def waits_result(
@@ -252,3 +253,14 @@ def _server_ms(
     used_s = np.diff(at_s)
     missing = known["t_us"].min() > edges_us[0] + 2e6 or known["t_us"].max() < edges_us[-1] - 2e6
     return None if missing or (used_s < 0).any() or not math.isfinite(used_s.sum()) else 1000 * used_s / done
+
+
+def slow_plans(folder: RunFolder, manifest: Manifest) -> pd.DataFrame:
+    """The slowest execution of each statement that was slow, the slowest first, with the plan that ran.
+
+    ``operation``, ``ms``, ``t_us``, ``virtual_user``, ``statement``, ``plan``; empty where they were not asked for.
+    """
+    rows = table(folder, "slow_plans")
+    if rows is None:
+        return pd.DataFrame(columns=_NAMES)
+    return rows.assign(operation=operations_at(folder, manifest, rows))[_NAMES]

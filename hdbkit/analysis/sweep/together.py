@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.executions import mean_times_s
-from hdbkit.analysis.statistics.block_model import BlockModel, usable
-from hdbkit.analysis.statistics.moderation import Floats, judged_variances
+from hdbkit.analysis.run.records import mean_times_s
+from hdbkit.analysis.statistics.block_model import BlockModel, Floats, judged_variances, usable
 from hdbkit.analysis.sweep.observations import sliced
 from hdbkit.analysis.sweep.verdicts import judge
 from hdbkit.analysis.wording import CONFIDENCE

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, usable
+from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Estimate, candidates, shrunken, usable
 from hdbkit.analysis.statistics.dunnett import critical_value, equal_replication
 from hdbkit.analysis.statistics.power import Critical, Needed, blocks_needed
-from hdbkit.analysis.sweep import best
 from hdbkit.analysis.wording import CONFIDENCE, Interval, blocks_text, change, label, sentence
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.experiment_folder import ENDED_EARLY, RUN_COLUMNS, STRETCH
@@ -81,9 +80,9 @@ def judge(
         (their geometric mean), ``operations_per_s`` (mean, of all types), ``ratio`` (of scores: more than 1 is
         better), ``low``, ``high`` (NaN where there is none), ``verdict``, ``equivalent`` (two one-sided tests exclude
         +-smallest_effect), ``may_be_best`` (one of those among which the best at these virtual users is, with
-        95 %), ``these_runs`` (the verdict is about these runs alone), ``shrunken_ratio`` (to the baseline;
-        ``best.shrunken``), ``blocks_needed``, ``blocks_low`` and ``blocks_high`` (in all, for an undecided one, as
-        ``power.blocks_needed`` gives them; NA when unknown) and ``sentence``.
+        95 %), ``these_runs`` (the verdict is about these runs alone), ``shrunken_ratio`` (to the
+        baseline; ``block_model.shrunken``), ``blocks_needed``, ``blocks_low`` and ``blocks_high`` (in all, for an
+        undecided one, as ``power.blocks_needed`` gives them; NA when unknown) and ``sentence``.
     """
     model = model or BlockModel.fitted(runs, metric)
     question = _question(runs, metric, model, baseline, smallest_effect, level, later or (lambda _: level), settled)
@@ -172,8 +171,8 @@ def _question(
     for users, compared in counts_compared.items():
         open_ = [contrasts[cell] for cell in compared if cell not in settled]
         family.append([model.common_noise(open_ or [contrasts[cell] for cell in compared])] * len(compared))
-        may_be_best |= {(users, one) for one in best.candidates(model, users, level)}
-        logs = best.shrunken(model, users)
+        may_be_best |= {(users, one) for one in candidates(model, users, level)}
+        logs = shrunken(model, users)
         shrunken_logs |= {(users, one): log - logs[baseline] for one, log in logs.items() if baseline in logs}
     return _Question(
         metric,

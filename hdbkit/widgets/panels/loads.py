@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import ipywidgets
 
 from hdbkit import api
-from hdbkit.analysis.run.limits import Limit
+from hdbkit.analysis.run.schedule import Limit
 from hdbkit.api.max_rate import DEFAULT_BLOCKS
 from hdbkit.api.sides import require_word
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec

@@ -11,7 +11,7 @@ import ipywidgets
 import pandas as pd
 
 from hdbkit import api
-from hdbkit.analysis.run.courses import outline
+from hdbkit.analysis.run.timeline import outline
 from hdbkit.api.run_list import RunList
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.report.run_list import BASELINE
