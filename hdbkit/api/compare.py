@@ -55,7 +55,7 @@ from hdbkit.results.catalog import find_run, profile_tag, rows_of, runs_of_profi
 from hdbkit.results.differences import differing, side_names
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.kept_settings import known_settings
+from hdbkit.results.kept import known_settings
 from hdbkit.results.manifest import Manifest
 from hdbkit.servers.private import is_server_folder
 from hdbkit.workspace import BareWorkspace

@@ -31,7 +31,7 @@ from hdbkit.report import history_card, history_report
 from hdbkit.results.catalog import list_runs, profiles_of
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.kept_settings import known_settings
+from hdbkit.results.kept import known_settings
 from hdbkit.workloads import specification
 from hdbkit.workspace import BareWorkspace
 

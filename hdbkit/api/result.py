@@ -29,9 +29,8 @@ from hdbkit.report import run_card, run_report
 from hdbkit.results.catalog import find_run, list_runs, profiles_of
 from hdbkit.results.differences import configurations, differing
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.kept_settings import kept_settings
+from hdbkit.results.kept import QueryPlan, kept_settings, read_plans
 from hdbkit.results.manifest import Annotation, Manifest, Status
-from hdbkit.results.query_plans import QueryPlan, read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.workspace import BareWorkspace
 

@@ -7,7 +7,7 @@ groups are drawn, those that come first; the tables hold all.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,19 +24,130 @@ from hdbkit.analysis.comparison.groups import (
 )
 from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.analysis.comparison.sides import Compared, changes
+from hdbkit.analysis.run import quantiles
+from hdbkit.analysis.run.host_use import cpu_course
 from hdbkit.analysis.run.quantiles import shares_ms
+from hdbkit.analysis.run.records import Window, table, window_of
+from hdbkit.analysis.run.waits import CLASSES, sessions_over_time
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, course_lines, halves
-from hdbkit.charts.intervals import AXIS_WORDS, Limits, add_intervals, mark_one, plain, ratio_axis
-from hdbkit.charts.marks import MAX_DOTS, MAX_LINES, ids_of, left_out, name_rows, of_runs
+from hdbkit.charts.marks import (
+    AXIS_WORDS,
+    MAX_DOTS,
+    MAX_LINES,
+    Limits,
+    add_intervals,
+    ids_of,
+    left_out,
+    mark_one,
+    name_rows,
+    of_runs,
+    plain,
+    ratio_axis,
+)
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import MARGIN_PX, quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users
-from hdbkit.charts.side_charts import SECONDS, side_charts
 from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, log_axis, series, shade_rampup
+from hdbkit.charts.wait_charts import add_classes
 from hdbkit.config.metric import Better, Metric
+from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import number, virtual_users
+
+Runs = Sequence[tuple[RunFolder, Manifest]]
+SECONDS = "seconds since the window's start"
+_RUNS = 5
+"""The runs of a side that are read."""
+_WAITS_PX = 260
+
+
+# Two sides of a comparison over time, on one axis: latency, waits of sessions, and the load host's processors.
+#
+# Each is a mean over the first runs of a side, aligned at the starts of their windows.
+
+
+def side_charts(groups: Mapping[str, Runs], headline: str) -> list[Chart]:
+    """The charts of both sides that their data allow; the waits of each side are a chart of their own."""
+    waits = {name: _mean(runs, _waits) for name, runs in groups.items()}
+    most = max((float(one[_classes(one)].sum(axis=1).max()) for one in waits.values() if len(one)), default=0.0)
+    return [
+        *_lines(groups, lambda run, end: _p95(run, end, headline), "p95", f"p95 of {headline} (ms)", "ms"),
+        *(_waits_of(name, index, course, most) for index, (name, course) in enumerate(waits.items()) if len(course)),
+        *_lines(groups, _busy, "busy", "load host's processors busy (%)", "%"),
+    ]
+
+
+def _lines(
+    groups: Mapping[str, Runs], course: Callable[[RunFolder, Window], pd.DataFrame], key: str, axis: str, unit: str
+) -> list[Chart]:
+    """One line for each side; no chart where one of them is unknown."""
+    found = {name: _mean(runs, course) for name, runs in groups.items()}
+    if any(one.empty for one in found.values()):
+        return []
+    fig = figure(SECONDS, axis, showlegend=True)
+    for index, (name, one) in enumerate(found.items()):
+        look = series(index)
+        fig.add_scatter(
+            x=one.index.tolist(), y=one[key].round(3).tolist(), mode="lines", name=name,
+            line={"color": look["color"], "dash": look["dash"], "width": 2},
+            hovertemplate=f"%{{x}} s: %{{y:,.3~r}} {unit}<extra>%{{fullData.name}}</extra>",
+        )  # fmt: skip
+    fig.update_yaxes(rangemode="tozero")
+    words = "; ".join(f"{name} {number(one[key].mean(), 3)} {unit}" for name, one in found.items())
+    frame = pd.DataFrame({name: one[key] for name, one in found.items()}).rename_axis("second").reset_index()
+    question = "When was one side slower?" if key == "p95" else "How busy were the load host's processors?"
+    return [Chart(f"{key}_over_time", question, fig, f"{axis}, mean over the window: {words}.", frame.round(3))]
+
+
+def _waits_of(name: str, index: int, course: pd.DataFrame, most: float) -> Chart:
+    fig = figure(SECONDS, "sessions (mean)", _WAITS_PX)
+    add_classes(fig, course.reset_index(names="second"))
+    fig.update_yaxes(range=[0, 1.05 * most])
+    means = course[_classes(course)].mean().sort_values(ascending=False)
+    words = ", ".join(f"{one} {number(share, 2)}" for one, share in means.items() if share >= 0.005)
+    frame = course.reset_index(names="second").round(3)
+    return Chart(f"waits_{index}", f"What did sessions of {name} wait for?", fig, f"Mean sessions: {words}.", frame)
+
+
+def _classes(course: pd.DataFrame) -> list[str]:
+    return [one for one in CLASSES if one in course]
+
+
+def _mean(runs: Runs, course: Callable[[RunFolder, Window], pd.DataFrame]) -> pd.DataFrame:
+    """The mean over runs by second of the window; empty where one of them has no course."""
+    found = []
+    for folder, manifest in runs[:_RUNS]:
+        if manifest.measured_by:
+            return pd.DataFrame()
+        window = window_of(manifest)
+        one = course(folder, window)
+        first, last = round(window.start_us / 1e6), int(window.end_us / 1e6)
+        inside = one[one.index.to_series().between(first, last - 1)] if len(one) else one
+        if inside.empty:
+            return pd.DataFrame()
+        found.append(inside.set_axis(inside.index - first))
+    return pd.concat(found).fillna(0).groupby(level=0).mean()
+
+
+def _waits(folder: RunFolder, _: Window) -> pd.DataFrame:
+    found = sessions_over_time(folder, 1)
+    return pd.DataFrame() if found is None else found.set_index("second")
+
+
+def _p95(folder: RunFolder, window: Window, headline: str) -> pd.DataFrame:
+    found = quantiles.by_second(folder, Window(0, window.end_us))
+    of_headline = found[found["operation"] == folder.read().operations.index(headline)]
+    return of_headline.set_index("second")[["p95_us"]].div(1000).set_axis(["p95"], axis=1)
+
+
+def _busy(folder: RunFolder, _: Window) -> pd.DataFrame:
+    host = table(folder, "host")
+    if host is None or len(host) < 2:
+        return pd.DataFrame()
+    course = cpu_course(host)
+    busy = course.drop(columns=["second", "idle", "iowait"], errors="ignore").sum(axis=1)
+    return busy.groupby(np.floor(course["second"]).astype(int)).mean().to_frame("busy")
 
 
 def compare_charts(

@@ -15,8 +15,7 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.run.records import Window, operations_of, quoted
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.intervals import plain
-from hdbkit.charts.marks import left_out
+from hdbkit.charts.marks import left_out, plain
 from hdbkit.charts.style import (
     MARKERS,
     MAX_COLOURED,

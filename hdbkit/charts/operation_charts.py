@@ -16,8 +16,17 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import percent, percent_within
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.intervals import AXIS_WORDS, Limits, add_intervals, mark_one, plain, ratio_axis
-from hdbkit.charts.marks import MAX_DOTS, left_out, name_rows
+from hdbkit.charts.marks import (
+    AXIS_WORDS,
+    MAX_DOTS,
+    Limits,
+    add_intervals,
+    left_out,
+    mark_one,
+    name_rows,
+    plain,
+    ratio_axis,
+)
 from hdbkit.charts.style import MAX_COLOURED, PATTERNS, colour, figure, series
 from hdbkit.config.metric import Metric
 from hdbkit.text import many, number, plural

@@ -22,7 +22,7 @@ from hdbkit.analysis.run.waits import sessions_over_time
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import detail_chart
 from hdbkit.charts.host_charts import host_charts
-from hdbkit.charts.intervals import plain
+from hdbkit.charts.marks import plain
 from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughput, lateness_over_time, schedule_charts
 from hdbkit.charts.slice_charts import slices_of_run

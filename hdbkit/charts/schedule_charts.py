@@ -14,8 +14,7 @@ import plotly.graph_objects as go
 from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.steps import FOLLOWED, knee
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.intervals import plain
-from hdbkit.charts.marks import ids_of, of_runs
+from hdbkit.charts.marks import ids_of, of_runs, plain
 from hdbkit.charts.style import colour, figure, log_axis, series, shade_rampup
 from hdbkit.results.run_result import Latencies, ScheduleResult, StepResult
 from hdbkit.text import many, number, plural, share, with_article

@@ -10,8 +10,7 @@ from hdbkit.analysis.sweep.verdicts import in_these_runs
 from hdbkit.analysis.wording import label, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.detail_charts import Line, drawn_lines
-from hdbkit.charts.intervals import Limits, plain
-from hdbkit.charts.marks import MAX_DOTS, change_percent, change_title, left_out
+from hdbkit.charts.marks import MAX_DOTS, Limits, change_percent, change_title, left_out, plain
 from hdbkit.charts.style import MAX_COLOURED, axis_title, colour, figure, hover, series, shade_rampup
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.results.manifest import Manifest

@@ -24,13 +24,12 @@ from pydantic import (
 )
 
 from hdbkit.config.expressions import Value, value_of
-from hdbkit.config.files import At, Origin, read_yaml, validate
+from hdbkit.config.files import At, Origin, read_yaml, settings_of_file, validate
 from hdbkit.config.load import CACHE_STATES, MAX_USERS, Cache, Load
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.settings_files import settings_of_file
 from hdbkit.config.specs import AnyLoad, AnyWorkload
-from hdbkit.config.sweep_fields import Constraint, Factors, Facts, Text, Values, ValueText
+from hdbkit.config.sweep_factors import Constraint, Factors, Facts, Text, Values, ValueText
 from hdbkit.config.sweep_values import (
     Formula,
     names_of,

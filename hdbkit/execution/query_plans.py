@@ -20,7 +20,7 @@ from hdbkit.execution.virtual_user import session_options
 from hdbkit.execution.waits import sampled
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
-from hdbkit.results.query_plans import EarlierPlan, QueryPlan
+from hdbkit.results.kept import EarlierPlan, QueryPlan
 from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
 from hdbkit.workloads import workload
 

@@ -43,8 +43,8 @@ from hdbkit.files import JsonLines, results_umask
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept import write_plans
 from hdbkit.results.manifest import CheckLine, Clock, HostFacts, Manifest, Status
-from hdbkit.results.query_plans import write_plans
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 

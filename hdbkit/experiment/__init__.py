@@ -20,11 +20,11 @@ The runner depends neither on how a run is executed (a callable given by the cal
 ``ServerControl`` for each target):
 
     executing    start, prepare, resume, take over; turn after turn until the plan ends
-    saving       what is saved of each server before the first change
     turns        prepares the servers and executes the runs of one turn
     course       the plan as decided so far, the journal, and who watches
     settling     restores the servers, after a killed experiment as well
-    servers      a control for each target; of an experiment that is continued those that it changed
+    servers      a control for each target, of an experiment that is continued those that it changed; what is saved
+                 of each server before the first change
 
 The rules that must not break:
 

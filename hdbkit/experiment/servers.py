@@ -1,4 +1,5 @@
-"""The servers of an experiment: a control for each target; a lock and a snapshot for each server.
+"""The servers of an experiment: a control for each target; a lock and a snapshot for each server, which is saved
+before the first change for ``settling`` to restore.
 
 Several targets may be on one server, which is then locked, saved and restored once. The journal has the positions of
 the targets that are on each server, so that a server is recognized that does not answer.
@@ -6,18 +7,24 @@ the targets that are on each server, so that a server is recognized that does no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
-from hdbkit.errors import ServerFailed
-from hdbkit.results.experiment_folder import only_experiment
+from hdbkit.errors import HdbkitError, ServerDown, ServerFailed
+from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.experiment.preparing import keeps_data
+from hdbkit.results.experiment_folder import ExperimentFolder, only_experiment
+from hdbkit.results.journal import Step
+from hdbkit.servers.values import with_unit
 
 Controls = Callable[[Target], ServerControl]
 """Gives the control of a target's server, as ``hdbkit.servers.control`` does."""
+_TEXTS = ("string", "list")
 
 
 @dataclass(frozen=True)
@@ -86,3 +93,38 @@ class Servers:
             for identity in sorted(self.by_identity):
                 locks.enter_context(only_experiment(root, identity))
             yield
+
+
+def save(plan: ExperimentPlan, folder: ExperimentFolder, servers: Servers) -> None:
+    """Save the settings of each server, and the data of each target that is restored."""
+    for identity, server in servers.by_identity.items():
+        found = settings_now(server.control, plan.tried)
+        before = _snapshot(plan, server.control) if plan.changes(server.targets[0]) else {}
+        folder.save_before(identity, before, found, servers.positions(server))
+        if kept := [control for control in server.data if keeps_data(plan, control)]:
+            folder.append(Step.DATA_KEPT, took_s=sum(control.keep_data() for control in kept), identity=identity)
+
+
+def _snapshot(plan: ExperimentPlan, control: ServerControl) -> dict[str, Any]:
+    """A server's settings; empty if the account may not read them and the experiment changes none of them."""
+    try:
+        return control.snapshot(list(plan.tried))
+    except ServerFailed as error:
+        if plan.changes_server or isinstance(error, ServerDown):
+            raise
+        control.say(f"{error}; this experiment only sets what each session can set for itself")
+        return {}
+
+
+def settings_now(control: ServerControl, names: Iterable[str]) -> dict[str, str]:
+    """The present values of these settings, with units; empty if the server cannot report them.
+
+    Text settings are omitted: their original values may contain secrets.
+    """
+    wanted = list(names)
+    try:
+        known = control.settings() if wanted else {}
+    except HdbkitError:
+        return {}
+    found = [known[name] for name in wanted if name in known and known[name].kind not in _TEXTS]
+    return {one.name: with_unit(one, one.value) for one in found}

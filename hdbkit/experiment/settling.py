@@ -13,17 +13,15 @@ from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import AgentLost, DamagedResult, HdbkitError, ServerDown, ServerFailed
 from hdbkit.execution.handle import RunHandle, is_supervised
-from hdbkit.experiment.outcomes import outcome
-from hdbkit.experiment.saving import settings_now
-from hdbkit.experiment.servers import Server, Servers
+from hdbkit.experiment.course import outcome
+from hdbkit.experiment.servers import Server, Servers, settings_now
 from hdbkit.experiment.sources import read_plan
 from hdbkit.files import irregular_entry
 from hdbkit.processes import signals_held
-from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.experiment_folder import ExperimentFolder, unrestored
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RESTORED, UNCHANGED, ExperimentState, JournalLine, Step
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.unrestored import unrestored
 
 _LOOK_S = 0.2
 _START_GRACE_S = 2.0

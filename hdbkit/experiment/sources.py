@@ -6,10 +6,9 @@ from typing import Annotated
 
 from pydantic import Field, RootModel
 
-from hdbkit.experiment.deciding import decide
+from hdbkit.experiment.deciding import decide, required_rate_for
 from hdbkit.experiment.max_rate import MaxRatePlan, searched
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
-from hdbkit.experiment.searching import required_rate_for
 from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ProfilePlan, ReleasesPlan, SlowCommitPlan
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.plan import RequiredRate

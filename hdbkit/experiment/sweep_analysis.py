@@ -28,8 +28,8 @@ from hdbkit.experiment.deciding import judged, spending
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.results.experiment_folder import ENDED_EARLY, ExperimentFolder, each_run, runs_frame
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.query_plans import read_plans
 
 _SPLIT_PLOT = (
     "The runs of a block with one schema share its build, so the intervals of comparisons between schemas are made "

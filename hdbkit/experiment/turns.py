@@ -21,12 +21,10 @@ from hdbkit.errors import (
     is_disk_full,
     states_disk_full,
 )
-from hdbkit.experiment.course import Course
-from hdbkit.experiment.data import counted
+from hdbkit.experiment.course import Course, given_up, outcome
 from hdbkit.experiment.events import EventKind
-from hdbkit.experiment.outcomes import given_up, outcome
 from hdbkit.experiment.plan import Cell, PlannedRun, run_plan
-from hdbkit.experiment.preparing import prepare_run
+from hdbkit.experiment.preparing import counted, prepare_run
 from hdbkit.experiment.servers import Servers
 from hdbkit.experiment.slicing import switching
 from hdbkit.experiment.sources import required_rate

@@ -9,13 +9,11 @@ import pandas as pd
 
 from hdbkit.analysis.comparison.groups import Finished
 from hdbkit.analysis.run.schedule import Limit
-from hdbkit.report.card import Card, Found, measured_by
-from hdbkit.report.checks import checks_over_runs
-from hdbkit.report.environment import environment
+from hdbkit.report.card import Card, Found, checks_over_runs, measured_by
 from hdbkit.report.page import Page, write_page
-from hdbkit.report.tables import cell, frame_table
+from hdbkit.report.tables import cell, environment, frame_table
 from hdbkit.results.folder import make_folder
-from hdbkit.results.kept_settings import known_settings
+from hdbkit.results.kept import known_settings
 
 
 class RateFound(Found, Protocol):

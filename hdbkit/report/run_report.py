@@ -23,7 +23,6 @@ from hdbkit.config.metric import Better, Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file
 from hdbkit.report.card import Card, measured_by
-from hdbkit.report.environment import environment
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.server_work import hosts_work, server_work, statements_work
 from hdbkit.report.tables import (
@@ -32,6 +31,7 @@ from hdbkit.report.tables import (
     Table,
     cell,
     course_step_s,
+    environment,
     frame_table,
     milliseconds,
     plan_tables,
@@ -39,9 +39,8 @@ from hdbkit.report.tables import (
     text_table,
 )
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.kept_settings import known_settings
+from hdbkit.results.kept import known_settings, read_plans
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.query_plans import read_plans
 from hdbkit.results.run_result import Latencies, OperationResult, RunResult
 from hdbkit.text import all_per_s, many, number, plural
 

@@ -13,7 +13,7 @@ import pandas as pd
 from hdbkit.config.quantities import quantity, quantity_text
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
-from hdbkit.results.kept_settings import known_settings
+from hdbkit.results.kept import known_settings
 from hdbkit.text import many
 
 Setting = tuple[str, str | None]

@@ -20,7 +20,7 @@ from hdbkit.analysis.run.records import completed_by_part, window_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.caution import Kind
-from hdbkit.report.checks import checks_over_runs
+from hdbkit.report.card import checks_over_runs
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine

@@ -9,7 +9,7 @@ import pandas as pd
 import hdbkit
 from hdbkit.databases._mysqlclient.database import latest_deadlock
 from hdbkit.execution.finish import _events
-from hdbkit.results.query_plans import EarlierPlan, QueryPlan, write_plans
+from hdbkit.results.kept import EarlierPlan, QueryPlan, write_plans
 from tests.unit.synthetic import operations, with_result, write_run
 
 _STATUS = """

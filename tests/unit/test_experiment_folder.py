@@ -26,11 +26,12 @@ from hdbkit.results.experiment_folder import (
     find_experiment,
     only_experiment,
     runs_frame,
+    unrestored,
+    unverified,
 )
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import ExperimentState, Step
 from hdbkit.results.manifest import CheckLine, Manifest, Status
-from hdbkit.results.unrestored import unrestored, unverified
 from hdbkit.widgets.parts.experiment_view import left_words, progress_words
 from hdbkit.workspace import BareWorkspace
 from tests.unit.synthetic import figures, plan_of

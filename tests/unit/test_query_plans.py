@@ -26,7 +26,7 @@ from hdbkit.errors import DamagedResult
 from hdbkit.execution.query_plans import PlanWatch, explained
 from hdbkit.report.run_report import run_report
 from hdbkit.report.tables import changed_plan_tables, plan_tables
-from hdbkit.results.query_plans import QueryPlan, read_plans, write_plans
+from hdbkit.results.kept import QueryPlan, read_plans, write_plans
 from hdbkit.sql import made
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import plan_of, write_queries

@@ -14,7 +14,7 @@ from hdbkit.analysis.run.quantiles import latency_bands
 from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.sweep.response import efficient, numeric, response_to
 from hdbkit.charts.compare_charts import forest
-from hdbkit.charts.setting_charts import response_curve
+from hdbkit.charts.sweep_charts import response_curve
 from tests.unit.synthetic import METRIC, write_run
 
 

@@ -42,8 +42,8 @@ from hdbkit.analysis.run.waits import (
 )
 from hdbkit.analysis.statistics.two_samples import Sample, half_widths
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.query_plans import read_plans
 from hdbkit.text import number, share
 
 _STRETCHES = 10

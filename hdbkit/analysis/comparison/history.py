@@ -21,7 +21,7 @@ from hdbkit.analysis.comparison.replication import session_numbers
 from hdbkit.analysis.statistics.change_points import MAX_VALUES, breaks
 from hdbkit.analysis.wording import change, than
 from hdbkit.config.metric import Metric
-from hdbkit.results.kept_settings import KeptSetting
+from hdbkit.results.kept import KeptSetting
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, virtual_users
 

@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from hdbkit.errors import DamagedResult
-from hdbkit.results.query_plans import QueryPlan
+from hdbkit.results.kept import QueryPlan
 from hdbkit.text import many
 
 if TYPE_CHECKING:

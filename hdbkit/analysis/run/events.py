@@ -13,8 +13,8 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.timeline import gauge, halved_s
 from hdbkit.errors import DamagedResult
 from hdbkit.results.folder import RunFolder
+from hdbkit.results.kept import read_plans
 from hdbkit.results.manifest import Manifest
-from hdbkit.results.query_plans import read_plans
 from hdbkit.text import many
 
 COLUMNS = ("time_s", "kind", "text", "source")

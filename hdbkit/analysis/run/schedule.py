@@ -23,8 +23,8 @@ from hdbkit.analysis.run.quantiles import QUANTILES
 from hdbkit.analysis.run.records import Window, operations_of, window_of
 from hdbkit.arrivals import Times, due_us
 from hdbkit.caution import Caution, Kind
+from hdbkit.config.model import Written
 from hdbkit.config.quantities import TIMES, Dimension, quantity
-from hdbkit.config.written import Written
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import Backlog, Latencies, ScheduleResult

@@ -1,4 +1,4 @@
-"""The optimizer's plans that a run keeps: ``plans.json``, by the name of the operation."""
+"""What a run keeps beside its manifest: settings of the server (``settings.json``), query plans (``plans.json``)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,24 @@ from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
 
 from hdbkit.errors import DamagedResult
 from hdbkit.files import replace_file
+from hdbkit.results.folder import RunFolder
+
+Value = str | int | float | bool | None
+
+
+class KeptSetting(BaseModel):
+    """A setting as read back at the start: value and default, both in ``unit``, and whether it was set explicitly."""
+
+    value: Value = None
+    unit: str | None = None
+    default: Value = None
+    changed: bool = False
+
+    def text(self, value: Value) -> str | None:
+        """A value of it with its unit, such as ``4096 MB`` or ``16384 x 8kB``; None without one."""
+        if value is None or not self.unit:
+            return None if value is None else str(value)
+        return f"{value} x {self.unit}" if self.unit[0].isdigit() else f"{value} {self.unit}"
 
 
 class EarlierPlan(BaseModel):
@@ -31,11 +49,28 @@ class QueryPlan(BaseModel):
     earlier: list[EarlierPlan] = []
 
 
+_Settings = RootModel[dict[str, KeptSetting]]
 _Plans = RootModel[dict[str, QueryPlan]]
 
 
+def kept_settings(folder: RunFolder) -> dict[str, KeptSetting]:
+    """The settings that a run kept, by their names. Raises ``DamagedResult``."""
+    try:
+        return _Settings.model_validate_json(folder.settings.read_bytes()).root
+    except (OSError, ValidationError) as error:
+        raise DamagedResult(f"{folder.settings} cannot be read: {error}") from None
+
+
+def known_settings(folder: RunFolder) -> dict[str, KeptSetting]:
+    """The settings that a run kept; empty where they cannot be read."""
+    try:
+        return kept_settings(folder)
+    except DamagedResult:
+        return {}
+
+
 def write_plans(path: Path, plans: Mapping[str, QueryPlan]) -> None:
-    """Write the plans of a run."""
+    """Write the plans of a run, by the name of the operation."""
     content = {name: one.model_dump(mode="json") for name, one in plans.items()}
     replace_file(path, json.dumps(content, indent=1).encode())
 
