@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
@@ -263,6 +263,10 @@ class Workload(Protocol):
 
     def parts(self, dialects: tuple[str, ...] = ()) -> list[Part]:
         """The parts of the population on an engine, in loading order; without dialects, those of every engine."""
+
+    def parts_for(self, loaders: int, loaded: Collection[str] = (), dialects: tuple[str, ...] = ()) -> list[Part]:
+        """The parts for a number of loading processes; if the keys of some are ``loaded``, these are among them."""
+        return self.parts(dialects)
 
     def part(self, key: str) -> Iterator[PartLoad]:
         """The content of a part; equal for equal specifications, on any host."""

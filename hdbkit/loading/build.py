@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -178,7 +178,7 @@ class _Build:
                 self._schema.create(self._workload.record)
             pool = opened.enter_context(Loaders(self._target, self._spec, loaders, self._stop, self._files))
             with self._step(Stage.LOAD):
-                self._load(hosts or pool, log)
+                self._load(hosts or pool, log.parts)
             with self._step(Stage.INDEXES):
                 pool.do(self._steps(), meanwhile=self._keep_alive)
             with self._step(Stage.ROUTINES):
@@ -272,11 +272,12 @@ class _Build:
                 f"{max(1, given - _OWN_SESSIONS)} loaders or raise the pooler's limit: {POOL_LIMITS}"
             )
 
-    def _load(self, pool: PartLoaders, log: BuildLog) -> None:
-        parts = self._workload.parts(self._engine.dialects)
+    def _load(self, pool: PartLoaders, loaded: Mapping[str, int]) -> None:
+        divided = loaded or (self._files.keys if self._files else ())
+        parts = self._workload.parts_for(pool.count, divided, self._engine.dialects)
         total = sum(part.rows for part in parts)
-        kept = sum(log.parts.values())
-        missing = [part for part in parts if part.key not in log.parts]
+        kept = sum(loaded.values())
+        missing = [part for part in parts if part.key not in loaded]
 
         def report(sent: Sent) -> None:
             self._rows += sent.rows

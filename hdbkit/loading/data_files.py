@@ -11,7 +11,7 @@ import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -122,6 +122,11 @@ class DataFiles:
         for name, extent in extents.items():
             path = self._path(name, chunk)
             yield TableLoad(work.tables[name], _readable(path, rows_in(path, work.tables[name], form, extent)))
+
+    @property
+    def keys(self) -> Collection[str]:
+        """Those of the parts that are in complete chunks."""
+        return self._extents.keys()
 
     @cached_property
     def _extents(self) -> dict[str, tuple[int, dict[str, Extent]]]:
@@ -284,7 +289,7 @@ def _begin(folder: Path, head: dict[str, Any], spec: WorkloadSpec) -> DataFiles:
 
 def _divided(spec: WorkloadSpec, chunks: int | None) -> list[list[str]]:
     """The parts of each chunk, alike in number. Raises ``InputError`` if there are fewer parts than chunks."""
-    keys = [part.key for part in workload(spec).parts()]
+    keys = [part.key for part in workload(spec).parts_for(chunks or 1)]
     chunks = len(keys) if chunks is None else chunks
     if not 1 <= chunks <= len(keys):
         raise InputError(f"this population has {len(keys)} parts, so chunks must be 1 to {len(keys)}, not {chunks}")

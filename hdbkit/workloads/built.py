@@ -56,8 +56,9 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
             f"run: {drop}",
         ) from None
     if not log.finished:
+        parts = workload(spec).parts_for(1, log.parts)
         raise HalfBuilt(
-            f"schema {kind} is incomplete ({len(log.parts)} of {len(workload(spec).parts())} parts are loaded)",
+            f"schema {kind} is incomplete ({len(log.parts)} of {len(parts)} parts are loaded)",
             f"to resume, run: {build_command(schema.target, spec)}; to remove it, run: {drop}",
         )
     return spec

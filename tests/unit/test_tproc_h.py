@@ -130,13 +130,22 @@ def test_each_execution_is_planned_for_its_values_where_each_counts() -> None:
     assert [session_options(plan).reuses_plans for plan in plans] == [False, True]
 
 
-@pytest.mark.parametrize(("scale_factor", "count"), [(0.01, 1), (1, 2), (10, 32)])
-def test_the_parts_of_a_scale_have_all_rows(scale_factor: float, count: int) -> None:
-    parts = population.parts(TprocHSpec(scale_factor=scale_factor))
+@pytest.mark.parametrize(
+    ("scale_factor", "loaders", "count"),
+    [(0.01, 16, 1), (1, 1, 2), (1, 16, 16), (3, 2, 6), (3, 16, 16), (10, 16, 32)],
+)
+def test_the_parts_of_a_scale_have_all_rows(scale_factor: float, loaders: int, count: int) -> None:
+    parts = population.parts(TprocHSpec(scale_factor=scale_factor), loaders)
     whole = 8_661_215 * scale_factor
     assert sum(part.rows for part in parts) == pytest.approx(whole, rel=1e-4, abs=30)
     assert len({part.key for part in parts}) == len(parts) == count
     assert all(part.size_bytes <= 600_000_000 for part in parts)
+
+
+def test_a_build_continues_with_the_parts_that_it_began_with() -> None:
+    spec = TprocHSpec(scale_factor=3)
+    begun = population.parts(spec, 16)
+    assert workload(spec).parts_for(2, {begun[4].key}) == begun != workload(spec).parts_for(2)
 
 
 def test_without_the_generator_nothing_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

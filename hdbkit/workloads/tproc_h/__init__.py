@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -151,6 +151,12 @@ class TprocH(Workload):
         from hdbkit.workloads.tproc_h import population
 
         return population.parts(self.spec)
+
+    def parts_for(self, loaders: int, loaded: Collection[str] = (), dialects: tuple[str, ...] = ()) -> list[Part]:
+        """As many pieces of the tables as loaders, or a multiple of it; after an earlier build, its pieces."""
+        from hdbkit.workloads.tproc_h import population
+
+        return population.parts(self.spec, loaders, loaded)
 
     def part(self, key: str) -> Iterator[TableLoad]:
         """The rows of a part."""

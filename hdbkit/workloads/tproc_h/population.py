@@ -1,18 +1,19 @@
 """The population, from the generator of the specification's data (``tpchgen-cli``), streamed and never on disk.
 
 Equal scale factors give equal rows, whatever the parts. A part is a range of the rows of every table, as equal parts
-keep all loaders busy, and each start of the generator takes a second of CPU time. Its rows come through one pipe, as
-tab-separated values with a line of column names ahead of each table.
+keep all loaders busy, and each start of the generator takes 1.5 s of CPU time and 340 MB. Its rows come through one
+pipe, as tab-separated values with a line of column names ahead of each table.
 """
 
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -26,6 +27,8 @@ from hdbkit.workloads.tproc_h.tables import TABLES
 
 _TOOL: Final = "tpchgen-cli"
 _PART_BYTES: Final = 600_000_000
+_SMALL_BYTES: Final = 60_000_000
+"""A smaller part takes its loader less time than the start of the generator."""
 _CHUNK_BYTES: Final = 1 << 20
 _QUOTE: Final = b'"'
 """Text is quoted, and has no quote."""
@@ -33,11 +36,18 @@ _OF_NAMES: Final = b"_"
 """The names of columns have it, and no row does."""
 
 
-def parts(spec: TprocHSpec) -> list[Part]:
-    """Equal parts of at most 600 MB; their number is a power of two, so that loaders end together."""
+def parts(spec: TprocHSpec, loaders: int = 1, loaded: Collection[str] = ()) -> list[Part]:
+    """Equal parts of 60 to 600 MB, a multiple of the loaders in number so that these end together.
+
+    If some parts are ``loaded``, the division is theirs.
+    """
     rows = [table.rows_at(spec.scale_factor) for table in TABLES.values()]
     size_bytes = sum(count * table.row_bytes for count, table in zip(rows, TABLES.values(), strict=True))
-    count = 1 << (-(-size_bytes // _PART_BYTES) - 1).bit_length()
+    if loaded:
+        count = int(next(iter(loaded)).partition("-")[2])
+    else:
+        rounds = math.ceil(size_bytes / (_PART_BYTES * loaders))
+        count = max(1, min(rounds * loaders, size_bytes // _SMALL_BYTES))
     return [Part(f"{number}-{count}", sum(rows) // count, size_bytes // count) for number in range(1, count + 1)]
 
 
