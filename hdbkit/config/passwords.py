@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -69,12 +71,21 @@ def keyring_trouble(address: str) -> str:
 
 def _ask_keyring(address: str) -> tuple[str | None, str]:
     """The entry of an address, and the reason if the keyring cannot be used."""
-    try:
-        import keyring
-        import keyring.errors
-    except ImportError:
+    keyring = _keyring()
+    if keyring is None:
         return None, "the package keyring is not installed"
     try:
         return keyring.get_password(KEYRING_SERVICE, address), ""
     except keyring.errors.KeyringError as error:  # locked, or not available on this host
         return None, str(error).partition(". ")[0]
+
+
+@cache
+def _keyring() -> Any:
+    """The package, if it is installed: looked for once, as each look costs a client process memory of its own."""
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        return None
+    return keyring

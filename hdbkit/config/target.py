@@ -8,6 +8,7 @@ driver's own such as ``PGPASSWORD``), from the keyring, from a password file in 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -210,8 +211,11 @@ class Target(ConfigModel):
     @property
     def url(self) -> str:
         """The address without a password, as :meth:`parse` reads it."""
+        return self._url(self.options)
+
+    def _url(self, given: Mapping[str, str]) -> str:
         user = f"{quote(self.user, safe='')}@" if self.user else ""
-        host, options = self.host or "", dict(self.options)
+        host, options = self.host or "", dict(given)
         if host.startswith("/"):
             options, host = {"host": host, **options}, ""
         host = f"[{host}]" if ":" in host else quote(host, safe="")
@@ -232,7 +236,7 @@ class Target(ConfigModel):
             return FoundPassword(self.password, "memory")
         if self.server_folder:
             return FoundPassword(SecretStr(""), "the private server's password file")
-        return find_password(None if self.password_file else self.with_(options={}).url)
+        return find_password(None if self.password_file else self._url({}))
 
     @property
     def each(self) -> list[Target]:
@@ -304,7 +308,7 @@ class ControlAccount(Target):
 
     def found_password(self) -> FoundPassword | None:
         """The password from ``HDBKIT_ADMIN_PASSWORD`` or the keyring; if empty, the driver uses a password file."""
-        address = None if self.password_file else self.with_(options={}).url
+        address = None if self.password_file else self._url({})
         return find_password(address, ADMIN_PASSWORD_VARIABLE) or FoundPassword(SecretStr(""), "a password file")
 
 

@@ -103,6 +103,7 @@ class Loop:
                 append(scheduled or start_ns, start_ns, end_ns, head, COMMITTED, 0, 0)
                 if pacer:
                     pacer.done(prepared, end_ns)
+            batch = ()  # the next ones take its memory
         return End.LIMIT
 
     def _batch(self, user: User, drawn: Sequence[Prepared]) -> Sequence[Prepared]:

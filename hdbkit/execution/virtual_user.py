@@ -243,13 +243,16 @@ class VirtualUser:
         fields = self.shared.fields
         loop = self.loop(self.shared.spool, partial(sleep_until, fields=fields))
         sleep_until(self.start_ns, fields)
-        drawn, self.ahead = self.ahead, ()
         while True:
             with usage.counted():
-                end = loop.run(self.logins or self.user, drawn)
-            drawn = ()
+                end = loop.run(self.logins or self.user, self._taken())
             if end is not End.LOST or not (self.logins or self._reconnected()):
                 return end
+
+    def _taken(self) -> Sequence[Prepared]:
+        """What was drawn ahead, which only the loop keeps from now on."""
+        drawn, self.ahead = self.ahead, ()
+        return drawn
 
     def _reconnected(self) -> bool:
         """Reconnect; return False if the run ends first."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hdbkit import api
-from hdbkit.config import Target
+from hdbkit.config import Target, passwords
 from hdbkit.config.passwords import keyring_trouble, read_secret
 from hdbkit.databases._base.password_files import in_colon_file, in_option_file
 from hdbkit.errors import InputError
@@ -29,6 +30,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("PGPASSWORD", "PGPASSFILE", "HDBKIT_PASSWORD"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _another_process() -> Iterator[None]:
+    """Each test looks for the package ``keyring`` anew."""
+    passwords._keyring.cache_clear()
+    yield
+    passwords._keyring.cache_clear()
 
 
 @pytest.fixture
