@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from hdbkit.widgets.panels.runs import RunsPanel as RunsPanel
     from hdbkit.widgets.panels.schema import SchemaPanel as SchemaPanel
     from hdbkit.widgets.panels.sweep import SweepPanel as SweepPanel
+    from hdbkit.widgets.panels.target import PasswordField as PasswordField
     from hdbkit.widgets.panels.target import TargetPanel as TargetPanel
     from hdbkit.widgets.parts.base import Panel as Panel
     from hdbkit.widgets.parts.base import Shared as Shared
-    from hdbkit.widgets.parts.password import PasswordField as PasswordField
 
 if importlib.util.find_spec("anywidget") is None:
     raise InputError("the panels need ipywidgets and anywidget; run: pip install 'hdbkit[lab]'")
@@ -33,7 +33,7 @@ _PLACES = {
     "ComparePanel": "panels.compare",
     "MaxRatePanel": "panels.loads",
     "Panel": "parts.base",
-    "PasswordField": "parts.password",
+    "PasswordField": "panels.target",
     "ProfilePanel": "panels.loads",
     "QuickstartPanel": "panels.quickstart",
     "RunPanel": "panels.loads",

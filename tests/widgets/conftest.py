@@ -16,7 +16,7 @@ from hdbkit.databases import database
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.widgets import Panel, PasswordField
 from hdbkit.widgets.parts.base import Alert
-from hdbkit.widgets.parts.chart_box import ChartBox
+from hdbkit.widgets.parts.experiment_view import ChartBox
 from hdbkit.workloads import workload
 
 _PATIENCE_S = 180.0

@@ -85,7 +85,7 @@ def saved(one: Kernel, folder: Path, cells: str) -> str:
 
 THREAD_CELL = """
 import ipywidgets
-from hdbkit.widgets.parts.live import LiveChart
+from hdbkit.widgets.parts.run_view import LiveChart
 from hdbkit.widgets.parts.ticker import every
 chart, other = LiveChart(), ipywidgets.IntText()
 ticker = every(0.5, lambda: chart.send({"kind": "point"}))

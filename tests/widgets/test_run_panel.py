@@ -21,10 +21,8 @@ from hdbkit.execution.live_schedule import ScheduleTick
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import Heads, SpoolReader, SpoolWriter
 from hdbkit.widgets import RunPanel, SchemaPanel, Shared, SweepPanel
-from hdbkit.widgets.parts.live import MAX_POINTS, LiveChart
-from hdbkit.widgets.parts.load_form import LoadForm
-from hdbkit.widgets.parts.mix import WHOLE, balanced
-from hdbkit.widgets.parts.run_view import doing, silence, whole
+from hdbkit.widgets.parts.load_form import WHOLE, LoadForm, balanced
+from hdbkit.widgets.parts.run_view import MAX_POINTS, LiveChart, doing, silence, whole
 from hdbkit.workloads import specification, workload
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import plan_of, with_result, write_run
@@ -97,7 +95,7 @@ def test_a_workload_that_is_chosen_in_one_panel_is_chosen_in_all() -> None:
     assert {panel.choice.list.value for panel in (run, schema, sweep)} == {folder}
     assert "parameters" in schema.form.inputs
     assert "routines" not in dict(sweep.form.factors.list.options)
-    assert f'hdbkit.run("kind://user@host:port/database", {folder!r}, load=load)' in code_of(run)
+    assert f'hdbkit.run("kind://user@host:port/database", workload={folder!r}, load=load)' in code_of(run)
     schema.form.inputs["parameters"].value = "rows=500"
     assert schema.spec().fields["parameters"] == {"rows": 500}
     assert "500 rows" in schema.estimate.value

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from hdbkit.report.tables import UNKNOWN
+from hdbkit.widgets.panels.runs import RunTable
 from hdbkit.widgets.parts.base import STATIC
-from hdbkit.widgets.parts.run_table import RunTable
 from tests.conftest import PATIENCE_MS
 
 MODEL = """

@@ -17,7 +17,7 @@ from hdbkit.config import Load, Target
 from hdbkit.errors import InputError
 from hdbkit.results import catalog
 from hdbkit.widgets import RunsPanel
-from hdbkit.widgets.parts import newest_first
+from hdbkit.widgets.parts import base
 from hdbkit.widgets.parts.links import FileLink
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_errors, write_run
@@ -88,7 +88,7 @@ def test_a_large_folder_shows_the_newest_runs_first_and_then_all(
     for path in results.glob("catalog.sqlite*"):
         path.unlink()
     monkeypatch.setattr(catalog, "_BATCH", 1)
-    monkeypatch.setattr(newest_first, "FIRST_S", 0)
+    monkeypatch.setattr(base, "FIRST_S", 0)
     background = list[Callable[[], None]]()
     monkeypatch.setattr(RunsPanel, "in_background", lambda _, work: background.append(work))
     panel = RunsPanel()
@@ -185,7 +185,7 @@ def test_runs_are_deleted_only_after_the_question(panel: RunsPanel, two: list[st
     press(panel, "Keep")
     assert len(hdbkit.runs()) == 2
     press(panel, "Delete ...")
-    assert two[0] in panel.asked.value
+    assert two[0] in panel.question.words.value
     press(panel, "Delete")
     assert list(hdbkit.runs()["run_id"]) == two[1:]
     assert (shown(panel), panel.picked) == (two[1:], [])

@@ -90,12 +90,12 @@ def test_a_cancelled_build_ends_its_loaders_and_continues_then_it_is_checked_and
     assert panel.checks.value.count("<td>pass</td>") == len(connection.check())
 
     panel.drop.click()
-    assert panel.question.layout.display == ""
+    assert panel.question.box.layout.display == ""
     assert connection.schema() is not None
-    panel.keep_it.click()
-    assert panel.question.layout.display == "none"
+    panel.question.keep_it.click()
+    assert panel.question.box.layout.display == "none"
     panel.drop.click()
-    panel.drop_it.click()
+    panel.question.do_it.click()
     ended(panel)
     assert connection.schema() is None
     assert panel.shared.schema is None

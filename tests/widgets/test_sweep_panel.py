@@ -24,10 +24,10 @@ from hdbkit.errors import ExperimentFailed, InputError
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.servers import PrivateServer
 from hdbkit.widgets import Shared, SweepPanel
+from hdbkit.widgets.panels.sweep import SweepForm, sweep_code
 from hdbkit.widgets.parts.experiment_view import MAX_ROWS, runs_table
-from hdbkit.widgets.parts.picked_values import text_of as values_text
-from hdbkit.widgets.parts.picked_values import values_in
-from hdbkit.widgets.parts.sweep_form import SweepForm, sweep_code
+from hdbkit.widgets.parts.sweep_choice import text_of as values_text
+from hdbkit.widgets.parts.sweep_choice import values_in
 from hdbkit.workloads import specification
 from tests.unit.sweeps import synthetic_runs
 from tests.widgets.conftest import build_null, questions, text_of, until

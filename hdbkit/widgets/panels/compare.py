@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ReleasesPlan, SlowCommitPlan
+from hdbkit.report.tables import cell
+from hdbkit.results.catalog import has_value
 from hdbkit.text import many
 from hdbkit.widgets.panels.loads import LoadPanel, blocks_field, text_field
 from hdbkit.widgets.parts.base import Shared, State
-from hdbkit.widgets.parts.compare_choice import RunsChoice
 from hdbkit.widgets.parts.experiment_view import ExperimentView
-from hdbkit.widgets.parts.layout import button, row
-from hdbkit.widgets.parts.newest_first import newest_first
+from hdbkit.widgets.parts.layout import LABELS, button, row
 from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.run_view import Seen
 
@@ -42,6 +43,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
 
     title, noun = "Compare", "comparison"
     verb, plans = ("Compare", "compare what is chosen"), _PLANS
+    call, planned_by = ("measure_in_turn", "found"), "plan_comparison"
     view: ExperimentView
 
     def __init__(
@@ -76,7 +78,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
 
     def load(self) -> None:
         """Read the catalog, the newest runs first."""
-        newest_first(self, lambda within_s: self.workspace.runs(within_s=within_s), self._offer)
+        self.show_runs(lambda within_s: self.workspace.runs(within_s=within_s), self._offer)
 
     def start(self) -> None:
         """Compare what is chosen, as the button does."""
@@ -97,13 +99,6 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
 
         self.in_background(work)
 
-    def asked(self, target: Target) -> Callable[[], api.RunningExperiment[api.Comparison]]:
-        """Runs of both targets in turn."""
-        new, load, workload = self._new, self.form.load(), self.choice.spec
-        given: Any = {"blocks": self.blocks.value, "label": self.label}
-        plan = self.workspace.plan_comparison
-        return lambda: self.workspace.start_experiment(plan(target, new, workload=workload, load=load, **given))
-
     def code(self) -> str:
         """The call that compares what is chosen."""
         first, workspace = first_lines(self.workspace), self.workspace
@@ -119,12 +114,8 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
         compared = [call_code(workspace, "compare", f"**{{{named}}}")] if sides else []
         return "\n".join([f"{first}groups = {{", *lines, "}", overlaid, *compared])
 
-    call = ("measure_in_turn", "found")
-
-    def arguments(self) -> tuple[list[str], list[str]]:
-        """Both targets, blocks and label."""
-        label = f"label={self.label!r}" if self.label else ""
-        return [self.at, repr(self._new)], [f"blocks={self.blocks.value}", label]
+    def arguments(self, at: Any) -> tuple[list[Any], dict[str, Any]]:
+        return [at, self._new], {"blocks": self.blocks.value, "label": self.label}
 
     def show_plan(self, plan: ExperimentPlan) -> None:
         """Fill the fields from a comparison of targets."""
@@ -206,3 +197,169 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
             for part in parts:
                 part.layout.display = "" if mode == self.mode.value else "none"
         self.refresh()
+
+
+_NAME = "name"
+BY = {
+    "what differs": _NAME,
+    "label": "label",
+    "database": "database",
+    "server's version": "version",
+    "target": "target",
+    "sweep": "experiment_id",
+    "workload": "workload",
+    "scale": "scale",
+    "virtual users": "virtual_users",
+    "each run by itself": "run_id",
+}
+"""What runs can be grouped by, and the column of the catalog."""
+_SEARCHED = ("run_id", "label", "database", "version", "target", "experiment_id", "tags", "note")
+_SHORT = {"description_width": "24px"}
+MAX_LISTED = 300
+MAX_CHARACTERS = 60
+
+
+class RunsChoice:
+    """Runs of the catalog in groups, two of which are compared; ``changed`` is called at each change."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._known = RunList(columns=list({*BY.values(), *_SEARCHED} - {_NAME}))
+        self._changed, self._quiet = changed, False
+        self._taken: list[str] = []
+        self.filter = ipywidgets.Text(
+            description="Find", placeholder="part of an id, a label, a database, a sweep", style=LABELS,
+            layout=ipywidgets.Layout(width="auto", max_width="460px"),
+        )  # fmt: skip
+        self.runs = ipywidgets.SelectMultiple(description="Runs", rows=9, layout=ipywidgets.Layout(width="auto"))
+        self.runs.add_class("hdbkit-unlabelled")
+        self.by = ipywidgets.Dropdown(description="Group by", options=list(BY.items()), style=LABELS)
+        self.base = ipywidgets.Dropdown(description="A", style=_SHORT).add_class("hdbkit-side-a")
+        self.new = ipywidgets.Dropdown(description="B", style=_SHORT).add_class("hdbkit-side-b")
+        self.swap = button("Swap", lambda _: self._swap(), hint="make B the baseline")
+        self.take_all = button("Select all", lambda _: self._take_all(), hint="select all runs of the list")
+        self.count = ipywidgets.HTML().add_class("hdbkit-note")
+        chosen = ipywidgets.VBox([row(self.filter, self.by), self.runs, row(self.take_all)])
+        self.list = ipywidgets.Accordion([chosen], titles=["Runs and groups"], selected_index=0)
+        sides = row(self.base, self.swap, self.new).add_class("hdbkit-two-sides")
+        self.box = ipywidgets.VBox([sides, self.count, self.list])
+        self.filter.observe(lambda _: self._list(), "value")
+        for field in (self.runs, self.by):
+            field.observe(lambda _: self._group(), "value")
+        for field in (self.base, self.new):
+            field.observe(lambda _: self._report_change(), "value")
+
+    def load(self, runs: RunList) -> None:
+        """Offer the runs of the catalog that have a result; the selection stays as far as possible."""
+        self._known = runs[has_value(runs)].fillna({"label": "", "experiment_id": "", "version": ""})
+        self._list()
+
+    def take(self, run_ids: Iterable[str]) -> None:
+        """Select these runs, also those that are too old for the list, and close the list; the first is the base."""
+        self._taken = list(run_ids)
+        self.filter.value, self.by.value, self.list.selected_index = "", _NAME, None
+        self._list()
+        self.runs.value = [run_id for _, run_id in self.runs.options if run_id in self._taken]
+        of_run = {run_id: name for name, ids in self.groups.items() for run_id in ids}
+        names = list(dict.fromkeys(of_run[one] for one in self._taken if one in of_run))
+        if len(names) > 1:
+            with self._silent():
+                self.base.value, self.new.value = names[:2]
+
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """The ids of the selected runs of each group, oldest first."""
+        chosen = self._known[self._known["run_id"].isin(self.runs.value)].iloc[::-1]
+        unit = f" {self.by.label}" if self.by.value == "virtual_users" else ""
+        if self.by.value != _NAME:
+            kinds = chosen[self.by.value].map(lambda one: f"{one}{unit}" if str(one) else f"no {self.by.label}")
+        elif chosen.empty:
+            return {}
+        else:
+            kinds = chosen.names
+            if len(chosen) == 2 and kinds.nunique() == 1:  # two runs are two sides
+                kinds = kinds + " of " + chosen["started"].fillna("").astype(str).str[11:19]
+                kinds = kinds.str.cat(["", " (later)"]) if kinds.nunique() == 1 else kinds
+        return {str(name): list(rows["run_id"]) for name, rows in chosen.groupby(kinds, sort=False)}
+
+    @property
+    def sides(self) -> dict[str, list[str]] | None:
+        """The runs of the base and of the new group by their names; None where there are fewer than two groups."""
+        groups = self.groups
+        if len(groups) < 2 or self.base.value not in groups or self.new.value not in groups:
+            return None
+        if self.base.value == self.new.value:
+            raise InputError(f"'{self.base.value}' cannot be compared with itself; choose another group as new")
+        return {str(one): groups[one] for one in (self.base.value, self.new.value)}
+
+    # -- what is shown ------------------------------------------------------------------------------------
+
+    def _list(self) -> None:
+        word = self.filter.value.strip().lower()
+        hit = (
+            self._known[list(_SEARCHED)]
+            .apply(lambda rows: rows.astype(str).str.lower().str.contains(word, regex=False))
+            .any(axis=1)
+        )
+        taken = self._known["run_id"].isin(self._taken)
+        listed = self._known[hit if word else taken | (~taken).cumsum().le(MAX_LISTED)]
+        listed = listed.head(MAX_LISTED + len(self._taken))
+        kept = set(self.runs.value)
+        with self._silent():
+            self.runs.options = [(_line(one), one["run_id"]) for one in listed.to_dict("records")]
+            self.runs.value = [one for one in listed["run_id"] if one in kept]
+        self._group()
+
+    def _swap(self) -> None:
+        with self._silent():
+            self.base.value, self.new.value = self.new.value, self.base.value
+        self._report_change()
+
+    def _take_all(self) -> None:
+        self.runs.value = [run_id for _, run_id in self.runs.options]
+
+    def _group(self) -> None:
+        if self._quiet:
+            return
+        groups = self.groups
+        with self._silent():
+            base = _fill(self.base, groups, None)
+            _fill(self.new, groups, base)
+        chosen = f"{len(self.runs.value)} of {many(len(self.runs.options), 'run')} in {many(len(groups), 'group')}"
+        self.count.value = chosen if len(self._known) else "there are no runs yet; start one in the panel Run"
+        self._report_change()
+
+    def _report_change(self) -> None:
+        if not self._quiet:
+            self._changed()
+
+    @contextmanager
+    def _silent(self) -> Iterator[None]:
+        before, self._quiet = self._quiet, True
+        try:
+            yield
+        finally:
+            self._quiet = before
+
+
+def _fill(field: ipywidgets.Dropdown, groups: dict[str, list[str]], other: str | None) -> str | None:
+    """Offer the groups; the selection stays if possible, and is not ``other`` if there is another."""
+    kept = field.value
+    field.options = [(_cut(f"{name} ({len(ids)})"), name) for name, ids in groups.items()]
+    names = [name for name in groups if name != other] or list(groups)
+    field.value = kept if kept in names else names[0] if names else None
+    return None if field.value is None else str(field.value)
+
+
+def _line(run: dict[Any, Any]) -> str:
+    """A run in the list."""
+    parts = [
+        f"{cell(run['metric_value'])} {run['metric']}",
+        many(int(run["virtual_users"]), "user"),
+        str(run["label"] or ""),
+        str(run["run_id"]),
+    ]
+    return "   ".join(filter(None, parts))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"

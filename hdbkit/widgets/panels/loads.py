@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,6 +40,8 @@ class LoadPanel(ExperimentPanel[Found]):
 
     call: ClassVar[tuple[str, str]]
     """The verb of its code, and the name of what it returns."""
+    planned_by: ClassVar[str]
+    """The verb that plans it, with the same arguments."""
 
     def __init__(
         self,
@@ -65,9 +68,17 @@ class LoadPanel(ExperimentPanel[Found]):
         """Its fields beside those of the load."""
         return []
 
-    def arguments(self) -> tuple[list[str], list[str]]:
-        """The Python code of its arguments before the target, or behind it, and of those behind the load."""
-        return [], []
+    @abstractmethod
+    def arguments(self, at: Any) -> tuple[list[Any], dict[str, Any]]:
+        """The positional arguments of its verb, with ``at`` for the target, and those beside workload and load.
+
+        Raises ``HdbkitError``.
+        """
+
+    def asked(self, target: Target) -> Callable[[], Any]:
+        plan, (first, more) = getattr(self.workspace, self.planned_by), self.arguments(target)
+        load, workload = self.form.load(), self.choice.spec
+        return lambda: self.workspace.start_experiment(plan(*first, workload=workload, load=load, **more))
 
     @property
     def label(self) -> str | None:
@@ -77,19 +88,16 @@ class LoadPanel(ExperimentPanel[Found]):
     def code(self) -> str:
         """The call of its verb."""
         verb, name = self.call
-        first, last = self.arguments()
-        load = self.form.code()
-        call = call_code(self.workspace, verb, *first, workload_code(self.choice.spec), "load=load", *last)
+        first, more = self.arguments(_Code(target_code(self.shared.target, self.workspace)))
+        load, workload = self.form.code(), workload_code(self.choice.spec)
+        named = [f"{name}={value!r}" for name, value in more.items() if value is not None]
+        words = [*map(repr, first), workload and f"workload={workload}", "load=load", *named]
+        call = call_code(self.workspace, verb, *words)
         return f"{first_lines(self.workspace)}load = {load}\n{name} = {call}\n{name}"
 
     def _hide(self) -> None:
         for name in self.unused:
             (self.form.label if name == "label" else self.form.fields[name]).layout.display = "none"
-
-    @property
-    def at(self) -> str:
-        """The Python code of the target."""
-        return target_code(self.shared.target, self.workspace)
 
     def use_shared(self) -> None:
         if self.form.spec != self.choice.spec:
@@ -112,13 +120,11 @@ class RunPanel(LoadPanel[api.Result]):
     call = ("run", "result")
 
     def asked(self, target: Target) -> Callable[[], api.Running]:
-        """A run of the load."""
         load, workload, label = self.form.load(), self.choice.spec, self.label
         return lambda: self.workspace.start(target, workload, load, label=label)
 
-    def arguments(self) -> tuple[list[str], list[str]]:
-        """Target and label."""
-        return [self.at], [f"label={self.label!r}"] if self.label else []
+    def arguments(self, at: Any) -> tuple[list[Any], dict[str, Any]]:
+        return [at], {"label": self.label}
 
     def show_plan(self, plan: RunPlan) -> None:
         self.form.show(plan.load)
@@ -136,7 +142,7 @@ class MaxRatePanel(LoadPanel[api.MaxRate]):
 
     title, noun = "Highest rate", "search"
     verb, plans = ("Search", "search the highest rate within the limit"), (MaxRatePlan,)
-    call = ("find_max", "found")
+    call, planned_by = ("find_max", "found"), "plan_max_rate"
 
     def own_fields(self) -> list[ipywidgets.Widget]:
         """The limit, and the number of blocks."""
@@ -144,18 +150,9 @@ class MaxRatePanel(LoadPanel[api.MaxRate]):
         self.blocks = blocks_field(DEFAULT_BLOCKS, 2)
         return [self.limit, self.blocks]
 
-    def asked(self, target: Target) -> Callable[[], api.RunningExperiment[api.MaxRate]]:
-        """A search with the limit."""
-        limit, load, workload = self.limit.value, self.form.load(), self.choice.spec
-        given: Any = {"blocks": self.blocks.value, "label": self.label}
-        plan = self.workspace.plan_max_rate
-        return lambda: self.workspace.start_experiment(plan(target, limit, workload, load, **given))
-
-    def arguments(self) -> tuple[list[str], list[str]]:
-        """Target and limit, blocks and label."""
+    def arguments(self, at: Any) -> tuple[list[Any], dict[str, Any]]:
         Limit.given(self.limit.value)
-        blocks = f"blocks={self.blocks.value}" if self.blocks.value != DEFAULT_BLOCKS else ""
-        return [self.at, repr(self.limit.value)], [blocks, f"label={self.label!r}" if self.label else ""]
+        return [at, self.limit.value], {"blocks": self.blocks.value, "label": self.label}
 
     def show_plan(self, plan: MaxRatePlan) -> None:
         """Fill the fields from a search."""
@@ -175,7 +172,7 @@ class ProfilePanel(LoadPanel[api.Profile]):
 
     title, noun = "Profile", "profile"
     verb, plans = ("Run the profile", "a run at each user count in each block"), (ProfilePlan,)
-    call = ("profile", "profile")
+    call, planned_by = ("profile", "profile"), "plan_profile"
     unused = ("virtual_users", "label")
 
     def own_fields(self) -> list[ipywidgets.Widget]:
@@ -184,29 +181,22 @@ class ProfilePanel(LoadPanel[api.Profile]):
         self.blocks = blocks_field(3)
         return [self.name, self.users, self.blocks]
 
-    def asked(self, target: Target) -> Callable[[], api.RunningExperiment[api.Profile]]:
-        """Runs at each count."""
-        name, load, workload = self.name.value.strip(), self.form.load(), self.choice.spec
-        given: Any = {"virtual_users": self._counts, "blocks": self.blocks.value}
-        plan = self.workspace.plan_profile
-        return lambda: self.workspace.start_experiment(plan(name, target, workload, load, **given))
-
-    def arguments(self) -> tuple[list[str], list[str]]:
-        """Name and target, counts and blocks."""
+    def arguments(self, at: Any) -> tuple[list[Any], dict[str, Any]]:
         require_word(self.name.value.strip(), "a profile's name")
-        return [repr(self.name.value.strip()), self.at], [
-            f"virtual_users={list(self._counts)}",
-            f"blocks={self.blocks.value}",
-        ]
-
-    @property
-    def _counts(self) -> tuple[int, ...]:
-        return counts_in(self.users.value, "users")
+        counts = list(counts_in(self.users.value, "users"))
+        return [self.name.value.strip(), at], {"virtual_users": counts, "blocks": self.blocks.value}
 
     def show_plan(self, plan: ProfilePlan) -> None:
         self.form.show(plan.sides[0].load)
         self.name.value, self.blocks.value = plan.name, plan.blocks
         self.users.value = ", ".join(map(str, plan.virtual_users))
+
+
+class _Code(str):
+    """An expression as an argument, which is written as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def text_field(name: str, value: str = "", hint: str = "") -> ipywidgets.Text:

@@ -107,7 +107,7 @@ class QuickstartPanel(Panel):
         card = result.sweep._repr_html_()
         self.keep(card)
         self.outcome.value = card
-        self.report.offer("open the report", result.report.read_bytes(), "text/html", opens=True)
+        self.report.offer_report("open the report", result.report)
         self.result = result
         self.say(f"done: run {result.run.run_id} and sweep {result.sweep.experiment_id}", State.DONE)
 

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
-from typing import ClassVar
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
+import anywidget
 import ipywidgets
+import numpy as np
 import pandas as pd
+import traitlets
 
 from hdbkit import api
 from hdbkit.analysis.run.timeline import outline
 from hdbkit.api.run_list import RunList
+from hdbkit.charts.style import palette_css
 from hdbkit.errors import DamagedResult, InputError
+from hdbkit.in_notebook.slot import alone, background
 from hdbkit.report.run_list import BASELINE
 from hdbkit.results.differences import short_names
 from hdbkit.results.folder import RunFolder, manifest_times
 from hdbkit.results.manifest import Status
 from hdbkit.text import many
-from hdbkit.widgets.parts.base import Panel, Shared, State
-from hdbkit.widgets.parts.layout import button, html_table, row
+from hdbkit.widgets.parts.base import STATIC, Panel, Shared, State
+from hdbkit.widgets.parts.layout import Question, button, html_table, row
 from hdbkit.widgets.parts.links import FileLink
-from hdbkit.widgets.parts.newest_first import newest_first
 from hdbkit.widgets.parts.python_code import call_code, first_lines
-from hdbkit.widgets.parts.run_table import RunTable
 
 _FIRST = ("name", "metric_value", "p95_ms", "checks", "course", "started")
 _LAST = ("tags", "note")
@@ -56,22 +60,13 @@ class RunsPanel(Panel):
         self.text = ipywidgets.Text(placeholder="tags, or a note", layout=ipywidgets.Layout(width="220px"))
         self.report, self.csv = FileLink(), FileLink()
         self.about = ipywidgets.HTML().add_class("hdbkit-outcome")
-        self._make_question()
+        self.question = Question("Delete", self.guarded(self._delete), hint="delete nothing")
         self._lay_out()
         self.table.observe(self.guarded(self._show_picked), "picked")
         self.shared.observe(self.guarded(self.refresh), "finished")
         self._seen = 0
         self.guarded(self.refresh)()
         self.every(_REFRESH_S, self._look)
-
-    def _make_question(self) -> None:
-        self.asked = ipywidgets.HTML()
-        answers = row(
-            button("Delete", self.guarded(self._delete), style="danger", hint="there is no way back"),
-            button("Keep", self.guarded(self._keep), hint="delete nothing"),
-        )
-        self.question = ipywidgets.VBox([self.asked, answers]).add_class("hdbkit-ask")
-        self.question.layout.display = "none"
 
     def _lay_out(self) -> None:
         self.sides = ipywidgets.HTML().add_class("hdbkit-sides")
@@ -97,7 +92,7 @@ class RunsPanel(Panel):
                 self.csv,
             ),
             self.more,
-            self.question,
+            self.question.box,
             self.about,
         ]  # fmt: skip
         self._show_sides()
@@ -117,7 +112,7 @@ class RunsPanel(Panel):
             self._seen = self._stamp(times)
             self._show()
 
-        newest_first(self, read, show)
+        self.show_runs(read, show)
 
     @property
     def picked(self) -> list[str]:
@@ -169,7 +164,7 @@ class RunsPanel(Panel):
         self.say(f"{found}{left}{passed}", State.BUSY if unread else State.IDLE)
 
     def _show_picked(self) -> None:
-        self._keep()
+        self.question.hide()
         self._show_sides()
         self.about.value = "".join(_errors(self._result(run_id)) for run_id in self.picked[:5])
 
@@ -203,26 +198,20 @@ class RunsPanel(Panel):
         picked = self._need()
         more = f" and {len(picked) - _NAMED} more" if len(picked) > _NAMED else ""
         named = html.escape(", ".join(picked[:_NAMED]))
-        self.asked.value = f"Delete {many(len(picked), 'run')} permanently? {named}{more}"
-        self.question.layout.display = ""
-
-    def _keep(self) -> None:
-        self.question.layout.display = "none"
+        self.question.ask(f"Delete {many(len(picked), 'run')} permanently? {named}{more}")
 
     def _delete(self) -> None:
-        self._keep()
         self._each(api.Result.remove)
 
     def _report(self) -> None:
         run_id = self._need()[-1]
-        self.say(f"writing the report of {run_id} ...", State.BUSY)
 
         def work() -> None:
             path = self._result(run_id).report()
-            self.report.offer(f"open the report of {run_id}", path.read_bytes(), "text/html", opens=True)
+            self.report.offer_report(f"open the report of {run_id}", path)
             self.say(f"the report is {path}")
 
-        self.in_background(work)
+        self.busy_with(f"writing the report of {run_id} ...", work)
 
     def _compare(self) -> None:
         self.shared.compared = self._need()
@@ -267,3 +256,106 @@ def _checks(runs: pd.DataFrame) -> pd.Series[str]:
     failed = runs["checks_failed"].fillna(0).astype(int)
     words = failed.map({one: f"{one} failed" if one else "passed" for one in failed.unique()})
     return words.where(runs["status"] == Status.DONE.value, runs["status"])
+
+
+_SAMPLED = 300
+"""Rows from which the width of a column is taken."""
+_MIN_WIDTH, _MAX_WIDTH = 6, 30
+
+
+class RunTable(anywidget.AnyWidget):
+    """Shows a frame with the column ``run_id``; ``picked`` has the ids of the chosen rows.
+
+    ``view`` has what the user arranged: ``columns`` (None: the automatic ones), ``sorted_by``, ``descending``,
+    ``group_by``, and ``filters`` such as ``virtual_users = 8``; only the browser writes it. ``baseline`` is the id of
+    the pinned run, which only Python writes.
+
+    The browser sorts, groups and filters, and builds only the rows in sight. They go there as bytes when it asks for
+    them; they are no trait, so the notebook does not keep them.
+    """
+
+    _esm: ClassVar[Any] = STATIC / "run_table.js"
+    _css: ClassVar[Any] = palette_css(".hdbkit-panel") + (STATIC / "run_table.css").read_text(encoding="utf-8")
+    view = traitlets.Dict({}).tag(sync=True)
+    baseline = traitlets.Unicode("").tag(sync=True)
+    picked = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self, outline: Callable[[str], Sequence[float]] = lambda _: ()) -> None:
+        """``outline`` reads the course of a run by its id, for the column ``course`` of the rows in sight."""
+        super().__init__()
+        self._outline, self._outlines = outline, dict[str, Sequence[float]]()
+        self._content = b"{}"
+        self.frame = pd.DataFrame({"run_id": []})
+        self.on_msg(self._asked)
+
+    def show(
+        self,
+        frame: pd.DataFrame,
+        columns: Sequence[str],
+        groupings: Sequence[str],
+        bars: Sequence[str] = (),
+        titles: Mapping[str, str] | None = None,
+    ) -> None:
+        """Show a frame; ``columns`` are shown unless the user chose others, ``bars`` have a bar in each cell.
+
+        ``titles`` are the words of columns that are not shown by their own name.
+        """
+        self.frame = frame
+        known = set(frame["run_id"])
+        self.picked = [one for one in self.picked if one in known]
+        content = {
+            "keys": frame["run_id"].tolist(),
+            "automatic": list(columns),
+            "groupings": list(groupings),
+            "columns": [
+                {**_column(str(name), values, name in bars), "title": (titles or {}).get(str(name), "")}
+                for name, values in frame.items()
+            ],
+        }
+        self._content = json.dumps(content, allow_nan=False).encode()
+        self._send_rows()
+
+    def _asked(self, _: Any, content: Any, __: Any) -> None:
+        if content == {"kind": "hello"}:
+            alone(self._send_rows)
+        elif isinstance(content, dict) and content.get("kind") == "outlines":
+            background(lambda: self._send_outlines([str(one) for one in content.get("keys", ())]), "hdbkit-outlines")
+
+    def _send_outlines(self, run_ids: Sequence[str]) -> None:
+        """Send the courses of these runs; those of runs that have ended are read once."""
+        found = {}
+        for run_id in set(run_ids) & set(self.frame["run_id"]):
+            found[run_id] = self._outlines.get(run_id) or self._outline(run_id)
+        self._outlines |= {run_id: points for run_id, points in found.items() if points}
+        self.send({"kind": "outlines"}, [json.dumps(found).encode()])
+
+    def _send_rows(self) -> None:
+        self.send({"kind": "runs"}, [self._content])
+
+
+def _column(name: str, values: pd.Series[Any], bar: bool) -> dict[str, Any]:
+    """A column with its distinct values, and for each row the place of its value among them."""
+    numeric = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    places, distinct = pd.factorize(values)
+    texts = [_value(one) for one in distinct.tolist()]
+    if -1 in places:
+        texts.append(None)
+        places = np.where(places < 0, len(distinct), places)
+    longest = max((len(_sample(texts[one])) for one in np.unique(places[:_SAMPLED]).tolist()), default=0)
+    width = min(max(_MIN_WIDTH, len(name), longest), _MAX_WIDTH)
+    one_each = np.array_equal(places, np.arange(len(places)))
+    return {
+        "name": name, "numeric": numeric, "bar": bar, "width": width,
+        "distinct": texts, "places": None if one_each or len(texts) == 1 else places.tolist(),
+    }  # fmt: skip
+
+
+def _value(value: Any) -> Any:
+    """A value for JSON; None for an unknown one."""
+    if value is None or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value if isinstance(value, int | float | str) else str(value)
+
+
+def _sample(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

@@ -21,7 +21,7 @@ from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, InputError, SchemaProblem
 from hdbkit.text import duration_text, size_text
 from hdbkit.widgets.parts.base import Panel, Shared, State
-from hdbkit.widgets.parts.layout import button, grid, html_table, row
+from hdbkit.widgets.parts.layout import Question, button, grid, html_table, row
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
@@ -102,7 +102,7 @@ class SchemaPanel(Panel):
             self.fields,
             self.estimate,
             row(self.build, self.cancel, self.check, self.drop, self.answers),
-            self.question,
+            self.question.box,
             self.progress,
         ]
         self.show_below(self.checks)
@@ -141,11 +141,7 @@ class SchemaPanel(Panel):
             description="Check answers, too", indent=False, layout=ipywidgets.Layout(width="auto")
         )
         self.answers.tooltip = "compare the result of each operation with that of a reference"
-        self.asked = ipywidgets.HTML()
-        self.drop_it = button("Drop", self.guarded(self._drop), style="danger", hint="there is no way back")
-        self.keep_it = button("Keep", self.guarded(self._keep), hint="drop nothing")
-        self.question = ipywidgets.VBox([self.asked, row(self.drop_it, self.keep_it)]).add_class("hdbkit-ask")
-        self.question.layout.display = "none"
+        self.question = Question("Drop", self.guarded(self._drop), hint="drop nothing")
 
     # -- what is shown ------------------------------------------------------------------------------------
 
@@ -243,14 +239,10 @@ class SchemaPanel(Panel):
         self._busy(f"checking the schema in {target.url} ...", work)
 
     def _ask(self) -> None:
-        self.asked.value = f"Drop {html.escape(described_schema(self._target(), self.choice.spec))} and all its data?"
-        self.question.layout.display = ""
-
-    def _keep(self) -> None:
-        self.question.layout.display = "none"
+        named = html.escape(described_schema(self._target(), self.choice.spec))
+        self.question.ask(f"Drop {named} and all its data?")
 
     def _drop(self) -> None:
-        self._keep()
         target, wanted = self._target(), self.choice.spec
 
         def work() -> None:
@@ -262,22 +254,18 @@ class SchemaPanel(Panel):
 
     def _busy(self, sentence: str, work: Callable[[], None]) -> None:
         """Do the work in the background, with the buttons disabled and the last result cleared."""
-        self.say(sentence, State.BUSY)
         self.checks.value = ""
-        self._keep()
+        self.question.hide()
         self._buttons_off(True)
 
         def done() -> None:
             try:
                 work()
-            except Exception:
-                self.say("")
-                raise
             finally:
                 self._buttons_off(False)
                 self.cancel.disabled = True
 
-        self.in_background(done)
+        self.busy_with(sentence, done)
 
     def _buttons_off(self, off: bool) -> None:
         for one in (self.build, self.check, self.drop):

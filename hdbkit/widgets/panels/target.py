@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import html
+import uuid
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+import anywidget
 import ipywidgets
+import traitlets
+from pydantic import SecretStr
 
 from hdbkit import api
 from hdbkit.config import ControlSpec, Target, target_names
 from hdbkit.config.passwords import keyring_trouble
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.text import many
-from hdbkit.widgets.parts.base import Panel, Shared, State
+from hdbkit.widgets.parts.base import STATIC, Panel, Shared, State
 from hdbkit.widgets.parts.layout import LABELS, button, grid, row
-from hdbkit.widgets.parts.password import PasswordField
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import chosen, schema_text
 from hdbkit.workloads import workload
@@ -198,22 +202,16 @@ class TargetPanel(Panel):
 
     def _test(self) -> None:
         target = self._shown()
-        self.say(f"connecting to {target.url} ...", State.BUSY)
-        self.in_background(lambda: self._connect(target))
+        self.busy_with(f"connecting to {target.url} ...", lambda: self._connect(target))
 
     def _connect(self, target: Target) -> None:
-        try:
-            connection = self.workspace.connect(target)
-        except Exception:
-            self.say("")
-            raise
+        connection = self.workspace.connect(target)
         self.say(f"connected to {connection.version}; {self._schema_there(connection)}.", State.DONE)
 
     def _examine(self) -> None:
         target = self._shown()
-        self.say(f"examining {target.url} ...", State.BUSY)
         self.findings.value = ""
-        self.in_background(lambda: self._examined(target))
+        self.busy_with(f"examining {target.url} ...", lambda: self._examined(target))
 
     def _examined(self, target: Target) -> None:
         found = self.workspace.doctor(target, workload=chosen(self.shared))
@@ -233,26 +231,21 @@ class TargetPanel(Panel):
 
     def _start_private(self) -> None:
         kind = self._kind_to_start()
-        self.say(f"starting a private {self._kinds['title'][kind]} server ...", State.BUSY)
         self.start_private.disabled = True
-        self.in_background(lambda: self._started(kind))
+        self.busy_with(f"starting a private {self._kinds['title'][kind]} server ...", lambda: self._started(kind))
 
     def _started(self, kind: str) -> None:
         try:
             target = self.workspace.private(kind)
             self.shared.target = target
             self._connect(target)
-        except Exception:
-            self.say("")
-            raise
         finally:
             self._show_buttons()
 
     def _end_private(self) -> None:
         kind = self._kind_to_start()
-        self.say("stopping the private server ...", State.BUSY)
         self.end_private.disabled = True
-        self.in_background(lambda: self._ended(kind))
+        self.busy_with("stopping the private server ...", lambda: self._ended(kind))
 
     def _ended(self, kind: str) -> None:
         try:
@@ -303,3 +296,50 @@ def _port(text: str) -> int | None:
     if not text.isdecimal():
         raise InputError(f"the port must be a number, not {text!r}")
     return int(text)
+
+
+NONE_KEPT = "never saved"
+KEPT = "kept in memory"
+
+
+class PasswordField(anywidget.AnyWidget):
+    """A field for a password, which is never part of a notebook. ``get()`` gives what was typed.
+
+    ``ipywidgets.Password`` keeps its value in the state that JupyterLab, nbclient and papermill save. This field has
+    no trait for it: the browser sends what was typed as a message, the kernel keeps it in memory, and the field
+    clears itself and shows that a password is kept.
+    """
+
+    _esm = STATIC / "password.js"
+    description = traitlets.Unicode("Password").tag(sync=True)
+    hint = traitlets.Unicode(NONE_KEPT).tag(sync=True)
+    """What the empty field shows."""
+    kept = traitlets.Bool(False).tag(sync=True)
+    """Whether a password is in memory."""
+    field_id = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(field_id=uuid.uuid4().hex[:8], **traits)
+        self._password: SecretStr | None = None
+        self._actions: list[Callable[[], None]] = []
+        self.on_msg(self._on_message)
+
+    def get(self) -> SecretStr | None:
+        """The password in memory, None when there is none."""
+        return self._password
+
+    def keep(self, password: SecretStr | None) -> None:
+        """Keep a password in memory, as if it were typed; None forgets it."""
+        self._password = password
+        self.kept = password is not None
+        self.hint = KEPT if self.kept else NONE_KEPT
+        for action in self._actions:
+            action()
+
+    def on_change(self, action: Callable[[], None]) -> None:
+        """Call ``action`` whenever the password changes."""
+        self._actions.append(action)
+
+    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
+        if isinstance(content, dict) and isinstance(content.get("password"), str):
+            self.keep(SecretStr(content["password"]) if content["password"] else None)

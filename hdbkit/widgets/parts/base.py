@@ -20,6 +20,7 @@ import ipywidgets
 import traitlets
 
 from hdbkit.api import DEFAULT, Workspace
+from hdbkit.api.run_list import RunList
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
 from hdbkit.in_notebook.slot import Slot, alone, background
@@ -27,6 +28,8 @@ from hdbkit.widgets.parts.ticker import Action, Ticker, every
 
 STATIC = Path(__file__).parents[1] / "static"
 """The style sheets and browser modules of the panels."""
+FIRST_S = 0.25
+"""The time for reading what the catalog does not have yet, before a list is shown for the first time."""
 
 
 class Alert(anywidget.AnyWidget):
@@ -161,6 +164,19 @@ class Panel:
 
         return callback
 
+    def busy_with(self, sentence: str, action: Callable[[], None]) -> None:
+        """Show what is being done while ``action`` does it in the background; an error replaces the sentence."""
+        self.say(sentence, State.BUSY)
+
+        def work() -> None:
+            try:
+                action()
+            except Exception:
+                self.say("")
+                raise
+
+        self.in_background(work)
+
     def in_background(self, action: Callable[[], None]) -> None:
         """Run ``action`` in a thread of its own; an error goes to ``fail``."""
 
@@ -182,6 +198,24 @@ class Panel:
                     action()
 
         return show
+
+    def show_runs(self, read: Callable[[float | None], RunList], show: Callable[[RunList], None]) -> None:
+        """Read and show the newest runs now, and all runs from a thread if that takes longer.
+
+        Args:
+            read: ``hdbkit.runs`` with its argument ``within_s``.
+            show: called with the list, and once more if ``.attrs["unread"]`` of the first one is not 0.
+        """
+        show_newest = self.reading("runs")
+        newest = read(FIRST_S)
+        show_newest(lambda: show(newest))
+        if newest.attrs["unread"]:
+
+            def work() -> None:
+                runs = read(None)
+                show_newest(lambda: show(runs))
+
+            self.in_background(work)
 
     def every(self, period_s: float, action: Action) -> Ticker:
         """Call ``action`` until it returns True or the panel is closed; an error ends it too and goes to ``fail``."""

@@ -5,6 +5,7 @@ Everything comes from its folder. Progress is read once a second; the result so 
 
 from __future__ import annotations
 
+import html
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +19,7 @@ from hdbkit import api
 from hdbkit.api import Workspace
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
+from hdbkit.charts.view import ChartView
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.experiment.max_rate import MaxRatePlan
 from hdbkit.experiment.progress import search_steps
@@ -28,9 +30,8 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import duration_text, many, number
 from hdbkit.widgets.parts.base import Panel, State
-from hdbkit.widgets.parts.chart_box import ChartBox
-from hdbkit.widgets.parts.layout import html_table
-from hdbkit.widgets.parts.links import ReportLink
+from hdbkit.widgets.parts.layout import html_table, row
+from hdbkit.widgets.parts.links import FileLink, ReportLink
 from hdbkit.widgets.parts.run_view import Seen, doing
 from hdbkit.workloads import metric_of, workload
 
@@ -238,3 +239,33 @@ def _latency(plan: MaxRatePlan, root: Path) -> Callable[[Any], str]:
         return f"{held}, {'none' if math.isnan(value_ms) else f'{number(value_ms)} ms'}"
 
     return shown
+
+
+class ChartBox:
+    """Shows charts in ``box``; the line about the run whose dot was clicked stays in sight above them."""
+
+    def __init__(self, panel: Panel) -> None:
+        self._panel = panel
+        self.view = ChartView(opened=self._open)
+        self.words, self.link = ipywidgets.HTML().add_class("hdbkit-note"), FileLink()
+        self._line = row(self.words, self.link).add_class("hdbkit-opened")
+        self._line.layout.display = "none"
+        self.box = ipywidgets.VBox([self._line, self.view])
+
+    def show(self, charts: Iterable[Chart] = ()) -> None:
+        """Show these charts in place of those that are shown; none by default."""
+        self._line.layout.display = "none"
+        self.view.show(charts)
+
+    def _open(self, run_id: str) -> None:
+        self.words.value = f"Run {html.escape(run_id)}: writing its report ..."
+        self._line.children = (self.words,)
+        self._line.layout.display = ""
+
+        def work() -> None:
+            path = self._panel.workspace.result(run_id).report()
+            self.words.value = f"Run {html.escape(run_id)}:"
+            self.link.offer_report("open its report", path)
+            self._line.children = (self.words, self.link)
+
+        self._panel.in_background(work)

@@ -29,6 +29,30 @@ def row(*children: ipywidgets.Widget) -> ipywidgets.Widget:
     return ipywidgets.HBox(children, layout=layout).add_class("hdbkit-row")
 
 
+class Question:
+    """A question before what cannot be undone: a button that does it, and Keep. Hidden until it is asked."""
+
+    def __init__(self, words: str, action: Callable[[], None], *, hint: str) -> None:
+        self.words = ipywidgets.HTML()
+        self.do_it = button(words, lambda _: self._answered(action), style="danger", hint="there is no way back")
+        self.keep_it = button("Keep", lambda _: self.hide(), hint=hint)
+        self.box = ipywidgets.VBox([self.words, row(self.do_it, self.keep_it)]).add_class("hdbkit-ask")
+        self.hide()
+
+    def ask(self, words: str) -> None:
+        """Ask it, in HTML."""
+        self.words.value = words
+        self.box.layout.display = ""
+
+    def hide(self) -> None:
+        """Hide it, unanswered."""
+        self.box.layout.display = "none"
+
+    def _answered(self, action: Callable[[], None]) -> None:
+        self.hide()
+        action()
+
+
 _ICONS = {
     **dict.fromkeys(("Run", "Start", "Start the sweep", "Resume"), "play"),
     "Stop": "stop",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import anywidget
 
-from hdbkit.widgets.parts.base import STATIC, Panel, State
+from hdbkit.widgets.parts.base import STATIC, Panel
 from hdbkit.widgets.parts.layout import button, row
 
 
@@ -23,6 +23,10 @@ class FileLink(anywidget.AnyWidget):
     def offer(self, name: str, content: bytes, kind: str, *, opens: bool = False) -> None:
         """A link of this name to ``content`` of a media type; ``opens``: shown in a new tab, else downloaded."""
         self.send({"name": name, "kind": kind, "open": opens}, [content])
+
+    def offer_report(self, name: str, path: Path) -> None:
+        """A link of this name that opens a report."""
+        self.offer(name, path.read_bytes(), "text/html", opens=True)
 
 
 class ReportLink:
@@ -49,11 +53,10 @@ class ReportLink:
     def _make(self) -> None:
         write, link = self._write, self._link
         assert write is not None
-        self._panel.say("writing the report ...", State.BUSY)
 
         def work() -> None:
             path = write()
-            link.offer("open the report", path.read_bytes(), "text/html", opens=True)
+            link.offer_report("open the report", path)
             self._panel.say(f"the report is {path}")
 
-        self._panel.in_background(work)
+        self._panel.busy_with("writing the report ...", work)
