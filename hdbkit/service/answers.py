@@ -1,9 +1,9 @@
-"""Errors as answers: which key, what value, what was expected; one sentence each, and no secret."""
+"""Answers: errors as one sentence each (which key, what value, what was expected; no secret), and headers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from hdbkit.config.problems import problems_of_details
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, InputError, Problem
 from hdbkit.service.jobs import Busy, NoJob
+from hdbkit.web.guard import Application, Message, Receive, Scope, Send
 
 
 class Ascii(JSONResponse):
@@ -88,3 +89,32 @@ def _invalid(problems: Sequence[Problem]) -> Ascii:
 def at(field: str, error: HdbkitError) -> ConfigErrors:
     """An error as that of a key of the request."""
     return ConfigErrors("the request", [Problem(field, str(error))])
+
+
+SECURE = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "x-frame-options": "DENY",
+}
+"""Keep answers out of frames and caches."""
+
+
+class Headers:
+    """Plain ASGI middleware, with neither a task nor a copy: adds headers to each answer that does not set them."""
+
+    def __init__(self, app: Application, headers: Mapping[str, str]) -> None:
+        self._app = app
+        self._headers = [(name.encode(), value.encode()) for name, value in headers.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
+        async def adding(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = list(message.get("headers", ()))
+                names = {name.lower() for name, _ in given}
+                message["headers"] = given + [one for one in self._headers if one[0] not in names]
+            await send(message)
+
+        await self._app(scope, receive, adding)

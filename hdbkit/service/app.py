@@ -17,18 +17,16 @@ from hdbkit.api.documents import ExperimentDocument, ResultDocument, RunDocument
 from hdbkit.config.problems import did_you_mean
 from hdbkit.results.folder import is_run
 from hdbkit.service import answers
-from hdbkit.service.answers import Ascii, Refused, unless_known
-from hdbkit.service.experiments import Experiments
-from hdbkit.service.headers import SECURE, Headers
+from hdbkit.service.answers import SECURE, Ascii, Headers, Refused, unless_known
 from hdbkit.service.job_folder import Job, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
 from hdbkit.service.metrics import CONTENT_TYPE, RunMetrics
 from hdbkit.service.models import ErrorAnswer, ExperimentList, JobList, TargetList
 from hdbkit.service.permissions import JOB, Permissions, Starter
-from hdbkit.service.results import listed_targets, result_file, targets_version
-from hdbkit.service.roles import Role
-from hdbkit.service.sign_in import SignIn
+from hdbkit.service.results import Experiments, listed_targets, result_file, targets_version
+from hdbkit.service.sessions import Sessions
+from hdbkit.service.tokens import Role
 from hdbkit.service.verbs import VERBS, Verb
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -63,9 +61,9 @@ ExperimentId = Annotated[
 
 
 def make_app(
-    jobs: Jobs, workspace: Workspace, sign_in: SignIn | None = None, voila: FilePath | None = None
+    jobs: Jobs, workspace: Workspace, sessions: Sessions | None = None, voila: FilePath | None = None
 ) -> FastAPI:
-    """Create the application; with ``sign_in`` also the pages, with ``voila``, a socket, also the panels."""
+    """Create the application; with ``sessions`` also the pages, with ``voila``, a socket, also the panels."""
     app = FastAPI(
         title="hdbkit service",
         description=_ABOUT,
@@ -90,15 +88,15 @@ def make_app(
     _add_charts(app, workspace, permit)
     _add_targets(app, workspace, permit)
     _describe_requests(app)
-    if sign_in is not None:
+    if sessions is not None:
         from hdbkit.service.pages import make_pages
 
         panels = None
         if voila is not None:
             from hdbkit.service.panels.passing import Passing
 
-            panels = Passing(voila, permit, lambda scope: sign_in.sessions.of(scope) is not None)
-        app.mount("/", make_pages(jobs, workspace, live, permit, sign_in, panels))
+            panels = Passing(voila, permit, lambda scope: sessions.of(scope) is not None)
+        app.mount("/", make_pages(jobs, workspace, live, permit, sessions, panels))
     return app
 
 

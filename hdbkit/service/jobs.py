@@ -25,7 +25,7 @@ from hdbkit.results.folder import make_folder, only_one
 from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, Signs, State
 from hdbkit.service.job_process import STOPS
 from hdbkit.service.requests import Request
-from hdbkit.service.roles import Role
+from hdbkit.service.tokens import Role
 from hdbkit.service.verbs import VERBS, Verb
 
 MAX_RUNNING = 8

@@ -21,8 +21,7 @@ from hdbkit.service.answers import Refused
 from hdbkit.service.job_folder import Job
 from hdbkit.service.jobs import Jobs, require_target
 from hdbkit.service.requests import content_of
-from hdbkit.service.roles import Role
-from hdbkit.service.tokens import Holder
+from hdbkit.service.tokens import Holder, Role
 from hdbkit.service.verbs import Verb
 from hdbkit.web.guard import BODY, HOLDER, header
 

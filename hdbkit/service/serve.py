@@ -13,13 +13,10 @@ from pydantic import Field
 from hdbkit.api import Workspace
 from hdbkit.config.cluster import FORMS, Cluster
 from hdbkit.errors import InputError
-from hdbkit.service.roles import Role
-from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
-from hdbkit.service.tokens import Tokens
+from hdbkit.service.tokens import Role, Tokens
 from hdbkit.web.endpoint import EndpointOptions, listening, require_web
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import ANYONE, AuditLog, Guard, Scope, bearer_token
-from hdbkit.web.tokens import WrongTokens
 
 SERVICE = "service"
 SERVICE_PORT = 8448
@@ -118,11 +115,11 @@ def application(
     """
     from hdbkit.service.app import make_app
     from hdbkit.service.jobs import Jobs
-    from hdbkit.service.pages.files import STATIC
+    from hdbkit.service.pages.rendering import STATIC
     from hdbkit.service.permissions import LOGGED
-    from hdbkit.service.sign_in import SignIn
+    from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
 
-    sessions, wrong = Sessions(tokens, secure), WrongTokens()
+    sessions = Sessions(tokens, secure)
     open_to_all = {_HEALTH, SIGN_IN, *STATIC}
 
     def who(scope: Scope) -> object | None:
@@ -136,5 +133,5 @@ def application(
         scope["state"][SESSION], holder = found
         return holder
 
-    app = make_app(Jobs(workspace, clusters), workspace, SignIn(sessions, wrong), voila)
-    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=wrong, sign_in=SIGN_IN)
+    app = make_app(Jobs(workspace, clusters), workspace, sessions, voila)
+    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=sessions.wrong, sign_in=SIGN_IN)

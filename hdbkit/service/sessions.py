@@ -1,4 +1,5 @@
-"""Sessions of browsers: a token that was typed once becomes a cookie, which reads pages and sends their forms.
+"""Sessions of browsers: a token that was typed once becomes a cookie, which reads pages and sends their forms;
+after several wrong ones an address waits.
 
 A session is bound to its token: it ends when the token is removed or expires, after ``LIFE_S``, or when its user
 signs out. The service keeps the hash of a cookie, in memory. The API never accepts a cookie.
@@ -13,9 +14,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 
+from hdbkit.service.answers import Refused
 from hdbkit.service.tokens import Holder, Tokens
-from hdbkit.web.guard import Scope, header
-from hdbkit.web.tokens import hash_of, new_token
+from hdbkit.web.guard import Scope, client_of, header
+from hdbkit.web.tokens import WrongTokens, hash_of, new_token
 
 SIGN_IN = "/sign-in"
 """The path of the page that asks for a token."""
@@ -42,9 +44,20 @@ class Sessions:
     """The sessions of a service; ``secure``: whether it is reached by TLS only."""
 
     def __init__(self, tokens: Tokens, secure: bool) -> None:
-        self._tokens, self._secure = tokens, secure
+        self._tokens, self._secure, self.wrong = tokens, secure, WrongTokens()
         self._name = "__Host-hdbkit" if secure else "hdbkit"
         self._by_hash: OrderedDict[bytes, Session] = OrderedDict()  # the oldest first
+
+    def cookie_for(self, scope: Scope, token: str) -> str:
+        """The header with the cookie for a token that a request sent. Raises ``Refused``."""
+        given = self.sign_in(token)
+        if given is not None:
+            return given
+        client = client_of(scope)
+        if wait_s := self.wrong.wait_s(client):
+            raise Refused(429, f"too many wrong tokens came from {client}; wait {wait_s:.0f} s", wait_s)
+        self.wrong.note(client)
+        raise Refused(401, "the token is unknown or has expired")
 
     def sign_in(self, token: str) -> str | None:
         """The header that gives the browser its cookie; None if the token is not valid."""
@@ -84,3 +97,11 @@ class Sessions:
         except CookieError:
             return ""
         return found.value if found else ""
+
+
+def is_from_this_site(scope: Scope) -> bool:
+    """Whether a browser sent the request for a page of this service, and of no other."""
+    site, origin = header(scope, b"sec-fetch-site"), header(scope, b"origin")
+    if site:
+        return site == "same-origin"
+    return origin.partition("://")[2] == header(scope, b"host") != ""

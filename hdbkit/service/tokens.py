@@ -8,18 +8,31 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from hdbkit.errors import InputError
 from hdbkit.files import held, replace_file
-from hdbkit.service.roles import Role
 from hdbkit.web.tokens import hash_of, new_token
 
 DEFAULT_DAYS = 90
 MAX_DAYS = 3650
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+
+
+class Role(StrEnum):
+    """What a token permits; a role includes those before it."""
+
+    READ = "read"  # lists, results, comparisons
+    RUN = "run"  # loads on a server: runs, builds
+    SETTINGS = "settings"  # changes of a server beyond its load: sweeps, faults, dropped schemas
+
+    def permits(self, wanted: Role) -> bool:
+        """Whether this role includes another."""
+        order = list(Role)
+        return order.index(self) >= order.index(wanted)
 
 
 class Holder(BaseModel):

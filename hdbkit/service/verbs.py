@@ -21,7 +21,7 @@ from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.hammerdb import is_settings_file
 from hdbkit.results.folder import only_one
 from hdbkit.service import requests as asked
-from hdbkit.service.roles import Role
+from hdbkit.service.tokens import Role
 from hdbkit.workloads import specification
 
 DATA, SITES = "data", "sites"

@@ -9,7 +9,7 @@ import pytest
 
 from hdbkit.api import Workspace
 from hdbkit.service.panels.process import BASE
-from hdbkit.service.roles import Role
+from hdbkit.service.tokens import Role
 from tests.conftest import PATIENCE_MS
 from tests.unit.conftest import place  # noqa: F401
 from tests.unit.services import running_service

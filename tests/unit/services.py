@@ -14,9 +14,8 @@ from typing import Any
 
 from hdbkit.api import Workspace
 from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
-from hdbkit.service.roles import Role
 from hdbkit.service.serve import ServiceOptions, application
-from hdbkit.service.tokens import Tokens
+from hdbkit.service.tokens import Role, Tokens
 from hdbkit.web.endpoint import listening
 
 TARGETS = "lab: {kind: nulldb}\nother: {kind: nulldb}\nbroken: {kind: oracel}\n"

@@ -20,7 +20,7 @@ from websockets.sync.client import connect
 from hdbkit.api import Workspace
 from hdbkit.errors import InputError
 from hdbkit.service.panels.process import BASE, OWN, running_panels
-from hdbkit.service.roles import Role
+from hdbkit.service.tokens import Role
 from tests.unit.services import Client, Service, running_service
 from tests.unit.test_service_pages import SAME, Browser
 

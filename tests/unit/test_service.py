@@ -34,8 +34,7 @@ from hdbkit.service.job_folder import JOBS, State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.metrics import NAMES
 from hdbkit.service.permissions import Bucket
-from hdbkit.service.roles import Role
-from hdbkit.service.tokens import Holder
+from hdbkit.service.tokens import Holder, Role
 from hdbkit.service.verbs import VERBS
 from hdbkit.web import endpoint, guard
 from hdbkit.web.gate import Gate

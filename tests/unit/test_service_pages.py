@@ -13,10 +13,9 @@ from hdbkit.api import Workspace
 from hdbkit.report import page
 from hdbkit.service import sessions
 from hdbkit.service.job_folder import JobFolder, State
-from hdbkit.service.pages.files import STATIC
-from hdbkit.service.roles import Role
+from hdbkit.service.pages.rendering import STATIC
 from hdbkit.service.sessions import Sessions
-from hdbkit.service.tokens import Tokens
+from hdbkit.service.tokens import Role, Tokens
 from tests.unit.services import Answer, Client, Service, written_job
 
 SAME = {"sec-fetch-site": "same-origin", "content-type": "application/x-www-form-urlencoded"}

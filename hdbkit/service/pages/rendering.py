@@ -1,4 +1,4 @@
-"""How a job and its document become text and tables of a page."""
+"""How a job and its document become text and tables of a page; the files that pages load."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from hdbkit.api import Workspace
 from hdbkit.report import page, templating
+from hdbkit.report.site import ASSETS, asset
 from hdbkit.report.tables import Table, cell, heading, text_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.service.job_folder import Job, JobFolder, State
@@ -135,3 +136,18 @@ def _titled(job: Job) -> str:
     """A job in a few words: its verb, its target and its label."""
     about = [job.request.get(name) for name in ("target", "base", "new", "name", "id", "label")]
     return " · ".join([job.verb, *(one for one in about if isinstance(one, str))])
+
+
+_OWN = Path(__file__).parent / "static"
+_SCRIPTS = ("live.js", "themed.js")
+STATIC = {
+    f"/static/{name}": kind for name, kind in (*ASSETS.items(), *((one, "text/javascript") for one in _SCRIPTS))
+}
+"""The paths of the files, and their types. They need no token."""
+
+
+@cache
+def content_of(path: str) -> bytes:
+    """The content of a file of ``STATIC``; all but the scripts of jobs and panels is shared with sites."""
+    name = path.rpartition("/")[2]
+    return asset(name) if name in ASSETS else (_OWN / name).read_bytes()

@@ -16,19 +16,16 @@ from hdbkit.api import Workspace
 from hdbkit.errors import HdbkitError
 from hdbkit.report.page import read_content
 from hdbkit.results.folder import is_run
-from hdbkit.service.answers import Refused, status_of
-from hdbkit.service.headers import Headers
+from hdbkit.service.answers import Headers, Refused, status_of
 from hdbkit.service.job_folder import State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
-from hdbkit.service.pages.files import STATIC, content_of
-from hdbkit.service.pages.rendering import render, shown
+from hdbkit.service.pages.rendering import STATIC, content_of, render, shown
 from hdbkit.service.panels.process import BASE
 from hdbkit.service.permissions import JOB, Permissions
 from hdbkit.service.results import listed_targets, result_file, targets_version
-from hdbkit.service.roles import Role
-from hdbkit.service.sessions import SESSION, SIGN_IN, Session
-from hdbkit.service.sign_in import SignIn, is_from_this_site
+from hdbkit.service.sessions import SESSION, SIGN_IN, Session, Sessions, is_from_this_site
+from hdbkit.service.tokens import Role
 from hdbkit.web.guard import BODY, HOLDER, Application
 
 PER_PAGE = 50
@@ -43,7 +40,7 @@ JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,80}$")]
 
 
 def make_pages(
-    jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions, sign_in: SignIn, panels: Application | None
+    jobs: Jobs, workspace: Workspace, live: Live, permit: Permissions, sessions: Sessions, panels: Application | None
 ) -> FastAPI:
     """Create the application of the pages; ``panels`` is the one behind the page of the panels."""
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, default_response_class=HTMLResponse)
@@ -52,7 +49,7 @@ def make_pages(
     app.add_exception_handler(HTTPException, _plain)
     app.add_middleware(Headers, headers={"content-security-policy": _POLICY})
     _add_files(app)
-    _add_sign_in(app, sign_in)
+    _add_sign_in(app, sessions)
     _add_results(app, jobs, workspace, permit)
     _add_jobs(app, jobs, workspace, live, permit)
     _add_targets(app, workspace, permit)
@@ -72,7 +69,7 @@ def _add_files(app: FastAPI) -> None:
         return Response(content_of(path), media_type=STATIC[path], headers=kept)
 
 
-def _add_sign_in(app: FastAPI, sign_in: SignIn) -> None:
+def _add_sign_in(app: FastAPI, sessions: Sessions) -> None:
     @app.get(SIGN_IN)
     async def ask_for_token() -> Response:
         return HTMLResponse(render("sign_in.html", error=""))
@@ -82,7 +79,7 @@ def _add_sign_in(app: FastAPI, sign_in: SignIn) -> None:
         if not is_from_this_site(request.scope):
             raise Refused(403, "the form was not sent from this page; open it again")
         try:
-            cookie = sign_in.cookie(request.scope, _fields(request).get("token", "").strip())
+            cookie = sessions.cookie_for(request.scope, _fields(request).get("token", "").strip())
         except Refused as refused:
             return HTMLResponse(render("sign_in.html", error=str(refused)), refused.status)
         return RedirectResponse("/", 303, {"set-cookie": cookie})
@@ -90,7 +87,7 @@ def _add_sign_in(app: FastAPI, sign_in: SignIn) -> None:
     @app.post("/sign-out")
     async def end_session(request: Request) -> Response:
         _require_form(request)
-        return RedirectResponse(SIGN_IN, 303, {"set-cookie": sign_in.sessions.sign_out(request.scope)})
+        return RedirectResponse(SIGN_IN, 303, {"set-cookie": sessions.sign_out(request.scope)})
 
 
 def _add_results(app: FastAPI, jobs: Jobs, workspace: Workspace, permit: Permissions) -> None:

@@ -15,9 +15,8 @@ from websockets.exceptions import InvalidStatus, WebSocketException
 from hdbkit.service.answers import Refused
 from hdbkit.service.panels.process import BASE, OWN
 from hdbkit.service.permissions import Permissions
-from hdbkit.service.roles import Role
-from hdbkit.service.sign_in import is_from_this_site
-from hdbkit.service.tokens import Holder
+from hdbkit.service.sessions import is_from_this_site
+from hdbkit.service.tokens import Holder, Role
 from hdbkit.web.guard import Message, Receive, Scope, Send, header
 
 OWN_WORKSPACE = b"workspace=own"
