@@ -13,9 +13,9 @@ from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.api.batch import BatchStep
 from hdbkit.cli import show
+from hdbkit.cli.arguments import AsJson
 from hdbkit.cli.completion import any_names
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
-from hdbkit.cli.schema import AsJson
 
 
 def add_to(app: typer.Typer) -> None:
@@ -59,8 +59,7 @@ class BatchBar:
     """A progress bar over the jobs with the cell in execution, and a line for each finished job."""
 
     def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=show.notes, transient=True)
+        self._progress = _progress()
         self._bar = self._progress.add_task("", total=None)
 
     def __enter__(self) -> BatchBar:
@@ -81,6 +80,11 @@ class BatchBar:
             self._progress.console.print(escape(line.rstrip()))
 
 
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=show.notes, transient=True)
+
+
 @stopped_like_ctrl_c()
 def site(
     folder: Annotated[Path, typer.Argument(help="the folder of the site; one of an earlier call is replaced")],
@@ -99,8 +103,7 @@ def site(
     as_json: AsJson = False,
 ) -> None:
     """Write a static site of results, with search, that any web server can serve and that opens offline."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=show.notes, transient=True) as progress:
+    with _progress() as progress:
         bar = progress.add_task("", total=None)
 
         def watch(name: str, number: int, pages: int) -> None:
@@ -109,8 +112,5 @@ def site(
         made = api.site(folder, names or [], where=where, title=title, watch=watch)
     for sentence in made.skipped:
         show.notes.print(f"skipped: {sentence}", markup=False)
-    if as_json:
-        pages = documents.of_frame(made.pages.assign(page=made.pages["page"].astype(str)))
-        show.print_json({"index": str(made.index), "pages": pages})
-    else:
-        show.console.print(f"{len(made.pages):,} pages: {made.index}", markup=False)
+    pages = documents.of_frame(made.pages.assign(page=made.pages["page"].astype(str)))
+    show.answer(as_json, {"index": str(made.index), "pages": pages}, f"{len(made.pages):,} pages: {made.index}")

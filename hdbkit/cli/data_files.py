@@ -1,4 +1,4 @@
-"""The command that writes a population to files."""
+"""Commands about files: they write a population, and import settings and results of another tool."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import typer
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import show
+from hdbkit.cli.arguments import AsJson
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.options import Sectioned, schema_options
-from hdbkit.cli.schema import AsJson
+from hdbkit.hammerdb import is_settings_file
 from hdbkit.loading import Format
+from hdbkit.text import many
 from hdbkit.workloads import specification
 
 
@@ -22,6 +24,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the command of this module."""
     scale = " ".join(specification().words)
     app.command(cls=Sectioned, epilog=f"Example: hdbkit datagen {scale} --format parquet")(datagen)
+    app.command("import", epilog="Example: hdbkit import hammer.DB")(_import)
 
 
 @stopped_like_ctrl_c()
@@ -62,14 +65,62 @@ def datagen(
     except KeyboardInterrupt:
         show.notes.print("stopped; complete chunks are kept, and the same command continues with the others")
         return Exit.STOPPED
-    if as_json:
-        show.print_json(documents.of_written(done))
-        return Exit.DONE
     earlier = f"; {done.kept} of {len(done.chunks)} chunks were there already" if done.kept else ""
     following = shlex.join(["hdbkit", "build", "TARGET", "--from-files", str(done.folder)])
-    show.console.print(
-        f"{done.rows:,} rows, {done.size_bytes / 1e6:,.1f} MB in {done.folder}{earlier}; next: {following}",
-        markup=False,
-        soft_wrap=True,
-    )
+    written = f"{done.rows:,} rows, {done.size_bytes / 1e6:,.1f} MB in {done.folder}{earlier}; next: {following}"
+    show.answer(as_json, documents.of_written(done), written)
     return Exit.DONE
+
+
+def _import(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="of HammerDB a script (.tcl, .py, .sh), a configuration (.xml), hammer.DB, hammerdb.log or a job as "
+            "JSON; what pgbench or sysbench printed, a log of pgbench, a summary of BenchBase"
+        ),
+    ],
+    folder: Annotated[Path, typer.Option(help="where targets.yaml and run.yaml are written")] = Path("imported"),
+    benchmark: Annotated[
+        str | None, typer.Option(help="TPC-C or TPC-H [default: what the file chooses, else TPC-C]")
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option(help="HammerDB's name of the database, such as pg [default: what the file chooses]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Import results of another tool as runs, or translate settings of HammerDB into a target and a load.
+
+    A script or a configuration is translated; nothing of it is executed. Any other file has results.
+    """
+    if not is_settings_file(file):
+        _import_results(file, as_json)
+        return
+    done = api.import_settings(file, folder, benchmark=benchmark, database=database)
+    if as_json:
+        commands = {"build": done.build_command, "run": done.run_command}
+        left_out = documents.of_frame(done.left_out)
+        show.print_json({"files": list(map(str, done.files)), "commands": commands, "left_out": left_out})
+        return
+    if len(done.left_out):
+        show.console.print("without a counterpart:")
+        show.console.print(show.table(done.left_out))
+    for line in (
+        *(f"wrote {path}" for path in done.files),
+        f"build: {done.build_command}",
+        f"run: {done.run_command}",
+    ):
+        show.console.print(line, markup=False, soft_wrap=True)
+
+
+def _import_results(file: Path, as_json: bool) -> None:
+    done = api.import_results(file)
+    if as_json:
+        show.print_json({"runs": list(done.run_ids), "left_out": documents.of_frame(done.left_out)})
+        return
+    if len(done.left_out):
+        show.console.print("not imported:")
+        show.console.print(show.table(done.left_out))
+    for run_id in done.run_ids:
+        show.console.print(f"imported {run_id}", markup=False, soft_wrap=True)
+    show.console.print(f"{many(len(done.run_ids), 'run')} imported; see: hdbkit runs list", markup=False)

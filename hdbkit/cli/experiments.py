@@ -10,11 +10,10 @@ import typer
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import completion, show
+from hdbkit.cli.arguments import AnyId, AsJson, run_or_experiment
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.found import show_found, show_run
-from hdbkit.cli.naming import AnyId, run_or_experiment
 from hdbkit.cli.progress import ExperimentLines, RunLines
-from hdbkit.cli.schema import AsJson
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status
 
@@ -115,10 +114,9 @@ def experiments(
     if experiment_id is not None:
         shown = documents.of_experiment(api.attach_experiment(experiment_id)).model_dump(mode="json")
         facts = pd.DataFrame(list(shown.items()), columns=["fact", "value"])
-        show.print_json(shown) if as_json else show.console.print(show.table(facts))
+        show.print_json(shown) if as_json else show.frame(facts, as_json)
         return
-    found = api.experiments()
-    show.print_json(documents.of_frame(found)) if as_json else show.console.print(show.table(found))
+    show.frame(api.experiments(), as_json)
 
 
 def _attached(wanted: str) -> api.Running | api.RunningExperiment[Any]:

@@ -12,10 +12,9 @@ import typer
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import show
+from hdbkit.cli.arguments import AnyId, AsJson, RunId, WorkloadOption, Yes, run_or_experiment
 from hdbkit.cli.exits import Exit
-from hdbkit.cli.naming import AnyId, RunId, run_or_experiment
-from hdbkit.cli.options import Sectioned
-from hdbkit.cli.schema import AsJson, WorkloadOption, Yes, with_schema
+from hdbkit.cli.options import Sectioned, add_group, with_schema
 from hdbkit.errors import InputError
 from hdbkit.report.run_list import highest
 from hdbkit.text import number
@@ -31,13 +30,23 @@ def add_to(app: typer.Typer) -> None:
     app.command(cls=Sectioned, epilog="Example: hdbkit doctor postgresql://bench@db1/lab")(doctor)
     app.command(epilog="Example: hdbkit report last")(report)
     app.command(epilog="Example: hdbkit chart last throughput --file throughput.png")(chart)
-    about_runs = typer.Typer(help="List, show, tag and remove runs.", no_args_is_help=True, rich_markup_mode=None)
-    about_runs.command("list", epilog="Example: hdbkit runs list --where 'virtual_users = 8' --csv")(runs_list)
-    about_runs.command("show", epilog="Example: hdbkit runs show last")(runs_show)
-    about_runs.command("tag", epilog="Example: hdbkit runs tag last nightly release-2")(runs_tag)
-    about_runs.command("note", epilog="Example: hdbkit runs note last 'with the new kernel'")(runs_note)
-    about_runs.command("rm", epilog="Example: hdbkit runs rm 20261120-2104 --yes")(runs_rm)
-    app.add_typer(about_runs, name="runs")
+    add_group(
+        app,
+        "runs",
+        "List, show, tag and remove runs.",
+        examples={
+            "list": "--where 'virtual_users = 8' --csv",
+            "show": "last",
+            "tag": "last nightly release-2",
+            "note": "last 'with the new kernel'",
+            "rm": "20261120-2104 --yes",
+        },
+        list=runs_list,
+        show=runs_show,
+        tag=runs_tag,
+        note=runs_note,
+        rm=runs_rm,
+    )
 
 
 @with_schema
@@ -56,10 +65,8 @@ def doctor(
     hdbkit_probe_... The exit code is 1 if runs on the target would fail.
     """
     found = api.doctor(target, workload=workload, **fields)
-    if as_json:
-        show.print_json(documents.of_frame(found))
-    elif target is None:
-        show.console.print(show.table(found))
+    if as_json or target is None:
+        show.frame(found, as_json)
     else:
         show.findings(found)
     good = found["usable"].any() if target is None else not (found["state"] == "problem").any()
@@ -70,11 +77,7 @@ def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:
     """Write the one-page report of a run or an experiment; 'last' is the experiment if it measured last."""
     found = _reported(run_id)
     paths = [str(path) for path in (found.reports() if isinstance(found, api.Releases) else [found.report()])]
-    if as_json:
-        show.print_json({"report": paths[0]} if len(paths) == 1 else {"reports": paths})
-        return
-    for path in paths:
-        show.console.print(path, markup=False)
+    show.answer(as_json, {"report": paths[0]} if len(paths) == 1 else {"reports": paths}, *paths)
 
 
 def chart(
@@ -92,7 +95,7 @@ def chart(
     charts = found.charts()
     if key is None:
         rows = [{"chart": name, "question": one.question} for name, one in charts.items()]
-        show.print_json(rows) if as_json else show.console.print(show.table(pd.DataFrame(rows)))
+        show.frame(pd.DataFrame(rows), as_json)
         return
     if key not in charts:
         raise InputError(f"there is no chart '{key}'; there is {', '.join(charts) or 'none'}")
@@ -184,10 +187,8 @@ def runs_tag(
     """Add tags to a run, or remove them."""
     result = api.result(run_id)
     result.tag(*tags, remove=remove)
-    if as_json:
-        show.print_json({"run_id": result.run_id, "tags": result.manifest.tags})
-    else:
-        show.console.print(f"{result.run_id}: {', '.join(result.manifest.tags) or 'no tags'}", markup=False)
+    run, kept = result.run_id, result.manifest.tags
+    show.answer(as_json, {"run_id": run, "tags": kept}, f"{run}: {', '.join(kept) or 'no tags'}")
 
 
 def runs_note(
@@ -199,11 +200,9 @@ def runs_note(
     """Attach a note to a run, in place of its earlier note, or to a time of it as an event."""
     result = api.result(run_id)
     result.note(text, at_s)
-    if as_json:
-        noted = [one.model_dump() for one in result.manifest.annotations]
-        show.print_json({"run_id": result.run_id, "note": result.manifest.note, "annotations": noted})
-    else:
-        show.console.print(f"{result.run_id}: {result.manifest.note or 'no note'}", markup=False)
+    run, note = result.run_id, result.manifest.note
+    noted = [one.model_dump() for one in result.manifest.annotations]
+    show.answer(as_json, {"run_id": run, "note": note, "annotations": noted}, f"{run}: {note or 'no note'}")
 
 
 def runs_rm(
@@ -217,7 +216,4 @@ def runs_rm(
     if not yes:
         typer.confirm(f"Delete {result.folder.path}?", abort=True, err=True)
     result.remove()
-    if as_json:
-        show.print_json({"removed": result.run_id})
-    else:
-        show.console.print(f"removed {result.run_id}", markup=False)
+    show.answer(as_json, {"removed": result.run_id}, f"removed {result.run_id}")

@@ -31,41 +31,38 @@ COMMANDS = {
     "resume": ("experiments", "Continue an experiment, or give it more blocks"),
     "experiments": ("experiments", "List sweeps, comparisons, profiles and searches"),
     "recover": ("measuring", "Complete the result of a run whose supervisor died"),
-    "compare": ("comparing", "Compare runs, with a 95 % confidence interval"),
-    "find-max": ("max_rate", "Find the highest rate that keeps a latency limit"),
-    "profile": ("profiling", "Repeat the runs of a profile at each user count"),
-    "profiles": ("profiling", "List the profiles"),
-    "history": ("profiling", "Show when the results of a profile changed"),
-    "releases": ("releases", "Build commits of a server and compare them in turn"),
+    "compare": ("in_turn", "Compare runs, with a 95 % confidence interval"),
+    "find-max": ("in_turn", "Find the highest rate that keeps a latency limit"),
+    "profile": ("in_turn", "Repeat the runs of a profile at each user count"),
+    "profiles": ("in_turn", "List the profiles"),
+    "history": ("in_turn", "Show when the results of a profile changed"),
+    "releases": ("in_turn", "Build commits of a server and compare them in turn"),
     "runs": ("looking", "List, show, tag and remove runs"),
     "report": ("looking", "Write the report of a run or an experiment"),
     "chart": ("looking", "Write one chart of a run or an experiment to a file"),
     "batch": ("batching", "Execute a notebook once per parameter file"),
     "site": ("batching", "Write a static site of results"),
     "datagen": ("data_files", "Write a workload's rows to files"),
-    "import": ("importing", "Import results of other tools, and HammerDB's settings"),
-    "server": ("server", "List, start, stop and remove kept private servers"),
-    "certify": ("certifying", "Examine a server in every way, into one signed file"),
-    "engine": ("engine", "Check, compare and create engines"),
-    "workload": ("workload", "Begin a workload of your own, and check its statements"),
+    "import": ("data_files", "Import results of other tools, and HammerDB's settings"),
+    "server": ("engines", "List, start, stop and remove kept private servers"),
+    "certify": ("measuring", "Examine a server in every way, into one signed file"),
+    "engine": ("engines", "Check, compare and create engines"),
+    "workload": ("engines", "Begin a workload of your own, and check its statements"),
     "sql": ("schema", "Show the SQL that is sent"),
-    "agent": ("agent", "Run the agent on a database's host"),
+    "agent": ("serving", "Run the agent on a database's host"),
     "serve": ("serving", "Serve the verbs of hdbkit as jobs by HTTP"),
     "app": ("serving", "Serve the panels of the notebooks to browsers"),
     "token": ("serving", "Add, list and remove tokens of the service"),
 }
 """By command or group of commands: the module that adds it, and its line in the program's help."""
-_STARTS_PROGRAMS = {
-    *("measuring", "schema", "experiments", "comparing", "certifying", "max_rate", "profiling", "releases"),
-    *("batching", "agent", "serving"),
-}
+_STARTS_PROGRAMS = {"measuring", "schema", "experiments", "in_turn", "batching", "serving"}
 
 
 class _OnCall(Mapping[str, Any]):
     """The commands by name; the module of one is imported when it is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        return _of_module(COMMANDS[name][0])[name]
+        return _command(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -125,9 +122,18 @@ def typer_of(module: str) -> typer.Typer:
 
 
 @cache
-def _of_module(name: str) -> Mapping[str, Any]:
+def _command(name: str) -> Any:
+    """A command or a group; the others of its module are not made."""
     import_large_ones_later()
-    return typer.main.get_group(typer_of(name)).commands
+    made = typer_of(COMMANDS[name][0])
+    made.registered_commands = [one for one in made.registered_commands if name_of(one) == name]
+    made.registered_groups = [one for one in made.registered_groups if one.name == name]
+    return typer.main.get_group(made).commands[name]
+
+
+def name_of(one: Any) -> str:
+    """The name of a command of :func:`typer_of`."""
+    return one.name or typer.main.get_command_name(one.callback.__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -142,7 +148,7 @@ def _execute(words: list[str], own_process: bool) -> Any:
     if own_process and named and named[0] in _STARTS_PROGRAMS and "_HDBKIT_COMPLETE" not in os.environ:
         from hdbkit.programs import fork_host
 
-        _of_module(named[0])
+        _command(words[0])
         fork_host(serves_one=words[0] == "run")
     return _program().main(_readable(words), prog_name="hdbkit", standalone_mode=False)
 
@@ -150,7 +156,7 @@ def _execute(words: list[str], own_process: bool) -> Any:
 def _program() -> Any:
     """The commands, or for a shell that completes a word, what is known of them."""
     if "_HDBKIT_COMPLETE" in os.environ:
-        from hdbkit.cli.described import known, without_code
+        from hdbkit.cli.completion import known, without_code
 
         return typer.main.get_command(without_code(known()["commands"]))
     return typer.main.get_command(app)

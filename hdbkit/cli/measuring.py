@@ -1,4 +1,4 @@
-"""Commands that measure: demo, run, sweep; and those that watch, stop and complete a run."""
+"""Commands that measure: demo, run, sweep, watch, certify; and those that plan a sweep and complete a run."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import completion, show
+from hdbkit.cli.arguments import AsJson, LoadFile, RunId, TargetArgument, Users, WorkloadOption
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.found import show_found, show_run
-from hdbkit.cli.naming import RunId
-from hdbkit.cli.options import Sectioned, load_options
+from hdbkit.cli.options import Sectioned, load_options, with_schema
 from hdbkit.cli.progress import BuildBar, ExperimentLines, RunLines
-from hdbkit.cli.schema import AsJson, TargetArgument, WorkloadOption, with_schema
 from hdbkit.config import Load, SweepSpec
 from hdbkit.config.quantities import counts_in
 from hdbkit.config.specs import load_from, read_load
 from hdbkit.config.sweep_spec import sweep_schema_text
 from hdbkit.errors import InputError
+from hdbkit.text import without_controls
 from hdbkit.workloads import specification
 
-Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")]
 Blocks = Annotated[int | None, typer.Option(min=2, help="number of blocks in total: passes over all configurations")]
 
 
@@ -46,6 +46,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(cls=Sectioned, epilog=_SWEEP_EXAMPLES)(sweep)
     app.command(cls=Sectioned, epilog="Example: hdbkit plan lab params/sweep-demo.yaml")(plan)
     app.command(epilog="Example: hdbkit recover last")(recover)
+    app.command(epilog="Example: hdbkit certify lab --file db2.json")(certify)
 
 
 @stopped_like_ctrl_c()
@@ -87,7 +88,7 @@ def demo(
 def run(
     target: TargetArgument,
     workload: WorkloadOption = None,
-    params: Annotated[Path | None, typer.Option(help="YAML file with load options")] = None,
+    params: LoadFile = None,
     label: Annotated[str | None, typer.Option(help="a name to find the run by")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="start the run and return; see: hdbkit attach")] = False,
     maintain: Maintain = False,
@@ -117,7 +118,7 @@ def run(
         running = api.start(target, spec, load, label=label)
         for warning in running.warnings:
             show.notes.print(f"warning: {warning}", markup=False)
-        show.print_json({"run_id": running.run_id}) if as_json else show.console.print(running.run_id)
+        show.answer(as_json, {"run_id": running.run_id}, running.run_id)
         return Exit.DONE
     with RunLines() as lines:
         try:
@@ -254,3 +255,43 @@ def _spec(
 def recover(run_id: RunId = "last", as_json: AsJson = False) -> int:
     """Complete the result of a run whose supervisor process died."""
     return show_run(api.attach(run_id).recover(), as_json, if_stopped=None)
+
+
+def certify(
+    target: Annotated[
+        str | None, typer.Argument(help="URL without password, or name in params/targets.yaml; its database is empty")
+    ] = None,
+    file: Annotated[Path, typer.Option(help="the certificate that is written")] = Path("certificate.json"),
+    verify: Annotated[Path | None, typer.Option(help="verify this certificate instead")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Examine a server in every way, into one signed file to attach to an issue; or verify such a file.
+
+    Doctor, the rules of engines, and each built-in workload at its smallest scale: build, checks, answers, a run, a
+    fault. What it builds, it removes. The exit code is 1 if anything failed.
+    """
+    if (target is None) == (verify is None):
+        raise InputError("give a target, or --verify with a certificate")
+    if verify is not None:
+        found = api.verify_certificate(verify)
+    else:
+        found = api.certify(str(target), file, progress=lambda name: show.notes.print(name, markup=False))
+    code = Exit.DONE if found.passed else Exit.CHECK_FAILED
+    if as_json:
+        sealed = {"fingerprint": found.fingerprint, "passed": found.passed}
+        show.print_json(found.content.model_dump(mode="json") | sealed)
+        return code
+    about = found.content.server
+    rows = [
+        {"step": one.name, "state": one.state, "s": one.took_s, "why": one.error or _failed(one.rows)}
+        for one in found.content.steps
+    ]
+    head = f"{about.version or about.title}, {found.content.made:%Y-%m-%d %H:%M} UTC"
+    show.console.print(without_controls(head), markup=False)
+    show.console.print(show.table(pd.DataFrame(rows)))
+    show.console.print(f"{found.path}, signed by {found.fingerprint}", markup=False, soft_wrap=True)
+    return code
+
+
+def _failed(rows: list[dict[str, object]]) -> str:
+    return ", ".join(str(one.get("name", one.get("check", ""))) for one in rows if one.get("passed") is False)

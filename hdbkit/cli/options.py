@@ -165,3 +165,18 @@ def _plain(name: str, field: FieldInfo, value: Any) -> Any:
     except ValueError:
         raise InputError(f"--{name.replace('_', '-')} must read like first=45,second=55, not '{value}'") from None
     return pairs
+
+
+with_schema = schema_options("seed")
+"""The options that state which schema is meant: its scale, and who made it."""
+
+
+def add_group(
+    app: typer.Typer, name: str, about: str, *, examples: Mapping[str, str], **commands: Callable[..., object]
+) -> None:
+    """Add a group of commands, given by their names; ``examples`` are the words that follow the name of each."""
+    made = typer.Typer(help=about, no_args_is_help=True, rich_markup_mode=None)
+    for command, function in commands.items():
+        example = f"Example: hdbkit {name} {command} {examples.get(command, '')}".rstrip()
+        made.command(command, epilog=example)(function)
+    app.add_typer(made, name=name)

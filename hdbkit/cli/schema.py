@@ -14,24 +14,15 @@ from hdbkit import sql
 from hdbkit.api import DEFAULT, connect, documents
 from hdbkit.api.connection import checks_frame
 from hdbkit.cli import completion, show
+from hdbkit.cli.arguments import AsJson, TargetArgument, WorkloadOption, Yes
 from hdbkit.cli.exits import Exit
-from hdbkit.cli.options import Sectioned, schema_options
+from hdbkit.cli.options import Sectioned, add_group, schema_options, with_schema
 from hdbkit.cli.progress import BuildBar
 from hdbkit.config.cluster import FORMS, Cluster
 from hdbkit.databases import database
 from hdbkit.loading import DataFiles
 from hdbkit.workloads import specification
 from hdbkit.workloads.present import described_schema
-
-_TARGET_HELP = "URL without password, name in params/targets.yaml, or folder of a kept private server"
-TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP, autocompletion=completion.targets)]
-WorkloadOption = Annotated[
-    str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
-]
-with_schema = schema_options("seed")
-"""The options that state which schema is meant: its scale, and who made it."""
-Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -40,9 +31,9 @@ def add_to(app: typer.Typer) -> None:
     app.command(cls=Sectioned, epilog=f"Example: hdbkit build postgresql://bench@db1/tpcc {scale}")(build)
     app.command(cls=Sectioned, epilog="Example: hdbkit check postgresql://bench@db1/tpcc")(check)
     app.command(cls=Sectioned, epilog="Example: hdbkit drop postgresql://bench@db1/tpcc --yes")(drop)
-    about_sql = typer.Typer(help="Show the SQL that is sent.", no_args_is_help=True, rich_markup_mode=None)
-    about_sql.command("show", epilog="Example: hdbkit sql show postgresql --folder server")(sql_show)
-    app.add_typer(about_sql, name="sql")
+    add_group(
+        app, "sql", "Show the SQL that is sent.", examples={"show": "postgresql --folder server"}, show=sql_show
+    )
 
 
 @schema_options(for_build=True)
@@ -135,10 +126,7 @@ def drop(
     if not yes:
         typer.confirm(f"Drop {described_schema(at, spec)} and all its data?", abort=True, err=True)
     dropped = connect(at).drop(spec)
-    if as_json:
-        show.print_json({"dropped": dropped.dropped})
-    else:
-        show.console.print(str(dropped), markup=False)
+    show.answer(as_json, {"dropped": dropped.dropped}, str(dropped))
 
 
 def sql_show(

@@ -1,4 +1,4 @@
-"""The commands of the service: serve, and its tokens."""
+"""Commands that serve until they are stopped, the service and the agent, and the tokens of the service."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from hdbkit.api import DEFAULT
+from hdbkit import agent as host_agent
+from hdbkit import api
 from hdbkit.cli import show
+from hdbkit.cli.arguments import AsJson, TargetArgument
 from hdbkit.cli.exits import stopped_like_ctrl_c
-from hdbkit.cli.options import model_options
-from hdbkit.cli.schema import AsJson
+from hdbkit.cli.options import add_group, model_options
 from hdbkit.service import ServiceOptions, Started, serve
-from hdbkit.service.roles import Role
-from hdbkit.service.tokens import DEFAULT_DAYS, Tokens
+from hdbkit.service.tokens import DEFAULT_DAYS, Role, Tokens
 from hdbkit.web.certificate import make_state_folder
 
 State = Annotated[Path | None, typer.Option(help="folder for tokens, the certificate and the log")]
+_AGENT_EXAMPLE = "Example: hdbkit agent local --listen 0.0.0.0:8443 --token-file /etc/hdbkit/token"
 _SERVE = """Serve the verbs of hdbkit as jobs by HTTP.
 
 Jobs continue when the service ends, and are listed when it is back.
@@ -38,11 +39,16 @@ def add_to(app: typer.Typer) -> None:
     for name, text, panels in (("serve", _SERVE, False), ("app", _APP, True)):
         example = f"Example: hdbkit {name}; hdbkit {name} --listen 0.0.0.0:8448 --certificate cert.pem --key key.pem"
         app.command(name, help=text, epilog=example)(_serving(panels=panels))
-    about = typer.Typer(help="Tokens of the service.", no_args_is_help=True, rich_markup_mode=None)
-    about.command("add", epilog="Example: hdbkit token add nightly --role run --days 30")(token_add)
-    about.command("list", epilog="Example: hdbkit token list")(token_list)
-    about.command("remove", epilog="Example: hdbkit token remove nightly")(token_remove)
-    app.add_typer(about, name="token")
+    app.command(epilog=_AGENT_EXAMPLE)(agent)
+    add_group(
+        app,
+        "token",
+        "Tokens of the service.",
+        examples={"add": "nightly --role run --days 30", "remove": "nightly"},
+        add=token_add,
+        list=token_list,
+        remove=token_remove,
+    )
 
 
 def _serving(*, panels: bool) -> Callable[..., None]:
@@ -52,15 +58,31 @@ def _serving(*, panels: bool) -> Callable[..., None]:
     def command(given: dict[str, Any], as_json: AsJson = False) -> None:
         def say(started: Started) -> None:
             line = f"the service listens at {started.url}; results: {started.results}; log: {started.audit_log}"
-            show_started(started, line, [], as_json)
+            _show_started(started, line, [], as_json)
 
         with stopped_like_ctrl_c():  # so that the panels end with the service
-            serve(ServiceOptions(**given, panels=panels), DEFAULT, say)
+            serve(ServiceOptions(**given, panels=panels), api.DEFAULT, say)
 
     return command
 
 
-def show_started(started: Any, line: str, more: list[str], as_json: bool) -> None:
+@model_options(host_agent.AgentOptions)
+def agent(target: TargetArgument, given: dict[str, Any], as_json: AsJson = False) -> None:
+    """Run the agent on a database's host: it changes settings, restarts the server and reports the host's load.
+
+    The agent runs only the commands of the target. The token comes from --token-file or HDBKIT_AGENT_TOKEN;
+    without either, the agent generates one and prints it once. Enter the address and the fingerprint in the
+    sweep's target under 'control'.
+    """
+
+    def say(started: host_agent.Started) -> None:
+        more = [f"warning: {started.server_down}"] if started.server_down else []
+        _show_started(started, f"the agent listens at {started.url}; its log is {started.audit_log}", more, as_json)
+
+    api.serve_agent(target, say, host_agent.AgentOptions(**given))
+
+
+def _show_started(started: Any, line: str, more: list[str], as_json: bool) -> None:
     """Print where a server listens, as one line and what its clients need, or as JSON."""
     if as_json:
         facts = {name: str(v) if isinstance(v, Path) else v for name, v in vars(started).items() if v is not None}
@@ -83,10 +105,7 @@ def token_add(
 ) -> None:
     """Make a token and print it, once; only its hash is kept."""
     token = _tokens(state).add(name, role, days)
-    if as_json:
-        show.print_json({"name": name, "role": role.value, "token": token})
-    else:
-        show.console.print(token, markup=False, soft_wrap=True)
+    show.answer(as_json, {"name": name, "role": role.value, "token": token}, token)
 
 
 def token_list(state: State = None, as_json: AsJson = False) -> None:
@@ -95,10 +114,7 @@ def token_list(state: State = None, as_json: AsJson = False) -> None:
         {"name": one.name, "role": one.role.value, "expires": f"{one.expires:%Y-%m-%d %H:%M} UTC"}
         for one in _tokens(state).listed()
     ]
-    if as_json:
-        show.print_json(rows)
-    for row in rows if not as_json else ():
-        show.console.print(f"{row['name']}  {row['role']}  until {row['expires']}", markup=False)
+    show.answer(as_json, rows, *(f"{row['name']}  {row['role']}  until {row['expires']}" for row in rows))
 
 
 def token_remove(
@@ -106,10 +122,7 @@ def token_remove(
 ) -> None:
     """Remove a token; it is invalid at once."""
     _tokens(state).remove(name)
-    if as_json:
-        show.print_json({"removed": name})
-    else:
-        show.console.print(f"removed {name}", markup=False)
+    show.answer(as_json, {"removed": name}, f"removed {name}")
 
 
 def _tokens(state: Path | None) -> Tokens:

@@ -60,6 +60,19 @@ def print_json(content: Any) -> None:
     console.file.write(documents.as_text(content))
 
 
+def answer(as_json: bool, content: Any, *lines: str) -> None:
+    """One JSON document, or these lines in its place."""
+    if as_json:
+        print_json(content)
+    for line in () if as_json else lines:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def frame(found: pd.DataFrame, as_json: bool, **about: Any) -> None:
+    """A frame as JSON, or as a :func:`table`."""
+    print_json(documents.of_frame(found)) if as_json else console.print(table(found, **about))
+
+
 def table(
     frame: pd.DataFrame,
     title: str | None = None,
@@ -442,5 +455,5 @@ def left_running(name: str, code: Exit) -> Exit:
 
 def left_alone(experiment_id: str, as_json: bool) -> Exit:
     """Print the id of an experiment that was started in a process of its own."""
-    print_json({"experiment_id": experiment_id}) if as_json else console.print(experiment_id)
+    answer(as_json, {"experiment_id": experiment_id}, experiment_id)
     return Exit.DONE

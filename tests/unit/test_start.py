@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from hdbkit.cli import app
-from hdbkit.cli.described import known, without_code
+from hdbkit.cli.completion import known, without_code
 from hdbkit.cli.main import COMMANDS, typer_of
 
 HEAVY = {"pandas", "matplotlib", "numpy", "pydantic", "duckdb", "pyarrow", "rich", "hdbkit.api", "hdbkit.config"}

@@ -1,13 +1,14 @@
-"""Runs and experiments given on the command line by an id, a unique part of one, or ``last``."""
+"""Arguments and options that several commands have, and how a run or an experiment is named."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
-from hdbkit.cli.completion import any_names, run_names
+from hdbkit.cli.completion import any_names, run_names, targets
 from hdbkit.errors import InputError
 
 RunId = Annotated[
@@ -20,6 +21,15 @@ AnyId = Annotated[
         autocompletion=any_names,
     ),
 ]
+_TARGET_HELP = "URL without password, name in params/targets.yaml, or folder of a kept private server"
+TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP, autocompletion=targets)]
+WorkloadOption = Annotated[
+    str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
+]
+Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")]
+LoadFile = Annotated[Path | None, typer.Option("--params", help="YAML file with load options")]
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
 Run = TypeVar("Run")
 Experiment = TypeVar("Experiment")
