@@ -16,8 +16,7 @@ from typing import Any
 import pandas as pd
 import psutil
 
-from hdbkit.api.discovery import DiscoveryVerbs, drivers, host_facts, kernel_facts
-from hdbkit.api.host_preparation import kernel_parameters
+from hdbkit.api.discovery import DiscoveryVerbs, drivers, host_facts, kernel_facts, kernel_parameters
 from hdbkit.api.left_settings import advised, left_settings, resume_command, unknown_settings
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.hosts import is_local

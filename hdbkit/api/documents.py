@@ -17,13 +17,12 @@ from hdbkit.analysis.run.bottleneck import Bottleneck
 from hdbkit.api.compare import Comparison
 from hdbkit.api.connection import checks_frame
 from hdbkit.api.experiment_result import ExperimentResult
+from hdbkit.api.experiments import RunningExperiment
 from hdbkit.api.max_rate import MaxRate
-from hdbkit.api.planned_hosts import PlannedHosts
-from hdbkit.api.planned_power import PlannedPower
+from hdbkit.api.planning import PlannedHosts, PlannedPower
 from hdbkit.api.profiles import Profile
 from hdbkit.api.releases import Releases
 from hdbkit.api.result import Result
-from hdbkit.api.running_experiment import RunningExperiment
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.config.metric import Metric
 from hdbkit.experiment import ExperimentStatus

@@ -1,20 +1,24 @@
-"""Engines as such: what one lacks, which rules it keeps, what all must have, and a new one."""
+"""Engines and workloads as such: what one lacks, whether a server keeps rules and accepts statements; new ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from hdbkit.config import Target
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.contracts import Capability, Database, Operation
 from hdbkit.databases import TRIED, database, kinds
 from hdbkit.databases import save as save_lacks
 from hdbkit.engines import ask_server, asked, lacking, provided, try_rules, write_skeleton
-from hdbkit.errors import InputError
+from hdbkit.errors import InputError, TransactionError
+from hdbkit.workloads import new_folder, specification, workload
 from hdbkit.workloads import rules as rules_of
-from hdbkit.workloads import specification, workload
+from hdbkit.workloads import workload as workload_of
+from hdbkit.workloads.present import parsed_statements, schema_in
 from hdbkit.workspace import BareWorkspace
 
 FAILED = ("missing", "wrong", "broken")
@@ -23,7 +27,7 @@ _KEPT = {True: "kept", False: "broken", None: "not applicable"}
 
 
 class EngineVerbs(BareWorkspace):
-    """Verbs that examine the engine of a target."""
+    """Verbs that try an engine, or a workload of the user's own, on a target."""
 
     def check_engine(
         self,
@@ -69,6 +73,42 @@ class EngineVerbs(BareWorkspace):
             needs = [rule.needs for rule in rules_of(specification().kind) if rule.name in broken]
             save_lacks(database(at), TRIED & frozenset().union(*needs))
         return pd.DataFrame(rows, columns=["part", "name", "state", "detail"])
+
+    def check_workload(
+        self, target: Target | str, workload: WorkloadSpec | Path | str, **fields: Any
+    ) -> pd.DataFrame:
+        """Have a target's server parse every statement of a workload's operations; nothing is executed.
+
+        Args:
+            target: the target; the workload's tables must be there.
+            workload: the folder that defines it, or its specification.
+            fields: fields of the specification, such as ``parameters``.
+
+        Returns:
+            One row per use of a statement: used_by (such as ``operation read``), statement, state (``accepted``,
+            ``rejected``, or ``not sent`` where a driver cannot send a statement without values) and the server's
+            reason.
+
+        Raises:
+            ConfigErrors: with all errors in the folder.
+            SchemaProblem: the workload's tables are not built.
+
+        Example:
+            >>> hdbkit.check_workload("lab", "shop").query("state == 'rejected'")  # doctest: +SKIP
+        """
+        target = self.target(target)
+        engine, asked = database(target), workload_of(specification(workload, **fields))
+        if not asked.statements(Load(), engine.dialects):
+            raise InputError(f"{asked.title} is built in; name the folder of a workload of your own")
+        if Capability.SQL not in engine.capabilities:
+            raise InputError(f"{engine.title} has no SQL")
+        with closing(engine.schema(target, asked)) as schema:
+            found = workload_of(schema_in(schema, target, asked))
+            rows = [
+                (user, one.name, *_state(sent, error))
+                for user, one, sent, error in parsed_statements(schema, found, Load())
+            ]
+        return pd.DataFrame(rows, columns=["used_by", "statement", "state", "detail"])
 
 
 def _gaps(engine: Database) -> Iterator[tuple[str, str, str, str]]:
@@ -171,3 +211,27 @@ def new_engine(name: str, *, folder: Path | str | None = None) -> list[Path]:
         >>> hdbkit.new_engine("mydb")  # doctest: +SKIP
     """
     return write_skeleton(name, Path(folder) if folder is not None else Path(f"hdbkit-{name}"))
+
+
+_UNSENT = "this driver sends a statement only with its values; to try it, run with --iterations 1"
+
+
+def new_workload(folder: Path | str) -> list[Path]:
+    """Write the folder of a new workload, which can be built and run as it is; return its files.
+
+    Args:
+        folder: a new or empty folder; its name is the workload's.
+
+    Raises:
+        InputError: the folder is not empty.
+
+    Example:
+        >>> hdbkit.new_workload("shop")  # doctest: +SKIP
+    """
+    return new_folder(Path(folder))
+
+
+def _state(sent: bool, error: TransactionError | None) -> tuple[str, str]:
+    if error is not None:
+        return "rejected", error.text
+    return ("accepted", "") if sent else ("not sent", _UNSENT)

@@ -11,8 +11,8 @@ from functools import wraps
 from inspect import signature
 from typing import Concatenate, ParamSpec, TypeVar
 
-from hdbkit.api.own_servers import opened
 from hdbkit.api.running import OnRun, Running
+from hdbkit.api.servers import opened
 from hdbkit.config import Target
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import OnPoll, execute, execute_together
@@ -48,7 +48,7 @@ def executed(
 ) -> ExperimentFolder:
     """Execute a planned experiment in this process; errors are those of :func:`hdbkit.experiment.start`."""
     if isinstance(planned, SlowCommitPlan):
-        from hdbkit.api.slow_commit import searched
+        from hdbkit.api.releases import searched
 
         return searched(workspace, prepare(planned, workspace.results, control), watch, watch_run)
     runs = _Runs(workspace, watch_run)
@@ -89,7 +89,7 @@ def resumed(
     """Continue an experiment in this process; errors are those of :func:`hdbkit.experiment.resume`."""
     runs, plan = _Runs(workspace, watch_run), read_plan(folder)
     if isinstance(plan, SlowCommitPlan):
-        from hdbkit.api.slow_commit import searched
+        from hdbkit.api.releases import searched
 
         if blocks is not None:
             plan.extended(blocks)

@@ -16,8 +16,8 @@ from threading import Event
 from typing import TypeVar
 
 from hdbkit.api.experiment_result import show
-from hdbkit.api.experiment_verbs import ExperimentVerbs
-from hdbkit.api.first_steps import FirstStepVerbs, sweep_of
+from hdbkit.api.experiments import ExperimentVerbs
+from hdbkit.api.first_steps import sweep_of
 from hdbkit.api.result import Result
 from hdbkit.api.running import Running, default_load
 from hdbkit.api.sweeping import SweepResult
@@ -277,7 +277,7 @@ class Quickstart:
         self._watch(self.steps[index])
 
 
-class QuickstartVerbs(FirstStepVerbs, ExperimentVerbs):
+class QuickstartVerbs(ExperimentVerbs):
     """Verbs for a first result."""
 
     def quickstart(

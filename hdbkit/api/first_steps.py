@@ -1,34 +1,59 @@
-"""The first steps: a private server, a target with a schema, and a demo of hdbkit in a few minutes.
+"""The first steps: a private server, a target with a schema, and demos of hdbkit in a few minutes.
 
 The name ``private`` means the same server in a notebook's cells, its panels and a script: that of their workspace.
 The server and its data are removed when the process ends, which for a notebook is its kernel, and when the runs and
-sweeps in progress on it have ended.
+sweeps in progress on it have ended. A demo of two engines is a file ``params/demo-<name>.yaml``: each is on a private
+server or in a file of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from pydantic import Field
+
+from hdbkit.analysis.comparison.replication import BASE, NEW
+from hdbkit.api.compare import Comparison, of_sides
 from hdbkit.api.connection import Connection, ConnectionVerbs
-from hdbkit.api.executing import executed
-from hdbkit.api.running import OnRun
+from hdbkit.api.executing import executed, executing
+from hdbkit.api.running import OnRun, RunVerbs
+from hdbkit.api.sides import results_of_sides
 from hdbkit.api.sweeping import SweepResult, SweepVerbs, plan_checked
-from hdbkit.config import SweepSpec, Target, WorkloadSpec
+from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec, read_params
+from hdbkit.config.model import ConfigModel
 from hdbkit.config.notebook import PRIVATE
-from hdbkit.errors import SchemaProblem
+from hdbkit.config.specs import AnyLoad, AnyWorkload
+from hdbkit.databases import database
+from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.plan import new_experiment_id
+from hdbkit.experiment.sides import EnginesPlan, Side, in_blocks
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.loading import BuildProgress
 from hdbkit.paths import data_folder
+from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.servers import private_server
 from hdbkit.workloads import specification
+from hdbkit.workloads import workload as workload_of
 from hdbkit.workloads.present import present_schema
 
 
-class FirstStepVerbs(ConnectionVerbs, SweepVerbs):
+class EngineDemo(ConfigModel):
+    """Two engines, and what both of them execute."""
+
+    noun: ClassVar[str] = "the demo"
+
+    engines: tuple[str, str] = Field(description="kinds of databases, the base first; one without a server is a file")
+    blocks: int = Field(default=3, ge=2, le=100, description="runs of each engine, in turn")
+    workload: AnyWorkload = Field(description="workload and schema")
+    load: AnyLoad = Field(default_factory=lambda: Load(virtual_users=1), description="load of each run")
+
+
+class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
     """Verbs for the first steps."""
 
     def open_target(self, target: Target | str) -> Connection:
@@ -152,6 +177,73 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs):
         connection.build(workload=spec.workload, progress=build_progress).require_sound()
         return plan_checked(at, spec, blocks, command, self)
 
+    def plan_demo_engines(
+        self, name: str = "h", *, spec: EngineDemo | None = None, blocks: int | None = None
+    ) -> EnginesPlan:
+        """Plan runs of two engines in turn, which ``demo_engines`` executes in this process, and ``start_experiment``
+        in one of its own.
+
+        Args:
+            name: the demo, by the name of its file in ``params``: ``h`` for ``demo-h.yaml``.
+            spec: another demo, instead of that of a file.
+            blocks: the number of runs of each engine; by default that of the demo.
+
+        Raises:
+            InputError: there is no such demo.
+
+        Example:
+            >>> hdbkit.start_experiment(hdbkit.plan_demo_engines("h")).wait().ratio.sentence  # doctest: +SKIP
+        """
+        wanted = spec or _read(name)
+        experiment_id = new_experiment_id(datetime.now(UTC), "engines")
+        load, count = workload_of(wanted.workload).load(wanted.load), blocks or wanted.blocks
+        sides = tuple(
+            Side(
+                name=side,
+                target=Target(kind=kind, database=side),
+                workload=wanted.workload,
+                load=load,
+                label=f"{experiment_id}-{side}",
+            )
+            for side, kind in zip((BASE, NEW), wanted.engines, strict=True)
+        )
+        return EnginesPlan(
+            experiment_id=experiment_id,
+            configurations=tuple({"engine": kind} for kind in wanted.engines),
+            runs=in_blocks(sides, (load.virtual_users,), range(1, count + 1), experiment_id),
+            sides=sides,
+            virtual_users=(load.virtual_users,),
+            blocks=count,
+            seed=experiment_id,
+            engines=wanted.engines,
+        )
+
+    @executing(plan_demo_engines)
+    def demo_engines(self, folder: ExperimentFolder) -> Comparison:
+        """Build a workload in two engines, run both in turn, and compare them; servers and data are removed at the
+        end.
+
+        The arguments are those of :func:`plan_demo_engines`.
+
+        Raises:
+            InputError: there is no such demo, or no binaries for a private server.
+            HdbkitError: a built schema failed a check; no run was started.
+
+        Example:
+            >>> hdbkit.demo_engines("h").charts()["ratios"]  # doctest: +SKIP
+        """
+        return self._engines(folder)
+
+    def _engines(self, folder: ExperimentFolder) -> Comparison:
+        """The comparison of the runs of both engines that have ended so far."""
+        plan = folder.read_plan(EnginesPlan)
+        base, new = results_of_sides(self, folder, plan).values()
+        if not base or not new:
+            raise InputError(f"{folder.experiment_id} has not measured both engines yet; see: hdbkit experiments")
+        titles = [database(Target(kind=kind, database="data")).title for kind in plan.engines]
+        names = (f"{titles[0]} (base)", f"{titles[1]} (new)")
+        return of_sides({BASE: base, NEW: new}, names, self, confidence=plan.confidence)
+
 
 def _demo_sweep(kind: str, quick: bool) -> SweepSpec:
     return sweep_of(kind, "sweep-quick" if quick else "sweep-demo")
@@ -165,3 +257,13 @@ def sweep_of(kind: str, name: str) -> SweepSpec:
     """The sweep of this name for an engine if ``params`` has one, else the common one; settings differ by engine."""
     own, common = (data_folder("params") / f"{stem}.yaml" for stem in (f"{name}-{kind}", name))
     return SweepSpec.read(own if own.is_file() else common)
+
+
+_PREFIX = "demo-"
+
+
+def _read(name: str) -> EngineDemo:
+    known = {path.stem.removeprefix(_PREFIX): path for path in data_folder("params").glob(f"{_PREFIX}*.yaml")}
+    if name not in known:
+        raise InputError(f"there is no demo '{name}'; the demos of engines are: {', '.join(sorted(known))}")
+    return read_params(known[name], EngineDemo)

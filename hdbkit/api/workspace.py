@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from hdbkit.api.agent import AgentVerbs
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from hdbkit.api.batch import BatchVerbs
 from hdbkit.api.certify import CertifyVerbs
 from hdbkit.api.diagnosis import DiagnosisVerbs
 from hdbkit.api.engines import EngineVerbs
 from hdbkit.api.first_result import QuickstartVerbs
 from hdbkit.api.importing import ImportVerbs
-from hdbkit.api.own_workloads import OwnWorkloadVerbs
-from hdbkit.api.planned_hosts import PlannedHostsVerbs
-from hdbkit.api.planned_power import PlannedPowerVerbs
+from hdbkit.api.planning import PlanningVerbs
 from hdbkit.api.site import SiteVerbs
+from hdbkit.config import Target
+
+if TYPE_CHECKING:
+    from hdbkit.agent import AgentOptions, Started
 
 
 class Workspace(
@@ -20,13 +24,10 @@ class Workspace(
     QuickstartVerbs,
     SiteVerbs,
     BatchVerbs,
-    PlannedPowerVerbs,
-    PlannedHostsVerbs,
+    PlanningVerbs,
     DiagnosisVerbs,
     EngineVerbs,
-    OwnWorkloadVerbs,
     ImportVerbs,
-    AgentVerbs,
 ):
     """Where runs are kept and named targets are looked up, with every verb that works there.
 
@@ -39,6 +40,30 @@ class Workspace(
         >>> lab = hdbkit.Workspace(results="/data/lab", targets="/data/lab/targets.yaml")  # doctest: +SKIP
         >>> lab.run("db1").metric_value  # doctest: +SKIP
     """
+
+    def serve_agent(
+        self,
+        target: Target | str,
+        say: Callable[[Started], None],
+        options: AgentOptions | None = None,
+    ) -> None:
+        """Let sweeps on other hosts control the server of ``target``, which is on this host, until SIGINT or SIGTERM.
+
+        Args:
+            target: the server as reached from its own host, with its permissions and commands.
+            say: called once, when the agent listens, with the address, the certificate's fingerprint and a new token.
+            options: address, certificate, token and what else it is started with; by default on loopback.
+
+        Raises:
+            InputError: the options are invalid, or the server's settings cannot be changed; the agent does not
+                listen.
+
+        Example:
+            >>> hdbkit.serve_agent("local", print, AgentOptions(listen="0.0.0.0:8443"))  # doctest: +SKIP
+        """
+        from hdbkit.agent import AgentOptions, serve
+
+        serve(self.target(target), options or AgentOptions(), say)
 
 
 DEFAULT = Workspace()

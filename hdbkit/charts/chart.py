@@ -27,7 +27,7 @@ from hdbkit.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hdbkit.in_notebook.slot import Slot
+    from hdbkit.in_notebook import Slot
 
 DRAWING = threading.RLock()
 """Held while matplotlib draws: its settings are those of the whole process."""
@@ -194,7 +194,7 @@ class Chart:
         if not hasattr(get_ipython(), "kernel") or importlib.util.find_spec("anywidget") is None:
             return None
         from hdbkit.charts.view import ChartView
-        from hdbkit.in_notebook.slot import Slot
+        from hdbkit.in_notebook import Slot
 
         made = Slot(ChartView([self]), self.question, look="hdbkit-chart-place")
         made.keep("")

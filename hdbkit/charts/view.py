@@ -16,7 +16,7 @@ import traitlets
 
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.style import CONFIG, NAMES, layer_css, layer_script, palette_css, plotly_script
-from hdbkit.in_notebook.slot import alone
+from hdbkit.in_notebook import alone
 
 _BROWSER = Path(__file__).parent / "browser"
 

@@ -16,7 +16,7 @@ from hdbkit.cli.exits import stopped_like_ctrl_c
 from hdbkit.cli.options import add_group, model_options
 from hdbkit.service import ServiceOptions, Started, serve
 from hdbkit.service.tokens import DEFAULT_DAYS, Role, Tokens
-from hdbkit.web.certificate import make_state_folder
+from hdbkit.web.endpoint import make_state_folder
 
 State = Annotated[Path | None, typer.Option(help="folder for tokens, the certificate and the log")]
 _AGENT_EXAMPLE = "Example: hdbkit agent local --listen 0.0.0.0:8443 --token-file /etc/hdbkit/token"

@@ -16,7 +16,7 @@ from distributed.deploy.subprocess import Subprocess
 
 from hdbkit.cluster.connection import OwnFolder
 from hdbkit.processes import command_of
-from hdbkit.web.certificate import new_certificate
+from hdbkit.web.endpoint import new_certificate
 
 
 class LocalWorker(Subprocess):

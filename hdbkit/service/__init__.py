@@ -10,6 +10,141 @@ The rules that must not break:
 * No token and no password is in a file, a log line or a command line; tokens are kept as hashes.
 """
 
-from hdbkit.service.serve import ServiceOptions, Started, serve
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from hdbkit.api import Workspace
+from hdbkit.config.cluster import FORMS, Cluster
+from hdbkit.errors import InputError
+from hdbkit.service.tokens import Role, Tokens
+from hdbkit.web.endpoint import EndpointOptions, listening, require_web
+from hdbkit.web.gate import Gate
+from hdbkit.web.guard import ANYONE, AuditLog, Guard, Scope, bearer_token
 
 __all__ = ["ServiceOptions", "Started", "serve"]
+
+
+SERVICE = "service"
+SERVICE_PORT = 8448
+_API = "/api/"
+FIRST = "first"
+"""The name of the token that a service makes if there is no valid one."""
+FIRST_DAYS = 7
+_HEALTH = "/health"
+_ADVICE = "a valid token is needed: Authorization: Bearer TOKEN; make one with: hdbkit token add NAME --role run"
+_NICE = 10
+"""Requests give way to the runs beside them. Jobs, which another thread starts, do not."""
+_RESERVED = 256
+"""Connections beyond those without a valid token yet: viewers of live pages keep theirs."""
+
+
+class ServiceOptions(EndpointOptions):
+    """Options of a service, whose state are the hashes of its tokens."""
+
+    listen: str = Field(default=f"127.0.0.1:{SERVICE_PORT}", description="address and port; port 0: any free port")
+    panels: bool = Field(default=False, description="with the panels of the notebooks")
+    cluster: tuple[str, ...] = Field(
+        default=(), description=f"a cluster that requests may use: {FORMS}; repeat for several"
+    )
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a client needs: the address, the fingerprint (None without TLS), and the first token if one was made."""
+
+    url: str
+    fingerprint: str | None
+    token: str | None
+    audit_log: Path
+    results: Path
+
+
+def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started], None]) -> None:
+    """Listen until SIGINT or SIGTERM; ``say`` is called once, when the service listens. Jobs continue after it.
+
+    Raises:
+        InputError: the options are invalid, the address is not available, or another service has the results folder.
+    """
+    require_web("the service", SERVICE)
+    from hdbkit.service.jobs import Jobs
+
+    for one in options.cluster:
+        try:
+            Cluster.parse(one)
+        except ValueError as error:
+            raise InputError(f"--cluster: {error}") from None
+    with Jobs.alone(workspace), listening(options, SERVICE) as endpoint:
+        tokens = Tokens(endpoint.state)
+        made = None
+        if not any(one.is_valid for one in tokens.listed()):
+            made = tokens.add(FIRST, Role.SETTINGS, FIRST_DAYS)
+        secure = endpoint.certificate is not None
+        with _panels(options, workspace) as voila:
+            guard = application(
+                workspace, tokens, endpoint.audit, endpoint.gate, options.cluster, secure=secure, voila=voila
+            )
+            os.nice(_NICE)
+            say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
+            endpoint.serve(guard, _RESERVED, channels=options.panels)
+
+
+@contextmanager
+def _panels(options: ServiceOptions, workspace: Workspace) -> Iterator[Path | None]:
+    """The socket of Voila, which runs for the block, if it is wanted."""
+    if not options.panels:
+        yield None
+        return
+    from hdbkit.service.panels.process import running_panels
+
+    with running_panels(workspace, options.cluster) as socket:
+        yield socket
+
+
+def application(
+    workspace: Workspace,
+    tokens: Tokens,
+    audit: AuditLog,
+    gate: Gate,
+    clusters: Collection[str] = (),
+    *,
+    secure: bool = False,
+    voila: Path | None = None,
+) -> Guard:
+    """The API and the pages of a workspace behind their guard.
+
+    Args:
+        workspace: what the jobs work in.
+        tokens, audit, gate: who may send requests, the log, and the socket.
+        clusters: those that requests may name.
+        secure: whether they are reached by TLS only.
+        voila: the socket of Voila, for the panels.
+    """
+    from hdbkit.service.app import make_app
+    from hdbkit.service.jobs import Jobs
+    from hdbkit.service.pages.rendering import STATIC
+    from hdbkit.service.permissions import LOGGED
+    from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
+
+    sessions = Sessions(tokens, secure)
+    open_to_all = {_HEALTH, SIGN_IN, *STATIC}
+
+    def who(scope: Scope) -> object | None:
+        if scope["path"] in open_to_all:
+            return ANYONE
+        if scope["path"].startswith(_API):
+            return tokens.holder(bearer_token(scope))
+        found = sessions.of(scope)
+        if found is None:
+            return None
+        scope["state"][SESSION], holder = found
+        return holder
+
+    app = make_app(Jobs(workspace, clusters), workspace, sessions, voila)
+    return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=sessions.wrong, sign_in=SIGN_IN)

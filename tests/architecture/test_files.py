@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hatchling.builders.wheel import WheelBuilder
 
-from hdbkit.api.demo_engines import EngineDemo
+from hdbkit.api.first_steps import EngineDemo
 from hdbkit.config import SweepSpec, Target, read_params, read_yaml, validate
 from hdbkit.config.notebook import read_notebook, read_parameters
 from hdbkit.config.specs import read_load

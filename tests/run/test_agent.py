@@ -34,7 +34,7 @@ from hdbkit.errors import (
 from hdbkit.faults.actions import Actions
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.agent_client import AgentAway, AgentClient
-from hdbkit.web.certificate import make_state_folder, own_certificate
+from hdbkit.web.endpoint import make_state_folder, own_certificate
 from tests.conftest import HdbkitCommand
 from tests.run.agents import TOKEN, Agent, commands_of, own_target, running_agent, start_agent
 from tests.run.conftest import NullTarget

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from hdbkit import api
-from hdbkit.api.demo_engines import EngineDemo
-from hdbkit.api.first_steps import sweep_of
+from hdbkit.api.first_steps import EngineDemo, sweep_of
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.cli import found
 from hdbkit.config import Load, SweepSpec, TprocCSpec, WorkloadSpec

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.api import Workspace
+from hdbkit.service import ServiceOptions, application
 from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
-from hdbkit.service.serve import ServiceOptions, application
 from hdbkit.service.tokens import Role, Tokens
 from hdbkit.web.endpoint import listening
 

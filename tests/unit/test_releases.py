@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hdbkit.api import slow_commit
-from hdbkit.api.releases import Release, Releases, planned_sides
-from hdbkit.api.slow_commit import bisected
+from hdbkit.api.releases import Release, Releases, bisected, planned_sides
 from hdbkit.config import Load, TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment import ExperimentStatus, experiment_progress
 from hdbkit.experiment.sides import Commit, ReleasesPlan, SlowCommitPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
+
+releases = import_module("hdbkit.api.releases")  # the package has a verb of this name
 
 COMMITS = [f"commit-{number}" for number in range(1, 12)]
 
@@ -68,18 +69,18 @@ def test_an_undecided_whole_gets_more_blocks_and_is_not_nothing(
 
     made = write_search(tmp_path)
     lab: Any = SimpleNamespace(_releases=found)
-    monkeypatch.setattr(slow_commit, "commits_between", lambda *_: COMMITS)
+    monkeypatch.setattr(releases, "commits_between", lambda *_: COMMITS)
     monkeypatch.setattr(
-        slow_commit, "executed", lambda _, step, *__: experiment_folder(tmp_path, step.experiment_id).write_plan(step)
+        releases, "executed", lambda _, step, *__: experiment_folder(tmp_path, step.experiment_id).write_plan(step)
     )
-    monkeypatch.setattr(slow_commit, "resumed", lambda *given: asked.append(given[3]))
+    monkeypatch.setattr(releases, "resumed", lambda *given: asked.append(given[3]))
     with pytest.raises(InputError, match=r"not found the commit yet; .* hdbkit resume 2026\S+-slow-commit-a"):
-        slow_commit.SlowCommitVerbs._slow_commit(lab, made)
-    slow_commit.searched(lab, made, lambda _: None, None)
+        releases.ReleaseVerbs._slow_commit(lab, made)
+    releases.searched(lab, made, lambda _: None, None)
     assert asked == blocks
     assert experiment_progress(made).status is ExperimentStatus.DONE
     left = iter(verdicts[-1:])
-    result = slow_commit.SlowCommitVerbs._slow_commit(lab, made).search
+    result = releases.ReleaseVerbs._slow_commit(lab, made).search
     assert result is not None
     assert result.sentence.startswith(sentence)
     assert bool(result.undecided) == (verdicts[-1] == "undecided")

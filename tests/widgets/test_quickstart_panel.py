@@ -17,7 +17,7 @@ from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import InputError
 from hdbkit.text import duration_text
 from hdbkit.widgets import QuickstartPanel, RunPanel, Shared, SweepPanel
-from hdbkit.widgets.parts.links import FileLink
+from hdbkit.widgets.parts.layout import FileLink
 from tests.widgets.conftest import build_null, code_of, text_of, until
 
 SHORT = Load(virtual_users=1, rampup_s=0, duration_s=0.4)

@@ -18,7 +18,7 @@ from hdbkit.errors import InputError
 from hdbkit.results import catalog
 from hdbkit.widgets import RunsPanel
 from hdbkit.widgets.parts import base
-from hdbkit.widgets.parts.links import FileLink
+from hdbkit.widgets.parts.layout import FileLink
 from tests.conftest import HdbkitCommand
 from tests.unit.synthetic import with_result, write_errors, write_run
 from tests.widgets.conftest import below, build_null, text_of, until

@@ -15,8 +15,7 @@ from hdbkit.config.notebook import PRIVATE
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.text import duration_text
 from hdbkit.widgets.parts.base import Panel, Shared, State
-from hdbkit.widgets.parts.layout import button, row
-from hdbkit.widgets.parts.links import FileLink
+from hdbkit.widgets.parts.layout import FileLink, button, row
 from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 
 _LOOK_S = 1.0

@@ -19,15 +19,14 @@ from hdbkit.analysis.run.timeline import outline
 from hdbkit.api.run_list import RunList
 from hdbkit.charts.style import palette_css
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.in_notebook.slot import alone, background
+from hdbkit.in_notebook import alone, background
 from hdbkit.report.run_list import BASELINE
 from hdbkit.results.differences import short_names
 from hdbkit.results.folder import RunFolder, manifest_times
 from hdbkit.results.manifest import Status
 from hdbkit.text import many
 from hdbkit.widgets.parts.base import STATIC, Panel, Shared, State
-from hdbkit.widgets.parts.layout import Question, button, html_table, row
-from hdbkit.widgets.parts.links import FileLink
+from hdbkit.widgets.parts.layout import FileLink, Question, button, html_table, row
 from hdbkit.widgets.parts.python_code import call_code, first_lines
 
 _FIRST = ("name", "metric_value", "p95_ms", "checks", "course", "started")

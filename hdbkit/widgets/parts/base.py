@@ -23,7 +23,7 @@ from hdbkit.api import DEFAULT, Workspace
 from hdbkit.api.run_list import RunList
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import HdbkitError
-from hdbkit.in_notebook.slot import Slot, alone, background
+from hdbkit.in_notebook import Slot, alone, background
 from hdbkit.widgets.parts.ticker import Action, Ticker, every
 
 STATIC = Path(__file__).parents[1] / "static"

@@ -30,8 +30,7 @@ from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import duration_text, many, number
 from hdbkit.widgets.parts.base import Panel, State
-from hdbkit.widgets.parts.layout import html_table, row
-from hdbkit.widgets.parts.links import FileLink, ReportLink
+from hdbkit.widgets.parts.layout import FileLink, ReportLink, html_table, row
 from hdbkit.widgets.parts.run_view import Seen, doing
 from hdbkit.workloads import metric_of, workload
 

@@ -20,7 +20,7 @@ from hdbkit.errors import HdbkitError
 from hdbkit.execution.live import InLists
 from hdbkit.execution.live_schedule import ScheduleTick
 from hdbkit.execution.waits import numbers_sessions
-from hdbkit.in_notebook.slot import alone
+from hdbkit.in_notebook import alone
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.text import all_per_s, duration_text, plural
 from hdbkit.widgets.parts.base import STATIC, Panel, State

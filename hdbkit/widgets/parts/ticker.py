@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from hdbkit.in_notebook.slot import background
+from hdbkit.in_notebook import background
 
 MIN_PERIOD_S = 0.5
 Action = Callable[[], bool | None]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.api.host_preparation import kernel_parameters
+from hdbkit.api.discovery import kernel_parameters
 from hdbkit.config import Target
 from hdbkit.contracts import OPERATIONS, Operation
 from hdbkit.databases.timesten import TimesTenSession, shared_memory

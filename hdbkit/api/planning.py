@@ -1,31 +1,39 @@
-"""What a planned experiment can find, given the noise of recent results of the same target, workload and load."""
+"""What a planned experiment can find, and the load hosts that it needs, from recent results that are like it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from statistics import median
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel
 
 from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.statistics.block_model import BlockModel
 from hdbkit.analysis.statistics.power import POWER, Design, Noise, detectable, detection, pooled_noise
 from hdbkit.analysis.statistics.sequential import Spending
-from hdbkit.api.alike import alike, of_run
+from hdbkit.arrivals import rate_of
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import power_chart
+from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.errors import DamagedResult
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import ProfilePlan, SidesPlan
 from hdbkit.experiment.sweep import SweepPlan
+from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import experiment_folders, runs_frame
 from hdbkit.results.folder import run_folders
+from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, share
+from hdbkit.workloads import specification
 from hdbkit.workspace import BareWorkspace
 
 ASSUMED = (0.01, 0.03, 0.1)
@@ -36,6 +44,14 @@ _READ = 200
 """The newest sweeps and runs that are looked at for these."""
 _POINTS = 61
 _TIMES = (1, 2, 4)
+USED: Final = 0.7
+"""The share of a host's cores that clients may use: with more, operations wait for a core, and latencies grow."""
+_OTHER: Final = {
+    *("virtual_users", "seed", "cluster", "cut_off_hosts", "start_delay_ms", "connect_rate"),
+    *("rampup_s", "rampup_max_s", "duration_s", "iterations", "counter_interval_s"),
+    *("rate", "rate_of", "arrivals", "latency_limit_ms", "steps", "keying_scale", "thinking_scale"),
+}
+"""Fields of a load that change how many operations there are, but not what one costs the client."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +148,54 @@ class PlannedPower:
         return Design(self.comparisons, self.counts, looks[-1], level)
 
 
-class PlannedPowerVerbs(BareWorkspace):
-    """Verbs that plan what a sweep can find."""
+@dataclass(frozen=True)
+class PlannedHosts:
+    """The load hosts that a number of virtual users needs.
+
+    Args:
+        virtual_users: the largest number of users in the plan.
+        client_cpu_us: CPU time of clients per operation, in microseconds, as measured.
+        operations_per_s: the largest rate to expect: that of an open loop, else the measured one, in proportion to
+            the users if the plan has more.
+        cores: of a load host in the measured run.
+        run_id: the measured run.
+        measured_users: its number of users.
+
+    Example:
+        >>> PlannedHosts(2000, 310.0, 40_000.0, 8, "some-run", 200).hosts
+        3
+    """
+
+    virtual_users: int
+    client_cpu_us: float
+    operations_per_s: float
+    cores: int
+    run_id: str
+    measured_users: int
+
+    @property
+    def cores_used(self) -> float:
+        """The cores that clients keep busy."""
+        return self.client_cpu_us * self.operations_per_s / 1e6
+
+    @property
+    def hosts(self) -> int:
+        """The number of load hosts like the measured one."""
+        return max(1, math.ceil(self.cores_used / (USED * self.cores)))
+
+    @property
+    def sentence(self) -> str:
+        """What is needed, and what it follows from, without a full stop."""
+        users, cores = many(self.virtual_users, "virtual user"), many(self.cores, "core")
+        return (
+            f"load hosts for {users}: {self.hosts} of {cores}, at {share(USED)} of their CPU time; clients use up to "
+            f"{self.cores_used:.2g} cores, {self.client_cpu_us:.0f} us per operation at {self.operations_per_s:,.0f} "
+            f"operations/s, from {many(self.measured_users, 'user')} of {self.run_id}"
+        )
+
+
+class PlanningVerbs(BareWorkspace):
+    """Verbs about what a planned experiment can find and needs."""
 
     def planned_power(self, planned: ExperimentPlan) -> PlannedPower | None:
         """What a planned experiment can find, from the noise of recent results; accesses no server.
@@ -160,6 +222,30 @@ class PlannedPowerVerbs(BareWorkspace):
         noise = pooled_noise(*zip(*noises, strict=True)) if noises else None
         return PlannedPower(*design, noise, many(count, source) if noise else "")
 
+    def planned_hosts(self, planned: SweepPlan) -> PlannedHosts | None:
+        """The load hosts that the largest number of users of a sweep needs; accesses no server.
+
+        It follows from a stored run of the same target, workload and load, with as many users if there is one, else
+        with the most. None if there is no such run.
+
+        Args:
+            planned: the sweep, as :func:`hdbkit.plan_sweep` gives it.
+        """
+        users = max(planned.spec.virtual_users)
+        stored = readable(list(islice(run_folders(self.results), _READ)))
+        runs = [
+            one for _, one in stored if _cpu_us(one) and _alike(planned, _work_of_run(one.plan), except_for=_OTHER)
+        ]
+        if not runs:
+            return None
+        enough = [one for one in runs if _users(one) >= users]
+        run = min(enough, key=_users) if enough else max(runs, key=_users)
+        rate = rate_of(planned.spec.workload or specification(), planned.spec.load)
+        if rate is None:
+            rate = (run.measured.operations_per_s or 0.0) * max(1.0, users / _users(run))
+        cores = [one.cores for one in run.load_hosts] or [run.host.cores or 1]
+        return PlannedHosts(users, _cpu_us(run) or 0.0, rate, int(median(cores)), run.run_id, _users(run))
+
 
 def _design_of(planned: ExperimentPlan) -> tuple[int, int, tuple[int, ...]] | None:
     """The number of comparisons and of user counts, and the looks of complete blocks; None without a comparison."""
@@ -182,7 +268,7 @@ def _of_sweeps(root: Path, planned: ExperimentPlan) -> Iterator[tuple[float, flo
     for folder in islice(experiment_folders(root, "sweep"), _READ):
         try:
             found = folder.read_plan(SweepPlan)
-            if found.slices or not alike(planned, (found.target, found.spec.workload, found.spec.load)):
+            if found.slices or not _alike(planned, (found.target, found.spec.workload, found.spec.load)):
                 continue
             runs = runs_frame(folder)
         except DamagedResult:
@@ -203,7 +289,7 @@ def _of_runs(root: Path, planned: ExperimentPlan) -> tuple[list[tuple[float, flo
     kept = [one for one in newest if one.plan.experiment is None or not one.plan.experiment.settings]
     for manifest in kept[:_RUNS]:
         value = manifest.metric_value
-        if value and alike(planned, of_run(manifest.plan)):
+        if value and _alike(planned, _work_of_run(manifest.plan)):
             values.setdefault(manifest.plan.load.virtual_users, []).append(float(np.log(value)))
     squares = np.concatenate([np.diff(logs) ** 2 for logs in values.values()] or [np.zeros(0)])
     noise = float(np.sqrt(squares.mean() / 2)) if len(squares) > 1 else 0.0
@@ -214,3 +300,51 @@ def _of_runs(root: Path, planned: ExperimentPlan) -> tuple[list[tuple[float, flo
 def _listed(fractions: Iterable[float]) -> str:
     *first, last = (f"{float(f'{100 * one:.2g}'):g}" for one in fractions)  # 800, not 8e+02
     return f"{', '.join(first)} and {last} %"
+
+
+def _users(run: Manifest) -> int:
+    return run.plan.load.virtual_users
+
+
+def _cpu_us(run: Manifest) -> float | None:
+    result = run.result
+    return result.client_cpu_us_per_operation if result and result.operations_per_s else None
+
+
+_Work = tuple[Target, WorkloadSpec | None, Load]
+
+_OF_A_RUN = frozenset({"virtual_users", "seed"})
+"""Fields of a load that differ between the runs of a sweep."""
+
+
+def _alike(planned: ExperimentPlan, found: _Work, except_for: Set[str] = _OF_A_RUN) -> bool:
+    """Whether target, workload and load are those of the planned experiment; a scale that is not given may be any.
+
+    Args:
+        planned: the experiment; with several targets, the first.
+        found: those of a run or a sweep.
+        except_for: fields of the load that may differ.
+    """
+    target, workload, load = found
+    at, asked, driven = _work_of(planned)
+    wanted = {} if asked is None else asked.model_dump(exclude_unset=True)
+    return (
+        target.url == at.url and _agree(wanted, workload) and _agree(driven.model_dump(exclude=set(except_for)), load)
+    )
+
+
+def _work_of(planned: ExperimentPlan) -> _Work:
+    if isinstance(planned, SweepPlan):
+        return planned.target, planned.spec.workload, planned.spec.load
+    first = planned.cell(planned.runs[0])
+    return first.target, first.workload, first.load
+
+
+def _work_of_run(plan: RunPlan) -> _Work:
+    """What a run measured."""
+    return plan.target, plan.workload, plan.load
+
+
+def _agree(wanted: Mapping[str, Any], found: BaseModel | None) -> bool:
+    known = {} if found is None else found.model_dump()
+    return all(known[name] == value for name, value in wanted.items() if name in known)
