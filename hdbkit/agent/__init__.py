@@ -26,8 +26,7 @@ from hdbkit.config.passwords import TOKEN_VARIABLE, read_secret
 from hdbkit.errors import InputError
 from hdbkit.servers import control
 from hdbkit.web.endpoint import EndpointOptions, listening, require_web
-from hdbkit.web.guard import Guard, bearer_token
-from hdbkit.web.tokens import Token, new_token
+from hdbkit.web.guard import Guard, Token, bearer_token, new_token
 
 __all__ = ["AgentOptions", "Started", "serve"]
 

@@ -16,8 +16,7 @@ from http.cookies import CookieError, SimpleCookie
 
 from hdbkit.service.answers import Refused
 from hdbkit.service.tokens import Holder, Tokens
-from hdbkit.web.guard import Scope, client_of, header
-from hdbkit.web.tokens import WrongTokens, hash_of, new_token
+from hdbkit.web.guard import Scope, WrongTokens, client_of, hash_of, header, new_token
 
 SIGN_IN = "/sign-in"
 """The path of the page that asks for a token."""

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from hdbkit.errors import InputError
 from hdbkit.files import held, replace_file
-from hdbkit.web.tokens import hash_of, new_token
+from hdbkit.web.guard import hash_of, new_token
 
 DEFAULT_DAYS = 90
 MAX_DAYS = 3650

@@ -8,7 +8,7 @@ import sys
 _COMMANDS = """
 import sys
 from types import ModuleType
-from hdbkit.later import import_large_ones_later
+from hdbkit.cli.main import import_large_ones_later
 import_large_ones_later()
 from importlib import import_module
 from hdbkit.cli.main import COMMANDS
