@@ -49,7 +49,7 @@ LOOKS = (4, 8, 12)
 LEVELS = [Spending(LOOKS[-1], LOOKS).level(blocks) for blocks in LOOKS]
 PLANNED = Spending(8, (8,)).level(8)
 """The level of the intervals at the planned end of a sweep, whatever its number of blocks."""
-_ORDERS = 1000
+_ORDERS = 200
 """Different orders of runs; more would take longer than all else."""
 MAX_ADVISED = 100
 """More blocks than these are not advised (``hdbkit.analysis.sweep.warnings``)."""
