@@ -60,14 +60,20 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All nodes of a syntax tree."""
+    return tuple(ast.walk(tree))
+
+
 def docstrings(tree: ast.Module) -> set[int]:
     """The ids of the nodes that are docstrings, of attributes too: strings that stand as a statement."""
-    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
 
 
 def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Every string of the code that is no docstring, with its line."""
     passed_over = docstrings(tree)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in passed_over:
             yield node.lineno, node.value

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Any
 
-from tests.architecture.source_tree import ROOT
+from tests.architecture.source_tree import ROOT, docstrings, modules, nodes, parsed, within
 from tests.architecture.test_documents import program, wrong
 
 _ELSEWHERE = (
@@ -28,17 +28,17 @@ _OPTION = re.compile(r"(?<![\w/-])--[a-z](?:[\w-]*\w)?")
 def texts() -> list[tuple[str, str]]:
     """Each text of the program outside docstrings, with its file; what the program fills in is ``1``, or a scale."""
     found = []
-    for path in sorted((ROOT / "hdbkit").rglob("*.py")):
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-        apart = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-        apart |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
-        for node in nodes:
+    for path in modules("hdbkit"):
+        tree = parsed(path)
+        apart = docstrings(tree)
+        apart |= {id(part) for node in nodes(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in nodes(tree):
             if id(node) in apart:
                 continue
             if isinstance(node, ast.JoinedStr):
-                found.append((f"{path.relative_to(ROOT)}", "".join(map(_filled, node.values))))
+                found.append((within(path), "".join(map(_filled, node.values))))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append((f"{path.relative_to(ROOT)}", node.value))
+                found.append((within(path), node.value))
     return found
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.architecture.source_tree import modules, parsed, within
+from tests.architecture.source_tree import modules, nodes, parsed, within
 
-LOCAL = {"datetime.now", "datetime.today", "datetime.utcnow"}
+LOCAL = {"now", "today", "utcnow"}
+"""Methods of ``datetime``."""
 
 
 def local_times(tree: ast.Module) -> Iterator[int]:
     """The lines that ask for the wall time of this place."""
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        if not (call.args or call.keywords) and ast.unparse(call.func) in LOCAL:
+    for call in nodes(tree):
+        if not isinstance(call, ast.Call) or call.args or call.keywords or not isinstance(call.func, ast.Attribute):
+            continue
+        if call.func.attr in LOCAL and ast.unparse(call.func.value) == "datetime":
             yield call.lineno
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.architecture.source_tree import ROOT, modules, parsed, strings, within
+from tests.architecture.source_tree import ROOT, modules, nodes, parsed, strings, within
 
 SQL = re.compile(
     r"\bselect\b.+\bfrom\b|\binsert\s+into\b|\bupdate\s+\S+\s+set\b|\bdelete\s+from\b|\btruncate\s+table\b"
@@ -49,7 +49,7 @@ def test_a_method_without_a_docstring_implements_one_that_has_it() -> None:
     methods = [
         (path, one, method)
         for path in modules("hdbkit")
-        for one in ast.walk(parsed(path))
+        for one in nodes(parsed(path))
         if isinstance(one, ast.ClassDef)
         for method in one.body
         if isinstance(method, ast.FunctionDef)

@@ -14,7 +14,7 @@ from hdbkit.contracts.operations import SUBJECTS
 from hdbkit.databases import built_in, database
 from hdbkit.engines import asked, lacking
 from hdbkit.sql import folders, parsed, statements, variants
-from tests.architecture.source_tree import ROOT, in_a_package_of_engines, modules, strings, within
+from tests.architecture.source_tree import ROOT, in_a_package_of_engines, modules, nodes, strings, within
 from tests.architecture.source_tree import parsed as tree_of
 
 CALLS = {"ask": 0, "query": 0, "call": 0, "asked": 1, "in_scope": 2, "find": 2}
@@ -36,11 +36,13 @@ def is_own(path: Path) -> bool:
 
 def names_asked(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """The operations that a module asks, with ``<any>`` for what is only known when it runs."""
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+    for call in (node for node in nodes(tree) if isinstance(node, ast.Call)):
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         place = CALLS.get(name)
+        if place is None or len(call.args) <= place:
+            continue
         receiver = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-        if place is None or len(call.args) <= place or receiver.endswith(NO_SESSIONS):
+        if receiver.endswith(NO_SESSIONS):
             continue
         given = call.args[place]
         chosen = [given.body, given.orelse] if isinstance(given, ast.IfExp) else [given]

@@ -1,19 +1,26 @@
-"""Data flows one way, and no engine and no workload is named outside its own files."""
+"""No engine and no workload is named outside its own files."""
 
 from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 import tomllib
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from hdbkit.databases import built_in
-from tests.architecture.source_tree import ROOT, docstrings, in_a_package_of_engines, modules, parsed, texts, within
+from tests.architecture.source_tree import (
+    ROOT,
+    docstrings,
+    in_a_package_of_engines,
+    modules,
+    nodes,
+    parsed,
+    texts,
+    within,
+)
 
 OTHER_NAMES = ("postgres", "mysqldb", "oracle", "timesten", "sqlserver", "mssql", "pyodbc", "ibm_db", "db2", "redis")
 """What engines are called besides the names of their kinds and drivers, and engines that are planned."""
@@ -21,6 +28,8 @@ LIBRARIES = {"duckdb"}
 """Engines that the core also uses as libraries, so that their names are everywhere."""
 PARTS_OF_WORDS = ("db2", "redis")
 """Names that also occur inside other words, which do not count."""
+WORDS = {"id", "attr", "arg", "name", "asname", "module", "value"}
+"""The fields of a syntax tree that are names or strings."""
 HELP = {"description", "help", "examples", "epilog"}
 ALLOWED = {
     "hdbkit/config/target.py": {"postgresql"},  # the example of a URL in a message to the user
@@ -62,31 +71,26 @@ def pattern(names: set[str]) -> re.Pattern[str]:
 ENGINE = pattern(engine_names())
 
 
-def test_a_package_imports_only_from_packages_below_it() -> None:
-    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def owns_an_engine(path: Path) -> bool:
     """A file of an engine or a driver in ``databases/``, or one of ``servers/`` that is named after its engine."""
     of_servers = path.relative_to(ROOT).parts[1] == "servers"
     return in_a_package_of_engines(path) or (of_servers and bool(ENGINE.search(path.stem)))
 
 
-def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+@cache
+def names(tree: ast.Module) -> tuple[tuple[int, str], ...]:
     """Every name and string that the code works with; docstrings and help texts are left out."""
     passed_over = docstrings(tree)
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        helps = (keyword.value for keyword in call.keywords if keyword.arg in HELP)
-        passed_over |= {id(node) for value in helps for node in ast.walk(value)}
-    for node in ast.walk(tree):
-        if id(node) in passed_over:
-            continue
-        for field in ("id", "attr", "arg", "name", "asname", "module", "value"):
-            word = getattr(node, field, None)
-            if isinstance(word, str):
-                yield getattr(node, "lineno", 0), word
+    for keyword in nodes(tree):
+        if isinstance(keyword, ast.keyword) and keyword.arg in HELP:
+            passed_over |= {id(node) for node in ast.walk(keyword.value)}
+    words = (
+        (getattr(node, "lineno", 0), getattr(node, field))
+        for node in nodes(tree)
+        if id(node) not in passed_over
+        for field in WORDS.intersection(node._fields)
+    )
+    return tuple((line, word) for line, word in words if isinstance(word, str))
 
 
 def test_code_asks_for_a_capability_never_for_an_engine() -> None:
