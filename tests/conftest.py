@@ -35,6 +35,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's backgroun
 pytest_plugins = ("tests.progress",)
 
 ON_ONE_WORKER = (
+    ("tests/architecture/",),
     ("tests/conformance/",),
     (
         "tests/run/test_run.py",
@@ -64,7 +65,7 @@ ON_ONE_WORKER = (
         "tests/run/test_sweep_preparing.py",
     ),
 )
-"""Files that share servers of session scope: on one worker they start and fill these once."""
+"""Files that share servers of session scope, or the syntax trees of all modules: on one worker they are made once."""
 
 LONG_KINDS = {"tests/conformance/": "odbc-mariadb", "tests/": "mysql"}
 """The kind of server whose tests are long, by folder: MariaDB stands for MySQL, but in the conformance suite, which
@@ -72,6 +73,7 @@ each change passes on both; there PostgreSQL stands for what ODBC reaches."""
 
 LONGEST_FIRST = (
     "tests/notebooks/",
+    "tests/browser/",
     *reversed(ON_ONE_WORKER),
     "tests/run/test_private_server",
     "tests/run/test_faults_server.py",
@@ -79,7 +81,6 @@ LONGEST_FIRST = (
     "tests/engines/",
     "tests/widgets/",
     "tests/unit/",
-    "tests/architecture/",
 )
 """The order in which tests start, so that no worker is left with something long at the end."""
 
