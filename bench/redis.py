@@ -22,7 +22,7 @@ from bench.common import blocks, program, quick_or, scratch, server, show_ratio,
 from hdbkit.config.specs.tproc_c import InputRules, TprocCSpec
 from hdbkit.contracts import TableLoad
 from hdbkit.databases import database
-from hdbkit.databases._base.password_files import in_account_file
+from hdbkit.databases._base.access import in_account_file
 from hdbkit.databases.redis.load import Loader
 from hdbkit.results.run_result import RunResult
 from hdbkit.servers import PrivateServer, control

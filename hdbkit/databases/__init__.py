@@ -22,10 +22,9 @@ from typing import cast
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.contracts import SERVER, Capability, Database, SchemaOptions, Scope, SessionOptions, SqlSession
-from hdbkit.databases._base.database import BaseDatabase
+from hdbkit.databases._base.database import BaseDatabase, product_named
 from hdbkit.databases._base.dbapi import DbapiDatabase, DbapiSession
 from hdbkit.databases._base.probing import TRIED, save, within
-from hdbkit.databases._base.product import product_named
 from hdbkit.errors import InputError
 from hdbkit.sql import add_schemas
 

@@ -21,8 +21,7 @@ from hdbkit.databases import database, kinds, sql_session
 from hdbkit.errors import InputError
 from hdbkit.servers import private_server
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, runner
-from hdbkit.workloads.tproc_c.conformance.small import Small, fill
+from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Run, Small, fill, runner
 from tests.quick import QUICK, choose_unusual_defaults
 from tests.sources import OF_SOURCES, SOURCES, source
 
@@ -188,7 +187,7 @@ def schema(tables: Tables) -> Iterator[SqlSession]:
 
 @pytest.fixture
 def small(schema: SqlSession) -> Small:
-    """The small database of ``small.py``, to read from."""
+    """The small database of the rules, to read from."""
     fill(schema)
     return Small(schema)
 

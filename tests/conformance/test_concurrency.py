@@ -12,8 +12,7 @@ import pytest
 
 from hdbkit.contracts import SqlSession
 from hdbkit.errors import ErrorClass, TransactionError
-from hdbkit.workloads.tproc_c.conformance.rules import Run, runner
-from hdbkit.workloads.tproc_c.conformance.small import Small
+from hdbkit.workloads.tproc_c.conformance.rules import Run, Small, runner
 from tests.conformance.conftest import Connect
 
 

@@ -10,7 +10,7 @@ import pytest
 from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Capability, Check, SqlSession
 from hdbkit.workloads.checking import run_checks
-from hdbkit.workloads.tproc_c.conformance.small import Small
+from hdbkit.workloads.tproc_c.conformance.rules import Small
 from hdbkit.workloads.tproc_c.consistency import checks, sample
 
 SPEC = TprocCSpec(warehouses=1)

@@ -15,8 +15,7 @@ from hdbkit.errors import SchemaProblem
 from hdbkit.loading import drop
 from hdbkit.workloads import workload
 from hdbkit.workloads.custom.population import load_text
-from hdbkit.workloads.tproc_c.conformance.rules import runner
-from hdbkit.workloads.tproc_c.conformance.small import fill
+from hdbkit.workloads.tproc_c.conformance.rules import fill, runner
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.conftest import Connect, Tables
 

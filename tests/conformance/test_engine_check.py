@@ -11,7 +11,7 @@ from hdbkit.contracts import Capability, Database
 from hdbkit.engines import Tried, try_rules
 from hdbkit.errors import InputError
 from hdbkit.workloads.tproc_c.conformance import RULES
-from hdbkit.workloads.tproc_c.conformance.small import Small
+from hdbkit.workloads.tproc_c.conformance.rules import Small
 from tests.conformance.conftest import WORK, Tables
 
 SOME = tuple(one for one in RULES if one.name.startswith(("order ids", "what is committed")))

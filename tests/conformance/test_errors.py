@@ -17,7 +17,7 @@ from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, TransactionError
 from hdbkit.readings import STATEMENTS
 from hdbkit.sql import SERVER_STATEMENTS, statements
-from hdbkit.workloads.tproc_c.conformance.small import Small, load, warehouse
+from hdbkit.workloads.tproc_c.conformance.rules import Small, load, warehouse
 from tests.conformance.conftest import connected
 
 PAY = "client_update_warehouse_ytd"

@@ -18,7 +18,7 @@ from hdbkit.loading import build, drop
 from hdbkit.servers import PrivateServer, control
 from hdbkit.servers.values import with_unit
 from hdbkit.sql import SERVER_STATEMENTS, statements
-from hdbkit.workloads.tproc_c.conformance.small import Small
+from hdbkit.workloads.tproc_c.conformance.rules import Small
 from tests.conformance.conftest import WORK, Connect, Tables
 from tests.conftest import login_options
 

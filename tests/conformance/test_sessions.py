@@ -15,7 +15,7 @@ from hdbkit.databases import sql_session
 from hdbkit.errors import InputError
 from hdbkit.execution.network import network_facts
 from hdbkit.sql import Statement
-from hdbkit.workloads.tproc_c.conformance.small import Small
+from hdbkit.workloads.tproc_c.conformance.rules import Small
 
 PAY = "client_update_warehouse_ytd"
 

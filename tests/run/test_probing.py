@@ -17,9 +17,8 @@ from hdbkit.databases import database, save, sql_session
 from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._base.probing import Probe, Product, recognized
 from hdbkit.databases._mysqlclient.probe import PRODUCTS as OF_MYSQL
-from hdbkit.databases.postgresql import PostgreSQL
-from hdbkit.databases.postgresql.probe import PRODUCTS as OF_POSTGRESQL
-from hdbkit.databases.postgresql.probe import PostgreSQLProbe
+from hdbkit.databases.postgresql import PRODUCTS as OF_POSTGRESQL
+from hdbkit.databases.postgresql import PostgreSQL, PostgreSQLProbe
 from hdbkit.errors import CannotConnect, Rejected
 from hdbkit.servers import find_binaries, private_server
 from hdbkit.workloads import specification, workload

@@ -13,8 +13,7 @@ from hdbkit import api
 from hdbkit.config import Target, TprocCSpec
 from hdbkit.contracts import Bench, Capability, Rule
 from hdbkit.databases import database
-from hdbkit.engines import Tried, ask_server, try_rules, wrong_rows
-from hdbkit.engines.trying import _RECORD
+from hdbkit.engines import _RECORD, Tried, ask_server, try_rules, wrong_rows
 from hdbkit.errors import ErrorClass, InputError, SchemaProblem
 from hdbkit.workloads import rules, workload
 from tests.conftest import HdbkitCommand

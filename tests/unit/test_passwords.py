@@ -11,7 +11,7 @@ import pytest
 from hdbkit import api
 from hdbkit.config import Target, passwords
 from hdbkit.config.passwords import keyring_trouble, read_secret
-from hdbkit.databases._base.password_files import in_colon_file, in_option_file
+from hdbkit.databases._base.access import in_colon_file, in_option_file
 from hdbkit.errors import InputError
 
 KEYRING = """

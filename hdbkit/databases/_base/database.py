@@ -2,26 +2,25 @@
 
 An engine that follows :class:`hdbkit.contracts.Database` inherits from :class:`BaseDatabase` and overrides what it
 knows better. ``hdbkit engine check`` lists the statements that an engine does not have.
+
+Where a connection failed, ``product_named`` finds which product listens: by what servers send first, or answer to a
+request. An engine states in ``recognized_by`` what is sent to an address, and what its servers answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import importlib
+import re
+import socket
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from hdbkit.config import Target
-from hdbkit.contracts import (
-    ApplyBy,
-    Capability,
-    Database,
-    Row,
-    SchemaOptions,
-    Scope,
-    Session,
-)
+from hdbkit.contracts import ApplyBy, Capability, Database, Row, SchemaOptions, Scope, Session
 from hdbkit.databases._base.access import check_options
-from hdbkit.errors import InputError
+from hdbkit.errors import CannotConnect, InputError, NoneFree, NothingListens, NotReady
 from hdbkit.readings import (
     Disturbance,
     Footprint,
@@ -161,3 +160,50 @@ def options_of(engine: Database, storage: Mapping[str, object]) -> SchemaOptions
         if name not in known:
             raise InputError(f"{engine.title} has no schema option '{name}' (it has: {', '.join(known) or 'none'})")
     return engine.schema_options(**storage)
+
+
+_ANSWER_S = 2.0
+_SILENCE_S = 0.5
+_ANSWER_BYTES = 128
+
+
+@contextmanager
+def product_named(target: Target) -> Iterator[None]:
+    """Name the product that listens there in an error of the block, if it is another than the target's."""
+    try:
+        yield
+    except CannotConnect as error:
+        found = None if isinstance(error, NothingListens | NoneFree | NotReady) else _found(target)
+        if found is None or found.kind == target.kind:
+            raise
+        reason = f"a server of {found.title} listens there ({error.reason})"
+        raise type(error)(error.target, reason, f"name it {target.with_(kind=found.kind).url}") from None
+
+
+def _found(target: Target) -> BaseDatabase | None:
+    """The engine whose servers answer as that at the target's address; None if there is none.
+
+    Nothing is asked for an engine that may speak the protocol of another.
+    """
+    databases = importlib.import_module("hdbkit.databases")
+    own = databases.database(target)
+    host, port = target.host or "localhost", target.port or own.default_port
+    if host.startswith("/") or not getattr(own, "recognized_by", ("", ""))[1]:
+        return None
+    engines = [cast(BaseDatabase, databases.database(kind)) for kind in databases.built_in()]
+    answers: dict[bytes, bytes] = {}
+    for engine in sorted(engines, key=lambda one: one.recognized_by):  # first those that speak unasked
+        request, sign = engine.recognized_by
+        if sign and request not in answers:
+            answers[request] = _answer(host, port, request)
+        if sign and re.match(sign, answers[request], re.DOTALL):
+            return None if isinstance(own, type(engine)) else engine  # a variant of its own
+    return None
+
+
+def _answer(host: str, port: int, request: bytes) -> bytes:
+    with suppress(OSError), socket.create_connection((host, port), _ANSWER_S) as connection:
+        connection.settimeout(_ANSWER_S if request else _SILENCE_S)
+        connection.sendall(request)
+        return connection.recv(_ANSWER_BYTES)
+    return b""

@@ -37,9 +37,8 @@ from hdbkit.contracts import (
     StatementLoad,
     Workload,
 )
-from hdbkit.databases._base.database import options_of
+from hdbkit.databases._base.database import options_of, product_named
 from hdbkit.databases._base.probing import within
-from hdbkit.databases._base.product import product_named
 from hdbkit.errors import BuildFailed, InputError, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, statements
 

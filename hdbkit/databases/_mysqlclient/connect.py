@@ -23,8 +23,7 @@ from typing import Any
 from hdbkit.config import Target
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import Row, SessionOptions
-from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, tls_failure
-from hdbkit.databases._base.password_files import in_option_file
+from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, in_option_file, tls_failure
 from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.files import is_utf8
 from hdbkit.paths import home_folder

@@ -12,9 +12,8 @@ from typing import Final
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, unreachable
+from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, in_account_file, unreachable
 from hdbkit.databases._base.dbapi import class_of
-from hdbkit.databases._base.password_files import in_account_file
 from hdbkit.databases.db2.cli import CliError, Connection, text_of
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoneFree, NotReady, Rejected
 

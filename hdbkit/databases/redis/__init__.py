@@ -16,9 +16,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hdbkit.config import Target
 from hdbkit.config.hosts import is_local
 from hdbkit.contracts import SERVER, Capability, Database, Schema, Scope, Session, SessionOptions, Workload
-from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, connect_timeout_s, first_usable, tls_failure
+from hdbkit.databases._base.access import (
+    CONNECT_TIMEOUT,
+    LOOPBACK,
+    connect_timeout_s,
+    first_usable,
+    in_account_file,
+    tls_failure,
+)
 from hdbkit.databases._base.database import BaseDatabase
-from hdbkit.databases._base.password_files import in_account_file
 from hdbkit.databases.redis.settings import ANSWERS, PROTECTED, values
 from hdbkit.errors import (
     CannotConnect,

@@ -23,8 +23,7 @@ from hdbkit.contracts import (
     StatementLoad,
     Workload,
 )
-from hdbkit.databases._base.database import options_of
-from hdbkit.databases._base.product import product_named
+from hdbkit.databases._base.database import options_of, product_named
 from hdbkit.databases._base.sql_schema import reported
 from hdbkit.databases.redis.cluster import RedisClusterSession
 from hdbkit.databases.redis.session import RedisSession

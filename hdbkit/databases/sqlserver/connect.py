@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hdbkit.config import Target
-from hdbkit.databases._base.access import unreachable
-from hdbkit.databases._base.password_files import in_account_file
+from hdbkit.databases._base.access import in_account_file, unreachable
 from hdbkit.databases._pyodbc import DRIVER, error_parts, quoted
 from hdbkit.errors import CannotConnect, InputError, Rejected
 

@@ -1,25 +1,41 @@
 """Reads the folder of a user-defined workload, ``workload.yaml`` and ``*.sql``; reports all errors with line numbers.
 
 SQL for all engines is in the folder itself; statements that differ for an engine are in a subfolder with the engine's
-name.
+name. What the files must agree on (names of statements, variables, parameters and operations) is looked for in
+``workload.yaml`` as it was read, so that these errors are reported together with those of its model.
 """
 
 from __future__ import annotations
 
 import re
+import string
+from collections.abc import Iterator, Mapping
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from hdbkit.config.files import Lines, read_yaml
-from hdbkit.config.problems import did_you_mean, problems_of
-from hdbkit.config.specs.definition import FILE, Definition, name_of
+from hdbkit.config.metric import Measure
+from hdbkit.config.problems import did_you_mean, location, problems_of
+from hdbkit.config.specs.definition import (
+    FILE,
+    OF_BUILD,
+    Definition,
+    Key,
+    Number,
+    TableContent,
+    Variable,
+    name_of,
+    value_problems,
+    word_problems,
+)
 from hdbkit.contracts import Capability
 from hdbkit.databases import database, kinds
 from hdbkit.errors import ConfigErrors, InputError, Problem
-from hdbkit.sql import ANSI, Statement, read_statements
-from hdbkit.workloads.custom.agreement import disagreements
+from hdbkit.results.columns import OPERATIONS, SECONDS
+from hdbkit.sql import ANSI, COMMENT, Statement, read_statements
 
 Texts = dict[str, dict[str, str]]
 
@@ -106,3 +122,206 @@ def _engine_folders() -> list[str]:
     """The names of folders with statements of an engine."""
     engines = [database(kind) for kind in kinds()]
     return sorted({name for one in engines if Capability.SQL in one.capabilities for name in one.dialects} - {ANSI})
+
+
+Statements = Mapping[str, Mapping[str, Statement]]
+"""By dialect and name."""
+_OTHERS: Final = ("create_", "index_", "load_", "check_", "key_", "count_")
+"""What the names of statements begin with that are not of an operation."""
+_RUN_ANYWAY: Final = {"load_": "the build", "index_": "the build", "check_": "each check"}
+"""Who runs every statement of such a name."""
+_OWN: Final = ("key_range", "count_rows")
+"""Statements of hdbkit itself."""
+_BUILT_IN: Final = {"row"}
+_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
+_WORD_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+# looser than those of hdbkit.sql, so that a misspelt name is found rather than sent to the server
+_VALUE: Final = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)")
+_WORD: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
+_WORD_OF_TRANSACTION: Final = r"(?:\s+(?:WORK|TRAN|TRANSACTION))?\s*"
+_TRANSACTION: Final = re.compile(
+    rf"^\s*((?:BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT){_WORD_OF_TRANSACTION})(?:;|$)"
+    rf"|;\s*((?:COMMIT|ROLLBACK){_WORD_OF_TRANSACTION})$",
+    re.IGNORECASE,
+)
+"""A command that begins or ends a transaction. Of a block, neither BEGIN nor END stands alone."""
+_DERIVED: Final = {"scheduled_ns", "start_ns", "end_ns", "valid", "t_end_us", "transaction"}
+"""Columns of records and of queries over the operations, beside those of the files."""
+_UNITS: Final = {Measure.QUANTILE.value: "ms", Measure.GEOMETRIC_MEAN.value: "s"}
+
+
+def disagreements(content: Mapping[str, Any], lines: Lines, statements: Statements, folder: Path) -> list[Problem]:
+    """Every error between the files."""
+    return [*_Files(content, lines, statements, folder).problems()]
+
+
+class _Files:
+    """The content of ``workload.yaml`` beside the statements of the folder."""
+
+    def __init__(self, content: Mapping[str, Any], lines: Lines, statements: Statements, folder: Path) -> None:
+        self._content, self._lines, self._statements, self._folder = content, lines, statements, folder
+        self._known = [*dict.fromkeys(name for of in statements.values() for name in of)]
+        self._parameters, self._variables = self._part("parameters"), self._part("variables")
+        self._operations, self._tables = self._part("operations"), self._part("tables")
+        self._metric = self._part("metric")
+        self._kinds = _valid(self._variables, Variable)
+
+    def _part(self, name: str) -> dict[str, Any]:
+        part = self._content.get(name)
+        return part if isinstance(part, dict) else {}
+
+    def problems(self) -> Iterator[Problem]:
+        yield from self._of_names()
+        yield from self._of_operations()
+        yield from self._of_statements()
+        yield from self._of_tables()
+        yield from self._of_metric()
+        yield from self._of_details()
+        yield from self._of_values()
+
+    def _problem(self, what: str, *at: str) -> Problem:
+        line = next((self._lines[at[:size]] for size in range(len(at), 0, -1) if at[:size] in self._lines), None)
+        return Problem(f"{FILE}: {location(at)}", what, line)
+
+    def _of_names(self) -> Iterator[Problem]:
+        for part, names in (("parameters", self._parameters), ("variables", self._variables)):
+            for name in names:
+                if not _NAME.fullmatch(name):
+                    yield self._problem(
+                        "must have only lower-case letters, digits and _, and begin with no digit", part, name
+                    )
+        for name in sorted(self._parameters.keys() & OF_BUILD):
+            yield self._problem(f"{{{name}}} is filled in by the build; choose another name", "parameters", name)
+
+    def _listed(self, name: str) -> list[str]:
+        """The statements of an operation as written in the file."""
+        one = self._operations[name]
+        given = one.get("statements") if isinstance(one, dict) else None
+        return [str(word) for word in given] if isinstance(given, list) and given else [name]
+
+    def _of_operations(self) -> Iterator[Problem]:
+        for name in self._operations:
+            for statement in self._listed(name):
+                at = ("operations", name, "statements") if statement != name else ("operations", name)
+                if statement not in self._known:
+                    similar = did_you_mean(statement, self._known)
+                    yield self._problem(f"there is no statement '{statement}' in the SQL files.{similar}", *at)
+                for prefix, runs in _RUN_ANYWAY.items():
+                    if statement.startswith(prefix):
+                        what = f"{runs} runs every statement whose name begins with {prefix}; rename '{statement}'"
+                        yield self._problem(what, *at)
+
+    def _of_statements(self) -> Iterator[Problem]:
+        of_operations = {statement for name in self._operations for statement in self._listed(name)}
+        counter = self._metric.get("counter")
+        for of in self._statements.values():
+            for name, one in of.items():
+                is_known = name in of_operations or name == counter or name.startswith(_OTHERS)
+                for what in (*self._values_in(one, name in of_operations, is_known), *self._words_in(one)):
+                    yield self._in_file(one, what)
+                if name in of_operations and (found := _TRANSACTION.search(COMMENT.sub("", one.text))):
+                    command = " ".join((found[1] or found[2]).split()).upper()
+                    what = f"{command} is sent by hdbkit, since an operation is one transaction; remove it"
+                    yield self._in_file(one, what)
+                if name in _OWN:
+                    yield self._in_file(one, "hdbkit has a statement of this name; rename it")
+                if not is_known:
+                    begin = ", ".join(f"{prefix}..." for prefix in _OTHERS)
+                    yield self._in_file(one, f"no operation uses this statement (others begin with {begin})")
+
+    def _in_file(self, one: Statement, what: str) -> Problem:
+        return Problem(f"{one.origin.relative_to(self._folder)}: {one.name}", what, one.line)
+
+    def _values_in(self, one: Statement, is_of_operation: bool, is_known: bool) -> Iterator[str]:
+        """The ``:values`` in a text that nothing binds."""
+        for value in dict.fromkeys(_VALUE.findall(one.text)):
+            if is_of_operation and value not in self._variables:
+                yield f":{value} is not a variable.{did_you_mean(value.lower(), list(self._variables))}"
+            if is_known and not is_of_operation:
+                yield f":{value} has no value; only statements of operations have variables"
+
+    def _words_in(self, one: Statement) -> Iterator[str]:
+        """The ``{words}`` in a text that nothing fills in, or not as SQL needs it."""
+        of_build = OF_BUILD if one.name.startswith("create_") else set()
+        for word in sorted({*_WORD.findall(one.text)} - self._parameters.keys() - of_build):
+            yield f"{{{word}}} is not a parameter.{did_you_mean(word.lower(), list(self._parameters))}"
+        yield from word_problems(one, self._parameters)
+
+    def _of_tables(self) -> Iterator[Problem]:
+        if self._tables and not self._content.get("schema_name"):
+            yield self._problem("need schema_name, the schema that a build creates", "tables")
+        for table, one in self._tables.items():
+            if f"create_{table}" not in self._known:
+                yield self._problem(f"there is no statement 'create_{table}'", "tables", table)
+            columns = one.get("columns") if isinstance(one, dict) else None
+            for column, value in columns.items() if isinstance(columns, dict) else ():
+                if isinstance(value, str) and value not in self._variables and value not in _BUILT_IN:
+                    similar = did_you_mean(value.lower(), [*self._variables, *_BUILT_IN])
+                    yield self._problem(f"'{value}' is not a variable.{similar}", "tables", table, "columns", column)
+                elif isinstance(value, str) and value in self._kinds and isinstance(self._kinds[value].kind, Key):
+                    what = f"'{value}' is a key, which is read from a table in a run; use a variable of another kind"
+                    yield self._problem(what, "tables", table, "columns", column)
+
+    def _of_metric(self) -> Iterator[Problem]:
+        metric = self._metric
+        named, counter, measure = metric.get("operations"), metric.get("counter"), metric.get("measure", "rate")
+        for name in named if isinstance(named, list) else ():
+            if name not in self._operations:
+                similar = did_you_mean(str(name), list(self._operations))
+                yield self._problem(f"there is no operation '{name}'.{similar}", "metric", "operations")
+        if counter is not None and counter not in self._known:
+            yield self._problem(f"there is no statement '{counter}' in the SQL files", "metric", "counter")
+        if counter is not None and measure != Measure.RATE:
+            yield self._problem(f"belongs to a rate; a {measure} is measured by the clients", "metric", "counter")
+        unit = _UNITS.get(str(measure))
+        if unit and "unit" in metric and metric["unit"] != unit:
+            yield self._problem(f"a {measure} is in {unit}, not {metric['unit']}", "metric", "unit")
+
+    def _of_details(self) -> Iterator[Problem]:
+        details = self._content.get("details")
+        for name in map(str, details if isinstance(details, list) else ()):
+            if name not in self._variables:
+                similar = did_you_mean(name, list(self._variables))
+                yield self._problem(f"'{name}' is not a variable.{similar}", "details")
+            elif name in self._kinds and not self._kinds[name].is_whole:
+                yield self._problem(f"'{name}' is not a whole number, and only these are kept", "details")
+            if name in {*OPERATIONS, *SECONDS, *_DERIVED}:
+                what = f"'{name}' is a column of every result; choose another name for the variable"
+                yield self._problem(what, "details")
+
+    def _of_values(self) -> Iterator[Problem]:
+        """Errors that show with the values of the parameters."""
+        try:
+            values = TypeAdapter(dict[str, Number]).validate_python(self._parameters)
+        except ValidationError:
+            return  # reported by the model
+        if any(isinstance(value, float) and not isfinite(value) for value in values.values()):
+            return  # reported by the model
+        for at, what in value_problems(self._kinds, _valid(self._tables, TableContent), values):
+            yield self._problem(what, *at)
+        scale = self._content.get("scale")
+        if isinstance(scale, str) and (what := _scale_problem(scale, list(values))):
+            yield self._problem(what, "scale")
+
+
+def _scale_problem(scale: str, parameters: list[str]) -> str:
+    try:
+        fields = [field for field in string.Formatter().parse(scale) if field[1] is not None]
+    except ValueError:
+        fields = [("", "", "", "")]
+    names = [name or "" for _, name, _, _ in fields]
+    if not all(map(_WORD_NAME.fullmatch, names)) or any(form or conversion for _, _, form, conversion in fields):
+        return f"'{scale}' must be a text with parameters in braces, such as {{rows}} rows"
+    unknown = next((name for name in names if name not in parameters), None)
+    return "" if unknown is None else f"{{{unknown}}} is not a parameter.{did_you_mean(unknown, parameters)}"
+
+
+def _valid(part: Mapping[str, Any], model: Any) -> dict[str, Any]:
+    """The entries of a part that are valid by themselves; the model reports the others."""
+    found = {}
+    for name, one in part.items():
+        try:
+            found[name] = model.model_validate(one)
+        except (ValidationError, ConfigErrors):
+            continue
+    return found

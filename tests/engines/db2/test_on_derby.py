@@ -23,8 +23,7 @@ from hdbkit.contracts import Capability, SqlSession, Table
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, NothingListens, Rejected, TransactionError
 from hdbkit.workloads import workload
-from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, runner
-from hdbkit.workloads.tproc_c.conformance.small import Small, fill
+from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, Small, fill, runner
 from tests.engines.db2.server import derby
 
 WORK = workload(TprocCSpec(warehouses=1))

@@ -21,8 +21,7 @@ from hdbkit.execution.precheck import _check_capabilities
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.conformance import conditions
 from hdbkit.workloads.tproc_c.conformance.conditions import broken
-from hdbkit.workloads.tproc_c.conformance.rules import runner
-from hdbkit.workloads.tproc_c.conformance.small import Small, fill
+from hdbkit.workloads.tproc_c.conformance.rules import Small, fill, runner
 
 redis = pytest.importorskip("redis")
 PROGRAM = shutil.which("redis-server")

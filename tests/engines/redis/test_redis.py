@@ -38,8 +38,7 @@ from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 from hdbkit.workloads.tproc_c.conformance import conditions, sessions, transactions
 from hdbkit.workloads.tproc_c.conformance.conditions import broken
-from hdbkit.workloads.tproc_c.conformance.rules import Run, runner
-from hdbkit.workloads.tproc_c.conformance.small import Small, fill, timeless
+from hdbkit.workloads.tproc_c.conformance.rules import Run, Small, fill, runner, timeless
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.conftest import connected
 

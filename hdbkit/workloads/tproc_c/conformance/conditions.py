@@ -9,8 +9,22 @@ from hdbkit.config.specs.tproc_c import TprocCSpec
 from hdbkit.contracts import Bench, Capability, SqlSession
 from hdbkit.errors import RolledBackByDesign
 from hdbkit.workloads.checking import Sessions
-from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, Rules, Run, equal, raised, runner
-from hdbkit.workloads.tproc_c.conformance.small import Small, customer, district, item, load, stock, warehouse
+from hdbkit.workloads.tproc_c.conformance.rules import (
+    CLIENT,
+    STORED,
+    Rules,
+    Run,
+    Small,
+    customer,
+    district,
+    equal,
+    item,
+    load,
+    raised,
+    runner,
+    stock,
+    warehouse,
+)
 from hdbkit.workloads.tproc_c.consistency import checks
 
 RULES = Rules()

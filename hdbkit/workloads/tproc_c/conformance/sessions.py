@@ -11,8 +11,7 @@ from hdbkit.config import Isolation
 from hdbkit.contracts import PENDING, Bench, Capability, OverlappingSession, SessionOptions, SqlSession
 from hdbkit.errors import RETRIED, ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import ANSI, statements
-from hdbkit.workloads.tproc_c.conformance.rules import Rules, equal, raised, true
-from hdbkit.workloads.tproc_c.conformance.small import Small, item, load, warehouse
+from hdbkit.workloads.tproc_c.conformance.rules import Rules, Small, equal, item, load, raised, true, warehouse
 from hdbkit.workloads.tproc_c.tables import TABLES
 
 RULES = Rules()

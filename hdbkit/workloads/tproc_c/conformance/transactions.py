@@ -7,8 +7,25 @@ from typing import Any
 
 from hdbkit.contracts import Bench, Capability, SqlSession
 from hdbkit.errors import RolledBackByDesign
-from hdbkit.workloads.tproc_c.conformance.rules import CLIENT, STORED, WAYS, Rules, Run, equal, raised, runner, true
-from hdbkit.workloads.tproc_c.conformance.small import BAD_CREDIT, NAMED, Small, fill, item, load, stock, timeless
+from hdbkit.workloads.tproc_c.conformance.rules import (
+    BAD_CREDIT,
+    CLIENT,
+    NAMED,
+    STORED,
+    WAYS,
+    Rules,
+    Run,
+    Small,
+    equal,
+    fill,
+    item,
+    load,
+    raised,
+    runner,
+    stock,
+    timeless,
+    true,
+)
 
 RULES = Rules()
 
