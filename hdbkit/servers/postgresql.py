@@ -22,7 +22,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_leaving
-from hdbkit.servers.binaries import chosen, installed, program_folder, reported_version
+from hdbkit.servers.binaries import program_folder, reported_version
 from hdbkit.servers.folder_control import PrivateControl
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import DATABASE, SERVER_UID, Binaries, Place, new_folder, readable_by, run_as
@@ -46,6 +46,8 @@ class PostgresServer(Launcher):
     """The launcher for PostgreSQL."""
 
     kind = "postgresql"
+    title = "PostgreSQL"
+    advice = "run: pip install 'hdbkit[private]'"
     order = 1
     program = "postgres"
     pid_file = "data/postmaster.pid"
@@ -56,14 +58,22 @@ class PostgresServer(Launcher):
     settings_file = "data/postgresql.auto.conf"
     suffix = ".conf"
 
-    def find(self) -> list[Binaries]:
-        """The binaries of the wheel (18, then 16), in Debian's folders (newest first), and on PATH."""
-        return installed(self.kind, _candidates(), _version)
+    def candidates(self) -> list[tuple[Path, str]]:
+        """The folders of the wheel (18, then 16), Debian's (newest first), and that on PATH."""
+        folders: list[tuple[Path, str]] = []
+        spec = importlib.util.find_spec(_WHEEL)
+        if spec is not None and spec.origin:
+            folders += [(Path(spec.origin).parent / name / "bin", "wheel") for name in ("pginstall18", "pginstall")]
+        debian = Path("/usr/lib/postgresql")
+        versions = sorted(debian.glob("*/bin"), key=lambda path: _number(path.parent.name), reverse=True)
+        folders += [(path, "installed") for path in versions]
+        return folders + [(folder, "installed") for folder in program_folder(self.program)]
 
-    def choose(self, version: str | None, source: str | None) -> Binaries:
-        """Select binaries by ``version`` such as "18" or "15.18" and ``source``: wheel, installed or a folder."""
-        advice = "run: pip install 'hdbkit[private]'"
-        return chosen(self.kind, "PostgreSQL", self.find(), version, source, _version, advice)
+    def version(self, folder: Path) -> str:
+        """Empty without initdb, too."""
+        if not (folder / "initdb").is_file():
+            return ""
+        return reported_version(folder / self.program, r"\) (\d+(?:\.\d+)?\w*)")
 
     def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
         """Configure, make, install."""
@@ -177,26 +187,8 @@ def _wait_for_killed_server(pid_file: Path) -> None:
         time.sleep(0.05)
 
 
-def _candidates() -> list[tuple[Path, str]]:
-    folders: list[tuple[Path, str]] = []
-    spec = importlib.util.find_spec(_WHEEL)
-    if spec is not None and spec.origin:
-        folders += [(Path(spec.origin).parent / name / "bin", "wheel") for name in ("pginstall18", "pginstall")]
-    debian = Path("/usr/lib/postgresql")
-    versions = sorted(debian.glob("*/bin"), key=lambda path: _number(path.parent.name), reverse=True)
-    folders += [(path, "installed") for path in versions]
-    folders += [(folder, "installed") for folder in program_folder("postgres")]
-    return folders
-
-
 def _number(text: str) -> float:
     return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else 0.0
-
-
-def _version(folder: Path) -> str:
-    if not (folder / "initdb").is_file():
-        return ""
-    return reported_version(folder / PostgresServer.program, r"\) (\d+(?:\.\d+)?\w*)")
 
 
 def _quoted(value: str) -> str:

@@ -13,7 +13,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from hdbkit.errors import InputError, ServerFailed
 from hdbkit.files import held
 from hdbkit.servers import _guard
 from hdbkit.servers._guard import NOTE
+from hdbkit.servers.binaries import chosen, installed
 from hdbkit.servers.log import last_lines, read_since
 from hdbkit.servers.place import (
     NEW_FOLDERS,
@@ -54,6 +55,9 @@ class Launcher(Protocol):
     """Starts one kind of server: each kind is one module of ``servers/`` with a ``LAUNCHER``."""
 
     kind: str
+    title: str
+    advice: str
+    """What to do if the host has no such server."""
     order: int
     """Its rank among the kinds; the lowest is the default."""
     program: str
@@ -70,11 +74,22 @@ class Launcher(Protocol):
     suffix: str
     """The suffix of settings files that the server reads from a drop-in folder."""
 
+    def candidates(self) -> Iterable[tuple[Path, str]]:
+        """Folders that may contain the program, preferred ones first, each with its source."""
+
+    def version(self, folder: Path) -> str:
+        """The version of the server in a folder; empty if it contains none of this kind."""
+
     def find(self) -> list[Binaries]:
         """The installed servers, preferred ones first."""
+        return installed(self.kind, self.candidates(), self.version)
 
     def choose(self, version: str | None, source: str | None) -> Binaries:
-        """Select binaries by version and source. Raises ``InputError`` if there are none."""
+        """Select binaries by ``version``, such as "18" or "15.18", and ``source``, one of ``candidates`` or a folder.
+
+        Raises ``InputError`` if there are none.
+        """
+        return chosen(self.kind, self.title, self.find(), version, source, self.version, self.advice)
 
     def build_commands(self, prefix: Path, options: Sequence[str], processes: int) -> list[list[str]]:
         """The commands that build the server in its source folder and install it in ``prefix``; empty if unknown.

@@ -20,7 +20,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
 from hdbkit.processes import is_alive
-from hdbkit.servers.binaries import chosen, installed, program_folder, reported_version
+from hdbkit.servers.binaries import program_folder, reported_version
 from hdbkit.servers.folder_control import FolderControl
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
 from hdbkit.servers.place import Binaries, Place
@@ -47,6 +47,8 @@ class RedisServer(Launcher):
     """The launcher for Redis."""
 
     kind = "redis"
+    title = "Redis"
+    advice = "install the package redis-server"
     order = 4
     program = "redis-server"
     pid_file = "data/server.pid"
@@ -56,13 +58,12 @@ class RedisServer(Launcher):
     settings_file = _SETTINGS
     suffix = ".conf"
 
-    def find(self) -> list[Binaries]:
-        """The program on PATH."""
-        return installed(self.kind, ((folder, "installed") for folder in program_folder(self.program)), _version)
+    def candidates(self) -> list[tuple[Path, str]]:
+        """The folder of the program on PATH."""
+        return [(folder, "installed") for folder in program_folder(self.program)]
 
-    def choose(self, version: str | None, source: str | None) -> Binaries:
-        """Select binaries by ``version`` such as "7.0" and ``source``: installed, or a folder of binaries."""
-        return chosen(self.kind, "Redis", self.find(), version, source, _version, "install the package redis-server")
+    def version(self, folder: Path) -> str:
+        return reported_version(folder / self.program, r"v=(\d+\.\d+\.\d+)")
 
     def initialize(self, place: Place, admin_password: SecretStr, settings: Mapping[str, str]) -> None:
         """Write the configuration and the administrator's account."""
@@ -145,10 +146,6 @@ def _write_new(place: Place, path: Path, text: str) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
     place.give(path)
-
-
-def _version(folder: Path) -> str:
-    return reported_version(folder / RedisServer.program, r"v=(\d+\.\d+\.\d+)")
 
 
 LAUNCHER = RedisServer()
