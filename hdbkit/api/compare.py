@@ -375,10 +375,6 @@ class ComparisonVerbs(RunVerbs):
         Example:
             >>> hdbkit.measure_in_turn("server-17", "server-18", blocks=8).gate(-0.02).verdict  # doctest: +SKIP
         """
-        return self._comparison(folder)
-
-    def _comparison(self, folder: ExperimentFolder) -> Comparison:
-        """The comparison of the runs of an experiment that have ended so far."""
         plan = folder.read_plan(ComparisonPlan)
         sides = results_of_sides(self, folder, plan)
         if not all(sides.values()):

@@ -8,8 +8,8 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import wraps
-from inspect import signature
-from typing import Concatenate, ParamSpec, TypeVar
+from inspect import signature, unwrap
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from hdbkit.api.running import OnRun, Running
 from hdbkit.api.servers import opened
@@ -59,7 +59,7 @@ def executed(
 def executing(
     plan: Callable[Concatenate[Verbs, Arguments], ExperimentPlan],
 ) -> Callable[[Callable[[Verbs, ExperimentFolder], Found]], Callable[Concatenate[Verbs, Arguments], Found]]:
-    """Make a verb of a method that reads a result: with the arguments of ``plan`` it plans, executes and reads.
+    """Make a verb of a method that reads the result so far: with the arguments of ``plan`` it plans, executes, reads.
 
     ``run_experiment`` executes the same plan and reports its steps; ``start_experiment`` does it in another process.
     """
@@ -76,6 +76,12 @@ def executing(
         return verb
 
     return verb_of
+
+
+def reader_of(verb: Callable[..., Found]) -> Callable[[Any, ExperimentFolder], Found]:
+    """The method that a verb of :func:`executing` was made of."""
+    read: Callable[[Any, ExperimentFolder], Found] = unwrap(verb)
+    return read
 
 
 def resumed(

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 
 from hdbkit.api.compare import ComparisonVerbs
-from hdbkit.api.executing import Given, executed, launch, resumed, resumed_targets
+from hdbkit.api.executing import Given, executed, launch, reader_of, resumed, resumed_targets
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.first_steps import FirstStepVerbs
 from hdbkit.api.max_rate import MaxRateVerbs
@@ -198,16 +198,16 @@ class ExperimentVerbs(FirstStepVerbs, ComparisonVerbs, ProfileVerbs, MaxRateVerb
 
     def _read(self, folder: ExperimentFolder) -> ExperimentResult:
         """The result of an experiment by its kind."""
-        readers: dict[type[ExperimentPlan], Callable[[ExperimentFolder], ExperimentResult]] = {
-            SweepPlan: SweepResult,
-            ComparisonPlan: self._comparison,
-            ProfilePlan: lambda _: self.history(folder.read_plan(ProfilePlan).name),
-            MaxRatePlan: self._max_rate,
-            ReleasesPlan: self._releases,
-            SlowCommitPlan: self._slow_commit,
-            EnginesPlan: self._engines,
+        verbs: dict[type[ExperimentPlan], Callable[..., ExperimentResult]] = {
+            ComparisonPlan: ComparisonVerbs.measure_in_turn,
+            ProfilePlan: ProfileVerbs.profile,
+            MaxRatePlan: MaxRateVerbs.find_max,
+            ReleasesPlan: ReleaseVerbs.releases,
+            SlowCommitPlan: ReleaseVerbs.find_slow_commit,
+            EnginesPlan: FirstStepVerbs.demo_engines,
         }
-        return readers[type(read_plan(folder))](folder)
+        kind = type(read_plan(folder))
+        return SweepResult(folder) if kind is SweepPlan else reader_of(verbs[kind])(self, folder)
 
 
 def _dumped(target: Target) -> dict[str, Any]:

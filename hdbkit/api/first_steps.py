@@ -232,10 +232,6 @@ class FirstStepVerbs(ConnectionVerbs, SweepVerbs, RunVerbs):
         Example:
             >>> hdbkit.demo_engines("h").charts()["ratios"]  # doctest: +SKIP
         """
-        return self._engines(folder)
-
-    def _engines(self, folder: ExperimentFolder) -> Comparison:
-        """The comparison of the runs of both engines that have ended so far."""
         plan = folder.read_plan(EnginesPlan)
         base, new = results_of_sides(self, folder, plan).values()
         if not base or not new:

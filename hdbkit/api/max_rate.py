@@ -260,10 +260,6 @@ class MaxRateVerbs(RunVerbs):
             >>> found = hdbkit.find_max("lab", "p95=20ms", load=hdbkit.Load(virtual_users=50))  # doctest: +SKIP
             >>> found.rate, found.low, found.high  # doctest: +SKIP
         """
-        return self._max_rate(folder)
-
-    def _max_rate(self, folder: ExperimentFolder) -> MaxRate:
-        """The result of a search that has ended."""
         plan = folder.read_plan(MaxRatePlan)
         manifests = manifests_of(plan, folder)
         found = outcome_of(plan, manifests) if manifests else None

@@ -21,7 +21,7 @@ import pandas as pd
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS, Again
 from hdbkit.api.compare import Comparison, of_sides
-from hdbkit.api.executing import executed, executing, resumed
+from hdbkit.api.executing import executed, executing, reader_of, resumed
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.running import OnRun, RunVerbs
 from hdbkit.api.sides import counts_of, results_of_sides
@@ -226,10 +226,6 @@ class ReleaseVerbs(RunVerbs):
         Example:
             >>> hdbkit.releases("source", ["REL_17_0", "REL_18_0"], blocks=8).comparisons  # doctest: +SKIP
         """
-        return self._releases(folder)
-
-    def _releases(self, folder: ExperimentFolder) -> Releases:
-        """The comparisons with the first commit, of the runs that have ended so far."""
         plan = folder.read_plan(ReleasesPlan)
         first, *rest = results_of_sides(self, folder, plan).values()
         if not first or not all(rest):
@@ -289,10 +285,6 @@ class ReleaseVerbs(RunVerbs):
             >>> planned = hdbkit.plan_releases("source", ["REL_17_0", "master"])  # doctest: +SKIP
             >>> hdbkit.find_slow_commit(planned).search.sentence  # doctest: +SKIP
         """
-        return self._slow_commit(folder)
-
-    def _slow_commit(self, folder: ExperimentFolder) -> Releases:
-        """What a search has found. Raises ``InputError`` for one that has not ended."""
         plan = folder.read_plan(SlowCommitPlan)
         steps = iter(search_steps(plan, folder))
 
@@ -302,9 +294,12 @@ class ReleaseVerbs(RunVerbs):
                     f"{folder.experiment_id} has not found the commit yet; continue it with: hdbkit resume "
                     f"{folder.experiment_id}"
                 )
-            return self._releases(step)
+            return _read_releases(self, step)
 
         return search(plan, measured)
+
+
+_read_releases = reader_of(ReleaseVerbs.releases)
 
 
 def _different(source: Path, refs: Sequence[str]) -> tuple[Commit, ...]:
@@ -347,10 +342,10 @@ def searched(
             executed(lab, planned, watch, watch_run)
         elif experiment_progress(step).status is not ExperimentStatus.DONE:
             resumed(lab, step, (), None, watch, watch_run)
-        found, count = lab._releases(step), step.read_plan(ReleasesPlan).blocks
+        found, count = _read_releases(lab, step), step.read_plan(ReleasesPlan).blocks
         while not decided(found.pairs[0]) and count < plan.max_blocks:
             count = min(2 * count, plan.max_blocks)
-            found = lab._releases(resumed(lab, step, (), count, watch, watch_run))
+            found = _read_releases(lab, resumed(lab, step, (), count, watch, watch_run))
         return found
 
     with folder.executing(), course.noted():

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hdbkit.api.executing import reader_of
 from hdbkit.api.releases import Release, Releases, bisected, planned_sides
 from hdbkit.config import Load, TprocCSpec
 from hdbkit.errors import InputError
@@ -68,19 +69,20 @@ def test_an_undecided_whole_gets_more_blocks_and_is_not_nothing(
         return Releases(one, (one,), (comparison,))
 
     made = write_search(tmp_path)
-    lab: Any = SimpleNamespace(_releases=found)
+    lab: Any = SimpleNamespace()
+    monkeypatch.setattr(releases, "_read_releases", lambda _, step: found(step))
     monkeypatch.setattr(releases, "commits_between", lambda *_: COMMITS)
     monkeypatch.setattr(
         releases, "executed", lambda _, step, *__: experiment_folder(tmp_path, step.experiment_id).write_plan(step)
     )
     monkeypatch.setattr(releases, "resumed", lambda *given: asked.append(given[3]))
     with pytest.raises(InputError, match=r"not found the commit yet; .* hdbkit resume 2026\S+-slow-commit-a"):
-        releases.ReleaseVerbs._slow_commit(lab, made)
+        reader_of(releases.ReleaseVerbs.find_slow_commit)(lab, made)
     releases.searched(lab, made, lambda _: None, None)
     assert asked == blocks
     assert experiment_progress(made).status is ExperimentStatus.DONE
     left = iter(verdicts[-1:])
-    result = releases.ReleaseVerbs._slow_commit(lab, made).search
+    result = reader_of(releases.ReleaseVerbs.find_slow_commit)(lab, made).search
     assert result is not None
     assert result.sentence.startswith(sentence)
     assert bool(result.undecided) == (verdicts[-1] == "undecided")
