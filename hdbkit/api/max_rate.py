@@ -14,7 +14,7 @@ from hdbkit.analysis.comparison.groups import Finished, metric_values
 from hdbkit.analysis.run.schedule import Limit
 from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.statistics.limit_search import MIN_BLOCKS, Estimate, estimate
-from hdbkit.analysis.sweep.starts import start_warnings
+from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.result import Result

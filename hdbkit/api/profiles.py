@@ -14,7 +14,7 @@ from hdbkit.analysis.comparison.history import change_sentences, environment_of,
 from hdbkit.analysis.run.timeline import readable
 from hdbkit.analysis.statistics.scalability import MIN_BLOCKS, laws, laws_table
 from hdbkit.analysis.statistics.sequential import Spending
-from hdbkit.analysis.sweep.starts import start_warnings
+from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.api.executing import executing
 from hdbkit.api.experiment_result import ExperimentResult
 from hdbkit.api.running import RunVerbs

@@ -31,8 +31,8 @@ from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.experiment import ExperimentStatus, Watcher, experiment_progress
 from hdbkit.experiment.course import Course
+from hdbkit.experiment.events import search_steps
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.experiment.progress import search_steps
 from hdbkit.experiment.sides import Commit, ReleasesPlan, Side, SlowCommitPlan, in_blocks
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.journal import Step

@@ -25,7 +25,7 @@ from hdbkit.analysis.comparison.groups import (
 from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.analysis.comparison.sides import Compared, changes
 from hdbkit.analysis.run import quantiles
-from hdbkit.analysis.run.host_use import cpu_course
+from hdbkit.analysis.run.host import cpu_course
 from hdbkit.analysis.run.quantiles import shares_ms
 from hdbkit.analysis.run.records import Window, table, window_of
 from hdbkit.analysis.run.waits import CLASSES, sessions_over_time

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from hdbkit.analysis.run.profile import PARTS, self_shares, stacks
+from hdbkit.analysis.run.waits import PARTS, self_shares, stacks
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, share

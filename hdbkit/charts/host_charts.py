@@ -1,6 +1,6 @@
 """What the load host or the database's host did along a run: processors, threads, interrupts, disks, network.
 
-Frames are those of :mod:`hdbkit.analysis.run.host_use`.
+Frames are those of :mod:`hdbkit.analysis.run.host`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from hdbkit.analysis.run.host_use import (
+from hdbkit.analysis.run.host import (
     COUNTED,
     CPU_WORDS,
     busy_pct,

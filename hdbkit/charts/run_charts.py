@@ -13,19 +13,18 @@ import plotly.graph_objects as go
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.faults import course_of_faults, effect_text, lost_text
-from hdbkit.analysis.run.host_use import of_load_host, of_server
+from hdbkit.analysis.run.host import of_load_host, of_server
 from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, latency_bands, shares_ms, slow_end
 from hdbkit.analysis.run.records import Window, executions, table, window_of
 from hdbkit.analysis.run.schedule import busy_sessions, lateness, lateness_by_second
 from hdbkit.analysis.run.timeline import RETRIED, failures, gauge, outages_text, samples, throughput
 from hdbkit.analysis.run.waits import sessions_over_time
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.detail_charts import detail_chart
+from hdbkit.charts.detail_charts import detail_chart, slices_of_run
 from hdbkit.charts.host_charts import host_charts
 from hdbkit.charts.marks import plain
 from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughput, lateness_over_time, schedule_charts
-from hdbkit.charts.slice_charts import slices_of_run
 from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.charts.wait_charts import waits_over_time
 from hdbkit.config.metric import DetailChart, Measure, Metric

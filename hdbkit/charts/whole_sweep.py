@@ -13,10 +13,9 @@ from hdbkit.analysis.run.timeline import courses, latencies
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.analysis.sweep.observations import changes, sliced
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.detail_charts import detail_charts
+from hdbkit.charts.detail_charts import changes_over_time, detail_charts
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.scaling_charts import scaling_laws
-from hdbkit.charts.slice_charts import changes_over_time
 from hdbkit.charts.sweep_charts import best_labels, interaction_chart, setting_charts, sweep_charts
 from hdbkit.charts.wait_charts import explained
 from hdbkit.experiment.sweep_analysis import SweepAnalysis

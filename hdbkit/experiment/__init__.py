@@ -38,9 +38,16 @@ The rules that must not break:
 * Runs that are executed at the same time count together or not at all.
 """
 
-from hdbkit.experiment.events import EventKind, ExperimentEvent, Follower, Watcher
+from hdbkit.experiment.events import (
+    EventKind,
+    ExperimentEvent,
+    ExperimentProgress,
+    ExperimentStatus,
+    Follower,
+    Watcher,
+    experiment_progress,
+)
 from hdbkit.experiment.executing import prepare, resume, start, take_over
-from hdbkit.experiment.progress import ExperimentProgress, ExperimentStatus, experiment_progress
 from hdbkit.experiment.turns import RunOne
 
 __all__ = [

@@ -20,9 +20,9 @@ from hdbkit.analysis.sweep.effects import changed_effects, interactions, main_ef
 from hdbkit.analysis.sweep.looks import decided_note, winner_answer, winners
 from hdbkit.analysis.sweep.observations import observations, slice_notes, slice_warnings
 from hdbkit.analysis.sweep.search import early_ends_note
-from hdbkit.analysis.sweep.starts import start_warnings
 from hdbkit.analysis.sweep.together import latency_verdicts, operation_verdicts
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note
+from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.deciding import judged, spending
 from hdbkit.experiment.sweep import SweepPlan

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from hdbkit.analysis.run.host_use import COUNTED, CPU_WORDS, busy_pct
+from hdbkit.analysis.run.host import COUNTED, CPU_WORDS, busy_pct
 from hdbkit.analysis.run.records import table, window_of
 from hdbkit.analysis.run.server_work import OF_STATEMENTS, found_in_cache_pct, work_of
 from hdbkit.analysis.run.timeline import statements_by_step
-from hdbkit.analysis.sweep.starts import data_by_block
+from hdbkit.analysis.sweep.warnings import data_by_block
 from hdbkit.report.tables import UNKNOWN, Course, Table, cell, course_step_s, frame_table
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest

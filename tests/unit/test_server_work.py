@@ -17,7 +17,7 @@ from hdbkit.analysis.run.server_work import (
     work_of,
 )
 from hdbkit.analysis.run.warnings import run_warnings
-from hdbkit.analysis.sweep.starts import data_by_block, start_warnings
+from hdbkit.analysis.sweep.warnings import data_by_block, start_warnings
 from hdbkit.caution import Kind
 from hdbkit.config import Load
 from hdbkit.execution.finish import statement_courses, statement_growth

@@ -25,13 +25,15 @@ from hdbkit.analysis.run.host import (
     clients_us,
     growth_per_s,
     host_cpu_pct,
+    host_use,
     mean_memory_bytes,
+    of_load_host,
+    of_server,
     others_cpu_pct,
     server_cpu_us,
     supervisor_cpu_us,
     throttled_pct,
 )
-from hdbkit.analysis.run.host_use import host_use, of_load_host, of_server
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag

@@ -21,6 +21,7 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import OperationResult, Wait, WaitsResult, wait_text
+from hdbkit.slices import SliceOrder
 
 SAMPLER, RUNNING, CLIENT = "sampler", "running", "client"
 """Classes of the table ``waits``: the session that asked, one that does not wait, one whose client is to send."""
@@ -36,6 +37,7 @@ _KIND = ["class", "event", "table"]
 _RECORDS = "records"
 """The name of a run's operations in a query."""
 _NAMES = ["operation", "ms", "t_us", "virtual_user", "statement", "plan"]
+PARTS = ("server", "clients")
 
 
 def waits_result(
@@ -264,3 +266,34 @@ def slow_plans(folder: RunFolder, manifest: Manifest) -> pd.DataFrame:
     if rows is None:
         return pd.DataFrame(columns=_NAMES)
     return rows.assign(operation=operations_at(folder, manifest, rows))[_NAMES]
+
+
+def stacks(folder: RunFolder, manifest: Manifest, part: str, position: int | None = None) -> dict[str, int]:
+    """How often each stack of a part was sampled; functions are separated by ``;``, the outermost is the first.
+
+    Args:
+        folder: the run.
+        manifest: its manifest.
+        part: of ``PARTS``.
+        position: of a configuration that alternates with others in slices; None: all samples.
+
+    Raises:
+        DamagedResult: the table cannot be read.
+    """
+    rows = table(folder, "profile")
+    if rows is None:
+        return {}
+    rows = rows[rows["part"] == part]
+    slices = manifest.plan.slices
+    if position is not None and slices is not None:
+        order = SliceOrder(slices)
+        at = (1000 * rows["t_us"] // slices.slice_ns).map(lambda number: order.position(max(int(number), 0)))
+        rows = rows[at == position]
+    return {str(stack): int(count) for stack, count in rows["stack"].value_counts().items()}
+
+
+def self_shares(counts: dict[str, int]) -> pd.Series[float]:
+    """The share of samples in which each function itself was executed, the largest first."""
+    total = sum(counts.values())
+    by = pd.Series({stack: n / total for stack, n in counts.items()}, dtype="float64")
+    return by.groupby([stack.rpartition(";")[2] for stack in by.index]).sum().sort_values(ascending=False)

@@ -21,8 +21,8 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.charts.view import ChartView
 from hdbkit.errors import HdbkitError, InputError
+from hdbkit.experiment.events import search_steps
 from hdbkit.experiment.max_rate import MaxRatePlan
-from hdbkit.experiment.progress import search_steps
 from hdbkit.experiment.sides import SlowCommitPlan
 from hdbkit.experiment.sources import read_plan
 from hdbkit.results.experiment_folder import runs_frame
