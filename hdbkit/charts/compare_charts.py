@@ -48,7 +48,7 @@ from hdbkit.charts.marks import (
 from hdbkit.charts.operation_charts import profile, ratios
 from hdbkit.charts.run_charts import MARGIN_PX, quantile_lines
 from hdbkit.charts.scaling_charts import throughput_over_users
-from hdbkit.charts.style import HEIGHT, axis_title, colour, figure, hover, log_axis, series, shade_rampup
+from hdbkit.charts.style import HEIGHT, add_line, axis_title, colour, figure, hover, log_axis, series, shade_rampup
 from hdbkit.charts.wait_charts import add_classes
 from hdbkit.config.metric import Better, Metric
 from hdbkit.results.folder import RunFolder
@@ -87,12 +87,8 @@ def _lines(
         return []
     fig = figure(SECONDS, axis, showlegend=True)
     for index, (name, one) in enumerate(found.items()):
-        look = series(index)
-        fig.add_scatter(
-            x=one.index.tolist(), y=one[key].round(3).tolist(), mode="lines", name=name,
-            line={"color": look["color"], "dash": look["dash"], "width": 2},
-            hovertemplate=f"%{{x}} s: %{{y:,.3~r}} {unit}<extra>%{{fullData.name}}</extra>",
-        )  # fmt: skip
+        hover_text = f"%{{x}} s: %{{y:,.3~r}} {unit}<extra>%{{fullData.name}}</extra>"
+        add_line(fig, index, one.index.tolist(), one[key].round(3).tolist(), name, hover_text)
     fig.update_yaxes(rangemode="tozero")
     words = "; ".join(f"{name} {number(one[key].mean(), 3)} {unit}" for name, one in found.items())
     frame = pd.DataFrame({name: one[key] for name, one in found.items()}).rename_axis("second").reset_index()

@@ -22,6 +22,7 @@ from hdbkit.charts.marks import MAX_DOTS, Limits, change_percent, change_title, 
 from hdbkit.charts.style import (
     MARKERS,
     MAX_COLOURED,
+    along_run,
     axis_title,
     colour,
     compact,
@@ -344,8 +345,7 @@ def slices_of_run(slices: pd.DataFrame, manifest: Manifest) -> Chart:
     labels = [label(settings, plan.settings[0]) for settings in plan.settings]
     clock = manifest.clock
     start_s = (clock.window_start_us or 0) / 1e6 if clock else 0.0
-    fig = figure("seconds since the start", axis_title(metric))
-    shade_rampup(fig, start_s)
+    fig = along_run(start_s, axis_title(metric))
     table = slices.assign(
         second=slices["slice"] * plan.slice_s, label=slices["position"].map(dict(enumerate(labels)))
     )

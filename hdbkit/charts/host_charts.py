@@ -29,10 +29,11 @@ from hdbkit.charts.style import (
     MAX_COLOURED,
     PATTERNS,
     SERIES,
+    add_line,
+    along_run,
     colour,
     figure,
     log_axis,
-    series,
     shade_rampup,
 )
 from hdbkit.results.run_result import HostUse
@@ -100,8 +101,7 @@ def _is_uneven(course: pd.DataFrame, window: Window) -> bool:
 
 def processors(course: pd.DataFrame, of: _Host) -> Chart:
     """The CPU time of the host by its parts, stacked."""
-    fig = figure("seconds since the start", "share of all cores' time (%)")
-    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left", over=True)
+    fig = along_run(of.window.start_us / 1e6, "share of all cores' time (%)", name_at="top left", over=True)
     for index, part in enumerate(one for one in _STACKED if one in course):
         ink = colour(SERIES[index])
         fig.add_scatter(
@@ -140,8 +140,7 @@ def run_queue(course: pd.DataFrame, cores: int, of: _Host) -> Chart:
     """The threads that ran or were ready to run at each reading, and those that waited for a disk."""
     names = {"threads_running": "running, or ready to run", "threads_blocked": "waiting for a disk"}
     drawn = course.rename(columns=names)
-    fig = figure("seconds since the start", "threads", showlegend=True)
-    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left")
+    fig = along_run(of.window.start_us / 1e6, "threads", showlegend=True, name_at="top left")
     _lines(fig, drawn, "%{x:.0f} s: %{y:,.0f}")
     fig.add_hline(cores, line_color=colour("muted"), line_dash="dash", annotation_text=f"{cores} cores")
     fig.update_yaxes(rangemode="tozero")
@@ -162,8 +161,7 @@ def switches(course: pd.DataFrame, of: _Host) -> Chart:
     soft = [name for name in course if str(name).startswith("soft_interrupts_")]
     most = course[soft].mean().sort_values(ascending=False, kind="stable")
     drawn = ["context_switches", "interrupts", *[name for name, rate in most.items() if rate > 0][:_SOFT_DRAWN]]
-    fig = figure("seconds since the start", "per second (log)", showlegend=True)
-    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left")
+    fig = along_run(of.window.start_us / 1e6, "per second (log)", showlegend=True, name_at="top left")
     words = {name: COUNTED[str(name)] for name in course if name != "second"}
     lines = course[["second", *(name for name in drawn if name in course)]]
     _lines(fig, lines.where(lines > 0).rename(columns=words), "%{x:.0f} s: %{y:,.0f} per second")
@@ -177,8 +175,9 @@ def switches(course: pd.DataFrame, of: _Host) -> Chart:
 
 def busy_disks(course: pd.DataFrame, of: _Host) -> Chart:
     """How much of the time each disk was busy."""
-    fig = figure("seconds since the start", "time in which the disk was busy (%)", showlegend=True)
-    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left")
+    fig = along_run(
+        of.window.start_us / 1e6, "time in which the disk was busy (%)", showlegend=True, name_at="top left"
+    )
     _lines(fig, course, "%{x:.0f} s: %{y:.1f} %")
     fig.update_yaxes(range=[0, 103], ticksuffix=" %")
     figures = [
@@ -196,8 +195,7 @@ def busy_disks(course: pd.DataFrame, of: _Host) -> Chart:
 
 def network_rates(course: pd.DataFrame, of: _Host) -> Chart:
     """What each network interface sent and received."""
-    fig = figure("seconds since the start", "MB per second", showlegend=True)
-    shade_rampup(fig, of.window.start_us / 1e6, name_at="top left")
+    fig = along_run(of.window.start_us / 1e6, "MB per second", showlegend=True, name_at="top left")
     _lines(fig, course, "%{x:.0f} s: %{y:.3g} MB/s")
     fig.update_yaxes(rangemode="tozero")
     figures = [
@@ -212,13 +210,8 @@ def network_rates(course: pd.DataFrame, of: _Host) -> Chart:
 
 def _lines(fig: go.Figure, course: pd.DataFrame, hover: str) -> None:
     for index, name in enumerate(course.columns[1 : 1 + MAX_COLOURED]):
-        look = series(index)
-        fig.add_scatter(
-            x=course["second"].round(2).tolist(), mode="lines", name=name,
-            y=[None if pd.isna(one) else round(float(one), 4) for one in course[name]],
-            line={"color": look["color"], "dash": look["dash"], "width": 2},
-            hovertemplate=f"{hover}<extra>%{{fullData.name}}</extra>",
-        )  # fmt: skip
+        y = [None if pd.isna(one) else round(float(one), 4) for one in course[name]]
+        add_line(fig, index, course["second"].round(2).tolist(), y, name, f"{hover}<extra>%{{fullData.name}}</extra>")
 
 
 def _cpu_words(use: HostUse | None) -> str:

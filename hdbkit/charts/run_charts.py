@@ -25,7 +25,18 @@ from hdbkit.charts.host_charts import host_charts
 from hdbkit.charts.marks import plain
 from hdbkit.charts.operation_charts import profile
 from hdbkit.charts.schedule_charts import busy_over_time, latency_over_throughput, lateness_over_time, schedule_charts
-from hdbkit.charts.style import PATTERNS, SERIES, axis_title, colour, figure, hover, log_axis, series, shade_rampup
+from hdbkit.charts.style import (
+    PATTERNS,
+    SERIES,
+    add_line,
+    along_run,
+    axis_title,
+    colour,
+    figure,
+    hover,
+    log_axis,
+    shade_rampup,
+)
 from hdbkit.charts.wait_charts import waits_over_time
 from hdbkit.config.metric import DetailChart, Measure, Metric
 from hdbkit.readings import LAG
@@ -169,8 +180,7 @@ def throughput_over_time(
     """
     start_s, end_s, rate = window.start_us / 1e6, window.end_us / 1e6, metric.rate
     result = value if metric.measure is Measure.RATE else None
-    fig = figure("seconds since the start", axis_title(rate), showlegend=False)
-    shade_rampup(fig, start_s)
+    fig = along_run(start_s, axis_title(rate), showlegend=False)
     last_s = float(course["second"].max()) if len(course) else end_s
     if last_s > end_s:
         fig.add_vrect(end_s, last_s, fillcolor=colour("shade"), line_width=0, layer="below")
@@ -222,15 +232,10 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str, tim
 
     ``time`` is that of the figures, one of ``quantiles.TIMES``.
     """
-    fig = figure("seconds since the start", f"{time} time of {operation} (ms, log)")
-    shade_rampup(fig, window.start_us / 1e6)
+    fig = along_run(window.start_us / 1e6, f"{time} time of {operation} (ms, log)")
     for index, name in enumerate(("p50", "p95", "p99")):
-        look = series(index)
-        fig.add_scatter(
-            x=seconds["second"].tolist(), y=(seconds[f"{name}_us"] / 1000).round(4).tolist(), mode="lines", name=name,
-            line={"color": look["color"], "dash": look["dash"], "width": 2},
-            hovertemplate=f"%{{x}} s: {name} %{{y:.3g}} ms<extra></extra>",
-        )  # fmt: skip
+        ms = (seconds[f"{name}_us"] / 1000).round(4).tolist()
+        add_line(fig, index, seconds["second"].tolist(), ms, name, f"%{{x}} s: {name} %{{y:.3g}} ms<extra></extra>")
     fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y))
     words = "Nothing was completed in the window."
     inside = seconds[seconds["second"] * 1_000_000 >= window.start_us]
@@ -250,8 +255,7 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str, tim
 
 def lag_over_time(samples: pd.DataFrame, window: Window) -> Chart:
     """How far a standby was behind, along the run; ``samples`` as ``timeline.gauge`` gives them."""
-    fig = figure("seconds since the start", "replication lag (s)", showlegend=False)
-    shade_rampup(fig, window.start_us / 1e6)
+    fig = along_run(window.start_us / 1e6, "replication lag (s)", showlegend=False)
     fig.add_scatter(
         x=samples["second"].round(2).tolist(), y=samples["value"].tolist(), mode="lines+markers", name="lag",
         line={"color": colour("series-1"), "width": 2}, hovertemplate="%{x} s: %{y:.3g} s<extra></extra>",
@@ -293,13 +297,11 @@ def quantile_lines(seen: Mapping[str, pd.Series[int]], time: str = "service") ->
     fig = figure("share of operations (slow end stretched)", f"{time} time (ms, log)")
     longest = max((int(one.sum()) for one in seen.values()), default=1)
     for index, (name, one) in enumerate(seen.items()):
-        look, points = series(index), slow_end(one)
+        points = slow_end(one)
+        slower, ms = points["slower"].round(3).tolist(), (points["latency_us"] / 1000).tolist()
         shares = [f"{100 * (1 - 1 / ratio):.6g} %" for ratio in points["slower"]]
-        fig.add_scatter(
-            x=points["slower"].round(3).tolist(), y=(points["latency_us"] / 1000).tolist(), mode="lines", name=name,
-            text=shares, line={"color": look["color"], "dash": look["dash"], "width": 2},
-            hovertemplate="%{text} within %{y:.3g} ms<extra>%{fullData.name}</extra>",
-        )  # fmt: skip
+        hover_text = "%{text} within %{y:.3g} ms<extra>%{fullData.name}</extra>"
+        add_line(fig, index, slower, ms, name, hover_text, text=shares)
     ticks = [2.0, *(10.0**i for i in range(1, math.ceil(math.log10(longest)) + 1))]
     fig.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{100 * (1 - 1 / tick):.10g} %" for tick in ticks])
     return fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y))
@@ -307,8 +309,7 @@ def quantile_lines(seen: Mapping[str, pd.Series[int]], time: str = "service") ->
 
 def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, step_s: int = 1) -> Chart:
     """Errors per second by class, stacked; ``failed`` and ``kinds`` as ``analysis.run.failures`` gives them."""
-    fig = figure("seconds since the start", "errors per second", barmode="stack", showlegend=True)
-    shade_rampup(fig, window.start_us / 1e6, name_at="top left")
+    fig = along_run(window.start_us / 1e6, "errors per second", barmode="stack", showlegend=True, name_at="top left")
     totals = failed.groupby("error_class")["count"].sum().sort_values(ascending=False)
     for index, name in enumerate(totals.index):
         rows = failed[failed["error_class"] == name]
@@ -337,19 +338,16 @@ def faults_over_time(manifest: Manifest, course: pd.DataFrame, window: Window) -
     A second with none of them is a break of the line, since its axis is logarithmic.
     """
     result, metric = manifest.measured, manifest.metric
-    fig = figure("seconds since the start", "operations per second (log)", showlegend=True)
-    shade_rampup(fig, window.start_us / 1e6)
+    fig = along_run(window.start_us / 1e6, "operations per second (log)", showlegend=True)
     for effect in result.faults:
         start_s, end_s = effect.start_s, effect.end_s or effect.start_s
         fig.add_vrect(start_s, end_s, fillcolor=colour("shade"), line_width=0, layer="below")
         fig.add_vline(start_s, line_color=colour("muted"), line_dash="dash", line_width=1.5)
     for index, name in enumerate(one for one in course if one != "second"):
-        look = series(index)
-        fig.add_scatter(
-            x=(course["second"] + 0.5).tolist(), y=[float(n) if n else None for n in course[name]], name=name,
-            mode="lines+markers", line={"color": look["color"], "dash": look["dash"], "width": 2}, marker={"size": 4},
-            hovertemplate="%{x:.0f} s: %{y:,.0f} per second<extra>%{fullData.name}</extra>",
-        )  # fmt: skip
+        per_s = [float(n) if n else None for n in course[name]]
+        hover_text = "%{x:.0f} s: %{y:,.0f} per second<extra>%{fullData.name}</extra>"
+        marks = {"mode": "lines+markers", "marker": {"size": 4}}
+        add_line(fig, index, (course["second"] + 0.5).tolist(), per_s, str(name), hover_text, **marks)
     fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value))
     words = " ".join(f"{capital(effect_text(effect, metric))}." for effect in result.faults)
     words += f" {capital(lost_text(result))}. Dashed lines mark the beginnings of faults."

@@ -15,11 +15,9 @@ from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.steps import FOLLOWED, knee
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import ids_of, of_runs, plain
-from hdbkit.charts.style import colour, figure, log_axis, series, shade_rampup
+from hdbkit.charts.style import add_line, along_run, colour, figure, log_axis, series
 from hdbkit.results.run_result import Latencies, ScheduleResult, StepResult
 from hdbkit.text import many, number, plural, share, with_article
-
-_SECONDS = "seconds since the start"
 
 
 def schedule_charts(
@@ -45,15 +43,10 @@ def schedule_charts(
 def _rates(steps: pd.DataFrame, result: ScheduleResult, window: Window, noun: str, step_s: int) -> Chart:
     """Operations that were due, and that began, per second."""
     rates = pd.DataFrame({"offered": steps["due"] / step_s, "achieved": steps["begun"] / step_s})
-    fig = figure(_SECONDS, f"{plural(noun)} per second")
-    shade_rampup(fig, window.start_us / 1e6)
+    fig = along_run(window.start_us / 1e6, f"{plural(noun)} per second")
     for index, name in enumerate(rates):
-        look = series(index)
-        fig.add_scatter(
-            x=rates.index.tolist(), y=plain(rates[name]), mode="lines", name=str(name),
-            line={"color": look["color"], "dash": look["dash"], "width": 2},
-            hovertemplate=f"%{{x}} s: {name} %{{y:,.4~g}} per second<extra></extra>",
-        )  # fmt: skip
+        hover = f"%{{x}} s: {name} %{{y:,.4~g}} per second<extra></extra>"
+        add_line(fig, index, rates.index.tolist(), plain(rates[name]), str(name), hover)
     fig.update_yaxes(rangemode="tozero")
     begun_per_s = result.begun / window.duration_s
     words = (
@@ -69,16 +62,11 @@ def lateness_over_time(steps: pd.DataFrame, late: Latencies, window: Window, nou
     ``steps`` has late_p50_us, late_p99_us and late_max_us by second, ``late`` the same of the window (``lateness``).
     """
     late_ms = pd.DataFrame({name: steps[f"late_{name}_us"] / 1000 for name in ("p50", "p99", "max")})
-    fig = figure(_SECONDS, "lateness: start - scheduled start (ms, log)")
-    shade_rampup(fig, window.start_us / 1e6)
+    fig = along_run(window.start_us / 1e6, "lateness: start - scheduled start (ms, log)")
     for index, name in enumerate(late_ms):
-        look = series(index)
         shown = late_ms[name].where(late_ms[name] > 0).round(4)
-        fig.add_scatter(
-            x=late_ms.index.tolist(), y=plain(shown), mode="lines", name=str(name),
-            line={"color": look["color"], "dash": look["dash"], "width": 2},
-            hovertemplate=f"%{{x}} s: {name} %{{y:.3g}} ms<extra></extra>",
-        )  # fmt: skip
+        hover = f"%{{x}} s: {name} %{{y:.3g}} ms<extra></extra>"
+        add_line(fig, index, late_ms.index.tolist(), plain(shown), str(name), hover)
     fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value is not None))
     words = f"No {noun} began in the window."
     if late.max_us is not None and late.p99_us is not None:
@@ -89,8 +77,7 @@ def lateness_over_time(steps: pd.DataFrame, late: Latencies, window: Window, nou
 
 def busy_over_time(busy: pd.DataFrame, window: Window, sessions: int, noun: str) -> Chart:
     """Sessions with an operation that was due and had not ended; ``busy`` as of ``analysis.run.busy``."""
-    fig = figure(_SECONDS, "busy sessions (mean)", showlegend=False)
-    shade_rampup(fig, window.start_us / 1e6)
+    fig = along_run(window.start_us / 1e6, "busy sessions (mean)", showlegend=False)
     fig.add_scatter(
         x=busy["second"].tolist(), y=plain(busy["busy"].round(3)), mode="lines", name="busy",
         line={"color": series(0)["color"], "width": 2}, hovertemplate="%{x} s: %{y:,.3~g} busy<extra></extra>",
@@ -109,16 +96,11 @@ def busy_over_time(busy: pd.DataFrame, window: Window, sessions: int, noun: str)
 
 def _backlog(steps: pd.DataFrame, result: ScheduleResult, window: Window, noun: str) -> Chart:
     """Operations that were due and had not begun, and those that were skipped in each step."""
-    fig = figure(_SECONDS, f"{plural(noun)} that are due")
-    shade_rampup(fig, window.start_us / 1e6)
+    fig = along_run(window.start_us / 1e6, f"{plural(noun)} that are due")
     names = ["backlog", *(["skipped"] if steps["skipped"].any() else [])]
     for index, name in enumerate(names):
-        look = series(index)
-        fig.add_scatter(
-            x=steps.index.tolist(), y=plain(steps[name]), mode="lines", name=name,
-            line={"color": look["color"], "dash": look["dash"], "width": 2},
-            hovertemplate=f"%{{x}} s: %{{y:,}} {name}<extra></extra>",
-        )  # fmt: skip
+        hover = f"%{{x}} s: %{{y:,}} {name}<extra></extra>"
+        add_line(fig, index, steps.index.tolist(), plain(steps[name]), name, hover)
     fig.update_yaxes(rangemode="tozero").update_layout(showlegend=len(names) > 1)
     skipped = result.skipped
     words = f"At the end {many(result.backlog.end, noun)} were due and had not begun."

@@ -15,7 +15,7 @@ import base64
 import gzip
 import math
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -106,6 +106,24 @@ def shade_rampup(
             since_s, until_s, fillcolor=colour("shade"), line_width=0, annotation_text="ramp-up",
             annotation_position=name_at, annotation_font_color=colour("ink" if over else "muted"), **look,
         )  # fmt: skip
+
+
+def along_run(
+    start_s: float, y: str, *, name_at: str = "bottom left", over: bool = False, **layout: Any
+) -> go.Figure:
+    """An empty figure over the seconds of a run; its ramp-up, up to ``start_s``, is shaded as by ``shade_rampup``."""
+    fig = figure("seconds since the start", y, **layout)
+    shade_rampup(fig, start_s, name_at=name_at, over=over)
+    return fig
+
+
+def add_line(
+    fig: go.Figure, index: int, x: Sequence[Any], y: Sequence[Any], name: str, hover: str, **trace: Any
+) -> None:
+    """Add a line that looks like the ``index``-th series, broken where ``y`` is None; ``hover`` is a template."""
+    look = series(index)
+    line = {"color": look["color"], "dash": look["dash"], "width": 2}
+    fig.add_scatter(x=x, y=y, name=name, line=line, hovertemplate=hover, **{"mode": "lines", **trace})
 
 
 def log_axis(values: Iterable[float]) -> dict[str, Any]:

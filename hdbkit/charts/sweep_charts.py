@@ -40,7 +40,7 @@ from hdbkit.charts.marks import (
     plain,
     ratio_axis,
 )
-from hdbkit.charts.style import HEIGHT, MAX_COLOURED, axis_title, colour, figure, hover, series
+from hdbkit.charts.style import HEIGHT, MAX_COLOURED, add_line, axis_title, colour, figure, hover, series
 from hdbkit.config.metric import Better, Metric
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -262,11 +262,8 @@ def power_chart(curves: pd.DataFrame, sentence: str, power: float) -> Chart:
                 x=[*x, *reversed(x)], y=list(ends), mode="lines", hoverinfo="skip", fill="toself",
                 line={"width": 0, "color": look["color"]}, fillcolor=look["color"], opacity=0.2, showlegend=False,
             )  # fmt: skip
-        fig.add_scatter(
-            x=x, y=(100 * of_it["probability"]).tolist(), mode="lines", name=str(name),
-            line={"color": look["color"], "dash": look["dash"], "width": 2},
-            hovertemplate="%{y:.0f} %<extra>%{fullData.name}</extra>",
-        )  # fmt: skip
+        percent = (100 * of_it["probability"]).tolist()
+        add_line(fig, index, x, percent, str(name), "%{y:.0f} %<extra>%{fullData.name}</extra>")
     fig.add_hline(100 * power, line_color=colour("muted"), line_dash="dash", line_width=1)
     fig.update_xaxes(ticksuffix=" %", rangemode="tozero")
     fig.update_yaxes(ticksuffix=" %", range=[0, 101])

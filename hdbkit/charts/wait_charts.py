@@ -12,7 +12,7 @@ from hdbkit.analysis.run.records import Window
 from hdbkit.analysis.run.waits import CLASSES
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import bars, name_rows, plain
-from hdbkit.charts.style import PATTERNS, SERIES, colour, figure, shade_rampup
+from hdbkit.charts.style import PATTERNS, SERIES, along_run, colour, figure
 from hdbkit.results.run_result import WaitsResult
 from hdbkit.text import number
 
@@ -32,8 +32,7 @@ def waits_over_time(course: pd.DataFrame, cores: int, window: Window, found: Wai
         noun: what an operation is called.
     """
     course = course[course["second"] < int(window.end_us / 1e6)]  # the last second has samples without a load
-    fig = figure("seconds since the start", "sessions (mean)")
-    shade_rampup(fig, window.start_us / 1e6, name_at="top left", over=True)
+    fig = along_run(window.start_us / 1e6, "sessions (mean)", name_at="top left", over=True)
     add_classes(fig, course)
     if cores:
         fig.add_hline(cores, line_color=colour("muted"), line_dash="dash", annotation_text=f"{cores} cores")
