@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -20,6 +20,16 @@ class SchemaFrom(StrEnum):
 
     HDBKIT = "hdbkit"
     HAMMERDB = "hammerdb"
+
+
+CreatedBy = Annotated[
+    SchemaFrom,
+    Field(
+        description="tool that created the schema; hammerdb: run the schema as HammerDB built it",
+        json_schema_extra={"identifies_schema": True},
+    ),
+]
+"""The field of a workload whose schema HammerDB may have created."""
 
 
 class WorkloadSpec(ConfigModel):

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.comparison.replication import BASE, NEW, Replication, replication
-from hdbkit.analysis.comparison.sides import Compared, judged_ratio, levels, over_counts, scored
+from hdbkit.analysis.comparison.sides import Compared, contrasts, judged_ratio, levels, over_counts, scored
 from hdbkit.analysis.run.records import mean_times_s
 from hdbkit.analysis.statistics.block_model import judged_variances
-from hdbkit.analysis.statistics.two_samples import Floats, Sample, half_widths
+from hdbkit.analysis.statistics.two_samples import Floats, Sample
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
@@ -94,7 +94,7 @@ def _compared_each(
         head = {"figure": name, BASE: means.get(BASE, math.nan), NEW: means.get(NEW, math.nan)}
         if name in both:
             plain = both[name].groupby(["side", "virtual_users"])["score"].mean().groupby("side").mean()
-            estimate, half = _contrast(samples[name], float(plain[NEW] - plain[BASE]), level)
+            ((estimate, half),) = contrasts(samples[name], np.array([plain[NEW] - plain[BASE]]), level)
             head |= dict(zip((BASE, NEW), levels(metrics[name], plain[[BASE, NEW]].tolist(), estimate), strict=True))
             judge = partial(judged_ratio, metrics[name], overall.advice, overall.smallest_effect, confidence, BASE)
             rows.append(head | vars(judge(overall.design.words, NEW, estimate, half)))
@@ -103,14 +103,6 @@ def _compared_each(
             why = f"undecided: no run of {lacking} completed {name}"
             rows.append(head | _UNKNOWN | {"sentence": why})
     return pd.DataFrame(rows, columns=list(_COLUMNS))
-
-
-def _contrast(samples: Sequence[Sample], plain: float, level: float) -> tuple[float, float]:
-    """New - base, and the half width of its interval: NaN where only the means of runs are known."""
-    if not samples:
-        return plain, math.nan
-    estimate = float(samples[0].means[0] - (samples[1].means[0] if len(samples) > 1 else 0))
-    return (plain if math.isnan(estimate) else estimate), float(half_widths(samples, level)[0])
 
 
 def _moderated(designs: Mapping[str, Replication]) -> dict[str, list[Sample]]:

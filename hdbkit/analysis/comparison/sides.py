@@ -151,8 +151,10 @@ def compared(
     design, seen = replication(same), noise(same)
     cells = same.groupby(["side", "virtual_users"])["score"].agg(["count", "mean"])
     plain = (cells["mean"][NEW] - cells["mean"][BASE]).to_numpy(dtype=float)
-    ((estimate, half),) = _contrasts(design, over_counts(design), plain.mean(keepdims=True), confidence)
-    advice = _advice(design, over_counts(design), seen, estimate, smallest_effect, confidence, again or Again())
+    overall = over_counts(design)
+    samples = [design.sample(values) for values in overall]
+    ((estimate, half),) = contrasts(samples, plain.mean(keepdims=True), confidence)
+    advice = _advice(design, overall, seen, estimate, smallest_effect, confidence, again or Again())
     judge = partial(judged_ratio, metric, advice, smallest_effect, confidence, names[0], _why(design))
     subject = f"{names[1]} (mean over {many(len(common), 'count')} of virtual users)" if several else names[1]
     ratio = judge(subject, estimate, half)
@@ -162,7 +164,8 @@ def compared(
         none = pd.DataFrame(columns=list(_COLUMNS))
         return Compared(ratio, none, design, seen, advice, smallest_effect, confidence, whole)
     rows = []
-    for count, (estimate, half) in zip(common, _contrasts(design, design.samples, plain, confidence), strict=True):
+    each = contrasts([design.sample(values) for values in design.samples], plain, confidence)
+    for count, (estimate, half) in zip(common, each, strict=True):
         found = judge(f"{names[1]} at {virtual_users(int(count))}", estimate, half)
         counts = {f"{side}_runs": int(cells["count"][side, count]) for side in (BASE, NEW)}
         both = levels(metric, [float(cells["mean"][side, count]) for side in (BASE, NEW)], estimate)
@@ -209,16 +212,16 @@ def over_counts(design: Replication) -> list[Floats]:
     return [values[~np.isnan(values).any(axis=1)].mean(axis=1, keepdims=True) for values in design.samples]
 
 
-def _contrasts(
-    design: Replication, samples: Sequence[Floats], plain: Floats, confidence: float
-) -> list[tuple[float, float]]:
-    """New - base at each count, and the half width of its interval: NaN where only the means of runs are known."""
-    made = [design.sample(values) for values in samples]
-    if not made:
+def contrasts(samples: Sequence[Sample], plain: Floats, confidence: float) -> list[tuple[float, float]]:
+    """New - base of each condition, and the half width of its interval: NaN where only means of runs are known.
+
+    ``samples`` are the differences, or base and new, or nothing; ``plain`` are the differences of the means of runs.
+    """
+    if not samples:
         return [(float(one), math.nan) for one in plain]
-    means = made[0].means - (made[1].means if len(made) > 1 else 0)
+    means = samples[0].means - (samples[1].means if len(samples) > 1 else 0)
     estimates = np.where(np.isnan(means), plain, means)
-    return list(zip(estimates.tolist(), half_widths(made, confidence).tolist(), strict=True))
+    return list(zip(estimates.tolist(), half_widths(samples, confidence).tolist(), strict=True))
 
 
 def _why(design: Replication) -> str:

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from hdbkit.config.load import Load
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.workload_spec import SchemaFrom, WorkloadSpec
+from hdbkit.config.workload_spec import CreatedBy, SchemaFrom, WorkloadSpec
 
 TRANSACTIONS: Final = ("new_order", "payment", "order_status", "delivery", "stock_level")
 _OF_OTHER_TOOLS: Final = {"neword": "new_order", "ostat": "order_status", "slev": "stock_level"}
@@ -46,11 +46,7 @@ class TprocCSpec(WorkloadSpec):
 
     kind: Literal["tproc_c"] = Field(default="tproc_c", description="the workload: tproc_c (OLTP)")
     warehouses: int = Field(default=1, ge=1, le=100_000, description="scale: number of warehouses")
-    schema_from: SchemaFrom = Field(
-        default=SchemaFrom.HDBKIT,
-        description="tool that created the schema; hammerdb: run the schema as HammerDB built it",
-        json_schema_extra={"identifies_schema": True},
-    )
+    schema_from: CreatedBy = SchemaFrom.HDBKIT
 
     @property
     def slug(self) -> str:

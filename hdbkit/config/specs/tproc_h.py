@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from hdbkit.config.load import Load
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.workload_spec import SchemaFrom, WorkloadSpec
+from hdbkit.config.workload_spec import CreatedBy, SchemaFrom, WorkloadSpec
 
 QUERIES: Final = tuple(f"q{number:02d}" for number in range(1, 23))
 REFRESHES: Final = ("rf1", "rf2")
@@ -48,11 +48,7 @@ class TprocHSpec(WorkloadSpec):
     scale_factor: float = Field(
         default=1, ge=0.01, le=100_000, description="scale: 1 is about 1 GB of text, in 8.7 million rows"
     )
-    schema_from: SchemaFrom = Field(
-        default=SchemaFrom.HDBKIT,
-        description="tool that created the schema; hammerdb: run the schema as HammerDB built it",
-        json_schema_extra={"identifies_schema": True},
-    )
+    schema_from: CreatedBy = SchemaFrom.HDBKIT
     indexes: Indexes = Field(
         default=Indexes.ALL,
         description="all: keys, foreign keys, dates; hammerdb: what HammerDB indexes; keys: keys alone; none",
