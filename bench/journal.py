@@ -20,7 +20,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.contracts import ServerControl
 from hdbkit.experiment import experiment_progress, resume
 from hdbkit.experiment.plan import run_plan
-from hdbkit.experiment.sweep import SweepPlan, extended, plan_sweep
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder, runs_frame
 from hdbkit.results.folder import RunFolder
@@ -150,7 +150,7 @@ def measured(root: Path, target: Target, controlled: ServerControl, configuratio
     took["resume"], took["next run"] = [], []
     for repeat in range(REPEATS):
         clocked = Clocked(folder)
-        folder.write_plan(short(extended(plan, BLOCKS + repeat + 1), len(plan.runs) + NEXT_RUNS * (repeat + 1)))
+        folder.write_plan(short(plan.extended(BLOCKS + repeat + 1), len(plan.runs) + NEXT_RUNS * (repeat + 1)))
         began = time.monotonic()
         resume(experiment_folder(root, experiment_id), lambda _: controlled, clocked)
         took["resume"].append(clocked.begun[0] - began)

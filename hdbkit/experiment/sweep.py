@@ -23,7 +23,7 @@ from hdbkit.config import Load, Preparation, SweepSpec, Target, WorkloadSpec, lo
 from hdbkit.config.metric import Metric
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.sweep_factors import factor_values, load_factors, schema_factors, target_options
-from hdbkit.config.sweep_grid import Grid, grid_of
+from hdbkit.config.sweep_grid import grid_of
 from hdbkit.config.sweep_spec import AbortRules, Strategy
 from hdbkit.databases import database
 from hdbkit.errors import InputError
@@ -159,8 +159,39 @@ class SweepPlan(OneTargetPlan):
         return self.spec.load.max_duration_s + (self.spec.cooldown_s or 0.0) + ASSUMED_OVERHEAD_S
 
     def extended(self, blocks: int, done: int = 0) -> SweepPlan:
-        """The same sweep with a total of ``blocks`` blocks; of its looks remain those after the ``done`` blocks."""
-        return extended(self, blocks, done)
+        """The same sweep with a total of ``blocks`` blocks; existing blocks do not change.
+
+        Of its looks remain those after the ``done`` blocks.
+
+        Raises:
+            InputError: the sweep already has more blocks, or takes no more blocks.
+        """
+        if blocks == self.spec.blocks:
+            return self
+        if self.ended_after is not None or self.winners:
+            reason = (
+                "has chosen its fastest configurations" if self.winners else "ended because everything was decided"
+            )
+            raise InputError(
+                f"{self.experiment_id} {reason} and takes no more blocks; start a new sweep with more blocks"
+            )
+        if blocks < self.spec.blocks:
+            raise InputError(
+                f"{self.experiment_id} already has {self.spec.blocks} blocks; give that many or more, not {blocks}"
+            )
+        first = self.first_blocks or self.spec.blocks
+        looks = tuple(look for look in self.spec.looks if look > done)
+        looks = tuple(dict.fromkeys((*looks, blocks))) if looks else ()
+        longer = self.spec.with_(blocks=blocks, looks=looks, time_budget_s=None)  # requested explicitly
+        if longer.strategy is not Strategy.GRID:
+            return self.model_copy(update={"spec": longer, "first_blocks": first})
+        apart = self.configurations[:1] if self.slices else self.configurations
+        more = _runs(longer, apart, range(self.spec.blocks + 1, blocks + 1), self.decided_after, len(self.runs) + 1)
+        if len(self.runs) + len(more) > MAX_RUNS:
+            raise InputError(
+                f"{self.experiment_id} would have more than the maximum of {MAX_RUNS} runs; give fewer blocks"
+            )
+        return self.model_copy(update={"spec": longer, "runs": (*self.runs, *more), "first_blocks": first})
 
     def _load(self, configuration: Mapping[str, str]) -> Load:
         return load_from({**self.spec.load.given, **factor_values(load_factors(), configuration)})
@@ -224,40 +255,22 @@ def plan_sweep(
     _check_metric(spec, grid.configurations)
     for configuration in grid.configurations:
         _target_in(target, configuration)
-    if spec.strategy is not Strategy.GRID:
-        return _search(target, spec, experiment_id, command, grid, needs_restart)
-    runs = _runs(spec, apart, range(1, spec.blocks + 1))
+    is_grid = spec.strategy is Strategy.GRID
     plan = SweepPlan(
         experiment_id=experiment_id,
         command=command,
         target=target,
         spec=spec,
-        configurations=tuple(grid.configurations),
+        configurations=tuple(grid.configurations if is_grid else grid.configurations[:1]),
         dropped=grid.dropped,
-        runs=runs,
-        slices=slices,
+        runs=_runs(spec, apart, range(1, spec.blocks + 1)) if is_grid else (),
+        needs_restart=() if is_grid else needs_restart,
+        slices=slices if is_grid else None,
     )
-    _check_budget(plan)
-    return plan
-
-
-def _search(
-    target: Target, spec: SweepSpec, experiment_id: str, command: str, grid: Grid, needs_restart: tuple[str, ...]
-) -> SweepPlan:
-    """The first block of a search: the baseline, and configurations sampled from the whole grid."""
-    begun = SweepPlan(
-        experiment_id=experiment_id,
-        command=command,
-        target=target,
-        spec=spec,
-        configurations=tuple(grid.configurations[:1]),
-        dropped=grid.dropped,
-        runs=(),
-        needs_restart=needs_restart,
-    )
-    others = grid.configurations[1:]
-    draw = random.Random(f"{spec.seed}/first")
-    plan = with_asked(begun, draw.sample(others, min(spec.asked, len(others))))
+    if not is_grid:  # the first block of a search: the baseline, and configurations sampled from the whole grid
+        others = grid.configurations[1:]
+        draw = random.Random(f"{spec.seed}/first")
+        plan = with_asked(plan, draw.sample(others, min(spec.asked, len(others))))
     _check_budget(plan)
     return plan
 
@@ -274,40 +287,6 @@ def with_asked(plan: SweepPlan, asked: Sequence[Mapping[str, str]]) -> SweepPlan
     order = _block_order(spec, block, [configurations[one] for one in chosen], plan.needs_restart)
     more = _numbered(spec, ((block, chosen[position], users) for position, users in order), len(plan.runs) + 1)
     return plan.model_copy(update={"configurations": configurations, "runs": (*plan.runs, *more)})
-
-
-def extended(plan: SweepPlan, blocks: int, done: int = 0) -> SweepPlan:
-    """The same sweep with a total of ``blocks`` blocks; existing blocks do not change.
-
-    Of its looks remain those after the ``done`` blocks.
-
-    Raises:
-        InputError: the sweep already has more blocks, or takes no more blocks.
-    """
-    if blocks == plan.spec.blocks:
-        return plan
-    if plan.ended_after is not None or plan.winners:
-        reason = "has chosen its fastest configurations" if plan.winners else "ended because everything was decided"
-        raise InputError(
-            f"{plan.experiment_id} {reason} and takes no more blocks; start a new sweep with more blocks"
-        )
-    if blocks < plan.spec.blocks:
-        raise InputError(
-            f"{plan.experiment_id} already has {plan.spec.blocks} blocks; give that many or more, not {blocks}"
-        )
-    first = plan.first_blocks or (plan.spec.blocks if blocks > plan.spec.blocks else None)
-    looks = tuple(look for look in plan.spec.looks if look > done)
-    looks = tuple(dict.fromkeys((*looks, blocks))) if looks else ()
-    longer = plan.spec.with_(blocks=blocks, looks=looks, time_budget_s=None)  # requested explicitly
-    if longer.strategy is not Strategy.GRID:
-        return plan.model_copy(update={"spec": longer, "first_blocks": first})
-    apart = plan.configurations[:1] if plan.slices else plan.configurations
-    more = _runs(longer, apart, range(plan.spec.blocks + 1, blocks + 1), plan.decided_after, len(plan.runs) + 1)
-    if len(plan.runs) + len(more) > MAX_RUNS:
-        raise InputError(
-            f"{plan.experiment_id} would have more than the maximum of {MAX_RUNS} runs; give fewer blocks"
-        )
-    return plan.model_copy(update={"spec": longer, "runs": (*plan.runs, *more), "first_blocks": first})
 
 
 def ended_at(plan: SweepPlan, blocks: int) -> SweepPlan:

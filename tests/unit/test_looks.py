@@ -12,7 +12,7 @@ from hdbkit.analysis.sweep.effects import main_effects
 from hdbkit.analysis.sweep.looks import decided, decided_note, verdicts
 from hdbkit.analysis.sweep.verdicts import fastest, judge
 from hdbkit.config import SweepSpec, Target
-from hdbkit.experiment.sweep import SweepPlan, extended, plan_sweep, with_winners, without_decided
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep, with_winners, without_decided
 from tests.unit.sweeps import RATE, synthetic_runs
 
 LEVEL = Spending(8, (4, 8)).level
@@ -97,7 +97,7 @@ def test_later_blocks_run_what_is_open_and_its_baseline() -> None:
 
 def test_added_blocks_and_fresh_ones_follow_a_shortened_sweep() -> None:
     shorter = without_decided(planned(), [(8, 2), (1, 2), (1, 1)], 4)
-    longer = extended(shorter, 9, done=8)
+    longer = shorter.extended(9, done=8)
     assert longer.runs[: len(shorter.runs)] == shorter.runs
     assert places(longer, 9) == [(1, 0), (1, 3), (8, 0), (8, 1), (8, 3)]
     assert places(with_winners(shorter, [2]), 9) == []  # it has none

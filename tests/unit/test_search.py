@@ -13,7 +13,7 @@ from hdbkit.analysis.sweep.search import Configuration, next_configurations
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors
 from hdbkit.experiment import resume, start
-from hdbkit.experiment.sweep import SweepPlan, extended, plan_sweep, with_asked
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep, with_asked
 from hdbkit.plan import RunPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, runs_frame
 from hdbkit.results.journal import Step
@@ -69,7 +69,7 @@ def test_the_default_comes_first_and_each_block_has_it_again() -> None:
     assert plan.estimated_s == pytest.approx(
         3 * plan_sweep(Target(kind="nulldb"), spec(blocks=2), "s").estimated_s / 2
     )
-    assert extended(plan, 5).spec.blocks == 5
+    assert plan.extended(5).spec.blocks == 5
 
 
 def test_what_needs_a_restart_stands_together() -> None:

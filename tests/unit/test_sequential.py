@@ -9,7 +9,7 @@ import scipy
 from hdbkit.analysis.statistics.sequential import AT_THE_END, Spending
 from hdbkit.config import SweepSpec, Target
 from hdbkit.errors import ConfigErrors, InputError
-from hdbkit.experiment.sweep import ended_at, extended, plan_sweep, with_winners
+from hdbkit.experiment.sweep import ended_at, plan_sweep, with_winners
 
 SETTINGS = {"flush": ["on", "off"], "memory": ["1GB", "2GB"]}
 
@@ -84,15 +84,15 @@ def test_a_shortened_sweep_keeps_its_blocks_and_its_winners_get_fresh_ones() -> 
 
 def test_an_extended_sweep_knows_what_it_was_planned_with_and_looks_once_more() -> None:
     plan = plan_sweep(Target(kind="nulldb"), SweepSpec(settings=SETTINGS, looks=[2, 4]), "sweep-1")
-    longer = extended(extended(plan, 8), 10)
+    longer = plan.extended(8).extended(10)
     assert (plan.first_blocks, longer.first_blocks) == (None, 4)
     assert longer.spec.looks == (2, 4, 8, 10)
-    assert extended(plan, 8, done=3).spec.looks == (4, 8)
-    assert extended(plan, 8, done=4).spec.looks == ()
+    assert plan.extended(8, done=3).spec.looks == (4, 8)
+    assert plan.extended(8, done=4).spec.looks == ()
     assert longer.runs[: len(plan.runs)] == plan.runs
 
 
 def test_a_sweep_that_ended_because_all_was_decided_takes_no_more_blocks() -> None:
     plan = plan_sweep(Target(kind="nulldb"), SweepSpec(settings=SETTINGS, looks=[2, 4]), "sweep-1")
     with pytest.raises(InputError, match="everything was decided"):
-        extended(ended_at(plan, 2), 8)
+        ended_at(plan, 2).extended(8)

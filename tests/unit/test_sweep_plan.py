@@ -15,7 +15,7 @@ from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, sweep_spec
 from hdbkit.contracts import ApplyBy, Setting
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import new_experiment_id, run_plan
-from hdbkit.experiment.sweep import SweepPlan, extended, plan_sweep, with_winners
+from hdbkit.experiment.sweep import SweepPlan, plan_sweep, with_winners
 from hdbkit.run_order import in_turn, orders
 
 TARGET = Target(kind="nulldb")
@@ -109,7 +109,7 @@ def test_every_order_of_three_is_drawn() -> None:
 @given(before=st.integers(2, 6), more=st.integers(0, 6), seed=st.integers(0, 2**40))
 def test_more_blocks_leave_the_earlier_ones_as_they_were(before: int, more: int, seed: int) -> None:
     plan = plan_sweep(TARGET, spec(blocks=before, seed=seed), "s")
-    longer = extended(plan, before + more)
+    longer = plan.extended(before + more)
     assert longer.runs[: len(plan.runs)] == plan.runs
     assert len(longer.runs) == 12 * (before + more)
 
@@ -118,7 +118,7 @@ def test_blocks_that_were_planned_otherwise_stay_as_they_were() -> None:
     """A plan of an earlier version may have had its order from elsewhere."""
     plan = plan_sweep(TARGET, spec(), "s")
     other = tuple(one.model_copy(update={"configuration": 5 - one.configuration}) for one in plan.runs)
-    longer = extended(plan.model_copy(update={"runs": other}), 6)
+    longer = plan.model_copy(update={"runs": other}).extended(6)
     assert longer.runs[: len(other)] == other
     assert [one.number for one in longer.runs] == list(range(1, 12 * 6 + 1))
 
@@ -133,7 +133,7 @@ def test_winners_and_the_baseline_come_first_equally_often() -> None:
 
 def test_blocks_are_never_taken_away() -> None:
     with pytest.raises(InputError, match="already has 4 blocks"):
-        extended(plan_sweep(TARGET, spec(), "s"), 3)
+        plan_sweep(TARGET, spec(), "s").extended(3)
 
 
 def test_runs_of_a_block_have_one_seed_and_blocks_have_different_ones() -> None:
@@ -200,12 +200,12 @@ def test_runs_of_one_second_have_ids_of_their_own() -> None:
 
 def test_a_longer_sweep_is_still_repeated_by_its_own_command() -> None:
     plan = plan_sweep(TARGET, spec(), "s", command="hdbkit demo")
-    assert extended(plan, plan.spec.blocks + 1).command == "hdbkit demo"
+    assert plan.extended(plan.spec.blocks + 1).command == "hdbkit demo"
 
 
 def test_a_longer_sweep_obeys_the_bounds_of_a_new_one() -> None:
     with pytest.raises(InputError, match="blocks: must be 1000 or less"):
-        extended(plan_sweep(TARGET, spec(), "s"), 2000)
+        plan_sweep(TARGET, spec(), "s").extended(2000)
 
 
 def test_a_file_of_settings_keeps_what_the_server_has_of_the_settings_that_only_another_names() -> None:
