@@ -49,7 +49,7 @@ from hdbkit.config.target import target_names
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import ComparisonPlan, in_blocks
-from hdbkit.report import compare_card, compare_report
+from hdbkit.report.compare_report import compare_card, compare_report
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import find_run, profile_tag, rows_of, runs_of_profile, runs_under
 from hdbkit.results.differences import differing, side_names

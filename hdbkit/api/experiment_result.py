@@ -13,7 +13,7 @@ from hdbkit.analysis.comparison.groups import values_by_users
 from hdbkit.charts.chart import Chart
 from hdbkit.config.metric import Metric
 from hdbkit.errors import HdbkitError
-from hdbkit.report import answer_card
+from hdbkit.report.card import answer_card
 
 COMPARED = ["cell", "baseline", "virtual_users", "ratio", "low", "high", "verdict", "sentence"]
 

@@ -27,7 +27,7 @@ from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.sides import ProfilePlan, Side, in_blocks
-from hdbkit.report import history_card, history_report
+from hdbkit.report.history_report import history_card, history_report
 from hdbkit.results.catalog import list_runs, profiles_of
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.folder import RunFolder

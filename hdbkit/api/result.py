@@ -25,7 +25,7 @@ from hdbkit.config.metric import Metric
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.restoring import left_changed
-from hdbkit.report import run_card, run_report
+from hdbkit.report.run_report import run_card, run_report
 from hdbkit.results.catalog import find_run, list_runs, profiles_of
 from hdbkit.results.differences import configurations, differing
 from hdbkit.results.folder import RunFolder

@@ -16,9 +16,9 @@ from hdbkit.api.sweeping import SweepResult
 from hdbkit.charts.chart import Chart
 from hdbkit.errors import DamagedResult, InputError
 from hdbkit.files import replace_file
-from hdbkit.report import run_answer
 from hdbkit.report.notebook_page import NotebookPage, notebook_page
 from hdbkit.report.page import content_file, read_content
+from hdbkit.report.run_report import answer as run_answer
 from hdbkit.report.site import Entry, write_assets, write_index, write_site_page
 from hdbkit.results.batch_folder import BatchFolder, JobStatus
 from hdbkit.results.catalog import find_run

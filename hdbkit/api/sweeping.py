@@ -30,8 +30,8 @@ from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.slicing import planned_slices, slices_for
 from hdbkit.experiment.sweep import SweepPlan, plan_sweep
 from hdbkit.experiment.sweep_analysis import SweepAnalysis
-from hdbkit.report import sweep_card, sweep_report
 from hdbkit.report.sweep_journal import restored
+from hdbkit.report.sweep_report import sweep_card, sweep_report
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control

@@ -56,8 +56,8 @@ _COLUMNS = {
 }
 _OF_HOST = ("cpu_pct", "memory_used_bytes", "disk_read_bytes_per_s", "disk_write_bytes_per_s")
 _LISTED = 10
-_IN_MEMORY = Path(":memory:")
 """How many runs of an ambiguous label are listed."""
+_IN_MEMORY = Path(":memory:")
 _HIDDEN = {"options": "TEXT", "settings": "TEXT", "changed_ns": "INTEGER"}
 """Internal columns: options of schema and load and settings of the server as JSON, the manifest's last change."""
 _DETAILS = ["options", "settings"]

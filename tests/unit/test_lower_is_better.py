@@ -31,7 +31,8 @@ from hdbkit.charts.sweep_charts import best_labels, configurations, effects_of_s
 from hdbkit.config.metric import Metric
 from hdbkit.errors import InputError
 from hdbkit.execution.finish import complete
-from hdbkit.report import run_report, sweep_report
+from hdbkit.report.run_report import run_report
+from hdbkit.report.sweep_report import sweep_report
 from hdbkit.results.columns import COUNTED
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Event, Status

@@ -17,10 +17,10 @@ from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.timeline import readable
 from hdbkit.caution import Caution, Kind
-from hdbkit.report import run_report, sweep_report
 from hdbkit.report.card import Bar, Card
 from hdbkit.report.page import Figure, Page, write_page
-from hdbkit.report.sweep_report import verdict_matrix
+from hdbkit.report.run_report import run_report
+from hdbkit.report.sweep_report import sweep_report, verdict_matrix
 from hdbkit.report.tables import UNKNOWN, Table, cell, heading, milliseconds
 from hdbkit.report.templating import templates
 from hdbkit.results.folder import RunFolder

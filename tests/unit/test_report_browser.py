@@ -9,7 +9,7 @@ import pytest
 
 from hdbkit import api
 from hdbkit.analysis.run.records import read_table
-from hdbkit.report import run_report
+from hdbkit.report.run_report import run_report
 from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS
 from tests.unit.every_chart import finished

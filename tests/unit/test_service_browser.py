@@ -11,7 +11,7 @@ import pytest
 from hdbkit import api
 from hdbkit.api import Workspace
 from hdbkit.config import Target
-from hdbkit.report import run_report
+from hdbkit.report.run_report import run_report
 from hdbkit.service.job_folder import JobFolder
 from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS
