@@ -87,7 +87,7 @@ def flame_svg(title: str, counts: Mapping[str, int], base: Mapping[str, int] | N
 
     Args:
         title: what was sampled.
-        counts: how often each stack was sampled, as ``analysis.run.profile.stacks`` gives them.
+        counts: how often each stack was sampled, as ``analysis.run.waits.stacks`` gives them.
         base: those of another configuration: boxes whose share is larger than there are red, others blue.
     """
     root = _Box()

@@ -308,7 +308,7 @@ def quantile_lines(seen: Mapping[str, pd.Series[int]], time: str = "service") ->
 
 
 def errors_by_class(failed: pd.DataFrame, kinds: pd.DataFrame, window: Window, step_s: int = 1) -> Chart:
-    """Errors per second by class, stacked; ``failed`` and ``kinds`` as ``analysis.run.failures`` gives them."""
+    """Errors per second by class, stacked; ``failed`` and ``kinds`` as ``timeline.failures`` gives them."""
     fig = along_run(window.start_us / 1e6, "errors per second", barmode="stack", showlegend=True, name_at="top left")
     totals = failed.groupby("error_class")["count"].sum().sort_values(ascending=False)
     for index, name in enumerate(totals.index):
@@ -362,7 +362,7 @@ def latency_heat(bands: pd.DataFrame, window: Window, operation: str, step_s: in
     """The share of the operations in each band of latency, at each time.
 
     Args:
-        bands: as ``analysis.run.latency_bands`` gives them, not empty.
+        bands: as ``quantiles.latency_bands`` gives them, not empty.
         window: the measured one; the ramp-up before it is shaded.
         operation: the operation's name.
         step_s: the length of a step in seconds.

@@ -76,7 +76,7 @@ def lateness_over_time(steps: pd.DataFrame, late: Latencies, window: Window, nou
 
 
 def busy_over_time(busy: pd.DataFrame, window: Window, sessions: int, noun: str) -> Chart:
-    """Sessions with an operation that was due and had not ended; ``busy`` as of ``analysis.run.busy``."""
+    """Sessions with an operation that was due and had not ended; ``busy`` as of ``schedule.busy_sessions``."""
     fig = along_run(window.start_us / 1e6, "busy sessions (mean)", showlegend=False)
     fig.add_scatter(
         x=busy["second"].tolist(), y=plain(busy["busy"].round(3)), mode="lines", name="busy",

@@ -215,7 +215,7 @@ _MAX_ROWS = 20
 
 
 def interaction_chart(found: pd.DataFrame, smallest_effect: float, metric: Metric) -> Chart:
-    """Two values together against their effects multiplied; ``found`` as ``analysis.interactions`` gives it."""
+    """Two values together against their effects multiplied; ``found`` as ``effects.interactions`` gives it."""
     strength = np.abs(np.log(found["ratio"].astype(float)))
     table = found.assign(strength=strength).sort_values("strength", ascending=False).drop(columns="strength")
     shown = table.head(_MAX_ROWS)
@@ -292,7 +292,7 @@ def setting_charts(
 
 
 def pareto(found: pd.DataFrame, metric: Metric, operation: str) -> Chart:
-    """Throughput against the p95 of an operation; ``found`` as ``analysis.sweep.pareto`` gives it."""
+    """Throughput against the p95 of an operation; ``found`` as ``response.throughput_and_latency`` gives it."""
     start, rangemode = from_where(found["p95_ms"])
     fig = figure(f"p95 of {operation} (ms{start})", axis_title(metric), height=HEIGHT + 40)
     fig.update_xaxes(rangemode=rangemode)

@@ -22,7 +22,6 @@ from hdbkit.analysis.sweep.observations import observations, slice_notes, slice_
 from hdbkit.analysis.sweep.search import early_ends_note
 from hdbkit.analysis.sweep.together import latency_verdicts, operation_verdicts
 from hdbkit.analysis.sweep.verdicts import answer, candidates_note
-from hdbkit.analysis.sweep.warnings import start_warnings
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.experiment.deciding import judged, spending
 from hdbkit.experiment.sweep import SweepPlan
@@ -110,7 +109,7 @@ class SweepAnalysis:
     def latencies(self) -> pd.DataFrame:
         """One row per operation, percentile (p95, p99), configuration and virtual users: the verdict on the latency.
 
-        Columns as those of ``analysis.sweep.latencies.latency_verdicts``; values in ms.
+        Columns as those of ``analysis.sweep.together.latency_verdicts``; values in ms.
         """
         runs = self.grid_runs
         manifests = [one for one in self.manifests if one.run_id in set(runs["run_id"])]
@@ -217,7 +216,7 @@ class SweepAnalysis:
             *warnings.sweep_warnings(self.runs, self.metric),
             *slice_warnings(self._slice_runs, self.observations, self.metric),
             *warnings.rate_warnings(self.manifests),
-            *start_warnings(self.manifests),
+            *warnings.start_warnings(self.manifests),
         ]
 
     @property
