@@ -15,12 +15,9 @@ import numpy as np
 import pandas as pd
 
 from hdbkit.analysis.statistics.block_model import usable
+from hdbkit.analysis.sweep.effects import numeric, response_to
 from hdbkit.analysis.sweep.looks import verdict_words
-from hdbkit.analysis.sweep.response import (
-    numeric,
-    response_to,
-    throughput_and_latency,
-)
+from hdbkit.analysis.sweep.together import throughput_and_latency
 from hdbkit.analysis.wording import highest_mean, percent_within
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import (
@@ -292,7 +289,7 @@ def setting_charts(
 
 
 def pareto(found: pd.DataFrame, metric: Metric, operation: str) -> Chart:
-    """Throughput against the p95 of an operation; ``found`` as ``response.throughput_and_latency`` gives it."""
+    """Throughput against the p95 of an operation; ``found`` as ``together.throughput_and_latency`` gives it."""
     start, rangemode = from_where(found["p95_ms"])
     fig = figure(f"p95 of {operation} (ms{start})", axis_title(metric), height=HEIGHT + 40)
     fig.update_xaxes(rangemode=rangemode)

@@ -12,7 +12,8 @@ import pytest
 from hdbkit.analysis.comparison.sides import Ratio, changes
 from hdbkit.analysis.run.quantiles import latency_bands
 from hdbkit.analysis.run.records import Window
-from hdbkit.analysis.sweep.response import efficient, numeric, response_to
+from hdbkit.analysis.sweep.effects import numeric, response_to
+from hdbkit.analysis.sweep.together import efficient
 from hdbkit.charts.compare_charts import forest
 from hdbkit.charts.sweep_charts import response_curve
 from tests.unit.synthetic import METRIC, write_run

@@ -1,8 +1,8 @@
 """Two groups of runs against each other, figure by figure: times of operations, and quantiles of latencies.
 
 What is replicated is the same as for the metric (``sides``). The noise of all figures is judged together
-(``statistics.moderation``), so that few blocks suffice. The intervals of all figures hold together: the error rate is
-divided by their number (Bonferroni).
+(``block_model.judged_variances``), so that few blocks suffice. The intervals of all figures hold together: the error
+rate is divided by their number (Bonferroni).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Each setting's main effect: its change of the metric over all pairs of the grid that differ in it alone.
+"""What each setting changes: its main effect, its interactions with others, and the response to its values.
 
-A pair has the same other settings, the same block and the same count of virtual users; the main effect is the mean
-of the pairs on the log scale, its noise that of the whole sweep (``block_model``). The effect is an average over the
-grid: where settings interact, the verdict on each configuration is more precise.
+The main effect is the change of the metric over all pairs of the grid that differ in the setting alone. A pair has
+the same other settings, the same block and the same count of virtual users; the main effect is the mean of the pairs
+on the log scale, its noise that of the whole sweep (``block_model``). The effect is an average over the grid: where
+settings interact, the verdict on each configuration is more precise.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from hdbkit.analysis.statistics.block_model import BlockModel, Cell, Floats, usa
 from hdbkit.analysis.statistics.dunnett import maximum_modulus
 from hdbkit.analysis.wording import CONFIDENCE, Interval, change, changed, percent, percents, sentence
 from hdbkit.config.metric import Metric
+from hdbkit.config.quantities import quantity
 from hdbkit.results.experiment_folder import STRETCH
 from hdbkit.text import share, virtual_users
 
 Grid = dict[int, tuple[str, ...]]
+MIN_VALUES = 3
+"""Values that a setting needs for a curve."""
 _COLUMNS = (
     *("setting", "value", "reference", "virtual_users", "pairs", "ratio", "low", "high"),
     *("verdict", "equivalent", "these_runs", "sentence"),
@@ -326,3 +330,46 @@ def _contradicts(ratio: float, main: float, verdict: str, smallest_effect: float
         return abs(ratio - 1) > smallest_effect
     matters = abs(main - 1) > smallest_effect
     return (ratio > 1) != (main > 1) or (matters and abs(ratio - 1) <= smallest_effect)
+
+
+def numeric(values: pd.Series[str]) -> pd.Series[float] | None:
+    """The amounts of a setting's values; None where one is no number or size, or there are fewer than three."""
+    amounts = [quantity(str(one)) for one in values]
+    if any(one is None for one in amounts):
+        return None
+    known = pd.Series([float(one.amount) for one in amounts if one is not None], index=values.index)
+    return known if known.nunique() >= MIN_VALUES else None
+
+
+def response_to(runs: pd.DataFrame, setting: str) -> pd.DataFrame:
+    """A row for each value of a setting, in the order of its amount: value, amount, runs, metric_value, low, high.
+
+    The geometric mean over all runs with this value, at all values of the other settings alike. What differs between
+    blocks and the other settings is taken out before the interval is computed, so that it contains the noise of runs
+    alone; each interval holds by itself. ``low`` and ``high`` are NaN where no degrees of freedom are left.
+
+    Args:
+        runs: usable runs of one count of virtual users, as ``results.experiment_folder.runs_frame`` gives them.
+        setting: a numeric one (:func:`numeric`).
+    """
+    logs = pd.Series(np.log(runs["metric_value"].to_numpy(dtype=float)), index=runs.index)
+    values, blocks = runs[setting].astype(str), runs["block"]
+    cells = logs.groupby(runs["configuration"]).transform("mean")
+    within = logs - cells
+    residuals = within - within.groupby(blocks).transform("mean")
+    df = len(runs) - runs["configuration"].nunique() - (blocks.nunique() - 1)
+    deviation = float(np.sqrt((residuals**2).sum() / df)) if df > 0 else float("nan")
+    t = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, df)) if df > 0 else float("nan")
+    found = logs.groupby(values, sort=False).agg(["size", "mean"]).rename(columns={"size": "runs"})
+    half = t * deviation / np.sqrt(found["runs"])
+    table = pd.DataFrame(
+        {
+            "value": found.index,
+            "amount": [float(one.amount) for name in found.index if (one := quantity(str(name))) is not None],
+            "runs": found["runs"].to_numpy(),
+            "metric_value": np.exp(found["mean"]).to_numpy(),
+            "low": np.exp(found["mean"] - half).to_numpy(),
+            "high": np.exp(found["mean"] + half).to_numpy(),
+        }
+    )
+    return table.sort_values("amount", ignore_index=True)
