@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -21,7 +22,6 @@ from hdbkit.api import (
     RunningExperiment,
     attach_experiment,
     executing,
-    experiment_verbs,
     running_experiments,
     start_sweep,
 )
@@ -285,7 +285,7 @@ def test_the_same_sweep_has_the_same_plan_from_api_process_and_command_line(
 ) -> None:
     """The plan is on disk before the process of a sweep starts; here none does."""
     tiny = named(target, tmp_path, monkeypatch)
-    monkeypatch.setattr(experiment_verbs, "launch", lambda *_: None)
+    monkeypatch.setattr(importlib.import_module("hdbkit.api.experiments"), "launch", lambda *_: None)
     prepared = start_sweep(target, TINY)
     assert command("sweep", "lab", tiny, "--detach").code == 0
     first, *others = [comparable(path) for path in results.glob("experiments/2*")]
