@@ -51,7 +51,9 @@ def names_asked(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield call.lineno, one.value
             elif isinstance(one, ast.JoinedStr):
                 parts = (part.value if isinstance(part, ast.Constant) else "<any>" for part in one.values)
-                yield call.lineno, "".join(map(str, parts))
+                name = "".join(map(str, parts))
+                if name.replace("<any>", "x").isidentifier():  # else it is a question to a user
+                    yield call.lineno, name
 
 
 def is_declared(name: str, operations: tuple[Operation, ...]) -> bool:
