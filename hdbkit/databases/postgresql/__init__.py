@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from signal import Signals
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import Field
 
@@ -35,7 +35,7 @@ from hdbkit.contracts import (
 from hdbkit.databases._base.access import LOOPBACK, check_options, first_usable, in_colon_file, wants_primary
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.file_lock import HostSchema
-from hdbkit.databases._base.probing import Answers, at
+from hdbkit.databases._base.probing import Answers, Probe, Product, at
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases.postgresql.connect import (
     SSL_REQUEST,
@@ -60,13 +60,6 @@ from hdbkit.sql import ANSI, Statement
 
 if TYPE_CHECKING:
     from hdbkit.databases.postgresql.session import PsycopgSession
-
-
-from typing import Final
-
-from hdbkit.databases._base.probing import Probe, Product
-from hdbkit.databases.postgresql.pooled import is_pooled
-from hdbkit.databases.postgresql.session import PsycopgSession
 
 PRODUCTS: Final = (
     Product("QuestDB", r"QuestDB ?([\d.]+)?", hindrance="it has no transactions", tried="9.3.4"),
@@ -106,6 +99,8 @@ class PostgreSQLProbe(Probe):
 
     def is_direct(self, session: PsycopgSession) -> bool:
         """Unless a pooler serves it: its sessions may share one of the server."""
+        from hdbkit.databases.postgresql.pooled import is_pooled
+
         return not is_pooled(session)
 
 
