@@ -148,6 +148,12 @@ def test_a_build_continues_with_the_parts_that_it_began_with() -> None:
     assert workload(spec).parts_for(2, {begun[4].key}) == begun != workload(spec).parts_for(2)
 
 
+@pytest.mark.parametrize("key", ["1-999999999", "1-0", "one", ""])
+def test_a_division_that_no_build_makes_is_not_continued(key: str) -> None:
+    spec = TprocHSpec(scale_factor=3)
+    assert workload(spec).parts_for(2, {key}) == workload(spec).parts_for(2)
+
+
 def test_without_the_generator_nothing_is_built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(population, "_TOOL", "no-such-generator")
     monkeypatch.delenv(generated.FOLDER)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ _TOOL: Final = "tpchgen-cli"
 _PART_BYTES: Final = 600_000_000
 _SMALL_BYTES: Final = 60_000_000
 """A smaller part takes its loader less time than the start of the generator."""
+_KEY: Final = re.compile("[0-9]+-([1-9][0-9]{0,8})")
 _CHUNK_BYTES: Final = 1 << 20
 _QUOTE: Final = b'"'
 """Text is quoted, and has no quote."""
@@ -39,15 +41,16 @@ _OF_NAMES: Final = b"_"
 def parts(spec: TprocHSpec, loaders: int = 1, loaded: Collection[str] = ()) -> list[Part]:
     """Equal parts of 60 to 600 MB, a multiple of the loaders in number so that these end together.
 
-    If some parts are ``loaded``, the division is theirs.
+    If some parts are ``loaded``, the division is theirs, unless it cannot be one of this scale.
     """
     rows = [table.rows_at(spec.scale_factor) for table in TABLES.values()]
     size_bytes = sum(count * table.row_bytes for count, table in zip(rows, TABLES.values(), strict=True))
-    if loaded:
-        count = int(next(iter(loaded)).partition("-")[2])
-    else:
-        rounds = math.ceil(size_bytes / (_PART_BYTES * loaders))
-        count = max(1, min(rounds * loaders, size_bytes // _SMALL_BYTES))
+    most = max(1, size_bytes // _SMALL_BYTES)
+    count = min(math.ceil(size_bytes / (_PART_BYTES * loaders)) * loaders, most)
+    for key in loaded:
+        earlier = _KEY.fullmatch(key)
+        if earlier and int(earlier[1]) <= most:
+            count = int(earlier[1])
     return [Part(f"{number}-{count}", sum(rows) // count, size_bytes // count) for number in range(1, count + 1)]
 
 
