@@ -40,9 +40,10 @@ def test_a_profile_in_a_process_of_its_own_that_was_killed_is_resumed(
     wait_for(lambda: running.status.ended)
     found = hdbkit.resume_experiment(running.experiment_id)
     assert isinstance(found, hdbkit.Profile)
+    notes = [(line.step, line.note) for line in running.folder.journal.state.runs.values()]
     assert sorted(zip(found.runs["virtual_users"], found.runs["block"], strict=True)) == [
         (1, 1), (1, 2), (2, 1), (2, 2),
-    ]  # fmt: skip
+    ], notes  # fmt: skip
     assert found.confidence == 0.95, "two blocks allow no statement on a peak"
     longer = hdbkit.resume_experiment(running.experiment_id, blocks=3)
     assert isinstance(longer, hdbkit.Profile)
