@@ -18,6 +18,7 @@ import importlib
 import json
 import mmap
 import os
+import resource
 import select
 import signal
 import socket
@@ -84,6 +85,7 @@ def start_program(
         mask=tuple(int(one) for one in signal.pthread_sigmask(signal.SIG_BLOCK, [])),
         umask=_umask(),
         nice=os.getpriority(os.PRIO_PROCESS, 0),
+        open_files=resource.getrlimit(resource.RLIMIT_NOFILE),
         processors=tuple(os.sched_getaffinity(0)),
         starts_programs=starts_programs,
     )
@@ -110,6 +112,7 @@ class _Request:
     mask: tuple[int, ...]
     umask: int
     nice: int
+    open_files: tuple[int, int]
     processors: tuple[int, ...]
     starts_programs: bool
     numbers: tuple[int, ...] = ()
@@ -423,6 +426,7 @@ def _become(request: _Request, descriptors: list[int], asks: socket.socket) -> C
     os.setsid()
     os.umask(request.umask)
     os.setpriority(os.PRIO_PROCESS, 0, request.nice)
+    resource.setrlimit(resource.RLIMIT_NOFILE, request.open_files)
     os.sched_setaffinity(0, request.processors)
     os.chdir(request.folder)
     os.environ.clear()

@@ -7,6 +7,7 @@ host, from a fork that has one and gives it away.
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import sys
 import threading
@@ -75,10 +76,11 @@ def leave() -> None:
 
 def _attend(door: socket.socket) -> None:
     nice, processors = os.getpriority(os.PRIO_PROCESS, 0), tuple(os.sched_getaffinity(0))
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
     while True:
         with door.accept()[0] as asks:
             given = asks.fileno()
-            words = ("tests.warm", (str(given),), dict[str, str](), "/", (), 0o077, nice, processors)
+            words = ("tests.warm", (str(given),), dict[str, str](), "/", (), 0o077, nice, files, processors)
             _OF_THE_DOOR.fork(programs._Request(*words, starts_programs=True), (), [given])
 
 

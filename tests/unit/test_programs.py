@@ -23,7 +23,8 @@ from hdbkit.programs import DEVNULL, PIPE, Process, start_program
 
 
 def _limits() -> str:
-    return f"{programs._umask():o} {os.getpriority(os.PRIO_PROCESS, 0)} {len(os.sched_getaffinity(0))}"
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return f"{programs._umask():o} {os.getpriority(os.PRIO_PROCESS, 0)} {len(os.sched_getaffinity(0))} {files}"
 
 
 def main() -> None:
@@ -39,7 +40,9 @@ def main() -> None:
         asks = programs._host.connection
         assert asks is not None
         socket.send_fds(
-            asks, [json.dumps(asdict(programs._Request("no.such", (), {}, "/", (), 0, 0, (), False))).encode()], [1]
+            asks,
+            [json.dumps(asdict(programs._Request("no.such", (), {}, "/", (), 0, 0, (0, 0), (), False))).encode()],
+            [1],
         )
         select.select([asks], [], [])
     if word == "waits":
@@ -81,6 +84,8 @@ def test_the_second_program_is_a_fork_with_all_that_a_new_interpreter_has(
         first, answer = started("ends", b"words")
         resource.setrlimit(resource.RLIMIT_NOFILE, (open_files(os.getpid()) + 60, most))
         started("ends", b"words")[0].wait(60)  # the host has what this process has now
+        few = open_files(os.getpid()) + 90
+        resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))
         os.umask(0o077)
         os.sched_setaffinity(0, {min(processors)})
         second, again = started("ends", b"words")
@@ -93,7 +98,7 @@ def test_the_second_program_is_a_fork_with_all_that_a_new_interpreter_has(
     assert isinstance(second, programs._Fork)
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     common = f"ends 42 {tmp_path} True True b'words'"
-    assert (answer, again) == (f"{common} 27 {nice} {len(processors)}", f"{common} 77 {nice} 1")
+    assert (answer, again) == (f"{common} 27 {nice} {len(processors)} {limit}", f"{common} 77 {nice} 1 {few}")
     assert (first.wait(60), second.wait(60)) == (0, 0)
 
 
