@@ -12,7 +12,7 @@ proc fields_of {path} {
     close $channel
     return [lmap line $lines {split $line \t}]
 }
-namespace eval postgresql {
+namespace eval on_postgresql {
     proc connected {arguments statements} {
         package require Pgtcl
         set connection [pg_connect -conninfo $arguments]
@@ -32,7 +32,7 @@ namespace eval postgresql {
         return $rows
     }
 }
-namespace eval mysql {
+namespace eval on_mysql {
     proc connected {arguments statements} {
         package require mysqltcl
         return [::mysql::connect {*}$arguments]
@@ -47,7 +47,7 @@ namespace eval mysql {
         return [llength [::mysql::sel $connection $question -list]]
     }
 }
-set connection [${protocol}::connected $arguments $statements]
+set connection [on_${protocol}::connected $arguments $statements]
 set calls [fields_of $inputs]
 puts ready
 flush stdout
@@ -70,6 +70,6 @@ proc run {rows connection calls first last counted} {
         }
     }
 }
-puts [run ${protocol}::rows $connection $calls $first $last $counted]
+puts [run on_${protocol}::rows $connection $calls $first $last $counted]
 flush stdout
 gets stdin

@@ -19,7 +19,7 @@ from typing import Final
 
 from hdbkit.contracts import Database, UserPlan, Workload
 from hdbkit.databases import database
-from hdbkit.errors import HdbkitError, TransactionError, disk_full
+from hdbkit.errors import HdbkitError, disk_full
 from hdbkit.execution.client import ClientPlan, client_main, reason_path
 from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Field
 from hdbkit.execution.host import process_cpu_s, waited_for_core_s
@@ -80,7 +80,7 @@ class LocalPool:
         if load.listed(plan.load):
             return
         another = replace(user, index=plan.load.sessions)
-        with suppress(HdbkitError, TransactionError), ExitStack() as opened:  # each client reports it
+        with suppress(Exception), ExitStack() as opened:  # each client reports it
             session = engine.connect(plan.target, load.scope(engine.dialects), session_options(plan))
             opened.callback(session.close)
             load.user(session, plan.load, another).next_batch()

@@ -165,7 +165,7 @@ def latency_bands(
 
 # A distribution of latencies with an expanded upper tail: the time that 1 in N operations reaches or exceeds.
 #
-# Exact: every value is a latency that was seen, at the rank that ``quantiles.rank`` gives.
+# Exact: every value is a latency that was seen, at the rank that ``rank`` gives.
 
 
 def slow_end(seen: pd.Series[int]) -> pd.DataFrame:

@@ -295,7 +295,7 @@ def _inverse_trigamma(value: float) -> float:
 # Variances of several figures of the same runs, such as the times of 22 queries, each estimated from few runs.
 #
 # One variance from three blocks says little; 22 of them together say how noisy such figures are. Each is shrunk
-# towards the pooled one, the more the less they differ beyond chance (``block_model.moderated``; Smyth 2004). Figures
+# towards the pooled one, the more the less they differ beyond chance (``moderated``; Smyth 2004). Figures
 # of one run are correlated, so what they say together has fewer degrees of freedom than their sum (Box 1954).
 
 

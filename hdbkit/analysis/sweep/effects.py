@@ -160,7 +160,7 @@ def interactions(
     """The interaction of each two values of two settings, as the mean over all counts of virtual users.
 
     Args:
-        runs, metric, settings, baseline_values, smallest_effect, level: as for ``effects.main_effects``.
+        runs, metric, settings, baseline_values, smallest_effect, level: as for ``main_effects``.
 
     Returns:
         A row each with ``setting``, ``value``, ``reference``, and the same of the ``other``; ``sets`` (of four
@@ -298,7 +298,7 @@ def changed_effects(
 
     Args:
         found: as :func:`interactions` gives them.
-        effects: as ``effects.main_effects`` gives them.
+        effects: as ``main_effects`` gives them.
     """
     overall = effects[effects["virtual_users"] == 0]
     known = {(row["setting"], row["value"]): (row["ratio"], row["verdict"]) for row in overall.to_dict("records")}

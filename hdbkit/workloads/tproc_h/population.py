@@ -30,7 +30,7 @@ _TOOL: Final = "tpchgen-cli"
 _PART_BYTES: Final = 600_000_000
 _SMALL_BYTES: Final = 60_000_000
 """A smaller part takes its loader less time than the start of the generator."""
-_KEY: Final = re.compile("[0-9]+-([1-9][0-9]{0,8})")
+_KEY: Final = re.compile("[0-9]+-([0-9]{1,9})")
 _CHUNK_BYTES: Final = 1 << 20
 _QUOTE: Final = b'"'
 """Text is quoted, and has no quote."""
@@ -39,18 +39,18 @@ _OF_NAMES: Final = b"_"
 
 
 def parts(spec: TprocHSpec, loaders: int = 1, loaded: Collection[str] = ()) -> list[Part]:
-    """Equal parts of 60 to 600 MB, a multiple of the loaders in number so that these end together.
+    """Equal parts of at most 600 MB, a multiple of the loaders in number so that these end together.
 
-    If some parts are ``loaded``, the division is theirs, unless it cannot be one of this scale.
+    Where parts would be smaller than 60 MB, they are fewer. If some parts are ``loaded``, the division is theirs,
+    unless it cannot be one of this scale.
     """
     rows = [table.rows_at(spec.scale_factor) for table in TABLES.values()]
     size_bytes = sum(count * table.row_bytes for count, table in zip(rows, TABLES.values(), strict=True))
-    most = max(1, size_bytes // _SMALL_BYTES)
-    count = min(math.ceil(size_bytes / (_PART_BYTES * loaders)) * loaders, most)
-    for key in loaded:
-        earlier = _KEY.fullmatch(key)
-        if earlier and int(earlier[1]) <= most:
-            count = int(earlier[1])
+    maximum = max(1, size_bytes // _SMALL_BYTES)
+    earlier = _KEY.fullmatch(next(iter(loaded), ""))
+    count = int(earlier[1]) if earlier else 0
+    if not 1 <= count <= maximum:
+        count = min(math.ceil(size_bytes / (_PART_BYTES * loaders)) * loaders, maximum)
     return [Part(f"{number}-{count}", sum(rows) // count, size_bytes // count) for number in range(1, count + 1)]
 
 
