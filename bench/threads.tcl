@@ -1,7 +1,7 @@
 # A virtual user in Tcl: makes calls with inputs that were drawn before, and records sums alone.
 # Arguments: postgresql or mysql, connection arguments of Pgtcl or mysqltcl, the files of statements and of inputs,
 # the statement whose results with a row are counted. mysqltcl cannot send two commands at once: a CALL and the SELECT of
-# what it returned are two requests, as in HammerDB.
+# what it returned are two requests.
 # Prints "ready"; reads when to begin, and when a window begins and ends, in microseconds since 1970; prints of the window:
 # calls, those that are counted, microseconds within calls.
 lassign $argv protocol arguments statements inputs counted

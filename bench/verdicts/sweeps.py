@@ -49,7 +49,7 @@ LOOKS = (4, 8, 12)
 LEVELS = [Spending(LOOKS[-1], LOOKS).level(blocks) for blocks in LOOKS]
 PLANNED = Spending(8, (8,)).level(8)
 """The level of the intervals at the planned end of a sweep, whatever its number of blocks."""
-_ORDERS = 200
+ORDERS = 1000
 """Different orders of runs; more would take longer than all else."""
 MAX_ADVISED = 100
 """More blocks than these are not advised (``hdbkit.analysis.sweep.warnings``)."""
@@ -64,8 +64,8 @@ def series(noise: Floats, sweeps: int, runs: int, draw: np.random.Generator, str
 
 
 def turns(size: int, blocks: int, sweeps: int, draw: np.random.Generator) -> NDArray[np.intp]:
-    """The position of each configuration in each block, as ``in_turn`` gives it; sweeps share ``_ORDERS``."""
-    seed, orders = int(draw.integers(2**40)), min(sweeps, _ORDERS)
+    """The position of each configuration in each block, as ``in_turn`` gives it; sweeps share ``ORDERS``."""
+    seed, orders = int(draw.integers(2**40)), min(sweeps, ORDERS)
     made = [[in_turn(size, seed + one, block + 1) for block in range(blocks)] for one in range(orders)]
     return np.array(made)[np.arange(sweeps) % orders]
 

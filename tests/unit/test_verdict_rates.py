@@ -44,11 +44,17 @@ def swept(seed: int, blocks: int = 3) -> pd.DataFrame:
     return frame.assign(operations_per_s=1.0, metric_value=10_000 * np.exp(logs))
 
 
+@pytest.fixture(autouse=True)
+def _fewer_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer orders of runs than in the bench: they take most of the time."""
+    monkeypatch.setattr("bench.verdicts.sweeps.ORDERS", 200)
+
+
 def test_eight_equal_configurations_are_distinguished_in_about_5_percent_of_drifting_sweeps() -> None:
     sweeps = 60
     verdicts = (judge(swept(seed), RATE, smallest_effect=0.5)["verdict"] for seed in range(sweeps))
     reported = sum(one.isin(["faster", "slower"]).any() for one in verdicts)
-    assert reported / sweeps <= 0.1  # without Dunnett's correction it is 0.2, in another order nearly 1
+    assert reported / sweeps <= 0.1  # without Dunnett's correction it is 0.12, in another order nearly 1
 
 
 def test_the_vectorized_simulation_judges_as_sweeps_are_judged() -> None:
