@@ -49,7 +49,7 @@ class Database(Protocol):
     """Operations that its sessions, or its own ``Schema``, answer without a statement of that name."""
     preload: tuple[str, ...] = ()
     """Modules that clients need, imported before their processes are forked."""
-    leaves_no_trace: bool = False
+    fork_safe: bool = False
     """Whether a process in which a session was closed may fork: the driver has no thread and no state then."""
     gauges: frozenset[str] = frozenset()
     """The names among its ``counters`` that are gauges, such as the length of a queue."""

@@ -58,8 +58,8 @@ class LocalPool:
             importlib.import_module(module)
         with suppress(HdbkitError):  # each client reports it
             _ = engine.capabilities  # the server is asked what it is once, ahead of the forks
-        if engine.leaves_no_trace and len(self._clients) > 1:
-            self._rehearse(engine, load, users[0])
+        if engine.fork_safe and len(self._clients) > 1:
+            self._warm_up(engine, load, users[0])
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # ``wait`` takes it
         gc.collect()
         gc.freeze()
@@ -71,7 +71,7 @@ class LocalPool:
             self._pids[number] = pid
         return len(self._pids)
 
-    def _rehearse(self, engine: Database, load: Workload, user: UserPlan) -> None:
+    def _warm_up(self, engine: Database, load: Workload, user: UserPlan) -> None:
         """Connect and draw once, as a user that does not exist.
 
         What clients then find cached, executed and allocated stays shared: each has 0.7 MB less of its own.

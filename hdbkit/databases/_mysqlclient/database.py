@@ -203,7 +203,7 @@ class MysqlclientDatabase(BaseDatabase):
     privileges: Mapping[str, Mapping[str, tuple[str, ...]]] = PRIVILEGES
     option_values = VALUES
     preload: tuple[str, ...] = ("MySQLdb._mysql", "hdbkit.databases._mysqlclient.session")
-    leaves_no_trace = True
+    fork_safe = True
 
     def at(self, target: Target) -> Database:
         """The engine as the server of this target answers it to be."""

@@ -171,7 +171,7 @@ class PostgreSQL(BaseDatabase):
     default_port: int | None = 5432
     option_values = VALUES
     preload: tuple[str, ...] = ("psycopg.pq", "hdbkit.databases.postgresql.session")
-    leaves_no_trace = True
+    fork_safe = True
 
     def at(self, target: Target) -> Database:
         """The engine as the server of this target answers it to be."""

@@ -45,19 +45,19 @@ class Calls:
         self.noted.append("closed")
 
 
-def rehearsed(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def warmed_up(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(local_pool, "session_options", lambda _: None)
     pool = LocalPool.__new__(LocalPool)
     pool._plan = SimpleNamespace(target=None, load=Load(virtual_users=3))  # type: ignore[assignment]
-    pool._rehearse(calls, calls, UserPlan(0, 1))  # type: ignore[arg-type]
+    pool._warm_up(calls, calls, UserPlan(0, 1))  # type: ignore[arg-type]
     return calls.noted
 
 
 def test_a_user_behind_the_last_connects_draws_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that sequences of the users' own begin at their first value."""
-    assert rehearsed(Calls(), monkeypatch) == ["connected", 3, "drawn", "closed"]
+    assert warmed_up(Calls(), monkeypatch) == ["connected", 3, "drawn", "closed"]
 
 
 def test_lists_of_operations_are_not_begun_and_clients_report_what_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert rehearsed(Calls(listed=True), monkeypatch) == []
-    assert rehearsed(Calls(refuses=True), monkeypatch) == []
+    assert warmed_up(Calls(listed=True), monkeypatch) == []
+    assert warmed_up(Calls(refuses=True), monkeypatch) == []
