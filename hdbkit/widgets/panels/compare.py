@@ -20,10 +20,9 @@ from hdbkit.report.tables import cell
 from hdbkit.results.catalog import has_value
 from hdbkit.text import many
 from hdbkit.widgets.panels.loads import LoadPanel, blocks_field, text_field
-from hdbkit.widgets.parts.base import Shared, State
+from hdbkit.widgets.parts.base import Shared, State, call_code, first_lines
 from hdbkit.widgets.parts.experiment_view import ExperimentView
 from hdbkit.widgets.parts.layout import LABELS, button, row
-from hdbkit.widgets.parts.python_code import call_code, first_lines
 from hdbkit.widgets.parts.run_view import Seen
 
 _RUNS, _TARGETS, _STORED = "Groups of runs", "Two targets in turn", "An experiment"

@@ -21,11 +21,10 @@ from hdbkit.config import Target, WorkloadSpec
 from hdbkit.errors import ConfigErrors, HdbkitError, InputError
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.plan import RunPlan
-from hdbkit.widgets.parts.base import Panel, Shared, State
+from hdbkit.widgets.parts.base import Panel, Shared, State, call_code, panel_code
 from hdbkit.widgets.parts.experiment_view import ExperimentView
 from hdbkit.widgets.parts.layout import button, group, row
 from hdbkit.widgets.parts.model_form import FieldErrors
-from hdbkit.widgets.parts.python_code import call_code, panel_code
 from hdbkit.widgets.parts.run_view import RunView, Seen
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice
 from hdbkit.workloads import specification

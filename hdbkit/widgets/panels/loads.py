@@ -19,11 +19,10 @@ from hdbkit.experiment.max_rate import MaxRatePlan
 from hdbkit.experiment.sides import ProfilePlan
 from hdbkit.plan import RunPlan
 from hdbkit.widgets.panels.experiment import ExperimentPanel, Found
-from hdbkit.widgets.parts.base import Shared
+from hdbkit.widgets.parts.base import Shared, call_code, first_lines, target_code
 from hdbkit.widgets.parts.layout import grid
 from hdbkit.widgets.parts.load_form import DefaultPhases, LoadForm
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS
-from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.run_view import RunView
 from hdbkit.widgets.parts.workload_choice import workload_code
 

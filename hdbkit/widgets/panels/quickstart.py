@@ -14,9 +14,8 @@ from hdbkit.config import Target
 from hdbkit.config.notebook import PRIVATE
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.text import duration_text
-from hdbkit.widgets.parts.base import Panel, Shared, State
+from hdbkit.widgets.parts.base import Panel, Shared, State, call_code, first_lines, target_code
 from hdbkit.widgets.parts.layout import FileLink, button, row
-from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 
 _LOOK_S = 1.0
 _MARKS = {StepState.WAITING: "○", StepState.RUNNING: "▶", StepState.DONE: "✓", StepState.FAILED: "✕"}

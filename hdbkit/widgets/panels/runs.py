@@ -25,9 +25,8 @@ from hdbkit.results.differences import short_names
 from hdbkit.results.folder import RunFolder, manifest_times
 from hdbkit.results.manifest import Status
 from hdbkit.text import many
-from hdbkit.widgets.parts.base import STATIC, Panel, Shared, State
+from hdbkit.widgets.parts.base import STATIC, Panel, Shared, State, call_code, first_lines
 from hdbkit.widgets.parts.layout import FileLink, Question, button, html_table, row
-from hdbkit.widgets.parts.python_code import call_code, first_lines
 
 _FIRST = ("name", "metric_value", "p95_ms", "checks", "course", "started")
 _LAST = ("tags", "note")

@@ -20,10 +20,9 @@ from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import BuildFailed, InputError, SchemaProblem
 from hdbkit.text import duration_text, size_text
-from hdbkit.widgets.parts.base import Panel, Shared, State
+from hdbkit.widgets.parts.base import Panel, Shared, State, call_code, first_lines, target_code
 from hdbkit.widgets.parts.layout import Question, button, grid, html_table, row
 from hdbkit.widgets.parts.model_form import MIN_WIDTH_PX, WIDE_LABELS, ModelForm
-from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import WorkloadChoice, schema_text, workload_code
 from hdbkit.workloads import workload
 from hdbkit.workloads.present import described_schema

@@ -17,9 +17,8 @@ from hdbkit.config import ControlSpec, Target, target_names
 from hdbkit.config.passwords import keyring_trouble
 from hdbkit.errors import InputError, SchemaProblem
 from hdbkit.text import many
-from hdbkit.widgets.parts.base import STATIC, Panel, Shared, State
+from hdbkit.widgets.parts.base import STATIC, Panel, Shared, State, call_code, first_lines, target_code
 from hdbkit.widgets.parts.layout import LABELS, button, grid, row
-from hdbkit.widgets.parts.python_code import call_code, first_lines, target_code
 from hdbkit.widgets.parts.workload_choice import chosen, schema_text
 from hdbkit.workloads import workload
 
