@@ -13,8 +13,7 @@ from hdbkit.contracts import ApplyBy, Change, Setting
 from hdbkit.databases import database
 from hdbkit.errors import ServerFailed
 from hdbkit.readings import HostLoad
-from hdbkit.servers.power import power_of
-from hdbkit.servers.restore_command import RestoreCommand
+from hdbkit.servers.power import RestoreCommand, power_of
 from hdbkit.servers.server_access import discard, host_of
 
 

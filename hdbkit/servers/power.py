@@ -1,4 +1,4 @@
-"""Starts and stops a server with the commands of its target.
+"""Starts and stops a server, and restores its data, with the commands of its target.
 
 A command is a list of words. It runs as given, without a shell and without our passwords and tokens in its
 environment. Its output goes to a file and not to a pipe: a server that the command starts would keep a pipe open, and
@@ -11,14 +11,15 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
 from hdbkit.config import Cache, Commands, ControlSpec, Target
 from hdbkit.config.hosts import is_local
 from hdbkit.config.problems import SECRET, without_secrets
-from hdbkit.contracts import ServerControl
+from hdbkit.contracts import KEPT, ServerControl, Setting
 from hdbkit.databases import database
 from hdbkit.errors import ServerFailed, TransactionError
 from hdbkit.processes import collected_file, error_file
@@ -156,6 +157,56 @@ def run_command(command: Sequence[str], timeout_s: float = _PATIENCE_S) -> tuple
             raise ServerFailed(f"the command {command[0]} did not finish within {timeout_s:g} s") from error
         output.seek(0)
         return done.returncode, last_lines(output.read().decode(errors="replace"), without_secrets)
+
+
+class RestoreCommand:
+    """The part of ``contracts.ServerControl`` about data that a command restores, such as a snapshot of a disk."""
+
+    _target: Target
+
+    @property
+    def can_restore_data(self) -> bool:
+        """Whether the target names the command."""
+        return bool(self._target.control.commands.restore)
+
+    @abstractmethod
+    def settings(self) -> dict[str, Setting]:
+        """Every setting of the server."""
+
+    def keep_data(self, copy: str = KEPT) -> float:
+        """Do nothing, as the command knows what it restores. Raises ``ServerFailed`` for any other copy."""
+        self._check(copy)
+        return 0.0
+
+    def restore_data(self, copy: str = KEPT) -> float:
+        """Run the command; return its seconds.
+
+        Raises:
+            ServerFailed: it failed, or the server has other settings after it.
+        """
+        self._check(copy)
+        before, began = self._values(), time.monotonic()
+        run_or_fail(self._target.control.commands.restore, timeout_s=self._target.control.restart_timeout_s)
+        took_s = time.monotonic() - began
+        if changed := [name for name, value in self._values().items() if before.get(name, value) != value]:
+            raise ServerFailed(
+                f"control.commands.restore of {self._target.url} has changed the settings {', '.join(changed)}; "
+                "keep the server's configuration out of what it restores"
+            )
+        return took_s
+
+    def drop_kept_data(self) -> None:
+        """Do nothing: there is no copy of ours."""
+
+    def _check(self, copy: str) -> None:
+        if not self.can_restore_data or copy != KEPT:
+            raise ServerFailed(
+                f"the data of {self._target.url} cannot be restored: name the command that does it in "
+                "'control.commands.restore' of the target, or use a private server"
+            )
+
+    def _values(self) -> Mapping[str, str]:
+        return {name: one.value for name, one in self.settings().items()}
 
 
 PAGE_CACHE = Path("/proc/sys/vm/drop_caches")

@@ -23,8 +23,7 @@ from hdbkit.contracts import CHANGED, ApplyBy, Change, Database, Power, Session,
 from hdbkit.errors import HdbkitError, ServerDown, ServerFailed, TransactionError
 from hdbkit.processes import working_folder
 from hdbkit.readings import ENDS, HostLoad
-from hdbkit.servers.power import run_or_fail
-from hdbkit.servers.restore_command import RestoreCommand
+from hdbkit.servers.power import RestoreCommand, run_or_fail
 from hdbkit.servers.running_settings import RunningSettings
 from hdbkit.servers.server_access import is_disconnected
 from hdbkit.servers.settings_file import SettingsFile, only, with_earlier
