@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.errors import InputError
-from hdbkit.hammerdb.reading import Given
-from hdbkit.hammerdb.tcl import Unclosed, commands
+from hdbkit.hammerdb.reading import Given, Unclosed, commands
 from hdbkit.hammerdb.translating import keys_of, table
 
 _MAGIC = b"SQLite format 3\0"

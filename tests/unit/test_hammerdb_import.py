@@ -11,7 +11,7 @@ from hdbkit import api
 from hdbkit.config import Load, Target
 from hdbkit.config.specs import read_load
 from hdbkit.errors import ConfigErrors, InputError
-from hdbkit.hammerdb.tcl import Unclosed, commands
+from hdbkit.hammerdb.reading import Unclosed, commands
 from hdbkit.hammerdb.translating import keys_of, table
 
 BENCHMARKS = {entry["dictionary"]: name for name, entry in table()["benchmarks"].items()}
