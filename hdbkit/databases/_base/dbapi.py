@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, cast
 
 from hdbkit.config import Target
@@ -31,6 +32,7 @@ from hdbkit.contracts import (
 from hdbkit.databases._base.access import first_usable
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece, compiled, piece, plain
+from hdbkit.databases._base.file_lock import FileSchema
 from hdbkit.databases._base.sql_schema import SqlDatabase, SqlSchema
 from hdbkit.errors import CannotConnect, ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, in_scope
@@ -419,6 +421,32 @@ class DbapiDatabase(BaseDatabase):
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         return self.schema_type(cast(SqlDatabase, self.at(target)), target, workload)
+
+
+class FileDatabase(DbapiDatabase):
+    """An engine that is a library: the database is a file or folder of this host, and there is no server.
+
+    A lock on a file next to the database reserves a schema.
+    """
+
+    answers = frozenset({"claim_schema"})
+    schema_type: type[SqlSchema] = FileSchema
+    suffixes: tuple[str, ...] = ()
+    """What its files end with, behind the name of the database: the database, and its logs."""
+
+    def files(self, target: Target) -> tuple[Path, ...]:
+        """The database and its logs."""
+        return tuple(Path(f"{target.database}{suffix}") for suffix in self.suffixes)
+
+    def path(self, target: Target) -> Path:
+        """The file or folder of a target. Raises ``CannotConnect`` if it names none, or there is no place for it."""
+        path = Path(target.database or "")
+        if target.host or not target.database:
+            advice = f"write {self.kind}:///file, or {self.kind}:////folder/file"
+            raise CannotConnect(target.url, f"{self.title} has no host", advice)
+        if not path.parent.is_dir():
+            raise CannotConnect(target.url, f"there is no folder {path.parent}", "create it, or correct the path")
+        return path.absolute()
 
 
 class ExploredDatabase(DbapiDatabase):

@@ -22,9 +22,8 @@ from hdbkit.config import Target
 from hdbkit.contracts import BuildLog, Capability, SessionOptions, Table
 from hdbkit.contracts import Schema as Schema
 from hdbkit.contracts import Workload as Workload
-from hdbkit.databases._base.dbapi import DbapiSession
+from hdbkit.databases._base.dbapi import DbapiSession, FileDatabase
 from hdbkit.databases._base.file_lock import FileSchema
-from hdbkit.databases._base.in_process import FileDatabase
 from hdbkit.databases.clickhouse.server import account_of
 from hdbkit.errors import CannotConnect, ErrorClass, MissingDriver
 from hdbkit.sql import ANSI, in_scope

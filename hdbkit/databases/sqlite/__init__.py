@@ -21,9 +21,8 @@ from hdbkit.config import Target
 from hdbkit.contracts import Capability, SessionOptions
 from hdbkit.contracts import Schema as Schema
 from hdbkit.contracts import Workload as Workload
-from hdbkit.databases._base.dbapi import DbapiSession
+from hdbkit.databases._base.dbapi import DbapiSession, FileDatabase
 from hdbkit.databases._base.file_lock import FileSchema
-from hdbkit.databases._base.in_process import FileDatabase
 from hdbkit.errors import CannotConnect, ErrorClass
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find
 
