@@ -21,13 +21,12 @@ from pathlib import Path
 from hdbkit.contracts import Capability, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, is_disk_full
+from hdbkit.execution.client_notes import SlowPlans, traces_path
 from hdbkit.execution.control import HEAD_START_S, NEVER_NS, ClientState, Control, Field
 from hdbkit.execution.failures import ErrorCounts
 from hdbkit.execution.overlap import Waiting, overlap, take_turns
 from hdbkit.execution.pacing import sleep_until
-from hdbkit.execution.slow_plans import SlowPlans
 from hdbkit.execution.switching import switches_path
-from hdbkit.execution.tracing import traces_path
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser

@@ -21,7 +21,7 @@ from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.slices import slice_table, slices_result
 from hdbkit.analysis.run.steps import steps_result
 from hdbkit.analysis.run.summary import summarize
-from hdbkit.execution import failures, load_hosts, profiler, sampler, slow_plans, switching, tracing, usage, waits
+from hdbkit.execution import client_notes, failures, load_hosts, profiler, sampler, switching, usage, waits
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.host import DEVICES
 from hdbkit.execution.load_hosts import ClientFiles
@@ -135,11 +135,11 @@ def _write_sampled(folder: RunFolder, files: Sequence[ClientFiles], start_ns: in
     """Write what the server was asked for beside the load, and which operations carried a comment."""
     if (folder.spools / waits.FILE).is_file():
         write_rows(folder.table("waits"), columns.WAITS, list(_wait_rows(files, folder.spools, start_ns)))
-    if traced := [*load_hosts.lines_of(files, tracing.PATTERN, ["t_ns"])]:
+    if traced := [*load_hosts.lines_of(files, client_notes.TRACES, ["t_ns"])]:
         rows = [{**one, "t_us": _us(one["t_ns"], start_ns)} for one in traced]
         write_rows(folder.table("traces"), columns.TRACES, rows)
-    if reported := [*load_hosts.lines_of(files, slow_plans.PATTERN, ["t_ns"])]:
-        rows = [{**one, "t_us": _us(one["t_ns"], start_ns)} for one in slow_plans.slowest(reported)]
+    if reported := [*load_hosts.lines_of(files, client_notes.SLOW_PLANS, ["t_ns"])]:
+        rows = [{**one, "t_us": _us(one["t_ns"], start_ns)} for one in client_notes.slowest_plans(reported)]
         write_rows(folder.table("slow_plans"), columns.SLOW_PLANS, rows)
     if totals := read_lines(folder.spools / sampler.STATEMENTS_FILE):
         write_rows(folder.table("statements"), columns.STATEMENTS, statement_growth(totals))

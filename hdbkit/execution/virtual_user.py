@@ -33,13 +33,12 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.errors import InputError, TransactionError
+from hdbkit.execution.client_notes import SlowPlans, Traced, trace_id
 from hdbkit.execution.control import NEVER_NS, Field
 from hdbkit.execution.failures import ErrorCounts, Failures
 from hdbkit.execution.pacing import ActiveUsers, OpenLoop, Pacer, Pacing, sleep_until
 from hdbkit.execution.routes import open_routes, policies_of
-from hdbkit.execution.slow_plans import SlowPlans
 from hdbkit.execution.switching import SessionSwitch
-from hdbkit.execution.tracing import Traced, trace_id
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End, Loop, Recorder
 from hdbkit.execution.waits import NUMBER

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hdbkit.databases.postgresql.session import _SLOW_PLAN
-from hdbkit.execution.slow_plans import MAX_STATEMENTS, SlowPlans, slowest
+from hdbkit.execution.client_notes import MAX_STATEMENTS, SlowPlans, slowest_plans
 from hdbkit.results.writer import read_lines
 
 
@@ -17,7 +17,7 @@ def test_a_routine_that_makes_statements_of_its_own_fills_no_disk(tmp_path: Path
     plans._lines.close()
     lines = read_lines(tmp_path / "00001.slow_plans")
     assert len(lines) < 10 * MAX_STATEMENTS
-    assert [one["ms"] for one in slowest(lines)] == [*range(5000, 5000 - MAX_STATEMENTS, -1)]
+    assert [one["ms"] for one in slowest_plans(lines)] == [*range(5000, 5000 - MAX_STATEMENTS, -1)]
 
 
 def test_a_statement_has_neither_its_trace_nor_its_parameters() -> None:

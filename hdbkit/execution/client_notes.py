@@ -1,7 +1,8 @@
-"""Sampled operations whose statements carry a W3C ``traceparent`` in a comment, as sqlcommenter writes it.
+"""What a client notes beside its records: operations that carry a trace, and the plans of slow executions.
 
-A trace id has 16 digits of the run, 8 of the virtual user and 8 of the sampled operation of that user, all
-hexadecimal, so a trace that a monitor of the server found leads to the run, and all of a run have one beginning.
+The statements of a sampled operation carry a W3C ``traceparent`` in a comment, as sqlcommenter writes it. A trace id
+has 16 digits of the run, 8 of the virtual user and 8 of the sampled operation of that user, all hexadecimal, so a
+trace that a monitor of the server found leads to the run, and all of a run have one beginning.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,12 +19,15 @@ from typing import Any
 from hdbkit.contracts import CommentedSession, Prepared, User
 from hdbkit.files import JsonLines
 
-PATTERN = "*.traces"
+TRACES = "*.traces"
+SLOW_PLANS = "*.slow_plans"
+MAX_STATEMENTS = 100
+"""Statements that are kept: a routine that writes values into its statements makes a new one each time."""
 
 
 def traces_path(spools: Path, client: int) -> Path:
     """The file in which a client notes its sampled operations."""
-    return spools / PATTERN.replace("*", f"{client:05d}")
+    return spools / TRACES.replace("*", f"{client:05d}")
 
 
 def trace_id(run_id: str, index: int, number: int) -> str:
@@ -84,3 +88,37 @@ class Traced:
         finally:
             for session in self._sessions:
                 session.comment("")
+
+
+class SlowPlans:
+    """Notes the slowest plans of the slowest statements in this client.
+
+    Args:
+        spools: the folder of the clients' files.
+        client: the number of this client.
+    """
+
+    def __init__(self, spools: Path, client: int) -> None:
+        self._lines = JsonLines(spools / SLOW_PLANS.replace("*", f"{client:05d}"))
+        self._slowest: dict[str, float] = {}
+
+    def note(self, index: int, ms: float, statement: str, plan: str) -> None:
+        """Note the plan of an execution that a virtual user waited for."""
+        if ms <= self._slowest.get(statement, 0.0):
+            return
+        self._slowest[statement] = ms
+        if len(self._slowest) > MAX_STATEMENTS:
+            quickest = min(self._slowest, key=self._slowest.__getitem__)
+            del self._slowest[quickest]
+            if quickest == statement:
+                return
+        at = {"t_ns": time.monotonic_ns(), "virtual_user": index}
+        self._lines.try_to_add({**at, "ms": ms, "statement": statement, "plan": plan})
+
+
+def slowest_plans(lines: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The slowest execution of each statement in all clients, the slowest statement first."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in sorted(lines, key=lambda line: -float(line["ms"])):
+        found.setdefault(one["statement"], one)
+    return [*found.values()][:MAX_STATEMENTS]
