@@ -18,7 +18,7 @@ from hdbkit.api.left_settings import advised
 from hdbkit.api.result import Result
 from hdbkit.api.running import OnRun
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.whole_sweep import whole_sweep
+from hdbkit.charts.sweep_charts import whole_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.served import setting_problem
 from hdbkit.config.sweep_spec import CompareBy, Strategy

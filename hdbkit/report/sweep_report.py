@@ -16,7 +16,7 @@ from hdbkit.analysis.sweep.verdicts import in_these_runs, needed_range
 from hdbkit.analysis.wording import percent, percent_within, percents
 from hdbkit.charts.marks import times
 from hdbkit.charts.style import axis_title
-from hdbkit.charts.whole_sweep import whole_sweep
+from hdbkit.charts.sweep_charts import whole_sweep
 from hdbkit.config import SweepSpec
 from hdbkit.config.metric import Metric
 from hdbkit.experiment.sweep import SweepPlan

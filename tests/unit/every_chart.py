@@ -27,7 +27,7 @@ from hdbkit.charts.compare_charts import compare_charts, history_chart
 from hdbkit.charts.run_charts import run_charts
 from hdbkit.charts.scaling_charts import scaling_laws, throughput_over_users
 from hdbkit.charts.schedule_charts import max_rate_chart
-from hdbkit.charts.whole_sweep import whole_sweep
+from hdbkit.charts.sweep_charts import whole_sweep
 from hdbkit.config import Load
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
