@@ -13,9 +13,9 @@ from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.api.batch import BatchStep
 from hdbkit.cli import show
-from hdbkit.cli.arguments import AsJson
 from hdbkit.cli.completion import any_names
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
+from hdbkit.cli.options import AsJson
 
 
 def add_to(app: typer.Typer) -> None:

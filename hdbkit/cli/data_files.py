@@ -11,9 +11,8 @@ import typer
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import show
-from hdbkit.cli.arguments import AsJson
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
-from hdbkit.cli.options import Sectioned, schema_options
+from hdbkit.cli.options import AsJson, Sectioned, schema_options
 from hdbkit.hammerdb import is_settings_file
 from hdbkit.loading import Format
 from hdbkit.text import many

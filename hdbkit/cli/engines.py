@@ -12,9 +12,8 @@ from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.api.engines import FAILED
 from hdbkit.cli import show
-from hdbkit.cli.arguments import AsJson, TargetArgument, Yes
 from hdbkit.cli.exits import Exit
-from hdbkit.cli.options import add_group
+from hdbkit.cli.options import AsJson, TargetArgument, Yes, add_group
 
 Folder = Annotated[Path, typer.Argument(help="the server's folder; see: hdbkit server list")]
 _FOLDER = "/var/tmp/hdbkit-k2v9"  # noqa: S108  an example

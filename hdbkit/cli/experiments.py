@@ -10,9 +10,9 @@ import typer
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import completion, show
-from hdbkit.cli.arguments import AnyId, AsJson, run_or_experiment
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.found import show_found, show_run
+from hdbkit.cli.options import AnyId, AsJson, run_or_experiment
 from hdbkit.cli.progress import ExperimentLines, RunLines
 from hdbkit.errors import InputError
 from hdbkit.results.manifest import Status

@@ -18,10 +18,18 @@ from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.analysis.wording import about
 from hdbkit.api import documents, max_rate
 from hdbkit.cli import show
-from hdbkit.cli.arguments import AsJson, LoadFile, TargetArgument, Users, WorkloadOption
 from hdbkit.cli.exits import Exit, stopped_like_ctrl_c
 from hdbkit.cli.found import show_comparison, show_found
-from hdbkit.cli.options import Sectioned, load_options, with_schema
+from hdbkit.cli.options import (
+    AsJson,
+    LoadFile,
+    Sectioned,
+    TargetArgument,
+    Users,
+    WorkloadOption,
+    load_options,
+    with_schema,
+)
 from hdbkit.cli.progress import ExperimentLines, RunLines
 from hdbkit.config import Load, Preparation, Reset, WorkloadSpec
 from hdbkit.config.quantities import counts_in

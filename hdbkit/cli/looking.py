@@ -12,9 +12,18 @@ import typer
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import show
-from hdbkit.cli.arguments import AnyId, AsJson, RunId, WorkloadOption, Yes, run_or_experiment
 from hdbkit.cli.exits import Exit
-from hdbkit.cli.options import Sectioned, add_group, with_schema
+from hdbkit.cli.options import (
+    AnyId,
+    AsJson,
+    RunId,
+    Sectioned,
+    WorkloadOption,
+    Yes,
+    add_group,
+    run_or_experiment,
+    with_schema,
+)
 from hdbkit.errors import InputError
 from hdbkit.report.run_list import highest
 from hdbkit.text import number

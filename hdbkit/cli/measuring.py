@@ -13,10 +13,19 @@ import typer
 from hdbkit import api
 from hdbkit.api import documents
 from hdbkit.cli import completion, show
-from hdbkit.cli.arguments import AsJson, LoadFile, RunId, TargetArgument, Users, WorkloadOption
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.found import show_found, show_run
-from hdbkit.cli.options import Sectioned, load_options, with_schema
+from hdbkit.cli.options import (
+    AsJson,
+    LoadFile,
+    RunId,
+    Sectioned,
+    TargetArgument,
+    Users,
+    WorkloadOption,
+    load_options,
+    with_schema,
+)
 from hdbkit.cli.progress import BuildBar, ExperimentLines, RunLines
 from hdbkit.config import Load, SweepSpec
 from hdbkit.config.quantities import counts_in

@@ -1,6 +1,7 @@
-"""Command-line options made from a configuration model: one option per field, its name and help the field's own.
+"""Arguments and options of commands: those that several have, and those made from a configuration model.
 
-The options of each workload and of the engines stand in sections of their own in a command's help.
+A model has one option per field, its name and help the field's own. The options of each workload and of the engines
+stand in sections of their own in a command's help.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
+from hdbkit.cli.completion import any_names, run_names, targets
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.installed import storage_fields, storage_models
 from hdbkit.config.model import ConfigModel, has_mark
@@ -27,8 +29,44 @@ from hdbkit.config.sweep_factors import weights_of
 from hdbkit.databases import database
 from hdbkit.errors import InputError
 
+RunId = Annotated[
+    str, typer.Argument(help="a run's id, a unique part of it, its label, or 'last'", autocompletion=run_names)
+]
+AnyId = Annotated[
+    str,
+    typer.Argument(
+        help="the id of a run or an experiment, a unique part of it, a run's label, or 'last'",
+        autocompletion=any_names,
+    ),
+]
+_TARGET_HELP = "URL without password, name in params/targets.yaml, or folder of a kept private server"
+TargetArgument = Annotated[str, typer.Argument(help=_TARGET_HELP, autocompletion=targets)]
+WorkloadOption = Annotated[
+    str | None, typer.Option("--workload", "-w", help="name of a workload, or a folder that defines one")
+]
+Users = Annotated[str | None, typer.Option("--virtual-users", "-u", help="user counts to run at, such as 1,4,16")]
+LoadFile = Annotated[Path | None, typer.Option("--params", help="YAML file with load options")]
+Yes = Annotated[bool, typer.Option("--yes", help="do not ask for confirmation")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
+
+Run = TypeVar("Run")
+Experiment = TypeVar("Experiment")
+
 PLAIN = (bool, int, float, str, Path)
 _OPTIONS = "Options"
+
+
+def run_or_experiment(
+    wanted: str, run: Callable[[str], Run], experiment: Callable[[str], Experiment]
+) -> Run | Experiment:
+    """The run of this name, else the experiment of this name. Raises ``InputError`` about runs for neither."""
+    try:
+        return run(wanted)
+    except InputError as error:
+        try:
+            return experiment(wanted)
+        except InputError:
+            raise error from None
 
 
 class Sectioned(TyperCommand):

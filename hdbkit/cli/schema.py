@@ -14,9 +14,17 @@ from hdbkit import sql
 from hdbkit.api import DEFAULT, connect, documents
 from hdbkit.api.connection import checks_frame
 from hdbkit.cli import completion, show
-from hdbkit.cli.arguments import AsJson, TargetArgument, WorkloadOption, Yes
 from hdbkit.cli.exits import Exit
-from hdbkit.cli.options import Sectioned, add_group, schema_options, with_schema
+from hdbkit.cli.options import (
+    AsJson,
+    Sectioned,
+    TargetArgument,
+    WorkloadOption,
+    Yes,
+    add_group,
+    schema_options,
+    with_schema,
+)
 from hdbkit.cli.progress import BuildBar
 from hdbkit.config.cluster import FORMS, Cluster
 from hdbkit.databases import database

@@ -11,9 +11,8 @@ import typer
 from hdbkit import agent as host_agent
 from hdbkit import api
 from hdbkit.cli import show
-from hdbkit.cli.arguments import AsJson, TargetArgument
 from hdbkit.cli.exits import stopped_like_ctrl_c
-from hdbkit.cli.options import add_group, model_options
+from hdbkit.cli.options import AsJson, TargetArgument, add_group, model_options
 from hdbkit.service import ServiceOptions, Started, serve
 from hdbkit.service.tokens import DEFAULT_DAYS, Role, Tokens
 from hdbkit.web.endpoint import make_state_folder
