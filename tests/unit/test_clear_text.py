@@ -45,6 +45,11 @@ class Peer:
         head = self.read(4)
         return head[3], self.read(int.from_bytes(head[:3], "little"))
 
+    def leave(self) -> None:
+        """End the connection, though the client may still keep it."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
     def answer(self, number: int, content: bytes) -> None:
         self.write(len(content).to_bytes(3, "little") + bytes([number]) + content)
 
@@ -62,24 +67,34 @@ def _listening(path: Path | None) -> socket.socket:
 def fake(talk: Talk, path: Path | None = None) -> Iterator[tuple[int, list[Peer]]]:
     """The port of a server, or with a path its socket there, and the clients that came."""
     peers: list[Peer] = []
+    threads: list[threading.Thread] = []
+
+    def begin(do: Callable[..., None], *what: socket.socket) -> None:
+        threads.append(threading.Thread(target=do, args=what))
+        threads[-1].start()
 
     def serve() -> None:
         with contextlib.suppress(OSError):
             while True:
-                connection, _ = listening.accept()
-                with connection, contextlib.suppress(EOFError, OSError):
-                    connection.settimeout(20)
-                    peers.append(Peer(connection))
-                    talk(peers[-1])
+                begin(attend, listening.accept()[0])
+
+    def attend(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(EOFError, OSError):
+            connection.settimeout(20)
+            peers.append(Peer(connection))
+            talk(peers[-1])
 
     with _listening(path) as listening:
-        thread = threading.Thread(target=serve)
-        thread.start()
+        begin(serve)
         try:
             yield 0 if path else listening.getsockname()[1], peers
         finally:
             listening.shutdown(socket.SHUT_RDWR)
-            thread.join()
+            threads[0].join()  # which begins the others
+            for peer in peers:
+                peer.leave()
+            for thread in threads:
+                thread.join()
 
 
 def asks_postgresql(peer: Peer) -> None:
@@ -195,19 +210,21 @@ def test_mysql_gives_no_readable_password_to_a_socket_that_another_account_made_
 
 
 def test_mysql_sends_no_file_that_the_server_asks_for() -> None:
-    asked = b"/etc/passwd"
+    asked: list[bytes] = []
 
     def talk(peer: Peer) -> None:
         peer.answer(0, _greeting(b"mysql_native_password"))
         number, _ = peer.packet()
         peer.answer(number + 1, b"\0\0\0\x02\0\0\0")
         while True:
-            number, _ = peer.packet()
-            peer.answer(number + 1, b"\xfb" + asked)
+            number, statement = peer.packet()
+            asked.append(statement)
+            peer.answer(number + 1, b"\xfb/etc/passwd")
 
-    with fake(talk) as (port, peers), pytest.raises(HdbkitError):
+    with fake(talk) as (port, peers), pytest.raises(HdbkitError, match="forbidden"):
         database(target("mysql", port)).connect(target("mysql", port))
-    assert b"root:" not in peers[0].sent
+    assert asked
+    assert not any(b"root:" in one.sent for one in peers)
 
 
 def test_redis_gives_no_password_to_another_host_in_clear_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -255,12 +255,12 @@ class MysqlclientDatabase(BaseDatabase):
         self, target: Target, scope: Scope, wanted: SessionOptions, sends_files: bool = False
     ) -> MysqlclientSession:
         connection = connected(target, wanted, sends_files)
+        who = f"the server, version {connection.get_server_info()}"  # not to be asked once the session has failed
         from hdbkit.databases._mysqlclient.session import MysqlclientSession
 
         try:
             session = MysqlclientSession(connection, self.dialects, scope)
         except TransactionError as error:
-            who = f"the server, version {connection.get_server_info()}"
             why = f"{who}, refuses what hdbkit sets in each session: {shorten(error.text, 200)}"
             advice = f"check the account, and whether the server is {self.protocol}"
             raise CannotConnect(target.url, why, advice) from None
