@@ -6,6 +6,7 @@ import logging
 import pickle
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -46,11 +47,9 @@ class ProcessList(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.wait(0.05):
-            for path in Path("/proc").glob("[0-9]*/cmdline"):
-                try:
-                    self.lines.add(path.read_bytes())
-                except OSError:
-                    continue
+            for path in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):  # it may end at any time
+                    self.lines.add((path / "cmdline").read_bytes())
 
     def __enter__(self) -> ProcessList:
         self.start()
