@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import sqrt
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 import pandas as pd
 
@@ -354,14 +354,8 @@ def searched(
     return folder
 
 
-class Measured(Protocol):
-    """Gives the result of a step, which was measured until it is decided."""
-
-    def __call__(self, planned: ReleasesPlan, decided: Decided, /) -> Releases: ...
-
-
-def search(plan: SlowCommitPlan, measured: Measured) -> Releases:
-    """Halve the commits between the base and the last one until one is left."""
+def search(plan: SlowCommitPlan, measured: Callable[[ReleasesPlan, Decided], Releases]) -> Releases:
+    """Halve the commits between the base and the last one until one is left; ``measured`` measures a step."""
     first, steps = plan.first, list[Releases]()
     base, last = first.commits
     commits = commits_between(first.checkout, base.commit, last.commit)

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from hdbkit.arrivals import due_us, rate_of
 from hdbkit.config import Load, Target
@@ -272,21 +272,6 @@ _NOT_DRAWN = Prepared(0, lambda _: None, None, b"")
 do not have."""
 
 
-class Connecting(Protocol):
-    """A virtual user, as its logins see it."""
-
-    user: User
-
-    def attempt(self) -> int | None:
-        """Try to connect; None if connected, else when to retry, on the monotonic clock."""
-
-    def reconnect(self) -> int | None:
-        """Try again."""
-
-    def close(self) -> None:
-        """Close its connection."""
-
-
 class Logins:
     """A virtual user that connects for each operation: to the measured loop, its workload's part and its pacing.
 
@@ -301,7 +286,7 @@ class Logins:
     """
 
     def __init__(
-        self, virtual_user: Connecting, inner: Pacing | None, fields: memoryview, stopped: Callable[[], bool]
+        self, virtual_user: VirtualUser, inner: Pacing | None, fields: memoryview, stopped: Callable[[], bool]
     ) -> None:
         self._one, self._inner, self._fields, self._stopped = virtual_user, inner, fields, stopped
         self._scheduled_ns = 0

@@ -19,7 +19,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from hdbkit.api import Running
 from hdbkit.errors import DamagedResult
+from hdbkit.experiment import ExperimentEvent
 from hdbkit.files import replace_file
 from hdbkit.paths import Inside
 from hdbkit.processes import birth_of
@@ -168,3 +170,29 @@ class JobFolder:
             return model.model_validate_json((self.path / name).read_bytes())
         except (OSError, ValidationError):
             raise DamagedResult(f"the job's file {self.path / name} is missing or damaged") from None
+
+
+class Course:
+    """Notes the course of a job in its folder where it changes."""
+
+    def __init__(self, folder: JobFolder) -> None:
+        self._folder, self._now = folder, Progress()
+
+    def run(self, running: Running) -> None:
+        """Note the present run."""
+        self._note(run_id=running.run_id)
+
+    def experiment(self, event: ExperimentEvent) -> None:
+        """Note a step of an experiment."""
+        done = f"run {event.planned.number} of {event.total}: " if event.planned else ""
+        self._note(doing=f"{done}{event.note or event.kind.value}")
+
+    def say(self, line: str) -> None:
+        """Note what is being done."""
+        self._note(doing=line)
+
+    def _note(self, **changes: str) -> None:
+        new = self._now.model_copy(update=changes)
+        if new != self._now:
+            self._now = new
+            self._folder.note(new)

@@ -14,39 +14,12 @@ from typing import NoReturn
 
 from hdbkit.api import DEFAULT, documents
 from hdbkit.errors import DamagedResult, HdbkitError
-from hdbkit.experiment import ExperimentEvent
 from hdbkit.files import replace_file, results_umask
 from hdbkit.results.manifest import Status
-from hdbkit.service.job_folder import JobFolder, Progress, State
-from hdbkit.service.verbs import VERBS, Followed
+from hdbkit.service.job_folder import Course, JobFolder, State
+from hdbkit.service.verbs import VERBS
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
-
-
-class _Noting:
-    """Writes the course of a job where it changes."""
-
-    def __init__(self, folder: JobFolder) -> None:
-        self._folder, self._now = folder, Progress()
-
-    def run(self, running: Followed) -> None:
-        """Note the present run."""
-        self._note(run_id=running.run_id)
-
-    def experiment(self, event: ExperimentEvent) -> None:
-        """Note a step of an experiment."""
-        done = f"run {event.planned.number} of {event.total}: " if event.planned else ""
-        self._note(doing=f"{done}{event.note or event.kind.value}")
-
-    def say(self, line: str) -> None:
-        """Note what is being done."""
-        self._note(doing=line)
-
-    def _note(self, **changes: str) -> None:
-        new = self._now.model_copy(update=changes)
-        if new != self._now:
-            self._now = new
-            self._folder.note(new)
 
 
 class _Stop:
@@ -96,4 +69,4 @@ def _performed(folder: JobFolder) -> documents.Document:
     """Perform the verb; its document."""
     asked = folder.asked
     verb = VERBS[asked.verb]
-    return verb.perform(verb.request.of(asked.request, DEFAULT), _Noting(folder))
+    return verb.perform(verb.request.of(asked.request, DEFAULT), Course(folder))

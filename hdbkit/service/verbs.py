@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any
 
 from hdbkit import api
 from hdbkit.api import documents
@@ -16,11 +16,11 @@ from hdbkit.api.documents import Document
 from hdbkit.config import Load
 from hdbkit.config.load import Cache
 from hdbkit.errors import InputError
-from hdbkit.experiment import ExperimentEvent
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.hammerdb import is_settings_file
 from hdbkit.results.folder import only_one
 from hdbkit.service import requests as asked
+from hdbkit.service.job_folder import Course
 from hdbkit.service.tokens import Role
 from hdbkit.workloads import specification
 
@@ -33,28 +33,7 @@ def data_folder(name: str) -> Path:
     return api.DEFAULT.results / DATA / name
 
 
-class Followed(Protocol):
-    """A run in progress."""
-
-    @property
-    def run_id(self) -> str:
-        """Its id."""
-
-
-class Context(Protocol):
-    """What a job notes of its course."""
-
-    def run(self, running: Followed) -> None:
-        """Note the present run."""
-
-    def experiment(self, event: ExperimentEvent) -> None:
-        """Note a step of an experiment."""
-
-    def say(self, line: str) -> None:
-        """Note what is being done."""
-
-
-Performed = Callable[[Any, Context], Document]
+Performed = Callable[[Any, Course], Document]
 
 
 @dataclass(frozen=True)
@@ -91,39 +70,39 @@ class Verb:
         return frozenset(one for name in named for one in ([name] if isinstance(name, str) else name))
 
 
-def _run(one: asked.RunRequest, context: Context) -> Document:
-    result = api.run(one.target, specification(one.workload), one.load, label=one.label, watch=context.run)
+def _run(one: asked.RunRequest, course: Course) -> Document:
+    result = api.run(one.target, specification(one.workload), one.load, label=one.label, watch=course.run)
     return documents.of_run(result, result.report())
 
 
-def _watch(one: asked.WatchRequest, context: Context) -> Document:
-    context.say("watching the load of another program")
+def _watch(one: asked.WatchRequest, course: Course) -> Document:
+    course.say("watching the load of another program")
     load = Load(duration_s=one.duration_s, virtual_users=one.virtual_users, counter_interval_s=1)
     result = api.watch(one.target, load, label=one.label)
     return documents.of_run(result, result.report())
 
 
-def _build(one: asked.BuildRequest, context: Context) -> Document:
-    context.say("loading rows")
+def _build(one: asked.BuildRequest, course: Course) -> Document:
+    course.say("loading rows")
     files = data_folder(one.from_files) if one.from_files else None
     found = api.connect(one.target).build(one.workload, loaders=one.loaders, from_files=files, cluster=one.cluster)
     return documents.of_build(found)
 
 
-def _check(one: asked.CheckRequest, context: Context) -> Document:
-    found = api.connect(one.target).check(one.workload, answers=one.answers, progress=context.say)
+def _check(one: asked.CheckRequest, course: Course) -> Document:
+    found = api.connect(one.target).check(one.workload, answers=one.answers, progress=course.say)
     return {"checks": documents.of_frame(found)}
 
 
-def _check_workload(one: asked.CheckWorkloadRequest, _: Context) -> Document:
+def _check_workload(one: asked.CheckWorkloadRequest, _: Course) -> Document:
     return {"statements": documents.of_frame(api.check_workload(one.target, specification(one.workload)))}
 
 
-def _datagen(one: asked.DatagenRequest, context: Context) -> Document:
+def _datagen(one: asked.DatagenRequest, course: Course) -> Document:
     with _alone(data_folder(one.name)):
         written = api.datagen(
             one.workload, data_folder(one.name), format=one.format, chunks=one.chunks,
-            progress=lambda done, chunks, rows: context.say(f"{done} of {chunks} chunks, {rows:,} rows written"),
+            progress=lambda done, chunks, rows: course.say(f"{done} of {chunks} chunks, {rows:,} rows written"),
         )  # fmt: skip
     return documents.of_written(written)
 
@@ -134,7 +113,7 @@ def _alone(folder: Path) -> AbstractContextManager[int]:
     return only_one(api.DEFAULT.results, name, f"another job writes {name}; wait until it ends")
 
 
-def _import(one: asked.ImportRequest, _: Context) -> Document:
+def _import(one: asked.ImportRequest, _: Course) -> Document:
     with TemporaryDirectory() as folder:
         file = Path(folder, one.name)
         file.write_text(one.content, encoding="utf-8")
@@ -146,81 +125,81 @@ def _import(one: asked.ImportRequest, _: Context) -> Document:
         return {"files": files, "left_out": documents.of_frame(made.left_out)}
 
 
-def _site(one: asked.SiteRequest, context: Context) -> Document:
+def _site(one: asked.SiteRequest, course: Course) -> Document:
     folder = api.DEFAULT.results / SITES / one.name
     with _alone(folder):
         done = api.site(
             folder, one.runs, where=one.where, title=one.title,
-            watch=lambda name, number, pages: context.say(f"page {number} of {pages}: {name}"),
+            watch=lambda name, number, pages: course.say(f"page {number} of {pages}: {name}"),
         )  # fmt: skip
     return {"index": str(done.index), "pages": documents.of_frame(done.pages), "skipped": list(done.skipped)}
 
 
-def _releases(one: asked.ReleasesRequest, context: Context) -> Document:
+def _releases(one: asked.ReleasesRequest, course: Course) -> Document:
     planned = api.plan_releases(
         api.DEFAULT.targets.parent / asked.CHECKOUTS / one.checkout, one.refs, database=one.database,
         blocks=one.blocks, workload=one.workload, load=one.load, virtual_users=one.virtual_users,
     )  # fmt: skip
-    return _executed(api.plan_slow_commit(planned) if one.bisect else planned, context)
+    return _executed(api.plan_slow_commit(planned) if one.bisect else planned, course)
 
 
-def _drop(one: asked.DropRequest, _: Context) -> Document:
+def _drop(one: asked.DropRequest, _: Course) -> Document:
     return {"dropped": api.connect(one.target).drop(one.workload).dropped}
 
 
-def _doctor(one: asked.DoctorRequest, _: Context) -> Document:
+def _doctor(one: asked.DoctorRequest, _: Course) -> Document:
     return {"findings": documents.of_frame(api.doctor(one.target, workload=one.workload))}
 
 
-def _sweep(one: asked.SweepRequest, context: Context) -> Document:
-    done = api.sweep(one.target, one.sweep, blocks=one.blocks, watch=context.experiment, watch_run=context.run)
+def _sweep(one: asked.SweepRequest, course: Course) -> Document:
+    done = api.sweep(one.target, one.sweep, blocks=one.blocks, watch=course.experiment, watch_run=course.run)
     return documents.of_result(done, done.report())
 
 
-def _plan(one: asked.PlanRequest, _: Context) -> Document:
+def _plan(one: asked.PlanRequest, _: Course) -> Document:
     planned = api.plan_sweep(one.target, one.sweep, blocks=one.blocks)
     return documents.of_plan(planned, api.planned_power(planned), api.planned_hosts(planned))
 
 
-def _find_max(one: asked.FindMaxRequest, context: Context) -> Document:
+def _find_max(one: asked.FindMaxRequest, course: Course) -> Document:
     return _executed(
-        api.plan_max_rate(one.target, one.limit, one.workload, one.load, label=one.label, blocks=one.blocks), context
+        api.plan_max_rate(one.target, one.limit, one.workload, one.load, label=one.label, blocks=one.blocks), course
     )
 
 
-def _profile(one: asked.ProfileRequest, context: Context) -> Document:
+def _profile(one: asked.ProfileRequest, course: Course) -> Document:
     users, workload = one.virtual_users, specification(one.workload)
     planned = api.plan_profile(one.name, one.target, workload, one.load, virtual_users=users, blocks=one.blocks)
-    return _executed(planned, context)
+    return _executed(planned, course)
 
 
-def _executed(planned: ExperimentPlan, context: Context) -> Document:
-    found = api.run_experiment(planned, watch=context.experiment, watch_run=context.run)
+def _executed(planned: ExperimentPlan, course: Course) -> Document:
+    found = api.run_experiment(planned, watch=course.experiment, watch_run=course.run)
     return documents.of_result(found, found.report())
 
 
-def _compare(one: asked.CompareRequest, _: Context) -> Document:
+def _compare(one: asked.CompareRequest, _: Course) -> Document:
     found = api.compare(one.base, one.new)
     gate = {} if one.fail_below is None else {"gate": vars(found.gate(one.fail_below))}
     return documents.of_result(found, found.report()) | gate
 
 
-def _measure_in_turn(one: asked.MeasureInTurnRequest, context: Context) -> Document:
+def _measure_in_turn(one: asked.MeasureInTurnRequest, course: Course) -> Document:
     planned = api.plan_comparison(
         one.base, one.new, together=one.together, workload=one.workload, load=one.load,
         virtual_users=one.virtual_users, label=one.label, blocks=one.blocks,
     )  # fmt: skip
-    return _executed(planned, context)
+    return _executed(planned, course)
 
 
-def _resume(one: asked.ResumeRequest, context: Context) -> Document:
+def _resume(one: asked.ResumeRequest, course: Course) -> Document:
     found = api.resume_experiment(
-        one.id, one.targets, blocks=one.blocks, watch=context.experiment, watch_run=context.run
+        one.id, one.targets, blocks=one.blocks, watch=course.experiment, watch_run=course.run
     )
     return documents.of_result(found, found.report())
 
 
-def _report(one: asked.ReportRequest, _: Context) -> Document:
+def _report(one: asked.ReportRequest, _: Course) -> Document:
     try:
         found: api.Result | api.ExperimentResult = api.result(one.id)
     except InputError as error:
@@ -231,25 +210,25 @@ def _report(one: asked.ReportRequest, _: Context) -> Document:
     return documents.of_result(found, found.report())
 
 
-def _history(one: asked.HistoryRequest, _: Context) -> Document:
+def _history(one: asked.HistoryRequest, _: Course) -> Document:
     found = api.history(one.name)
     return documents.of_history(found, found.report())
 
 
-def _profiles(_: asked.ProfilesRequest, __: Context) -> Document:
+def _profiles(_: asked.ProfilesRequest, __: Course) -> Document:
     return {"profiles": documents.of_frame(api.profiles())}
 
 
-def _runs(one: asked.RunsRequest, _: Context) -> Document:
+def _runs(one: asked.RunsRequest, _: Course) -> Document:
     return {"runs": documents.of_frame(api.runs(one.where))}
 
 
-def _engines(_: asked.EnginesRequest, __: Context) -> Document:
+def _engines(_: asked.EnginesRequest, __: Course) -> Document:
     return {"engines": documents.of_frame(api.list_engines())}
 
 
-def _demo(one: asked.DemoRequest, context: Context) -> Document:
-    done = api.demo(quick=one.quick, say=context.say, watch=context.experiment, watch_run=context.run)
+def _demo(one: asked.DemoRequest, course: Course) -> Document:
+    done = api.demo(quick=one.quick, say=course.say, watch=course.experiment, watch_run=course.run)
     return documents.of_result(done, done.report())
 
 

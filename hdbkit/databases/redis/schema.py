@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from hdbkit.config import Target
 from hdbkit.contracts import (
-    SERVER,
     BuildLog,
-    Database,
     PartLoad,
     Schema,
-    Scope,
     SessionOptions,
     StatementLoad,
     Workload,
@@ -29,15 +26,10 @@ from hdbkit.databases.redis.cluster import RedisClusterSession
 from hdbkit.databases.redis.session import RedisSession
 from hdbkit.errors import InputError
 
+if TYPE_CHECKING:
+    from hdbkit.databases.redis import Redis
+
 _OPTIONS = SessionOptions(application="hdbkit build")
-
-
-class RedisDatabase(Database, Protocol):
-    """The engine."""
-
-    def connect(
-        self, target: Target, scope: Scope = SERVER, options: SessionOptions | None = None
-    ) -> RedisSession | RedisClusterSession: ...
 
 
 class RedisSchema(Schema):
@@ -45,7 +37,7 @@ class RedisSchema(Schema):
 
     session: RedisSession | RedisClusterSession
 
-    def __init__(self, engine: RedisDatabase, target: Target, workload: Workload) -> None:
+    def __init__(self, engine: Redis, target: Target, workload: Workload) -> None:
         options_of(engine, workload.spec.storage)
         scope = workload.scope(engine.dialects)
         self._workload, self.target = workload, target
