@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import io
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, BinaryIO, Final, Protocol, Self
+from typing import Any, BinaryIO, Final, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,21 +43,25 @@ _CONTROLS: Final = {name.encode(): word.encode() for name, word in _ESCAPES.item
 _WORDS: Final = {word: f"\\{name}" for name, word in _ESCAPES.items()}
 
 
-class Writer(Protocol):
+class Writer(ABC):
     """A file of a table that is being written; a context manager that closes it."""
 
+    _file: Any
+
+    @abstractmethod
     def write(self, chunk: bytes) -> None:
         """Append rows of tab-separated text."""
 
     @property
+    @abstractmethod
     def end(self) -> int:
         """The bytes or row groups that it has."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
 
 def writer(path: Path, table: Table, form: Format) -> Writer:
@@ -82,7 +86,7 @@ def rows_in(path: Path, table: Table, form: Format, extent: Extent) -> Iterator[
             yield _of_bcp(chunk) if form is Format.BCP else chunk
 
 
-class _BytesWriter:
+class _BytesWriter(Writer):
     def __init__(self, path: Path, table: Table, form: Format) -> None:
         self._file: BinaryIO = path.open("wb")
         self._table, self._form = table, form
@@ -98,14 +102,8 @@ class _BytesWriter:
     def end(self) -> int:
         return self._file.tell()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-
-class _ParquetWriter:
+class _ParquetWriter(Writer):
     def __init__(self, path: Path, table: Table) -> None:
         self._table = table
         self._file = pq.ParquetWriter(path, _schema(table), compression="zstd")
@@ -118,12 +116,6 @@ class _ParquetWriter:
     @property
     def end(self) -> int:
         return self._groups
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
 
 
 def _schema(table: Table) -> pa.Schema:
