@@ -1,9 +1,8 @@
 """The correlation of neighbouring values of a series, and what it makes of the error of a mean.
 
 Of a series whose level changes once it is estimated from the residuals of both parts, without the slope that they
-share: a drift is no correlation. In short series the estimate is too small; its bias is corrected (Kendall 1954,
-Biometrika 41, 403-404; more for what is fitted here, by simulation), and a multiple of its standard error is added,
-so that intervals and tests that use it err on the safe side up to a correlation of 0.5 (``bench/verdicts``).
+share: a drift is no correlation. Its bias in short series is corrected (Kendall 1954; more for what is fitted here,
+by simulation), and a multiple of its standard error is added. Sources: ``docs/methods.md``.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ def inflation(plain: float, values: int, length: float, series: int, standard_er
     """What correlated residuals make of the variance of a mean, and of its degrees of freedom: two factors.
 
     A mean of correlated values has the variance of a mean of fewer independent ones, their own variance is estimated
-    too small, and that estimate has fewer degrees of freedom (Bayley and Hammersley 1946, Suppl. J. R. Statist. Soc.
-    8, 184-197).
+    too small, and that estimate has fewer degrees of freedom (Bayley and Hammersley 1946).
 
     Args:
         plain: the correlation of neighbouring residuals; it is corrected for its bias (Kendall 1954).

@@ -4,19 +4,17 @@ The score is that of the metric (more is better). The unit of replication is a r
 up what changes from block to block, and with enough runs a slope over the run number what changes within them. Least
 squares, so that a sweep with failed runs is judged by those that are left.
 
-A configuration may be noisier than others. Each cell's variance is estimated from its own residuals and shrunk
-towards that of the whole sweep, the more the less the cells differ beyond chance (empirical Bayes; Smyth 2004,
-Statist. Appl. Genet. Molec. Biol. 3, 3). Few runs hide such a difference, so two things are taken on the safe side:
-the variance between cells is one standard error above its estimate, and no cell has less than its own estimate.
-Degrees of freedom are those of a sum of such variances (Satterthwaite 1946, Biometrics Bull. 2, 110-114).
+A configuration may be noisier than others. Each cell's variance is shrunk towards that of the whole sweep, the more
+the less the cells differ beyond chance (Smyth 2004). Few runs hide such a difference, so two things are taken on the
+safe side: the variance between cells is one standard error above its estimate, and no cell has less than its own
+estimate. Degrees of freedom are those of a sum of such variances (Satterthwaite 1946).
 
-Where configurations alternate within runs, a block is a stretch of neighbouring cycles of a run. Their noise is that
-within runs: how ratios differ from run to run is no part of it, so such intervals are about these runs. Stretches may
-be correlated, so variances are inflated by what the residuals along each run show (``autocorrelation``).
+Where configurations alternate within runs, a block is a stretch of neighbouring cycles of a run, and the noise is
+that within runs: intervals are about these runs. Variances are inflated by the correlation of the residuals along
+each run (``autocorrelation``).
 
-The runs of a block that share a build of a schema share what this build has (split plots; Yates 1935, Suppl. J. R.
-Statist. Soc. 2, 181-247). A comparison between schemas is therefore made of its values in each block, one for each
-build, without an assumption on what runs share; degrees of freedom are blocks - 1.
+The runs of a block that share a build of a schema share what this build has (split plots; Yates 1935). A comparison
+between schemas is made of its values in each block; degrees of freedom are blocks - 1. Sources: ``docs/methods.md``.
 """
 
 from __future__ import annotations

@@ -1,18 +1,11 @@
 """Change points: after which values of a series its level changed.
 
-The place that parts a stretch into the two halves whose levels differ most is found and tested; where it is a change,
-both halves are searched in turn (binary segmentation: the second half goes to the stretch's end).
-
-Benchmarks that follow one another are not independent, so the test takes the noise as a first-order autoregressive
-series: the likelihood ratio at each place, by generalized least squares (Robbins et al. 2011, J. Time Ser. Anal. 32,
-498-511, who compare it with CUSUM tests), with the correlation of both halves (``autocorrelation``). The probability
-that the best of all places is so good is bounded by Hotelling's tube formula (1939, Am. J. Math. 61, 440-460; Naiman
-1986, Ann. Statist. 14, 896-906), which has an analytic tail: a large change is significant among however many
-stretches. One outlying value is drawn towards its neighbours first (Hampel 1974, J. Am. Statist. Assoc. 69, 383-393).
-A steady drift is reported as one or more changes, and so is a burst of three values or more.
-
-The false discovery rate over all stretches is at most ``error_rate`` (Benjamini and Hochberg 1995, J. R. Statist.
-Soc. B 57, 289-300), so in series without a change that is the chance to report any.
+Binary segmentation: the place that parts a stretch into the two halves whose levels differ most is found and tested;
+where it is a change, both halves are searched in turn. The test is the likelihood ratio in a first-order
+autoregressive series (Robbins et al. 2011), with the correlation of both halves (``autocorrelation``). The
+probability that the best of all places is so good is bounded by Hotelling's tube formula (Naiman 1986), which has an
+analytic tail: a large change is significant among however many stretches. A steady drift is reported as one or more
+changes, and so is a burst of three values or more. Sources: ``docs/methods.md``.
 """
 
 from __future__ import annotations

@@ -2,24 +2,22 @@
 
 A trial at a level (a rate, above 0) returns its excess: the logarithm of response over limit, 0 or less where the
 limit holds. The mean excess must not fall with the level; single trials may. What is sought is the level at which a
-trial that nothing disturbs is at the limit: a neighbour that disturbs one trial in ten widens the interval, and the
-mean of all trials, with the disturbed ones, may be beyond the limit at its lower end.
+trial that nothing disturbs is at the limit: disturbed trials widen the interval, and the mean of all trials may be
+beyond the limit at its lower end.
 
 The search brackets the limit by factors of two and bisects the bracket. Each block then has one trial at each of the
-same levels around that place, in a random order. The trials of the search are not used
-further: they were chosen by their own results.
+same levels around that place, in a random order. The trials of the search are not used further: they were chosen by
+their own results.
 
 The interval ends at levels that were tried. Upwards from the lowest level, each level's mean excess over the blocks
 is tested against 0 (Student's t, one-sided, 2.5 %) until one is not below it; the last that is, is the lower end. The
-upper end is found downwards from the highest level in the same way. Such a sequence keeps its error rate although it
-has several tests (Maurer, Hothorn and Lehmacher 1995, in: Biometrie in der chemisch-pharmazeutischen Industrie 6,
-3-18), so both ends together have a confidence of at least 95 %. Nothing is assumed of the shape of the curve. The
-estimate is where the isotonic regression of the means (Ayer et al. 1955, Ann. Math. Stat. 26, 641-647) crosses 0.
+upper end is found downwards from the highest level in the same way. Such a sequence keeps its error rate (Maurer,
+Hothorn and Lehmacher 1995), so both ends together have a confidence of at least 95 %, whatever the shape of the
+curve. The estimate is where the isotonic regression of the means (Ayer et al. 1955) crosses 0.
 
-An interval is about the time of the blocks alone where trials show that the response changes with time: the search
-arrived at a place that the blocks exclude, or the blocks differ at the same levels, or have a trend. Both are tests
-of ranks, at 10 %, which disturbed trials hardly affect (Friedman 1937, J. Am. Statist. Assoc. 32, 675-701; Page 1963,
-ibid. 58, 216-230).
+An interval is about the time of the blocks alone where the search arrived at a place that the blocks exclude, or the
+blocks differ at the same levels, or have a trend (tests of ranks, at 10 %: Friedman 1937, Page 1963). Sources:
+``docs/methods.md``.
 """
 
 from __future__ import annotations

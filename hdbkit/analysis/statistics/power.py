@@ -2,10 +2,8 @@
 
 A comparison of two configurations after ``n`` blocks has the standard error ``noise * sqrt(2 / n)``. It is decided
 with the probability ``POWER`` once the distance to what must be excluded is the critical value and Student's quantile
-of that power away, in standard errors (Cohen 1988, Statistical Power Analysis, chapter 2; Julious 2004, Statist. Med.
-23, 1921-1986, for two one-sided tests of equivalence). The noise is itself an estimate, from ``df`` degrees of
-freedom; its interval by the chi-squared distribution makes a number of blocks a range (Browne 1995, Statist. Med. 14,
-1933-1940: the point estimate alone finds too few blocks more often than not).
+of that power away, in standard errors (Cohen 1988; Julious 2004 for equivalence). The noise is itself an estimate,
+from ``df`` degrees of freedom, so the number of blocks is a range (Browne 1995). Sources: ``docs/methods.md``.
 """
 
 from __future__ import annotations
@@ -111,13 +109,10 @@ def _at(estimate: float, limit: float, noise: float, present: int, later: Callab
 # What a sweep can find: the probability that it calls a configuration with a given effect different.
 #
 # The calculation follows the verdicts: Dunnett's critical value over all comparisons at what the last look spends,
-# the degrees of freedom of the block model, and its variances of configurations, which are estimated and never below
-# their own estimate (``block_model``). Effects are in standard deviations of a run, so one calculation serves every
-# noise. Variances are drawn from their chi-squared distributions, and the probability given them is normal: the power
-# of a t test (Cohen 1988, Statistical Power Analysis, chapter 2), averaged over what the verdict knows of the noise.
-#
-# Earlier looks of the sweep add little and are left out. The noise itself is known from few runs; its interval is
-# that of Browne 1995 (Statist. Med. 14, 1933-1940).
+# the degrees of freedom of the block model, and its variances of configurations (``block_model``). Effects are in
+# standard deviations of a run, so one calculation serves every noise. Variances are drawn from their chi-squared
+# distributions, and the probability given them is normal: the power of a t test, averaged over what the verdict knows
+# of the noise. Earlier looks of the sweep add little and are left out.
 
 
 @dataclass(frozen=True)

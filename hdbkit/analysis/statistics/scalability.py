@@ -2,16 +2,13 @@
 
 Throughput of N virtual users is lambda N / (1 + sigma (N - 1) + kappa N (N - 1)): lambda that of one user, sigma the
 share of work that is serialized (contention), kappa the cost of keeping each two users consistent (coherency);
-none is below 0 (Gunther 2007, Guerrilla Capacity Planning, chapter 4). With kappa the throughput has a peak at
-sqrt((1 - sigma) / kappa).
+none is below 0 (Gunther 2007). With kappa the throughput has a peak at sqrt((1 - sigma) / kappa).
 
-Fitted by least squares to the means of each count of virtual users on the log scale, as all throughputs here are
-judged. N / throughput is linear in (1, sigma, kappa) / lambda, none of which is negative.
-
-The noise is that of runs within their blocks, so it is known without the law. The distances of the means from the law
-are compared with it by an F test of lack of fit (Draper and Smith 1998, Applied Regression Analysis, chapter 2). A
-law that does not fit has no peak: a plateau is one example. The interval contains the peaks that an F test does not
-reject (Bates and Watts 1988, Nonlinear Regression Analysis, chapter 6).
+Fitted by least squares to the means of each count of virtual users on the log scale. N / throughput is linear in
+(1, sigma, kappa) / lambda. The noise is that of runs within their blocks, so it is known without the law, and an F
+test compares the distances of the means from the law with it (Draper and Smith 1998). A law that does not fit has no
+peak: a plateau is one example. The interval contains the peaks that an F test does not reject (Bates and Watts 1988).
+Sources: ``docs/methods.md``.
 """
 
 from __future__ import annotations

@@ -1,22 +1,17 @@
 """The error rate of a sweep over its whole life: how much each look at its results may spend.
 
-Looking at a growing sweep again and again, and ending it as soon as something is significant, calls equal settings
-different far more often than in 5 % of sweeps; so does adding the blocks that the first result seems to ask for. Here
-every result at which a sweep may end is a look, and the error rate ``alpha`` is spent over all of them by a function
-of the information, the number of blocks, that is fixed before the first (Lan and DeMets 1983, Biometrika 70, 659-663;
-for looks that nobody planned Lan and DeMets 1989, Biometrics 45, 1017-1020). With ``t`` the blocks divided by those
-that were planned at first,
+Every result at which a sweep may end is a look. The error rate ``alpha`` is spent over all of them by a function of
+the number of blocks that is fixed before the first (Lan and DeMets 1983, 1989). With ``t`` the blocks divided by
+those that were planned at first,
 
     spent(t) = s (2 - 2 Phi(z / sqrt(t)))    up to the planned end, z = Phi^-1(1 - alpha / 2)
     spent(t) = alpha (1 - (1 - s) / t)       beyond
 
-with ``s`` the share ``AT_THE_END``. The first part is O'Brien and Fleming's kind, so early looks cost little. The
-second never reaches ``alpha``, so blocks can be added again and again; twice the blocks spend half of what is left.
+with ``s`` the share ``AT_THE_END``. The second never reaches ``alpha``, so blocks can be added again and again.
 
-A look's simultaneous (Dunnett) intervals err with the probability that it spends. What all looks spend adds up to
-at most ``alpha``, so by Boole's inequality all intervals of all looks hold together with ``1 - alpha``, however looks
-are correlated and however few degrees of freedom there are: repeated confidence intervals (Jennison and Turnbull
-1989, J. R. Statist. Soc. B 51, 305-361). A sweep may therefore end on "equivalent" as well as on "faster".
+A look's simultaneous (Dunnett) intervals err with the probability that it spends. By Boole's inequality all intervals
+of all looks hold together with ``1 - alpha`` (Jennison and Turnbull 1989), so a sweep may end on "equivalent" as well
+as on "faster". Sources: ``docs/methods.md``.
 """
 
 from __future__ import annotations

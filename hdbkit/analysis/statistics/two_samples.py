@@ -1,19 +1,16 @@
 """Means of independent units under one or several conditions, and the difference of two such samples.
 
 The noise of a sample is pooled over its conditions (the counts of virtual users). A unit is measured under each of
-them, so its values are correlated; the degrees of freedom of the pooled variance allow for that (Box 1954, Ann. Math.
-Statist. 25, 484-498; estimated as by Geisser and Greenhouse 1958, ibid. 29, 885-891, which errs towards fewer).
+them, so its values are correlated; the degrees of freedom of the pooled variance allow for that (Box 1954; estimated
+as by Geisser and Greenhouse 1958, Ann. Math. Statist. 29, 885-891, which errs towards fewer).
 
 Two samples have variances of their own and often very few units. The half width of a difference is the root of the
-sum of both samples' squared half widths, which holds at least with its confidence for any two variances (Banerjee
-1960, Sankhya 22, 357-358). Welch's degrees of freedom, estimated from two units beside ten, are too many, and the
-mean of both critical values (Cochran and Cox 1950, Experimental Designs, chapter 4) is too small where the two are
-noisier.
+sum of both samples' squared half widths, which holds for any two variances (Banerjee 1960). Welch's degrees of
+freedom, estimated from two units beside ten, are too many.
 
-Units that follow each other in time may be correlated. As for the change points of a history, they are taken as a
-first-order autoregressive series: the variance of the difference follows from the order of both samples' units
-(Bayley and Hammersley 1946, Suppl. J. R. Statist. Soc. 8, 184-197). In turn the correlation makes the difference more
-exact, and nothing is added.
+Units that follow each other in time are taken as a first-order autoregressive series: the variance of the difference
+follows from the order of both samples' units (Bayley and Hammersley 1946), and is never reduced: in turn, correlation
+makes a difference more exact. Sources: ``docs/methods.md``.
 """
 
 from __future__ import annotations
