@@ -19,8 +19,8 @@ from hdbkit.caution import Caution, Kind
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.marks import Limits, times
 from hdbkit.config.metric import Metric
+from hdbkit.report import templates
 from hdbkit.report.tables import Table
-from hdbkit.report.templating import templates
 from hdbkit.results.manifest import CheckLine, Manifest
 from hdbkit.text import many
 

@@ -20,9 +20,9 @@ from hdbkit.charts.flame import Flame
 from hdbkit.charts.marks import RUN
 from hdbkit.charts.style import COLOURS, CONFIG, NAMES, layer_css, layer_script, packed_plotly
 from hdbkit.files import replace_file
+from hdbkit.report import templates
 from hdbkit.report.card import Card
 from hdbkit.report.tables import Table, frame_table
-from hdbkit.report.templating import templates
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from hdbkit.report import templates
 from hdbkit.report.tables import cell
-from hdbkit.report.templating import templates
 from hdbkit.results.differences import short_names
 from hdbkit.text import number
 

@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 from hdbkit.charts.style import BUNDLE
 from hdbkit.files import replace_file
+from hdbkit.report import templates
 from hdbkit.report.page import Content, script, styles
-from hdbkit.report.templating import templates
 
 ASSETS = {
     "report.css": "text/css",

@@ -17,12 +17,12 @@ from hdbkit.analysis.run.checks import check_run
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.run.timeline import readable
 from hdbkit.caution import Caution, Kind
+from hdbkit.report import templates
 from hdbkit.report.card import Bar, Card
 from hdbkit.report.page import Figure, Page, write_page
 from hdbkit.report.run_report import run_report
 from hdbkit.report.sweep_report import sweep_report, verdict_matrix
 from hdbkit.report.tables import UNKNOWN, Table, cell, heading, milliseconds
-from hdbkit.report.templating import templates
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Event, Manifest, Status
 from tests.unit.synthetic import METRIC, Synthetic, changed, sweep_frames, sweep_of, write_run

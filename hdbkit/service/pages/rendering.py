@@ -15,7 +15,8 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader
 from markupsafe import Markup
 
 from hdbkit.api import Workspace
-from hdbkit.report import page, templating
+from hdbkit.report import page
+from hdbkit.report import templates as templates_of_reports
 from hdbkit.report.site import ASSETS, asset
 from hdbkit.report.tables import Table, cell, heading, text_table
 from hdbkit.results.folder import RunFolder
@@ -95,7 +96,7 @@ def _flat(facts: Mapping[str, Any], above: str = "") -> list[list[Any]]:
 @cache
 def templates() -> Environment:
     """The templates of the pages, which use those of the reports; every value is escaped."""
-    reports = templating.templates()
+    reports = templates_of_reports()
     own = PackageLoader("hdbkit.service.pages")
     made = reports.overlay(loader=ChoiceLoader([own, *filter(None, [reports.loader])]))
     made.filters = {
