@@ -177,7 +177,7 @@ class DbapiSession:
         assert self._begun, "a call outside a transaction"
         self.prepare(name for name, _ in calls)
         runs = self._runs(self.bind_all(calls))
-        answers = self._guarded(self._sent_together, [self._as_one(run) for run in runs])
+        answers = self._guarded(self._sent_together, [run[0] if len(run) == 1 else self._as_one(run) for run in runs])
         return [self.rows(raw) for raw, run in zip(answers, runs, strict=True) for _ in run]
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[Bound]:
@@ -215,25 +215,21 @@ class DbapiSession:
             self.connection.close()
 
     def _runs(self, bound: Iterable[Bound]) -> list[list[Bound]]:
-        """Calls that can be one: INSERTs of a row that follow each other, up to the number of values of one."""
+        """Calls that follow each other and can be one."""
         runs: list[list[Bound]] = []
         for one in bound:
-            width, last = one.statement.width, runs[-1] if runs else ()
-            if (
-                width
-                and last
-                and last[0].statement is one.statement
-                and (len(last) + 1) * width <= self.values_per_insert
-            ):
-                last.append(one)
+            if runs and one.statement is runs[-1][0].statement and self._continues(runs[-1], one):
+                runs[-1].append(one)
             else:
                 runs.append([one])
         return runs
 
+    def _continues(self, run: Sequence[Bound], one: Bound) -> bool:
+        """Whether a call of a run's statement can be one with it: INSERTs of a row, up to the number of values."""
+        return 0 < (len(run) + 1) * one.statement.width <= self.values_per_insert
+
     def _as_one(self, run: Sequence[Bound]) -> Bound:
-        """A run as one call; an INSERT has a cursor for each number of rows."""
-        if len(run) == 1:
-            return run[0]
+        """A run of several calls as one; an INSERT has a cursor for each number of rows."""
         key = run[0].statement, len(run)
         if key not in self._of_rows:
             self._of_rows[key] = key[0].of_rows(len(run)), self._guarded(self._cursor)

@@ -172,20 +172,10 @@ class OracleSession(DbapiSession):
                 self.raise_compile_errors()
         return rows
 
-    def _runs(self, bound: Iterable[Any]) -> list[list[Any]]:
-        """Calls that can be one: INSERTs of one statement that follow each other."""
-        runs: list[list[Any]] = []
-        for one in bound:
-            if runs and _is_insert(one) and one.statement is runs[-1][0].statement and _is_insert(runs[-1][0]):
-                runs[-1].append(one)
-            else:
-                runs.append([one])
-        return runs
+    def _continues(self, run: Sequence[Any], one: Any) -> bool:
+        return _is_insert(one) and _is_insert(run[0])
 
     def _as_one(self, run: Sequence[Any]) -> Any:
-        """A run as one call."""
-        if len(run) == 1:
-            return run[0]
         ((text, _),) = run[0].calls
         return Rows(run[0].statement, text, [values for one in run for _, values in one.calls], run[0].cursor)
 

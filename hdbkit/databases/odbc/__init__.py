@@ -121,9 +121,9 @@ class OdbcSession(DbapiSession):
         return [of_one[-1] if of_one else [] for of_one in own]
 
     def _as_one(self, run: Sequence[Bound]) -> Bound:
-        """A run as one call, prepared if the INSERT of one row is."""
+        """A run of several calls as one, prepared if the INSERT of one row is."""
         one = super()._as_one(run)
-        if len(run) > 1 and self._named and run[0].calls[0][0] in self._named:
+        if self._named and run[0].calls[0][0] in self._named:
             self._guarded(self._named.add, one.calls[0][0])
         return one
 
