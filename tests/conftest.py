@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from hdbkit.cli import main
 from hdbkit.config import Target
+from hdbkit.databases import database, sql_session
 from tests import generated, warm
 
 gc.disable()  # until all tests are known, which takes a quarter less so
@@ -224,3 +226,15 @@ def chromium() -> Iterator[Any]:
 def login_options(target: Target) -> dict[str, str]:
     """The target's options, with MySQL's usual method of login permitted without TLS."""
     return {**target.options, **({"auth_plugin": "caching_sha2_password"} if target.kind == "mysql" else {})}
+
+
+def shown(target: Target, name: str) -> str:
+    """The value of a setting, as a session of this target sees it."""
+    with closing(database(target).connect(target)) as session:
+        return str(database(target).settings_of(session)[name]["value"])
+
+
+def execute(target: Target, text: str) -> None:
+    """Execute a command in a session of its own."""
+    with closing(sql_session(target)) as session:
+        session.execute(text)

@@ -12,11 +12,12 @@ from pydantic import SecretStr
 
 from hdbkit.config import Commands, ControlSpec, Target
 from hdbkit.contracts import ApplyBy, ServerControl
-from hdbkit.databases import database, sql_session
+from hdbkit.databases import database
 from hdbkit.databases.postgresql import PostgreSQL
 from hdbkit.errors import ServerDown, ServerFailed
 from hdbkit.servers import PrivateServer, control, find_binaries, private_server
 from hdbkit.servers.sql_control import SqlControl
+from tests.conftest import execute, shown
 from tests.run.conftest import password_of
 
 pytestmark = pytest.mark.skipif(not find_binaries(), reason="no server binaries here; see: hdbkit doctor")
@@ -63,22 +64,6 @@ def foreign(server: PrivateServer) -> Target:
 def by_sql(foreign: Target, private: ServerControl) -> ServerControl:
     """Control through SQL alone."""
     return control(foreign)
-
-
-def shown(target: Target, name: str) -> str:
-    session = database(target).connect(target)
-    try:
-        return str(database(target).settings_of(session)[name]["value"])
-    finally:
-        session.close()
-
-
-def command(target: Target, text: str) -> None:
-    session = sql_session(target)
-    try:
-        session.execute(text)
-    finally:
-        session.close()
 
 
 def test_a_reload_is_enough_where_the_server_says_so(private: ServerControl, server: PrivateServer) -> None:
@@ -186,12 +171,12 @@ def test_a_value_is_only_a_value(private: ServerControl) -> None:
 def test_an_own_setting_that_wins_is_named(
     private: ServerControl, server: PrivateServer, own: str, words: str
 ) -> None:
-    command(server.admin, f"ALTER {own} SET work_mem = '1MB'")
+    execute(server.admin, f"ALTER {own} SET work_mem = '1MB'")
     try:
         with pytest.raises(ServerFailed, match=f"1MB, not 11MB: {words} takes precedence"):
             private.apply({"work_mem": "11MB"})
     finally:
-        command(server.admin, f"ALTER {own} RESET work_mem")
+        execute(server.admin, f"ALTER {own} RESET work_mem")
     assert private.settings()["work_mem"].value == "4096"
 
 
@@ -265,7 +250,7 @@ def test_a_server_that_stays_down_is_reported_with_what_to_remove_where_and_no_s
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(PostgreSQL, "server_process", lambda *_: None)  # as from another host
-    command(server.admin, "ALTER SYSTEM SET primary_conninfo = 'password=hush'")
+    execute(server.admin, "ALTER SYSTEM SET primary_conninfo = 'password=hush'")
     script = f"from hdbkit.servers import PrivateServer; PrivateServer.attach({str(server.folder)!r}).restart()"
     breaking = control(foreign.with_(may_restart=True, control=restarted_by(sys.executable, "-c", script)))
     assert isinstance(breaking, SqlControl)
@@ -311,20 +296,20 @@ def test_a_value_that_lets_no_one_connect_is_undone(
 @on_each_version
 def test_data_come_back_as_they_were_kept(private: ServerControl, server: PrivateServer) -> None:
     assert private.can_restore_data
-    command(server.admin, "CREATE SCHEMA kept AUTHORIZATION hdbkit")
-    command(server.target, "CREATE TABLE kept.t (n integer); INSERT INTO kept.t VALUES (1)")
+    execute(server.admin, "CREATE SCHEMA kept AUTHORIZATION hdbkit")
+    execute(server.target, "CREATE TABLE kept.t (n integer); INSERT INTO kept.t VALUES (1)")
     idle = database(server.target).connect(server.target)  # a session in the way
     assert private.keep_data() > 0
     for _ in range(2):
-        command(server.target, "INSERT INTO kept.t VALUES (2); DROP TABLE IF EXISTS kept.other")
+        execute(server.target, "INSERT INTO kept.t VALUES (2); DROP TABLE IF EXISTS kept.other")
         assert private.restore_data() > 0
-        command(server.target, "DO $$ BEGIN ASSERT (SELECT sum(n) FROM kept.t) = 1; END $$")
+        execute(server.target, "DO $$ BEGIN ASSERT (SELECT sum(n) FROM kept.t) = 1; END $$")
     idle.close()
     private.drop_kept_data()
     private.drop_kept_data()
     with pytest.raises(ServerFailed, match="no database 'hdbkit_kept'"):
         private.restore_data()
-    command(server.target, "DROP SCHEMA kept CASCADE")
+    execute(server.target, "DROP SCHEMA kept CASCADE")
 
 
 @on_each_version
@@ -339,7 +324,7 @@ def test_data_that_a_killed_server_left_half_replaced_are_restored(
     private: ServerControl, server: PrivateServer, killed_at: str
 ) -> None:
     private.keep_data()
-    command(server.maintenance, killed_at)
+    execute(server.maintenance, killed_at)
     assert private.apply({"work_mem": "5MB"}).read_back == {"work_mem": "5MB"}
     private.drop_kept_data()
 

@@ -26,7 +26,7 @@ from hdbkit.processes import is_alive
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control, find_binaries, launcher, private_server
 from hdbkit.servers.sql_control import IN_MEMORY
-from tests.conftest import login_options
+from tests.conftest import execute, login_options, shown
 
 KINDS = sorted({one.kind for one in find_binaries() if one.kind in ("mariadb", "mysql")})
 pytestmark = pytest.mark.skipif(not KINDS, reason="no server of MariaDB or MySQL here; see: hdbkit doctor")
@@ -67,22 +67,6 @@ def foreign(server: PrivateServer) -> Target:
 def by_sql(foreign: Target, private: ServerControl) -> ServerControl:
     """Control through SQL alone."""
     return control(foreign)
-
-
-def shown(target: Target, name: str) -> str:
-    session = database(target).connect(target)
-    try:
-        return str(database(target).settings_of(session)[name]["value"])
-    finally:
-        session.close()
-
-
-def command(target: Target, text: str) -> None:
-    session = sql_session(target)
-    try:
-        session.execute(text)
-    finally:
-        session.close()
 
 
 def state(snapshot: dict[str, Any]) -> dict[str, Any]:
@@ -228,7 +212,7 @@ def test_the_server_itself_names_the_privileges_that_an_account_lacks(server: Pr
     try:
         for grant in grants:
             assert grant.startswith("GRANT ") and " ON *.* TO 'hdbkit'@'" in grant
-            command(server.maintenance, grant)
+            execute(server.maintenance, grant)
         before = ordinary.snapshot()
         assert ordinary.problems(wanted) == []
         assert ordinary.apply(tried).read_back == tried
@@ -236,15 +220,15 @@ def test_the_server_itself_names_the_privileges_that_an_account_lacks(server: Pr
         assert shown(server.target, FLUSH) == "1"
     finally:
         for grant in grants:
-            command(server.maintenance, grant.replace("GRANT", "REVOKE").replace(" TO ", " FROM "))
+            execute(server.maintenance, grant.replace("GRANT", "REVOKE").replace(" TO ", " FROM "))
 
 
 def test_rest_leaves_nothing_undone_and_every_setting_as_it_was(
     private: ServerControl, server: PrivateServer
 ) -> None:
-    command(server.target, "CREATE TABLE t (n int PRIMARY KEY, x int)")
-    command(server.target, "INSERT INTO t SELECT seq, 0 FROM (SELECT 1 AS seq UNION SELECT 2 UNION SELECT 3) AS s")
-    command(server.target, "UPDATE t SET x = x + 1")
+    execute(server.target, "CREATE TABLE t (n int PRIMARY KEY, x int)")
+    execute(server.target, "INSERT INTO t SELECT seq, 0 FROM (SELECT 1 AS seq UNION SELECT 2 UNION SELECT 3) AS s")
+    execute(server.target, "UPDATE t SET x = x + 1")
     before = private.snapshot()
     seen: list[dict[str, float]] = []
     while not seen or any(seen[-1].values()):
@@ -252,7 +236,7 @@ def test_rest_leaves_nothing_undone_and_every_setting_as_it_was(
         assert private.maintain() > 0
         seen.append(left_undone(server))
     assert state(private.snapshot()) == state(before)
-    command(server.target, "DROP TABLE t")
+    execute(server.target, "DROP TABLE t")
 
 
 def left_undone(server: PrivateServer) -> dict[str, float]:
@@ -266,20 +250,20 @@ def left_undone(server: PrivateServer) -> dict[str, float]:
 @pytest.mark.usefixtures("once")
 def test_data_come_back_as_they_were_kept_and_settings_stay(private: ServerControl, server: PrivateServer) -> None:
     private.apply({FLUSH: "2", "sort_buffer_size": "1M"})
-    command(server.target, "CREATE TABLE t (n integer)")
-    command(server.target, "INSERT INTO t VALUES (1)")
+    execute(server.target, "CREATE TABLE t (n integer)")
+    execute(server.target, "INSERT INTO t VALUES (1)")
     assert private.keep_data() > 0
-    command(server.target, "INSERT INTO t VALUES (2)")
-    command(server.target, "CREATE TABLE other (n integer)")
+    execute(server.target, "INSERT INTO t VALUES (2)")
+    execute(server.target, "CREATE TABLE other (n integer)")
     assert private.restore_data() > 0
     assert shown(server.target, FLUSH) == "2"
-    command(server.target, "CREATE TABLE other (n integer)")  # it is gone
-    command(server.target, "ALTER TABLE t ADD UNIQUE (n), ADD CHECK (n = 1)")
+    execute(server.target, "CREATE TABLE other (n integer)")  # it is gone
+    execute(server.target, "ALTER TABLE t ADD UNIQUE (n), ADD CHECK (n = 1)")
     private.drop_kept_data()
     private.drop_kept_data()
     with pytest.raises(ServerFailed, match="no kept data"):
         private.restore_data()
-    command(server.target, "DROP TABLE t, other")
+    execute(server.target, "DROP TABLE t, other")
 
 
 @pytest.mark.usefixtures("once")

@@ -25,28 +25,7 @@ from hdbkit.workloads.tproc_c import client
 from hdbkit.workloads.tproc_c.contract import CONTRACTS
 from tests.analytic import ANALYTIC, WORDS, queries
 from tests.engines.oracle.double import Answer, Module, failure
-from tests.engines.oracle.sessions import ENGINE, TARGET, WHEN, WORK
-
-ARGUMENTS: dict[str, Any] = {
-    "item_ids": (7, 3),
-    "supply_w_ids": (1, 2),
-    "quantities": (5, 6),
-    "c_last": "BARBARBAR",
-    "h_amount": Decimal("12.50"),
-    "amount": Decimal("12.50"),
-    "o_entry_d": WHEN,
-    "note": "1 2 3 | ",
-    "dist_info": "d" * 24,
-    "spec": "{}",
-    "part": "stock-1",
-    "name": "open_cursors",
-    "value": "500",
-    "apply_by": "session",
-    "table": "stock",
-    "columns": ("s_w_id", "s_i_id"),
-    "statement": "x",
-}
-"""A value for each parameter whose name does not say that it is a number."""
+from tests.engines.oracle.sessions import ARGUMENTS, ENGINE, TARGET, WHEN, WORK
 
 # -- routines -----------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ from hdbkit.workloads.tproc_c.conformance.conditions import broken
 from hdbkit.workloads.tproc_c.conformance.rules import Run, Small, fill, runner, timeless
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conformance.conftest import connected
+from tests.conftest import shown
 
 pytest.importorskip("redis")
 pytestmark = pytest.mark.skipif(
@@ -484,11 +485,6 @@ def test_a_refused_connection_says_why(
 def test_a_database_is_a_number(server: Target, engine: Database) -> None:
     with pytest.raises(InputError, match="databases are numbers"):
         engine.connect(server.with_(database="bench"))
-
-
-def shown(target: Target, name: str) -> str:
-    with closing(database(target).connect(target)) as session:
-        return str(database(target).settings_of(session)[name]["value"])
 
 
 def test_a_private_server_demands_the_password_of_its_accounts(private: PrivateServer, engine: Database) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -23,28 +22,11 @@ from hdbkit.workloads.tproc_c.contract import CONTRACTS
 from tests.analytic import ANALYTIC, queries
 from tests.analytic import WORDS as ANALYTIC_WORDS
 from tests.engines.oracle.double import Answer, Module, failure
+from tests.engines.oracle.sessions import ARGUMENTS as OF_ORACLE
+from tests.engines.oracle.sessions import WHEN
 from tests.engines.timesten.sessions import ENGINE, TARGET, WORK
 
-WHEN = datetime(2026, 3, 4, 5, 6, 7)
-ARGUMENTS: dict[str, Any] = {
-    "item_ids": (7, 3),
-    "supply_w_ids": (1, 2),
-    "quantities": (5, 6),
-    "c_last": "BARBARBAR",
-    "h_amount": Decimal("12.50"),
-    "amount": Decimal("12.50"),
-    "o_entry_d": WHEN,
-    "note": "1 2 3 | ",
-    "dist_info": "d" * 24,
-    "spec": "{}",
-    "part": "stock-1",
-    "name": "CkptRate",
-    "value": "500",
-    "apply_by": "reload",
-    "table": "stock",
-    "columns": ("s_w_id", "s_i_id"),
-}
-"""A value for each parameter whose name does not say that it is a number."""
+ARGUMENTS: dict[str, Any] = {**OF_ORACLE, "name": "CkptRate", "apply_by": "reload"}
 LACKING = (
     *("v$sysstat", "v$parameter", "v$session", "gv$", "user_tables", "user_indexes", "dbms_", "sys_context", "json_"),
     *("fetch first", "save exceptions", "savepoint", "systimestamp", "autonomous_transaction", "localtimestamp"),
