@@ -473,9 +473,9 @@ def is_server_folder(path: Path) -> bool:
 
 
 def _has_guard(folder: Path) -> bool:
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # the process has ended
-            *_, program, last = ["", *path.read_text(errors="replace").rstrip("\0").split("\0")]
+            *_, program, last = ["", *(path / "cmdline").read_text(errors="replace").rstrip("\0").split("\0")]
             if last == str(folder) and program.endswith("/_guard.py"):
                 return True
     return False
