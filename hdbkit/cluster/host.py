@@ -217,7 +217,7 @@ class LoadHost:
         for path in self.folder.spools.glob("*.spool"):
             trim(path)
         paths = sorted(path for pattern in _COLLECTED for path in self.folder.spools.glob(pattern))
-        return [(path.name, path.stat().st_size, _digest(path)) for path in paths]
+        return [(path.name, path.stat().st_size, digest_of(path)) for path in paths]
 
     def chunk(self, name: str, offset: int, length: int) -> bytes:
         """A piece of a file."""
@@ -237,7 +237,8 @@ _started: list[Process] = []
 """Processes that this worker has started, to be waited for; another worker may find them running."""
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

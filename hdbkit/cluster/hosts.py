@@ -5,7 +5,6 @@ The files are moved in pieces: resumable, compared by size and SHA-256.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hdbkit.cluster.connection import CONNECT_S, Connection
-from hdbkit.cluster.host import LoadHost
+from hdbkit.cluster.host import LoadHost, digest_of
 from hdbkit.execution.control import ClientState
 from hdbkit.execution.load_generator import Ending
 from hdbkit.execution.load_hosts import NotedHost, folder_of
@@ -139,7 +138,7 @@ class Collector:
 
     async def _file(self, actor: Any, path: Path, size: int, digest: str) -> bool:
         """Collect one file, from where an earlier attempt ended; whether it is the same as on the host."""
-        if path.is_file() and path.stat().st_size == size and _digest(path) == digest:
+        if path.is_file() and path.stat().st_size == size and digest_of(path) == digest:
             return True
         draft = path.with_name(f"{path.name}.part")
         with draft.open("ab") as file:
@@ -150,13 +149,8 @@ class Collector:
                 if not piece:
                     break
                 file.write(piece)
-        if _digest(draft) != digest:
+        if digest_of(draft) != digest:
             draft.unlink()
             return False
         draft.replace(path)
         return True
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

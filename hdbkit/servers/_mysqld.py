@@ -85,7 +85,7 @@ class MysqldServer(Launcher):
         secret = place.folder / "first-statements.sql"
         first = find(self.dialects, "server", "first_statements")
         text = first.rendered(lambda *_: f"'{admin_password.get_secret_value()}'")
-        _write_new(place, secret, text + ";\n")
+        place.write_new(secret, text + ";\n")
         try:
             self.make_data(place, options_argument(place), secret)
         finally:
@@ -157,8 +157,8 @@ class MysqldServer(Launcher):
             **settings,
         }
         include = f"!include {place.folder / SETTINGS_FILE}\n"
-        _write_new(place, place.folder / SETTINGS_FILE, option_lines({}))
-        _write_new(place, place.folder / _OPTIONS, option_lines(values) + include)
+        place.write_new(place.folder / SETTINGS_FILE, option_lines({}))
+        place.write_new(place.folder / _OPTIONS, option_lines(values) + include)
 
 
 def candidates(program: str, *more: tuple[Path, str]) -> Iterator[tuple[Path, str]]:
@@ -187,13 +187,6 @@ def error_lines(text: str) -> str:
     """The last error lines of a log, or its last lines if it contains no error."""
     errors = "\n".join(line for line in text.splitlines() if "ERROR" in line)
     return last_lines(errors or text) or NO_MESSAGE
-
-
-def _write_new(place: Place, path: Path, text: str) -> None:
-    """Write a new file that only the server can read."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    place.give(path)
 
 
 def _accepts(path: Path) -> bool:

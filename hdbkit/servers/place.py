@@ -118,6 +118,12 @@ class Place:
             raise ServerFailed(f"the server in {self.folder} cannot be started: {done.stdout.strip()}")
         return int(done.stdout)
 
+    def write_new(self, path: Path, text: str) -> None:
+        """Write a new file that only the server can read."""
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        self.give(path)
+
     def give(self, path: Path) -> None:
         """Make the server's account the owner of a file or folder."""
         if self.uid is not None:

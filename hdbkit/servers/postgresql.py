@@ -89,9 +89,7 @@ class PostgresServer(Launcher):
         place.data.mkdir(mode=0o700)
         place.give(place.data)
         secret = place.folder / "initdb-password"
-        with os.fdopen(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(admin_password.get_secret_value() + "\n")
-        place.give(secret)
+        place.write_new(secret, admin_password.get_secret_value() + "\n")
         try:
             done = place.run(
                 "initdb", f"--pgdata={place.data}", f"--username={self.admin_user}", f"--pwfile={secret}",

@@ -7,7 +7,6 @@ need a password. A stopped server keeps its data whatever its settings are: in i
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -72,7 +71,7 @@ class RedisServer(Launcher):
             place.give(made)
         hashed = hashlib.sha256(admin_password.get_secret_value().encode()).hexdigest()
         accounts = place.folder / "accounts" / _ACCOUNTS
-        _write_new(place, accounts, f"user {self.admin_user} on #{hashed} ~* &* +@all\n")
+        place.write_new(accounts, f"user {self.admin_user} on #{hashed} ~* &* +@all\n")
         values = {
             **_FOR_BENCHMARKS,
             "dir": str(place.data),
@@ -82,8 +81,8 @@ class RedisServer(Launcher):
             "loglevel": "notice",  # it states when the server is ready
         }
         include = f"include {place.folder / _SETTINGS}\n"
-        _write_new(place, place.folder / _SETTINGS, "")
-        _write_new(place, place.folder / _CONFIGURATION, self.settings_text(values) + include)
+        place.write_new(place.folder / _SETTINGS, "")
+        place.write_new(place.folder / _CONFIGURATION, self.settings_text(values) + include)
 
     def move(self, place: Place) -> None:
         """Add the new port to the configuration; the last line takes precedence."""
@@ -139,13 +138,6 @@ class RedisControl(FolderControl):
 
 def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _write_new(place: Place, path: Path, text: str) -> None:
-    """Write a new file that only the server can read."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    place.give(path)
 
 
 LAUNCHER = RedisServer()

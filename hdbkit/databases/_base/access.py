@@ -206,6 +206,11 @@ def in_colon_file(path: Path, host: str, port: int, database: str, user: str) ->
     )
 
 
+def password_of(target: Target) -> str | None:
+    """The password of the target, or of its user in its password file."""
+    return target.secret() or in_account_file(target.password_file, target.user or "")
+
+
 def in_account_file(path: Path | None, user: str) -> str | None:
     """The password of an account in a file of lines ``user:password``; None if there is none."""
     if path is None:

@@ -28,6 +28,7 @@ from hdbkit.contracts import (
     SessionOptions,
     Table,
 )
+from hdbkit.databases._base.access import password_of
 from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, ExploredDatabase
 from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer, plain_rows
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
@@ -42,7 +43,6 @@ from hdbkit.databases.db2.connect import (
     VALUES,
     class_and_code,
     connected,
-    password,
 )
 from hdbkit.errors import ErrorClass, InputError, TransactionError
 from hdbkit.readings import Encryption, Timeout
@@ -368,7 +368,7 @@ class Db2(ExploredDatabase):
         return None
 
     def password_source(self, target: Target) -> str | None:
-        return str(target.password_file) if password(target) and target.password_file else None
+        return str(target.password_file) if password_of(target) and target.password_file else None
 
 
 def _seconds(milliseconds: int) -> int:

@@ -12,7 +12,7 @@ from typing import Final
 
 from hdbkit.config import Target
 from hdbkit.contracts import SessionOptions
-from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, in_account_file, unreachable
+from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, password_of, unreachable
 from hdbkit.databases._base.dbapi import class_of
 from hdbkit.databases.db2.cli import CliError, Connection, text_of
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoneFree, NotReady, Rejected
@@ -102,11 +102,6 @@ def connected(target: Target, options: SessionOptions) -> Connection:
         raise refused(target, error) from None
 
 
-def password(target: Target) -> str | None:
-    """The password of the target, or of its user in its password file."""
-    return target.secret() or in_account_file(target.password_file, target.user or "")
-
-
 def parameters(target: Target, options: SessionOptions) -> dict[str, str]:
     """The attributes of a connection.
 
@@ -121,7 +116,7 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, str]:
         "PORT": str(target.port or PORT),
         "PROTOCOL": "TCPIP",
         "UID": target.user or "",
-        "PWD": password(target) or "",
+        "PWD": password_of(target) or "",
         "ConnectTimeout": str(connect_timeout_s(target, options.connect_timeout_s)),
         "ClientApplName": options.application,
         "DescribeOutputLevel": _DESCRIBED,
@@ -141,7 +136,7 @@ def refused(target: Target, error: CliError) -> CannotConnect:
         return found
     kind, reason, advice = _REFUSED.get(error.code, (CannotConnect, "", _NETWORK))
     given = {"text": error.text.rstrip("."), "database": target.database}
-    text, secret = reason.format_map(given) if reason else given["text"], password(target)
+    text, secret = reason.format_map(given) if reason else given["text"], password_of(target)
     return kind(target.url, str(text).replace(secret, "...") if secret else str(text), advice)
 
 

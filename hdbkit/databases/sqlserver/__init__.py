@@ -26,7 +26,7 @@ from hdbkit.contracts import (
     SessionOptions,
     Table,
 )
-from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, connect_timeout_s
+from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, connect_timeout_s, password_of
 from hdbkit.databases._base.dbapi import Bound, DbapiSession, ExploredDatabase, class_of, fields_of
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece, ProcedureAnswer, piece, plain_rows, with_literals
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module
@@ -42,7 +42,6 @@ from hdbkit.databases.sqlserver.connect import (
     connection_string,
     installed_drivers,
     is_freetds,
-    password,
     refusal,
 )
 from hdbkit.databases.sqlserver.schema import SqlServerSchema, SqlServerSchemaOptions
@@ -279,7 +278,7 @@ class SqlServer(ExploredDatabase):
 
     def opened(self, target: Target, options: SessionOptions) -> Any:
         """A connection that commits each command by itself."""
-        driver, secret = chosen_driver(target, installed_drivers(_pyodbc())), password(target)
+        driver, secret = chosen_driver(target, installed_drivers(_pyodbc())), password_of(target)
         text = connection_string(target, driver, secret, options.application)
         try:
             return _pyodbc().connect(
@@ -365,7 +364,7 @@ class SqlServer(ExploredDatabase):
         )
 
     def password_source(self, target: Target) -> str | None:
-        return str(target.password_file) if password(target) and target.password_file else None
+        return str(target.password_file) if password_of(target) and target.password_file else None
 
 
 _CAPABILITIES: Final = frozenset(

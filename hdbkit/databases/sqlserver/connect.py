@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hdbkit.config import Target
-from hdbkit.databases._base.access import in_account_file, unreachable
+from hdbkit.databases._base.access import unreachable
 from hdbkit.databases._pyodbc import DRIVER, error_parts, quoted
 from hdbkit.errors import CannotConnect, InputError, Rejected
 
@@ -102,11 +102,6 @@ def chosen_driver(target: Target, installed: list[str]) -> str:
 def is_freetds(driver: str) -> bool:
     """Whether a driver, by name or file, is FreeTDS."""
     return any(word in Path(driver).name.lower() for word in ("freetds", "tdsodbc"))
-
-
-def password(target: Target) -> str | None:
-    """The password of the target, or of its user in its password file."""
-    return target.secret() or in_account_file(target.password_file, target.user or "")
 
 
 def connection_string(target: Target, driver: str, secret: str | None, application: str) -> str:
