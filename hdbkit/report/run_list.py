@@ -73,7 +73,6 @@ def run_list(
     baseline: pd.Series[Any] | None = None,
     note: str = "",
     dated: bool = False,
-    now: datetime | None = None,
 ) -> Markup:
     """The table.
 
@@ -85,7 +84,6 @@ def run_list(
         baseline: the run that the others are compared with; None: there is none.
         note: a line below the table.
         dated: show when runs started instead of how long ago, for pages that are kept.
-        now: what the ages refer to; by default the present.
     """
     runs = runs.astype({"metric_value": float, "p95_us": float})  # objects where no run has one
     names = short_names(runs, differences)
@@ -111,7 +109,7 @@ def run_list(
             failed=int(run["checks_failed"] or 0),
             status=str(run["status"]),
             course=outline_svg(outlines.get(str(run["run_id"]), ())),
-            age=str(run["started"] or "")[:16].replace("T", " ") if dated else age(run["started"], now),
+            age=str(run["started"] or "")[:16].replace("T", " ") if dated else age(run["started"]),
             at=str(run["started"] or ""),
             differing=[cell(value) for value in others],
             costs=["" if pd.isna(value) else number(value, 3) for value in of_costs],

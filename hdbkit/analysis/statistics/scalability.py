@@ -100,11 +100,11 @@ class Scaling:
         between = scipy.interpolate.PchipInterpolator(np.log(self.counts), np.log(self.means))
         return np.asarray(np.exp(between(np.log(users))), dtype=np.float64)
 
-    def band(self, users: Floats, confidence: float = 0.95) -> tuple[Floats, Floats] | None:
+    def band(self, users: Floats) -> tuple[Floats, Floats] | None:
         """The interval of the law at each count of users; None without enough blocks, or where it does not fit."""
         if self.noise is None or not self.fits:
             return None
-        half = np.exp(self.noise.half(_slopes(self.law, users), confidence))
+        half = np.exp(self.noise.half(_slopes(self.law, users)))
         curve = self.law.throughput(users)
         return curve / half, curve * half
 
@@ -121,12 +121,12 @@ class _Noise:
     level: float
     level_df: int
 
-    def half(self, slopes: Floats, confidence: float) -> Floats:
-        """Half the width of an interval on the log scale; degrees of freedom as Satterthwaite (1946) adds them."""
+    def half(self, slopes: Floats) -> Floats:
+        """Half the width of a 95 % interval on the log scale; degrees of freedom by Satterthwaite (1946)."""
         within = np.einsum("ij,jk,ik->i", slopes, self.shape, slopes)
         both = within + self.level
         df = both**2 / np.maximum(within**2 / self.df + self.level**2 / self.level_df, 1e-300)
-        half: Floats = scipy.special.stdtrit(df, (1 + confidence) / 2) * np.sqrt(both)
+        half: Floats = scipy.special.stdtrit(df, 0.975) * np.sqrt(both)
         return half
 
 
