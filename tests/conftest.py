@@ -234,7 +234,8 @@ def shown(target: Target, name: str) -> str:
         return str(database(target).settings_of(session)[name]["value"])
 
 
-def execute(target: Target, text: str) -> None:
-    """Execute a command in a session of its own."""
+def execute(target: Target, *commands: str) -> None:
+    """Execute commands in a session of their own."""
     with closing(sql_session(target)) as session:
-        session.execute(text)
+        for command in commands:
+            session.execute(command)

@@ -14,6 +14,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import hdbkit
@@ -138,3 +140,9 @@ def wait_for(condition: Callable[[], bool], at_most_s: float = 60) -> None:
     while not condition():
         assert time.monotonic() < until, "it did not become true in time"
         time.sleep(0.05)
+
+
+def operations(result: Result) -> pd.DataFrame:
+    """The table of operations, in the order of their starts."""
+    rows: pd.DataFrame = pq.read_table(result.folder.operations).to_pandas()
+    return rows.sort_values("t_start_us", ignore_index=True)

@@ -7,18 +7,16 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 import hdbkit
-from hdbkit.api import Result
 from hdbkit.config import Load, Target, TprocCLoad
 from hdbkit.config.load import Arrivals
 from hdbkit.databases.nulldb.state import State
 from hdbkit.errors import InputError, RunFailed
 from hdbkit.results.manifest import Status
-from tests.run.conftest import NullTarget
+from tests.run.conftest import NullTarget, operations
 from tests.unit.own_workload import folder
 
 SQL = """\
@@ -34,12 +32,6 @@ def file(tmp_path: Path) -> Target:
     with closing(sqlite3.connect(path)) as made:
         made.execute("PRAGMA user_version = 1")
     return Target(kind="sqlite", database=str(path))
-
-
-def operations(result: Result) -> pd.DataFrame:
-    """The table of operations, in the order of their starts."""
-    rows: pd.DataFrame = pq.read_table(result.folder.operations).to_pandas()
-    return rows.sort_values("t_start_us", ignore_index=True)
 
 
 def test_operations_of_an_own_workload_wait_for_their_keying_times(file: Target, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,9 @@ import pytest
 import hdbkit
 from hdbkit.analysis.run.records import table
 from hdbkit.config import Load
-from hdbkit.databases import sql_session
 from hdbkit.errors import CannotConnect
 from hdbkit.servers import PrivateServer, find_binaries, private_server
+from tests.conftest import execute
 
 SERVERS = [one for one in find_binaries() if one.kind == "postgresql"]
 WITH = [one for one in SERVERS if [*one.folder.parent.rglob("auto_explain.so")]]
@@ -41,12 +40,6 @@ def workload(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def administer(own: PrivateServer, *texts: str) -> None:
-    with closing(sql_session(own.admin)) as session:
-        for text in texts:
-            session.execute(text)
-
-
 def test_the_plan_of_a_slow_execution_is_kept_with_its_times_and_operation(
     own: PrivateServer, workload: Path
 ) -> None:
@@ -58,14 +51,14 @@ def test_the_plan_of_a_slow_execution_is_kept_with_its_times_and_operation(
     assert "actual time=" in plan
     assert "nap: " in found.report().read_text("utf-8")
     assert hdbkit.run(own.target, workload, LOAD).slow_plans.empty
-    administer(own, "REVOKE SET ON PARAMETER session_preload_libraries FROM hdbkit")
+    execute(own.admin, "REVOKE SET ON PARAMETER session_preload_libraries FROM hdbkit")
     with pytest.raises(CannotConnect, match="GRANT SET ON PARAMETER session_preload_libraries, "):
         hdbkit.run(own.target, workload, LOAD.with_(slow_plans_ms=30))
 
 
 @pytest.mark.skipif(not KCACHE, reason="no pg_stat_kcache here (Debian's postgresql-NN-pg-stat-kcache)")
 def test_statements_have_the_cpu_time_that_the_kernel_counted(own: PrivateServer, workload: Path) -> None:
-    administer(own, "CREATE EXTENSION pg_stat_statements", "CREATE EXTENSION pg_stat_kcache")
+    execute(own.admin, "CREATE EXTENSION pg_stat_statements", "CREATE EXTENSION pg_stat_kcache")
     (workload / "statements.sql").write_text(
         "-- name: nap\nSELECT count(*) FROM generate_series(1, 300000);\n\n-- name: look\nSELECT pg_sleep(0.01);\n"
     )

@@ -16,15 +16,9 @@ from hdbkit.contracts import Access
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import InputError, NoAccess
 from hdbkit.servers import PrivateServer
-from tests.conftest import HdbkitCommand
+from tests.conftest import HdbkitCommand, execute
 
 QUICK = Load(virtual_users=1, rampup_s=0, duration_s=0.3)
-
-
-def administer(server: PrivateServer, *commands: str) -> None:
-    with closing(sql_session(server.admin)) as session:
-        for command in commands:
-            session.execute(command)
 
 
 def found(target: Target, subject: str) -> pd.DataFrame:
@@ -35,8 +29,8 @@ def found(target: Target, subject: str) -> pd.DataFrame:
 def reader(built: PrivateServer) -> Iterator[Target]:
     """An account that may read the schema, and nothing else."""
     may_read = "GRANT SELECT ON ALL TABLES IN SCHEMA tproc_c TO reader"
-    administer(built, "CREATE ROLE reader LOGIN PASSWORD 'of-the-test'", "GRANT USAGE ON SCHEMA tproc_c TO reader")
-    administer(built, may_read)
+    execute(built.admin, "CREATE ROLE reader LOGIN PASSWORD 'of-the-test'", "GRANT USAGE ON SCHEMA tproc_c TO reader")
+    execute(built.admin, may_read)
     yield built.target.with_(
         user="reader",
         password=SecretStr("of-the-test"),
@@ -44,7 +38,7 @@ def reader(built: PrivateServer) -> Iterator[Target]:
         password_file=None,
         may_change_settings=False,
     )
-    administer(built, "DROP OWNED BY reader", "DROP ROLE reader")
+    execute(built.admin, "DROP OWNED BY reader", "DROP ROLE reader")
 
 
 def test_an_account_that_may_not_analyze_is_refused_with_the_grant(built: PrivateServer, reader: Target) -> None:
@@ -54,7 +48,7 @@ def test_an_account_that_may_not_analyze_is_refused_with_the_grant(built: Privat
     )
     with pytest.raises(InputError, match=said) as refused:
         hdbkit.run(reader, load=load)
-    administer(built, str(refused.value).partition("hdbkit: ")[2])
+    execute(built.admin, str(refused.value).partition("hdbkit: ")[2])
     hdbkit.run(reader, load=load)
 
 
@@ -68,7 +62,7 @@ def test_an_account_that_may_not_change_the_tables_is_refused_with_grants_that_s
     assert head == f"account reader lacks privileges on the schema in {reader.url}"
     advised = found(reader, "privileges")["advice"].str.removesuffix(";")
     assert set(grants.split("; ")) <= set(advised)
-    administer(built, *grants.split("; "))
+    execute(built.admin, *grants.split("; "))
     result = hdbkit.run(reader, load=QUICK)
     assert (result.summary.failed, result.summary.completed > 0) == (0, True)
 
@@ -88,10 +82,10 @@ def moves(tmp_path: Path, built: PrivateServer) -> Iterator[Path]:
         "-- name: never\nDELETE FROM stock WHERE s_i_id = 1;\n"
     )
     doubled = "tproc_c.doubled(n integer)"
-    administer(built, f"CREATE FUNCTION {doubled} RETURNS integer LANGUAGE sql AS 'SELECT 2 * n'")
-    administer(built, f"REVOKE EXECUTE ON FUNCTION {doubled} FROM PUBLIC")
+    execute(built.admin, f"CREATE FUNCTION {doubled} RETURNS integer LANGUAGE sql AS 'SELECT 2 * n'")
+    execute(built.admin, f"REVOKE EXECUTE ON FUNCTION {doubled} FROM PUBLIC")
     yield tmp_path
-    administer(built, f"DROP FUNCTION {doubled}", "DELETE FROM tproc_c.history WHERE h_data = 'FROM stock'")
+    execute(built.admin, f"DROP FUNCTION {doubled}", "DELETE FROM tproc_c.history WHERE h_data = 'FROM stock'")
 
 
 def test_a_users_own_workload_needs_what_its_statements_use(
@@ -114,7 +108,7 @@ def test_a_users_own_workload_needs_what_its_statements_use(
     ]
     advised = hdbkit.doctor(reader, workload=moves).query("subject == 'privileges'")["advice"].str.removesuffix(";")
     assert set(grants.split("; ")) <= set(advised)
-    administer(built, *grants.split("; "))
+    execute(built.admin, *grants.split("; "))
     result = hdbkit.run(reader, moves, QUICK)
     assert (result.summary.failed, result.summary.completed > 0) == (0, True)
 
@@ -134,7 +128,7 @@ def test_a_sweep_is_refused_before_it_begins(reader: Target, results: Path) -> N
 
 def test_names_are_looked_up_as_the_server_does(built: PrivateServer, reader: Target) -> None:
     schema = 'CREATE SCHEMA "Other"', 'CREATE TABLE "Other"."My Table" (a int)', 'CREATE VIEW "Other".v AS SELECT 1'
-    administer(built, *schema, "CREATE TABLE public.warehouse (a int)")
+    execute(built.admin, *schema, "CREATE TABLE public.warehouse (a int)")
     tables = {
         "SELECT": {'"Other"."My Table"', "Other.v", "no_such_table", "no_such.table", "pg_class"},
         **{"DELETE": {'"Other".V'}, "UPDATE": {"Warehouse"}},
@@ -150,11 +144,11 @@ def test_names_are_looked_up_as_the_server_does(built: PrivateServer, reader: Ta
             ]
             assert database("postgresql").grants_for(session, Access()) == []
     finally:
-        administer(built, 'DROP SCHEMA "Other" CASCADE', "DROP TABLE public.warehouse")
+        execute(built.admin, 'DROP SCHEMA "Other" CASCADE', "DROP TABLE public.warehouse")
 
 
 def test_an_account_that_may_not_read_the_schema_is_told_the_grants(built: PrivateServer, reader: Target) -> None:
-    administer(built, "REVOKE USAGE ON SCHEMA tproc_c FROM reader")
+    execute(built.admin, "REVOKE USAGE ON SCHEMA tproc_c FROM reader")
     with pytest.raises(InputError, match="in database hdbkit: GRANT USAGE ON SCHEMA tproc_c TO reader"):
         hdbkit.run(reader, load=QUICK)
     (finding,) = found(reader, "schema").to_dict("records")

@@ -9,29 +9,22 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 
 import hdbkit
-from hdbkit.api import Result
 from hdbkit.config import Load, Target, TprocCLoad
 from hdbkit.errors import InputError
 from hdbkit.execution import precheck
 from hdbkit.servers import PrivateServer
 from tests.conftest import HdbkitCommand
 from tests.run.agents import remote_target
-from tests.run.conftest import NullTarget
+from tests.run.conftest import NullTarget, operations
 from tests.unit.own_workload import folder
 
 SQL = """\
 -- name: look
 SELECT 1;
 """
-
-
-def operations(result: Result) -> pd.DataFrame:
-    rows: pd.DataFrame = pq.read_table(result.folder.operations).to_pandas()
-    return rows.sort_values("t_start_us", ignore_index=True)
 
 
 def most_at_once(rows: pd.DataFrame) -> int:

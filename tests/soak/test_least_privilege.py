@@ -16,6 +16,7 @@ from hdbkit.databases import sql_session
 from hdbkit.errors import ConfigErrors, HdbkitError
 from hdbkit.loading import build, drop
 from hdbkit.servers import PrivateServer, control, private_server
+from tests.conftest import execute
 
 ONE, ANSWERS = TprocCSpec(warehouses=1), TprocHSpec(scale_factor=0.01)
 QUICK = Load(virtual_users=1, rampup_s=0, duration_s=1, counter_interval_s=0.5)
@@ -53,12 +54,6 @@ VERBS: dict[str, Callable[[Target], object]] = {
     "find-max": lambda target: hdbkit.find_max(target, "p95=10s", load=QUICK, blocks=2),
     "sweep": sweep,
 }
-
-
-def do(server: PrivateServer, *commands: str) -> None:
-    with closing(sql_session(server.admin)) as session:
-        for command in commands:
-            session.execute(command)
 
 
 @dataclass
@@ -100,7 +95,7 @@ class Place:
                 assert commands != given, f"{verb}: does not help: {text}"
                 given = commands
                 self.rounds[verb] = self.rounds.get(verb, 0) + 1
-                do(self.server, *commands)
+                execute(self.server.admin, *commands)
             else:
                 return
         pytest.fail(f"{verb} needs more than {MAX_ROUNDS} rounds; the last: {given}")
@@ -111,14 +106,14 @@ def server() -> Iterator[PrivateServer]:
     with private_server() as server:
         build(server.admin, ONE)
         build(server.admin, ANSWERS)
-        do(server, f"REVOKE CONNECT ON DATABASE {server.target.database} FROM PUBLIC")
+        execute(server.admin, f"REVOKE CONNECT ON DATABASE {server.target.database} FROM PUBLIC")
         yield server
 
 
 def test_who_follows_the_messages_of_a_verb_ends_with_the_verb_done(server: PrivateServer) -> None:
     names = [f"least_{number}" for number in range(20)]
     for name in names:
-        do(server, f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
+        execute(server.admin, f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'")
     it, problems = Place(server, server.target, names), list[str]()
     for verb, perform in VERBS.items():
         _note(problems, it, verb, perform)
