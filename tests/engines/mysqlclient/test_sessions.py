@@ -380,11 +380,12 @@ def test_routines_calls_are_prepared_on_request_and_answer_alike(server: Private
 
 
 def test_elements_of_an_array_are_values_of_their_own(server: PrivateServer, connect: Sessions) -> None:
-    """What ``:numbers[3]`` stands for: three values, NULL where the array ends before, also if the server prepares."""
+    """``:numbers[3]`` is three values, NULL where the array ends before, also in a call that the server prepares."""
     connect().execute("DROP PROCEDURE IF EXISTS told")
     connect().execute(
         "CREATE PROCEDURE told(a INT, b INT, c INT, d TEXT, e TEXT, OUT words TEXT) "
-        "SET words = CONCAT_WS('/', COALESCE(a, 'none'), COALESCE(b, 'none'), COALESCE(c, 'none'), d, REPLACE(e, ' ', ''))"
+        "SET words = CONCAT_WS('/', COALESCE(a, 'none'), COALESCE(b, 'none'), COALESCE(c, 'none'), d, "
+        "REPLACE(e, ' ', ''))"
     )
     text = "CALL told(:numbers[3], :word, :numbers, @told); SELECT @told"
     own = replace(scope(server.target), statements={"told": made("told", text, Path("told.sql"))})
