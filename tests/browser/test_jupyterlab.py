@@ -24,7 +24,7 @@ from tests.conftest import PATIENCE_MS
 from tests.notebooks.conftest import NOTEBOOKS
 from tests.unit.synthetic import with_result, write_errors, write_run
 
-pytestmark = [pytest.mark.alone, pytest.mark.flaky(reruns=1), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.flaky(reruns=1), pytest.mark.timeout(900)]
 TILES = [
     *("Start here", "Build and check", "Run", "Sweep settings", "Compare"),
     *("Scaling virtual users", "Why processes", "Published results", "Compare engines", "Own workload"),
