@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from hdbkit.results.columns import ERROR_CLASSES, Outcome
 from hdbkit.servers import private_server, startable_kinds
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
+from hdbkit.workloads.tproc_h import answers
 from hdbkit.workloads.tproc_h.streams import ordered
 from tests import hammerdb_like
 from tests.run.test_custom import KINDS
@@ -31,6 +33,17 @@ SPEC = TprocHSpec(scale_factor=0.01)
 EMBEDDED = ("duckdb", "clickhouse")
 STORAGE = {"partitions": 2, "unlogged": True}
 """Options of the schema, where an engine has them."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def reference_made_once() -> Iterator[None]:
+    """The data and answers that each check of answers compares with are the same for one scale factor."""
+    generated, reference = answers._Generated, cache(answers._Reference)
+    of_scale = cache(lambda scale_factor: generated(TprocHSpec(scale_factor=scale_factor)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answers, "_Generated", lambda spec: of_scale(spec.scale_factor))
+        patch.setattr(answers, "_Reference", reference)
+        yield
 
 
 def has_sql(kind: str) -> bool:
