@@ -12,16 +12,14 @@ import socket
 import struct
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hdbkit import programs
-from hdbkit.config import Target, TprocCSpec, sweep_spec
-from hdbkit.contracts import PlannedCheck
+from hdbkit.config import Target, sweep_spec
 from hdbkit.databases import database
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import specification, workload
-from hdbkit.workloads.tproc_c import consistency
 from tests import generated
 
 if TYPE_CHECKING:
@@ -29,10 +27,6 @@ if TYPE_CHECKING:
 
 DOOR = "HDBKIT_TESTS_DOOR"
 """The variable with the name of the door; without it a process starts a host of its own."""
-FEW = "HDBKIT_TESTS_FEW_CONDITIONS"
-"""The variable that has a run leave out ``DEAR``."""
-DEAR = frozenset(f"condition {number}" for number in (6, 7, 10, 12))
-"""The checks after a run of TPROC-C on a real server that take most of its time, as they read all orders."""
 PROGRAMS = (
     "hdbkit.execution.supervisor", "hdbkit.loading.loaders", "hdbkit.api.experiment_process",
     "hdbkit.service.job_process", "hdbkit.databases.nulldb.state",
@@ -102,15 +96,10 @@ def main() -> None:
         return
     for name in PROGRAMS:
         programs._imported(name)
-    consistency.checks = _few(consistency.checks)
     null = database(Target(kind="nulldb", database="any"))
     workload(specification()).scope(null.dialects)  # kept for all runs on it
     statements(null.dialects, SERVER_STATEMENTS)
     programs.main()
-
-
-def _few(checks: Callable[[TprocCSpec], list[PlannedCheck]]) -> Callable[[TprocCSpec], list[PlannedCheck]]:
-    return lambda spec: [one for one in checks(spec) if FEW not in os.environ or one.name not in DEAR]
 
 
 def keep() -> None:
@@ -119,13 +108,7 @@ def keep() -> None:
 
 
 def choose(item: pytest.Item) -> None:
-    """Have a test's programs forked by the warm host of these tests, except where their start is the subject.
-
-    Its runs leave out ``DEAR``, unless it has the marker ``every_condition`` or is a part of ``make soak``.
-    """
-    os.environ.pop(FEW, None)
-    if "HDBKIT_SOAK" not in os.environ and not item.get_closest_marker("every_condition"):
-        os.environ[FEW] = "1"
+    """Have a test's programs forked by the warm host of these tests, except where their start is the subject."""
     if programs._host is not _WARM:
         programs._host.forget()
     programs._host = programs._Host() if item.get_closest_marker("new_interpreters") else _WARM

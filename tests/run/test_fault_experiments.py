@@ -55,7 +55,6 @@ def answers(server: PrivateServer) -> bool:
     return False
 
 
-@pytest.mark.every_condition
 def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: PrivateServer) -> None:
     faults = (
         "delay network at 0.5 s for 0.7 s by 60 ms; cut network at 2 s for 0.8 s; reset network at 3.5 s; "

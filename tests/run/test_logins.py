@@ -9,7 +9,6 @@ from typing import Any
 
 import psycopg
 import pyarrow.parquet as pq
-import pytest
 
 import hdbkit
 from hdbkit.config import Load
@@ -44,7 +43,6 @@ def sessions_of(server: PrivateServer) -> int:
     return int(row[0])
 
 
-@pytest.mark.every_condition
 def test_each_operation_logs_in_and_nothing_is_lost(built: PrivateServer) -> None:
     before = sessions_of(built)
     load = Load(virtual_users=2, connect_per_operation=True, rampup_s=0, duration_s=60, iterations=30)

@@ -430,7 +430,6 @@ def isolated(built: PrivateServer, own: Workspace, watched: tuple[Tick, Result])
     return {Isolation.READ_COMMITTED: watched[1], **others}
 
 
-@pytest.mark.every_condition
 def test_a_run_at_each_isolation_level(isolated: dict[Isolation, Result]) -> None:
     for isolation, result in isolated.items():
         assert result.manifest.plan.load.isolation is isolation
@@ -440,7 +439,6 @@ def test_a_run_at_each_isolation_level(isolated: dict[Isolation, Result]) -> Non
         assert [name for name in broken if name.startswith("schema")] == []
 
 
-@pytest.mark.every_condition
 def test_a_stored_routine_takes_one_round_trip_and_client_sql_several(isolated: dict[Isolation, Result]) -> None:
     client = isolated[Isolation.SERIALIZABLE].summary.per_operation
     stored = isolated[Isolation.REPEATABLE_READ].summary.per_operation

@@ -71,7 +71,6 @@ def test_all_sessions_share_the_rate_of_an_open_loop(null_target: NullTarget) ->
     assert operations(result)["virtual_user"].nunique() == 20
 
 
-@pytest.mark.every_condition
 def test_sessions_of_a_server_overlap_and_nothing_is_lost_or_counted_twice(built: PrivateServer) -> None:
     load = Load(sessions_per_user=8, rampup_s=0.2, duration_s=1, raise_error=True)
     result = hdbkit.run(built.target, load=load)

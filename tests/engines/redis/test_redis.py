@@ -380,7 +380,6 @@ def test_a_schema_is_claimed_by_one_process_until_it_closes(warehouse: Target, e
         assert second.claim()
 
 
-@pytest.mark.every_condition
 @pytest.mark.parametrize("routines", ["stored", pytest.param("client", marks=pytest.mark.long)])
 def test_a_run_counts_what_it_does_and_leaves_all_conditions(
     warehouse: Target, engine: Database, routines: str
