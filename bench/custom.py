@@ -93,7 +93,7 @@ def tell_beside(own: PrivateServer, one: Example) -> None:
     done = blocks({**ours, **peers}, BLOCKS)
     for peer in peers:
         for way in ours:
-            rate = 0.95 if peer == "pgbench prepared" else None
+            rate = (0.9 if one.schema == "key_value" else 0.95) if peer == "pgbench prepared" else None
             show_figures(f"{one.name}, {way}", done, (way, peer), rate=rate)
 
 
