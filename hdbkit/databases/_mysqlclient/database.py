@@ -255,7 +255,7 @@ class MysqlclientDatabase(BaseDatabase):
         self, target: Target, scope: Scope, wanted: SessionOptions, sends_files: bool = False
     ) -> MysqlclientSession:
         connection = connected(target, wanted, sends_files)
-        who = f"the server, version {connection.get_server_info()}"  # not to be asked once the session has failed
+        who = f"the server, version {connection.get_server_info()}"  # a session that fails closes it
         from hdbkit.databases._mysqlclient.session import MysqlclientSession
 
         try:
