@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from hdbkit.contracts import SqlSession
+from hdbkit.contracts import Capability, SqlSession
 from hdbkit.errors import ErrorClass, TransactionError
 from hdbkit.workloads.tproc_c.conformance.rules import Run, Small, runner
 from tests.conformance.conftest import Connect
@@ -39,6 +39,35 @@ def test_deliveries_of_one_warehouse_skip_no_district_and_deliver_once(
     assert (receiver["c_balance"], receiver["c_delivery_cnt"]) == (Decimal("25.00"), 20)
 
 
+@pytest.mark.needs(Capability.ROW_LOCKS, "an order waits for the payment", tried=False)
+def test_an_order_that_comes_while_a_delivery_waits_is_delivered_with_its_amount_or_later(
+    connect: Connect, db: SqlSession, small: Small, ways: tuple[str, ...]
+) -> None:
+    """The delivery waits for the customer of district 1; meanwhile district 2, where there was none, has an order.
+
+    There are other orders, so that optimizers read, and lock, by primary keys.
+    """
+    for w_id, d_id in [(1, 1), (2, 1)] * 20:
+        runner(ways[0], db)("new_order", w_id, d_id, 3, (1,), (w_id,), (1,))
+    for _ in range(20):
+        runner(ways[0], db)("delivery", 1, 3)
+    for way in ways:
+        order, paying, c_id = runner(way, db), connect(), 1 if way == ways[0] else 2
+        order("new_order", 1, 1, c_id, (1,), (1,), (1,))
+        paying.begin()
+        paying.call("client_update_payer", Decimal(0), "", 1, 1, c_id)
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            delivered = pool.submit(_retried, runner(way, connect()), "delivery", 1, 3)
+            wait((delivered,), timeout=0.2)
+            order("new_order", 1, 2, c_id, (1,), (1,), (1,))
+            paying.rollback()
+            d_ids, _ = delivered.result()
+        balances = [small.row("customer", c_w_id=1, c_d_id=d_id, c_id=c_id)["c_balance"] for d_id in (1, 2)]
+        assert balances == [Decimal("1.25"), Decimal("1.25") if 2 in d_ids else 0]
+        if 2 not in d_ids:
+            assert runner(way, db)("delivery", 1, 3)[0] == (2,)
+
+
 def test_orders_of_the_same_items_never_deadlock(connect: Connect, small: Small, ways: tuple[str, ...]) -> None:
     """Stock is locked in the order of the lines, by (warehouse, item): no failure, and nothing is lost."""
 
@@ -65,16 +94,14 @@ def test_payments_at_once_lose_no_money(connect: Connect, small: Small, ways: tu
     assert len(small.rows("history")) == 80
 
 
-def _retried(run: Run, *arguments: Any) -> None:
+def _retried(run: Run, *arguments: Any) -> tuple[Any, ...]:
     """Run it again after a conflict of snapshots, which some engines report at their default isolation."""
     while True:
         try:
-            run(*arguments)
+            return run(*arguments)
         except TransactionError as error:
             if error.error_class is not ErrorClass.SERIALIZATION:
                 raise
-        else:
-            return
 
 
 def _at_once(work: Callable[..., Any], *arguments: tuple[Any, ...]) -> list[Any]:

@@ -275,7 +275,7 @@ BEGIN
     SELECT i_id INTO v_locked FROM item WHERE i_id = in_w_id FOR UPDATE;
     WHILE v_d_id < 10 DO
         SET v_d_id = v_d_id + 1;
-        SET v_o_id = (SELECT MIN(no_o_id) FROM new_order WHERE no_w_id = in_w_id AND no_d_id = v_d_id);
+        SELECT MIN(no_o_id) INTO v_o_id FROM new_order WHERE no_w_id = in_w_id AND no_d_id = v_d_id;
         IF v_o_id IS NOT NULL THEN
             SET v_districts = CONCAT(v_districts, ',', v_d_id), v_orders = CONCAT(v_orders, ',', v_o_id);
             DELETE FROM new_order WHERE no_w_id = in_w_id AND no_d_id = v_d_id AND no_o_id = v_o_id;
