@@ -240,7 +240,7 @@ def _draw(plan: RunPlan, folder: Path) -> None:
             while len(lines) < _DRAWN:
                 for prepared in own.next_batch():
                     if isinstance(prepared.bound, Call):
-                        text = prepared.bound[5:].decode().replace(";\n", "\t")
+                        text = "\t".join(" ".join(one.split()) for one in prepared.bound[5:].decode().split(";\n"))
                         lines.append(f"call_{work.operations[prepared.operation]}\t{text}")
                     else:
                         lines.append(_prepared_call(prepared.bound, scope, texts))

@@ -52,6 +52,8 @@ _ADVICE = {
 }
 """What the server's text does not tell, by the number of the error."""
 _CANNOT_BE_PREPARED = "1295"
+_PLACE = re.compile(r"\0(?:\[(\d+)\])?")
+"""Where a value stands in a text, with the number of its elements."""
 
 
 class Template(NamedTuple):
@@ -59,6 +61,8 @@ class Template(NamedTuple):
 
     text: bytes
     positions: tuple[int, ...]
+    elements: tuple[int, ...] = ()
+    """For each ``%b``: 0 for a value; n for the first n integers of an array, or NULLs, as ``:word[n]`` asks for."""
     answers_last: bool = False
     """Whether it is a CALL without a result set, followed by a SELECT of one row."""
 
@@ -303,16 +307,17 @@ class MysqlclientSession:
 
     def _prepared(self, statement: Statement) -> Template:
         """The EXECUTE of a statement that the server prepared, with values or with variables set before."""
-        text, positions = _marked(statement, "?")
+        text, positions, elements = _marked(statement, lambda count: ",".join("?" * max(count, 1)))
         name = f"s_{statement.name}"  # the name alone may be an SQL keyword
         self.query("prepare", name=name, text=text)
-        kind, marks, ahead = "values" if self._takes_values else "variables", ["%b"] * len(positions), ""
-        if marks and not self._takes_values:
-            marks = [f"@hdbkit_{number}" for number in range(len(positions))]
-            ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
+        kind, using, ahead = "values", ",".join(["%b"] * len(positions)), ""
+        if not self._takes_values:
+            variables = (f"@hdbkit_{number}" for number in range(sum(max(count, 1) for count in elements)))
+            kind, values, using = "variables", using, ",".join(variables)
+            ahead = f"SELECT {values} INTO {using};" if using else ""
         execute = find(self.dialects, SERVER_STATEMENTS, f"execute_with_{kind}").text
-        using = f" USING {','.join(marks)}" if marks else ""
-        return Template(f"{ahead}{execute} {name}{using}".encode(), positions)
+        using = f" USING {using}" if using else ""
+        return Template(f"{ahead}{execute} {name}{using}".encode(), positions, elements)
 
     def _find(self, name: str) -> Statement:
         return in_scope(self._own, self.dialects, name)
@@ -387,25 +392,41 @@ def _class_of(code: int, words: str) -> ErrorClass:
 
 def _template(statement: Statement) -> Template:
     """A statement that is sent with literals."""
-    text, positions = _marked(replace(statement, text=statement.text.replace("%", "%%")), "%b")
-    return Template(text.encode(), () if positions == tuple(range(len(positions))) else positions)
+    escaped = replace(statement, text=statement.text.replace("%", "%%"))
+    text, positions, elements = _marked(escaped, lambda _: "%b")
+    is_trivial = positions == tuple(range(len(positions))) and not any(elements)
+    return Template(text.encode(), () if is_trivial else positions, elements)
 
 
-def _marked(statement: Statement, mark: str) -> tuple[str, tuple[int, ...]]:
-    """The text with ``mark`` for each value, and the parameter index of each mark."""
-    numbers: list[int] = []
+def _marked(statement: Statement, mark: Callable[[int], str]) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
+    """The text with a mark for each value, and the parameter index and the number of elements of each mark."""
+    positions, elements = list[int](), list[int]()
 
-    def mark_of(_: str, index: int) -> str:
-        numbers.append(index - 1)
-        return mark
+    def placed(_: str, index: int) -> str:
+        positions.append(index - 1)
+        return "\0"
 
-    return statement.rendered(mark_of), tuple(numbers)
+    def marked(found: re.Match[str]) -> str:
+        elements.append(int(found[1] or 0))
+        return mark(elements[-1])
+
+    text = _PLACE.sub(marked, statement.rendered(placed))
+    return text, tuple(positions), tuple(elements)
 
 
 def _rendered(template: Template, values: Sequence[Any]) -> bytes:
-    text, positions, _ = template
-    literals = [ENCODERS[type(value)](value) for value in values]
-    return text % tuple([literals[position] for position in positions] if positions else literals)
+    text, positions, elements, _ = template
+    if not positions:
+        return text % tuple([ENCODERS[type(value)](value) for value in values])
+    literals = []
+    for position, count in zip(positions, elements, strict=True):
+        value = values[position]
+        literals.append(_elements(value, count) if count else ENCODERS[type(value)](value))
+    return text % tuple(literals)
+
+
+def _elements(values: Sequence[int], count: int) -> bytes:
+    return b",".join([b"%d" % value for value in values[:count]] + [b"NULL"] * (count - len(values)))
 
 
 _PIPE_BYTES = 1 << 20
