@@ -111,6 +111,8 @@ class Source:
     """Whether decimals are read as decimals; else as floating-point numbers."""
     typed_times: bool = True
     """Whether times are read as such; else as text."""
+    snapshot_conflicts: bool = True
+    """Whether a server that can report conflicts of snapshots does so."""
 
     @property
     def returns_changed(self) -> bool:
@@ -122,7 +124,8 @@ class Source:
         """What the source has besides what all sources have."""
         several_levels = (self.isolation_levels & _LEVELS).bit_count() > 1
         found = {Capability.ISOLATION: several_levels, Capability.DECIMALS: self.exact_decimals}
-        return frozenset(one for one, has in found.items() if has) | _of_product(self.product)
+        set_off = set() if self.snapshot_conflicts else {Capability.SNAPSHOT_CONFLICTS}
+        return frozenset(one for one, has in found.items() if has) | _of_product(self.product) - set_off
 
 
 def explored(connection: pyodbc.Connection) -> Source:
@@ -164,6 +167,7 @@ def explored(connection: pyodbc.Connection) -> Source:
         prepares=batches and _rows(connection, dialects, "try_prepare") == [(1,)],
         exact_decimals=isinstance(_value(connection, dialects, "read_decimal"), Decimal),
         typed_times=isinstance(_value(connection, dialects, "read_now"), datetime),
+        snapshot_conflicts=_value(connection, dialects, "try_snapshot_conflicts") == 1,
     )
 
 

@@ -56,6 +56,10 @@ SELECT {{typed(:value, {{integer}})}} {{from_nothing}};
 PREPARE hdbkit_try AS SELECT {{typed($1, {{integer}})}} {{from_nothing}};
 EXECUTE hdbkit_try (1);
 
+-- name: try_snapshot_conflicts
+-- Whether a change of a row that changed since the snapshot is an error where the product has such errors.
+SELECT 1 {{from_nothing}};
+
 -- name: read_now
 -- Tells by its type how times are read.
 SELECT {{now}} {{from_nothing}};
