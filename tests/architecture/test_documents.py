@@ -126,6 +126,13 @@ def test_every_path_that_a_document_names_is_there() -> None:
     assert {name: paths for name, paths in gone.items() if paths} == {}
 
 
+def test_every_module_that_the_architecture_names_is_there() -> None:
+    named = set(re.findall(r"`(\w+(?:/\w+)*\.py)`", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")))
+    there = [f"/{path.relative_to(ROOT)}" for path in (ROOT / "hdbkit").rglob("*.py")]
+    assert len(named) > 20
+    assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
+
+
 def test_every_link_between_documents_leads_somewhere() -> None:
     dead = []
     for document in DOCUMENTS:
