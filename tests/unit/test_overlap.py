@@ -14,12 +14,13 @@ import pytest
 from hdbkit.config import Load
 from hdbkit.contracts import Prepared
 from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
+from hdbkit.execution.control import Field
 from hdbkit.execution.overlap import Waiting, overlap
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import VirtualUser
 from hdbkit.results.columns import Outcome
 from hdbkit.results.spool import read_spools
-from tests.unit.test_turns import done, one_pauses, users
+from tests.unit.test_turns import done, one_pauses, stop, users
 
 Attempt = Callable[[Any], Any]
 
@@ -78,14 +79,22 @@ def test_those_that_are_due_are_served_and_their_schedule_is_kept(tmp_path: Path
         assert (own["scheduled_ns"][1:] > own["end_ns"][:-1]).all(), "keying follows the last answer"
 
 
-def test_nothing_begins_after_the_stop_and_what_is_in_flight_is_finished(tmp_path: Path) -> None:
-    some = users(tmp_path, 5, seconds=0.4, latency_us=600_000)
-    stop_ns = some[0].shared.fields[1]
+def test_nothing_begins_after_the_stop_and_what_is_in_flight_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = users(tmp_path, 5, seconds=60, latency_us=600_000)
+    last: Any = some[-1]
+    send = last.session._send
+
+    def the_last_is_sent(bound: Any) -> None:
+        send(bound)
+        stop(last)
+
+    monkeypatch.setattr(last.session, "_send", the_last_is_sent)
     assert serve(some) is End.STOPPED
     found = records(tmp_path)
-    assert (found["start_ns"] < stop_ns).all()
     assert sorted(found["virtual_user"].tolist()) == [0, 1, 2, 3, 4]
-    assert (found["end_ns"] > stop_ns).all()
+    assert (found["end_ns"] > last.shared.fields[Field.STOP_AT_NS]).all()
 
 
 def test_a_deadlock_is_retried_while_others_go_on(tmp_path: Path) -> None:
