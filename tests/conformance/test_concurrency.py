@@ -59,8 +59,11 @@ def test_an_order_that_comes_while_a_delivery_waits_is_delivered_with_its_amount
         with ThreadPoolExecutor(max_workers=1) as pool:
             delivered = pool.submit(_retried, runner(way, connect()), "delivery", 1, 3)
             wait((delivered,), timeout=0.2)
-            order("new_order", 1, 2, c_id, (1,), (1,), (1,))
-            paying.rollback()
+            try:
+                order("new_order", 1, 2, c_id, (1,), (1,), (1,))
+                assert not delivered.done()
+            finally:
+                paying.rollback()
             d_ids, _ = delivered.result()
         balances = [small.row("customer", c_w_id=1, c_d_id=d_id, c_id=c_id)["c_balance"] for d_id in (1, 2)]
         assert balances == [Decimal("1.25"), Decimal("1.25") if 2 in d_ids else 0]

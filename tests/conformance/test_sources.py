@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from hdbkit.config import Target
-from hdbkit.contracts import Row, Scope, SqlSession
+from hdbkit.config import Isolation, Target
+from hdbkit.contracts import Capability, Row, Scope, SessionOptions, SqlSession
 from hdbkit.databases import database, sql_session
 from hdbkit.errors import CannotConnect, ErrorClass, TransactionError
 from hdbkit.sql import Statement
+from hdbkit.workloads.tproc_c.conformance.rules import fill
 from tests.conformance.conftest import Tables, connected
+from tests.conformance.test_errors import PAY, refused
 from tests.sources import SOURCES, source
 
 NAME = SOURCES[0]
+REPEATABLE = SessionOptions(isolation=Isolation.REPEATABLE_READ)
 
 
 @pytest.fixture
@@ -145,3 +149,26 @@ def test_many_sessions_are_one_exploration(reached: Target) -> None:
     with ExitStack() as block:
         sessions = [block.enter_context(closing(sql_session(reached))) for _ in range(3)]
         assert {id(session.engine) for session in sessions} == {id(engine)}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("reports", ["ON", "OFF"])
+def test_conflicts_of_snapshots_are_claimed_and_known_where_the_server_reports_them(
+    servers: Callable[[str], Target], tmp_path: Path, reports: str
+) -> None:
+    """MariaDB reports them by default from 11.6 on."""
+    plain = source("odbc-mariadb", servers, tmp_path)
+    reached = plain.with_(options={**plain.options, "initstmt": f"SET innodb_snapshot_isolation = {reports}"})
+    assert (Capability.SNAPSHOT_CONFLICTS in database(reached).capabilities) == (reports == "ON")
+    tables = Tables(reached)
+    try:
+        fill(tables.emptied())
+        with closing(connected(reached)) as other, closing(connected(reached, REPEATABLE)) as session:
+            session.begin()
+            session.query("count_warehouse")
+            other.query(PAY, h_amount=Decimal(1), w_id=1)
+            if reports == "ON":
+                assert refused(session.call, PAY, Decimal(1), 1) is ErrorClass.SERIALIZATION
+            else:
+                session.call(PAY, Decimal(1), 1)
+    finally:
+        tables.drop()

@@ -57,12 +57,12 @@ _PLACE = re.compile(r"\0(?:\[(\d+)\])?")
 
 
 class Template(NamedTuple):
-    """A statement with a ``%b`` for each value, and the parameter index of each; empty if trivial."""
+    """A statement with a ``%b`` for each value."""
 
     text: bytes
-    positions: tuple[int, ...]
-    elements: tuple[int, ...] = ()
-    """For each ``%b``: 0 for a value; n for the first n integers of an array, or NULLs, as ``:word[n]`` asks for."""
+    positions: tuple[tuple[int, int], ...]
+    """For each place, the parameter's index and 0; for ``:word[n]`` n: the first n integers of an array, or NULL
+    where it has fewer. Empty if trivial."""
     answers_last: bool = False
     """Whether it is a CALL without a result set, followed by a SELECT of one row."""
 
@@ -307,17 +307,17 @@ class MysqlclientSession:
 
     def _prepared(self, statement: Statement) -> Template:
         """The EXECUTE of a statement that the server prepared, with values or with variables set before."""
-        text, positions, elements = _marked(statement, lambda count: ",".join("?" * max(count, 1)))
+        text, positions = _marked(statement, "?")
         name = f"s_{statement.name}"  # the name alone may be an SQL keyword
         self.query("prepare", name=name, text=text)
-        kind, using, ahead = "values", ",".join(["%b"] * len(positions)), ""
-        if not self._takes_values:
-            variables = (f"@hdbkit_{number}" for number in range(sum(max(count, 1) for count in elements)))
-            kind, values, using = "variables", using, ",".join(variables)
-            ahead = f"SELECT {values} INTO {using};" if using else ""
+        kind, ahead = "values" if self._takes_values else "variables", ""
+        marks = ["%b"] * sum(max(count, 1) for _, count in positions)
+        if marks and not self._takes_values:
+            marks = [f"@hdbkit_{number}" for number in range(len(marks))]
+            ahead = f"SET {','.join(f'{mark}=%b' for mark in marks)};"
         execute = find(self.dialects, SERVER_STATEMENTS, f"execute_with_{kind}").text
-        using = f" USING {using}" if using else ""
-        return Template(f"{ahead}{execute} {name}{using}".encode(), positions, elements)
+        using = f" USING {','.join(marks)}" if marks else ""
+        return Template(f"{ahead}{execute} {name}{using}".encode(), positions)
 
     def _find(self, name: str) -> Statement:
         return in_scope(self._own, self.dialects, name)
@@ -392,41 +392,40 @@ def _class_of(code: int, words: str) -> ErrorClass:
 
 def _template(statement: Statement) -> Template:
     """A statement that is sent with literals."""
-    escaped = replace(statement, text=statement.text.replace("%", "%%"))
-    text, positions, elements = _marked(escaped, lambda _: "%b")
-    is_trivial = positions == tuple(range(len(positions))) and not any(elements)
-    return Template(text.encode(), () if is_trivial else positions, elements)
+    text, positions = _marked(replace(statement, text=statement.text.replace("%", "%%")), "%b")
+    is_trivial = positions == tuple((index, 0) for index in range(len(positions)))
+    return Template(text.encode(), () if is_trivial else positions)
 
 
-def _marked(statement: Statement, mark: Callable[[int], str]) -> tuple[str, tuple[int, ...], tuple[int, ...]]:
-    """The text with a mark for each value, and the parameter index and the number of elements of each mark."""
-    positions, elements = list[int](), list[int]()
+def _marked(statement: Statement, mark: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The text with ``mark`` for each value, and the positions of a template."""
+    indexes, positions = list[int](), list[tuple[int, int]]()
 
-    def placed(_: str, index: int) -> str:
-        positions.append(index - 1)
+    def place_of(_: str, index: int) -> str:
+        indexes.append(index - 1)
         return "\0"
 
-    def marked(found: re.Match[str]) -> str:
-        elements.append(int(found[1] or 0))
-        return mark(elements[-1])
+    def marks_of(place: re.Match[str]) -> str:
+        count = int(place[1] or 0)
+        positions.append((indexes[len(positions)], count))
+        return ",".join([mark] * max(count, 1))
 
-    text = _PLACE.sub(marked, statement.rendered(placed))
-    return text, tuple(positions), tuple(elements)
+    return _PLACE.sub(marks_of, statement.rendered(place_of)), tuple(positions)
 
 
 def _rendered(template: Template, values: Sequence[Any]) -> bytes:
-    text, positions, elements, _ = template
+    text, positions, _ = template
     if not positions:
         return text % tuple([ENCODERS[type(value)](value) for value in values])
-    literals = []
-    for position, count in zip(positions, elements, strict=True):
-        value = values[position]
-        literals.append(_elements(value, count) if count else ENCODERS[type(value)](value))
+    literals = list[bytes]()
+    for index, count in positions:
+        value = values[index]
+        literals += _elements(value, count) if count else [ENCODERS[type(value)](value)]
     return text % tuple(literals)
 
 
-def _elements(values: Sequence[int], count: int) -> bytes:
-    return b",".join([b"%d" % value for value in values[:count]] + [b"NULL"] * (count - len(values)))
+def _elements(values: Sequence[int], count: int) -> list[bytes]:
+    return [b"%d" % value for value in values[:count]] + [b"NULL"] * (count - len(values))
 
 
 _PIPE_BYTES = 1 << 20

@@ -61,6 +61,7 @@ _OF_PRODUCT: Final = frozenset(
 )
 """What a server does is the same through every driver: taken from the engine of that name, if there is one."""
 _MARIADB: Final = {
+    1020: ErrorClass.SERIALIZATION,
     1205: ErrorClass.LOCK_TIMEOUT,
     1213: ErrorClass.DEADLOCK,
     1969: ErrorClass.STATEMENT_TIMEOUT,

@@ -1,5 +1,5 @@
 -- variant: mariadb
 
 -- name: try_snapshot_conflicts
--- From 11.6 on it is on, versions before the last ones of 10.6 and 10.11 do not know it.
+-- On by default from 11.6 on. A server without this variable reports no conflicts.
 SELECT @@SESSION.innodb_snapshot_isolation;
