@@ -382,22 +382,22 @@ def test_routines_calls_are_prepared_on_request_and_answer_alike(server: Private
 def test_elements_of_an_array_are_values_of_their_own(server: PrivateServer, connect: Sessions) -> None:
     """``:numbers[3]`` is three values, NULL where the array ends before, also in a call that the server prepares."""
     connect().execute(
-        "CREATE PROCEDURE told(a INT, b INT, c INT, d TEXT, e TEXT, OUT words TEXT) "
+        "CREATE PROCEDURE numbered(a INT, b INT, c INT, d TEXT, e TEXT, OUT words TEXT) "
         "SET words = CONCAT_WS('/', COALESCE(a, 'none'), COALESCE(b, 'none'), COALESCE(c, 'none'), d, "
         "REPLACE(e, ' ', ''))"
     )
-    text = "CALL told(:numbers[3], :word, :numbers, @told); SELECT @told"
-    own = replace(scope(server.target), statements={"told": made("told", text, Path("told.sql"))})
+    text = "CALL numbered(:numbers[3], :word, :numbers, @words); SELECT @words"
+    own = replace(scope(server.target), statements={"numbered": made("numbered", text, Path("numbered.sql"))})
     for prepared in ("off", "on"):
         target = with_options(server.target, prepared=prepared)
         with closing(database(target).connect(target, own)) as session:
-            session.prepare(["told"])
+            session.prepare(["numbered"])
             for numbers, shown in (((7,), "7/none/none"), ((7, 8, 9, 10), "7/8/9"), ((), "none/none/none")):
-                answer = session.rows(session.perform(session.bind("told", (numbers, "it's 100 %"))))
+                answer = session.rows(session.perform(session.bind("numbered", (numbers, "it's 100 %"))))
                 assert answer == [(f"{shown}/it's 100 %/{list(numbers)}".replace(", ", ","),)]
             with pytest.raises(TypeError):
-                session.bind("told", (("1); DROP TABLE item; --",), "x"))
-    connect().execute("DROP PROCEDURE told")
+                session.bind("numbered", (("1); DROP TABLE item; --",), "x"))
+    connect().execute("DROP PROCEDURE numbered")
 
 
 @pytest.mark.parametrize("level", Isolation)
