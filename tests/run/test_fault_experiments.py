@@ -63,7 +63,8 @@ def test_each_fault_has_its_effect_and_no_acknowledged_commit_is_lost(server: Pr
     result = run_with(server, faults)
     assert [line.fault for line in result.manifest.faults] == faults.split("; ")
     delayed, cut, reset, client, killed = result.summary.faults
-    within = f"t_start_us >= {1e6 * delayed.start_s} and t_start_us + latency_us < {1e6 * delayed.end_s}"
+    line = result.manifest.faults[0]
+    within = f"t_start_us >= {line.effective_us} and t_start_us + latency_us < {line.undo_us}"
     ((n, shortest_us),) = rows(result, f"select count(*), min(latency_us) from {{t}} where {within}")
     assert n > 0
     assert shortest_us >= 60_000
