@@ -189,8 +189,7 @@ class Desk:
 
     def open_again(self) -> None:
         """Close the notebook's tab, and open the notebook in the same page."""
-        self.command("application:close")
-        self.page.wait_for_selector(".jp-Notebook", state="detached")
+        self._close()
         self.open(self.name)
 
     def load_again(self) -> None:
@@ -199,7 +198,15 @@ class Desk:
         self.page.wait_for_selector(".jp-Notebook")
 
     def clear(self) -> None:
-        """Close every tab, unsaved, and end the kernels."""
+        """Close every dialog and tab, unsaved, and end the kernels."""
+        for dialog in self.page.locator(".jp-Dialog-close-button").all():
+            dialog.click()
+        self._close()
+        self.lab.end_kernels()
+        self.said.clear()
+
+    def _close(self) -> None:
+        """Close every tab; what changed since it was saved is lost without a question."""
         self.page.evaluate(
             """() => {
                 for (const tab of [...window.jupyterapp.shell.widgets("main")]) {
@@ -209,8 +216,6 @@ class Desk:
             }"""
         )
         self.page.wait_for_selector(".jp-Notebook", state="detached")
-        self.lab.end_kernels()
-        self.said.clear()
 
     def _heard(self, message: Any) -> None:
         of_jupyter = message.location["url"].startswith(f"{self.lab.url}/api/")

@@ -156,7 +156,7 @@ def test_conflicts_of_snapshots_are_claimed_and_known_where_the_server_reports_t
     servers: Callable[[str], Target], tmp_path: Path, reports: str
 ) -> None:
     """MariaDB reports them by default from 11.6 on."""
-    plain = source("odbc-mariadb", servers, tmp_path)
+    plain = source(SOURCES[-1], servers, tmp_path)
     reached = plain.with_(options={**plain.options, "initstmt": f"SET innodb_snapshot_isolation = {reports}"})
     assert (Capability.SNAPSHOT_CONFLICTS in database(reached).capabilities) == (reports == "ON")
     tables = Tables(reached)
