@@ -13,7 +13,8 @@
     |       +-- NoAccess        the account lacks privileges on it
     |       +-- HalfBuilt       its build is incomplete and can be resumed
     +-- RunFailed               a run started but did not complete (exit 3)
-    +-- ExperimentFailed             the process of a sweep failed or was killed (exit 3)
+    +-- ExperimentFailed        the process of an experiment failed or was killed (exit 3)
+    +-- SearchFailed            no rate that keeps the limit was found, or none that exceeds it
     +-- BuildFailed             a build started but did not complete; loaded parts are kept (exit 3)
     +-- ServerFailed            a server did not start, did not stop, or rejected a setting
     |   +-- ServerDown          a server that hdbkit changed is down and could not be repaired (exit 4)

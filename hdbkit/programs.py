@@ -26,15 +26,18 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
+from hdbkit.files import private
 from hdbkit.processes import ONE_THREAD, command_of, signals_held
 
 PIPE, DEVNULL = subprocess.PIPE, subprocess.DEVNULL
+STOPS = (signal.SIGINT, signal.SIGTERM)
+"""The signals that stop a program as Ctrl-C does."""
 
 _MAX_REQUEST_BYTES, _MAX_DESCRIPTORS = 1 << 17, 100
 _PR_SET_MM, _PR_SET_MM_MAP, _NO_FILE = 35, 14, 0xFFFFFFFF
@@ -99,6 +102,32 @@ def start_program(
         pass_fds=pass_fds,
         start_new_session=True,
     )
+
+
+@contextmanager
+def waiting_program(module: str, *arguments: str, errors: Path, **how: Any) -> Iterator[Process]:
+    """A program that waits until its standard input ends, with the block; an error in the block kills it.
+
+    Its errors are in a file; for ``how`` see :func:`start_program`. It starts with ``STOPS`` blocked.
+    """
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        with open(errors, "wb", opener=private) as file:
+            process = start_program(
+                module, *arguments, stdin=PIPE, stdout=DEVNULL, stderr=file.fileno(), starts_programs=True, **how
+            )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+    assert process.stdin is not None
+    try:
+        yield process
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
 
 
 @dataclass(frozen=True)

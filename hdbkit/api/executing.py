@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import wraps
 from inspect import signature, unwrap
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -21,9 +19,8 @@ from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import SlowCommitPlan
 from hdbkit.experiment.sources import read_plan
-from hdbkit.files import private
 from hdbkit.plan import RunPlan
-from hdbkit.programs import DEVNULL, PIPE, Process, start_program
+from hdbkit.programs import Process, waiting_program
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.manifest import Manifest
 from hdbkit.servers import control
@@ -36,8 +33,6 @@ Arguments = ParamSpec("Arguments")
 Found = TypeVar("Found")
 Given = Target | str
 """A target as users give it."""
-STOPS = (signal.SIGINT, signal.SIGTERM)
-"""The signals that stop an experiment's process as Ctrl-C does."""
 _started: list[Process] = []
 """The processes that this process has started and not yet waited for; prevents zombies and resource warnings."""
 _ERRORS = "process.err"
@@ -161,40 +156,26 @@ def launch(folder: ExperimentFolder, targets: Sequence[Target], blocks: int | No
     always has a known process. Passwords are passed through its standard input, which also is the signal to start.
     """
     secrets = {target.url: secret for target in targets if (secret := target.secret())}
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # inherited: no signal arrives before its handlers exist
-    try:
-        with open(folder.path / _ERRORS, "wb", opener=private) as errors, ExitStack() as used:
-            process = start_program(
-                "hdbkit.api.experiment_process",
-                str(folder.path),
-                *([str(blocks)] if blocks else []),
-                environment=dict(os.environ),
-                stdin=PIPE,
-                stdout=DEVNULL,
-                stderr=errors.fileno(),
-                starts_programs=True,
-                pass_fds=[one for target in targets for one in used.enter_context(in_use(target.server_folder))],
-            )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
-    assert process.stdin is not None
-    try:
-        folder.note_started(process.pid)
-        process.stdin.write(json.dumps(secrets).encode())
-        process.stdin.flush()
-    except BrokenPipeError:
-        process.wait()
-        said = (folder.path / _ERRORS).read_text(errors="replace").strip().rpartition("\n")[2]
-        raise HdbkitError(
-            f"the process of {folder.experiment_id} ended before it began ({said or 'it printed nothing'}); correct "
-            f"the cause, then run: hdbkit resume {folder.experiment_id}"
-        ) from None
-    except BaseException:  # a process that the journal does not name must not start
-        process.kill()
-        process.wait()
-        raise
-    finally:
-        with suppress(BrokenPipeError):
-            process.stdin.close()
+    errors = folder.path / _ERRORS
+    with ExitStack() as used:
+        waiting = waiting_program(
+            "hdbkit.api.experiment_process",
+            str(folder.path),
+            *([str(blocks)] if blocks else []),
+            errors=errors,
+            pass_fds=[one for target in targets for one in used.enter_context(in_use(target.server_folder))],
+        )
+        try:
+            with waiting as process:  # one that the journal does not name must not start
+                assert process.stdin is not None
+                folder.note_started(process.pid)
+                process.stdin.write(json.dumps(secrets).encode())
+                process.stdin.flush()
+        except BrokenPipeError:
+            said = errors.read_text(errors="replace").strip().rpartition("\n")[2]
+            raise HdbkitError(
+                f"the process of {folder.experiment_id} ended before it began ({said or 'it printed nothing'}); "
+                f"correct the cause, then run: hdbkit resume {folder.experiment_id}"
+            ) from None
     _started[:] = [one for one in _started if one.poll() is None] + [process]
     return process

@@ -15,12 +15,12 @@ from typing import NoReturn
 
 from pydantic import SecretStr
 
-from hdbkit.api.executing import STOPS
 from hdbkit.api.workspace import Workspace
 from hdbkit.config import Target
 from hdbkit.errors import HdbkitError
 from hdbkit.experiment.sources import read_plan
 from hdbkit.files import results_umask
+from hdbkit.programs import STOPS
 from hdbkit.results.experiment_folder import ExperimentFolder
 from hdbkit.results.journal import Step
 

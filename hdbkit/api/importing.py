@@ -26,7 +26,6 @@ from hdbkit.files import replace_file
 from hdbkit.hammerdb import (
     Given,
     Job,
-    Profiled,
     Translation,
     is_job_file,
     read_jobs,
@@ -40,7 +39,7 @@ from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import profile_tag
 from hdbkit.results.folder import RunFolder, is_run, make_folder
 from hdbkit.results.manifest import Event, HostFacts, Manifest, ServerFacts, Status
-from hdbkit.results.run_result import OperationResult, RunResult
+from hdbkit.results.run_result import RunResult
 from hdbkit.workloads import metric_of, workload
 from hdbkit.workloads.present import notice_of
 from hdbkit.workspace import BareWorkspace
@@ -233,7 +232,7 @@ def _run_of(job: Job, started: datetime, source: str) -> Manifest:
         plan,
         _TOOL,
         started,
-        _result_of(job, load.duration_s),
+        result_of(float(job.value), load.duration_s, job.profiled, engine_tpm=float(job.tpm)),
         notice=notice_of(kind, database(made.target)),
         operations=list(kind.operations),
         mix=kind.mix(load),
@@ -307,25 +306,3 @@ def _manifest(plan: RunPlan, tool: str, started: datetime, result: RunResult, **
         "tags": [tool.lower()],
     }
     return Manifest(**{**every, **known})
-
-
-def _result_of(job: Job, window_s: float) -> RunResult:
-    operations = {name: _latencies(one) for name, one in job.profiled.items()}
-    return result_of(float(job.value), window_s, operations, engine_tpm=float(job.tpm))
-
-
-def _latencies(one: Profiled) -> OperationResult:
-    return OperationResult(
-        count=one.calls,
-        committed=None,
-        rolled_back=None,
-        failed=None,
-        retries=None,
-        mean_us=one.times_us.get("avg"),
-        p50_us=one.times_us.get("p50"),
-        p90_us=one.times_us.get("p90"),
-        p95_us=one.times_us.get("p95"),
-        p99_us=one.times_us.get("p99"),
-        p999_us=one.times_us.get("p999"),
-        max_us=one.times_us.get("max"),
-    )

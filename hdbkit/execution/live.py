@@ -22,12 +22,12 @@ from hdbkit.execution import failures, waits
 from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
-from hdbkit.execution.live_sums import QUANTILES, LiveTail
+from hdbkit.execution.live_sums import LiveTail, Sums
 from hdbkit.execution.load_hosts import HOST_SAMPLES
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
-from hdbkit.results.spool import Records, SpoolTails, is_committed
+from hdbkit.results.spool import Records, SpoolTails
 from hdbkit.results.writer import read_lines
 from hdbkit.text import plural
 
@@ -195,6 +195,9 @@ class LiveView:
         self._worked_ns = max([start_ns, self._worked_ns or since_ns, *map(_last_worked_ns, pieces)])
         seconds, silent_s = max((now - since_ns) / 1e9, 1e-6), max(now - self._worked_ns, 0) / 1e9
         pids, ready = _clients(self._folder)
+        sums = Sums()
+        if pieces:
+            sums.add(np.concatenate(pieces), manifest.paced)
         return Tick(
             **self._shared(manifest, start_ns, now, ready),
             seconds=seconds,
@@ -203,7 +206,7 @@ class LiveView:
             error=_newest_error(self._folder.spools, self._worked_ns) if silent_s > _SILENT_S else "",
             in_lists=self._place_in_lists(manifest, pieces, now),
             schedule=self._schedule_at(manifest, pieces, since_ns, now),
-            **_figures(manifest, pieces, seconds),
+            **sums.figures(manifest, seconds),
         )
 
     def _tick_of_hosts(self, manifest: Manifest, start_ns: int, since_ns: int, now: int) -> Tick:
@@ -259,33 +262,6 @@ class LiveView:
         before, self._cpu_s = self._cpu_s, {pid: process_cpu_s(pid) for pid in pids}
         grown = [cpu_s - before[pid] for pid, cpu_s in self._cpu_s.items() if pid in before]
         return float(np.nansum(grown)) if grown else math.nan
-
-
-def _figures(manifest: Manifest, pieces: list[Records], seconds: float) -> dict[str, Any]:
-    """Rates and quantiles of the records of this many seconds."""
-    if not pieces:
-        return {"metric_value": 0.0, "operations_per_s": 0.0}
-    records = np.concatenate(pieces)
-    latency_us = (records["end_ns"] - records["scheduled_ns" if manifest.paced else "start_ns"]) / 1000
-    kept = records["outcome"] != Outcome.FAILED
-    rate = manifest.metric.rate
-    counted = is_committed([manifest.operations.index(name) for name in manifest.of_metric], records)
-    by_name = {}
-    for code, name in enumerate(manifest.operations):
-        own = latency_us[kept & (records["operation"] == code)]
-        if own.size:
-            # np.quantile imports numpy.ma, which takes 5 MB of the command line
-            by_name[name] = np.interp(np.multiply(QUANTILES, own.size - 1), np.arange(own.size), np.sort(own))
-    p50_us, p95_us, p99_us = ({name: float(found[i]) for name, found in by_name.items()} for i in range(3))
-    return {
-        "metric_value": float(counted.sum()) * rate.per_s / seconds,
-        "operations_per_s": float(kept.sum()) / seconds,
-        "p50_us": p50_us,
-        "p95_us": p95_us,
-        "p99_us": p99_us,
-        "failed": int((~kept).sum()),
-        "retries": int(records["retries"].sum()),
-    }
 
 
 def _clients(folder: RunFolder) -> tuple[list[int], list[int]]:

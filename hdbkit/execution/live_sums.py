@@ -1,7 +1,8 @@
-"""Counts and latencies of a moment, small enough to be sent: what the live view knows of several load hosts.
+"""Counts and latencies of a moment, small enough to be sent: what the live view knows of clients here and elsewhere.
 
 Latencies are counted in buckets that are 2 % wide, so live quantiles are exact to 1 %; those of the result are exact.
-The supervisor adds up what the hosts report, a line per second in a file of the run folder, which watchers read.
+With several load hosts the supervisor adds up what they report, a line per second in a file of the run folder, which
+watchers read.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hdbkit.results.columns import Outcome
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.spool import Records
 
-QUANTILES = (0.5, 0.95, 0.99)
+_QUANTILES = (0.5, 0.95, 0.99)
 _PER_E = 50
 """Buckets while a latency grows by the factor e."""
 _FILE = "live.ndjson"
@@ -37,7 +38,8 @@ class Sums:
         """Add records of a spool."""
         latency_us = (records["end_ns"] - records["scheduled_ns" if is_paced else "start_ns"]) / 1000
         buckets = np.rint(_PER_E * np.log(np.maximum(latency_us, 1))).astype(int)
-        for code in np.unique(records["operation"]):
+        # np.unique without counts imports numpy.ma, which takes 5 MB of the command line
+        for code in np.unique(records["operation"], return_counts=True)[0]:
             own = records["operation"] == code
             kept = own & (records["outcome"] != Outcome.FAILED)
             found = self._by_operation.setdefault(int(code), Counter())
@@ -82,7 +84,7 @@ def _latencies(found: Mapping[str, int]) -> dict[int, int]:
 def _quantiles(latencies: Mapping[int, int]) -> list[float]:
     numbers = sorted(latencies)
     reached = np.cumsum([latencies[number] for number in numbers])
-    places = np.searchsorted(reached, np.array(QUANTILES) * reached[-1])
+    places = np.searchsorted(reached, np.array(_QUANTILES) * reached[-1])
     return [math.exp(numbers[min(int(place), len(numbers) - 1)] / _PER_E) for place in places]
 
 

@@ -3,7 +3,7 @@
 Nothing in them is executed.
 """
 
-from hdbkit.hammerdb.jobs import Job, Jobs, Profiled, is_job_file, read_jobs, read_log
+from hdbkit.hammerdb.jobs import Job, Jobs, is_job_file, read_jobs, read_log
 from hdbkit.hammerdb.reading import Given, is_settings_file, read_settings
 from hdbkit.hammerdb.translating import Translation, table, translate
 
@@ -11,7 +11,6 @@ __all__ = [
     "Given",
     "Job",
     "Jobs",
-    "Profiled",
     "Translation",
     "is_job_file",
     "is_settings_file",

@@ -21,23 +21,12 @@ from typing import Any
 from hdbkit.errors import InputError
 from hdbkit.hammerdb.reading import Given, Unclosed, commands
 from hdbkit.hammerdb.translating import keys_of, table
+from hdbkit.results.run_result import OperationResult
 
 _MAGIC = b"SQLite format 3\0"
 _LOG_HEAD = re.compile(r"Hammerdb Log @ \w{3} (\w{3} +\d{1,2} \d\d:\d\d:\d\d) \S+ (\d{4})", re.IGNORECASE)
 _LINES = ("users", "rampup", "duration", "results")
-_TIMES = ("min", "avg", "max", "p99", "p95", "p50")
-
-
-@dataclass(frozen=True)
-class Profiled:
-    """The time profile of one operation over all virtual users: calls, and times in microseconds.
-
-    They include the ramp-up, and quantiles are of a sample of the calls.
-    """
-
-    calls: int
-    times_us: dict[str, float]
-    """Of ``min``, ``avg``, ``max``, ``p50``, ``p95`` and ``p99`` those that are known."""
+_TIMES = {"mean_us": "avg_ms", "p50_us": "p50_ms", "p95_us": "p95_ms", "p99_us": "p99_ms", "max_us": "max_ms"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,8 @@ class Job:
     profile_id: int
     host: dict[str, Any] = field(default_factory=dict)
     """``name``, ``processor`` and ``cores`` of the host of its clients, as far as they are known."""
-    profiled: dict[str, Profiled] = field(default_factory=dict)
+    profiled: dict[str, OperationResult] = field(default_factory=dict)
+    """By operation; times include the ramp-up, and quantiles are of a sample of the calls."""
 
 
 @dataclass(frozen=True)
@@ -259,15 +249,18 @@ def _host(database: sqlite3.Connection, job_id: str) -> dict[str, Any]:
     return {}
 
 
-def _profiled(database: sqlite3.Connection, job_id: str) -> dict[str, Profiled]:
+def _profiled(database: sqlite3.Connection, job_id: str) -> dict[str, OperationResult]:
     """The time profile over all virtual users, by operation."""
     found = {}
     for row in _rows(database, "SELECT * FROM jobtiming WHERE jobid = ? AND summary = 1", job_id):
         name = table()["jobs"]["profiled"].get(str(row["procname"]).upper())
         if name and isinstance(row["calls"], int):
-            times = {time: row[f"{time}_ms"] for time in _TIMES}
-            known = {time: 1000 * float(ms) for time, ms in times.items() if _is_time(ms)}
-            found[name] = Profiled(row["calls"], known)
+            times: dict[str, Any] = {
+                name_us: 1000 * float(row[ms]) for name_us, ms in _TIMES.items() if _is_time(row[ms])
+            }
+            found[name] = OperationResult(
+                count=row["calls"], committed=None, rolled_back=None, failed=None, retries=None, **times
+            )
     return found
 
 

@@ -15,11 +15,10 @@ from typing import NoReturn
 from hdbkit.api import DEFAULT, documents
 from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.files import replace_file, results_umask
+from hdbkit.programs import STOPS
 from hdbkit.results.manifest import Status
 from hdbkit.service.job_folder import Course, JobFolder, State
 from hdbkit.service.verbs import VERBS
-
-STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Stop:

@@ -18,12 +18,10 @@ from hdbkit.config import served
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.target import target_names
 from hdbkit.errors import DamagedResult, HdbkitError, InputError
-from hdbkit.files import private
 from hdbkit.processes import birth_of
-from hdbkit.programs import DEVNULL, PIPE, Process, start_program
+from hdbkit.programs import Process, waiting_program
 from hdbkit.results.folder import make_folder, only_one
 from hdbkit.service.job_folder import JOBS, Asked, Job, JobFolder, Signs, State
-from hdbkit.service.job_process import STOPS
 from hdbkit.service.requests import Request
 from hdbkit.service.tokens import Role
 from hdbkit.service.verbs import VERBS, Verb
@@ -161,33 +159,16 @@ class Jobs:
         now = datetime.now(UTC)
         job_id = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}-{verb.name}-{secrets.token_hex(3)}"
         folder = JobFolder(make_folder(self._root / job_id))
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # inherited: none arrives before its handlers exist
-        try:
-            with open(folder.errors_file, "wb", opener=private) as errors:
-                process = start_program(
-                    "hdbkit.service.job_process",
-                    str(folder.path),
-                    environment={**os.environ, **self._workspace.environment, **served.environment(self.clusters)},
-                    stdin=PIPE,
-                    stdout=DEVNULL,
-                    stderr=errors.fileno(),
-                    starts_programs=True,
-                )
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, held)
-        assert process.stdin is not None
-        try:
+        environment = {**os.environ, **self._workspace.environment, **served.environment(self.clusters)}
+        waiting = waiting_program(
+            "hdbkit.service.job_process", str(folder.path), errors=folder.errors_file, environment=environment
+        )
+        with waiting as process:  # one that no job names must not start
             birth = birth_of(process.pid)
             folder.note(
                 Asked(job_id=job_id, verb=verb.name, request=request, holder=holder, created=now, pid=process.pid,
                       birth=birth)
             )  # fmt: skip
-        except BaseException:  # a process that no job names must not start
-            process.kill()
-            process.wait()
-            raise
-        finally:
-            process.stdin.close()  # the signal to start
         return folder, process
 
 

@@ -18,6 +18,7 @@ import pytest
 from pydantic import SecretStr
 
 import hdbkit
+from hdbkit import programs
 from hdbkit.api import (
     RunningExperiment,
     attach_experiment,
@@ -296,7 +297,7 @@ def test_the_same_sweep_has_the_same_plan_from_api_process_and_command_line(
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         return process
 
-    monkeypatch.setattr(executing, "start_program", ends_at_once)
+    monkeypatch.setattr(programs, "start_program", ends_at_once)
     with pytest.raises(HdbkitError, match=r"ended before it began \(no memory\); correct the cause, then run"):
         launch(prepared.folder, [target])
 
