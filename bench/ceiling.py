@@ -16,17 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench.common import (
-    blocks,
-    pgbench,
-    postgres_environment,
-    program,
-    quick_or,
-    scratch,
-    server,
-    show_ratio,
-    title,
-)
+from bench.common import blocks, pgbench, postgres_environment, program, quick_or, scratch, server, show_ratio, title
 from hdbkit.config import Load, TprocCSpec
 from hdbkit.contracts import Prepared
 from hdbkit.databases import database

@@ -13,18 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import hdbkit
-from bench.common import (
-    Ended,
-    Figures,
-    blocks,
-    figures,
-    pgbench,
-    quick_or,
-    scratch,
-    server,
-    show_figures,
-    title,
-)
+from bench.common import Ended, Figures, blocks, figures, pgbench, quick_or, scratch, server, show_figures, title
 from hdbkit.config.specs.tproc_c import InputRules
 from hdbkit.servers import PrivateServer, control
 

@@ -185,10 +185,7 @@ def complete(manifest: dict[str, Any], at_least: int) -> None:
 def rates(hosts: Hosts) -> None:
     """The same users on four hosts and on one, in random order; then the clocks of those on four."""
     title(f"{HOSTS} load hosts with {USERS // HOSTS} users each, beside one host with {USERS}, on the null engine")
-    ways = {
-        "four": lambda: hosts.begin(cluster=True).result(),
-        "one": lambda: hosts.begin(cluster=False).result(),
-    }
+    ways = {"four": lambda: hosts.begin(cluster=True).result(), "one": lambda: hosts.begin(cluster=False).result()}
     done = blocks(ways, BLOCKS)
     ratios = [one["four"]["result"]["operations_per_s"] / one["one"]["result"]["operations_per_s"] for one in done]
     show("operations per second, four hosts to one", ratios, at_least=0.98)

@@ -181,10 +181,7 @@ def _figures_of_tcl(plan: RunPlan, folder: Path) -> Figures:
         found = {"PGPASSFILE": target.password_file, "PGPASSWORD": target.secret()}
     else:
         found = {"MYSQL_PWD": target.secret() or (password_in_file(target) or (None, None))[1]}
-        connection = [
-            "mysql",
-            f"-host {target.host} -port {target.port} -user {target.user} -db {target.database}",
-        ]
+        connection = ["mysql", f"-host {target.host} -port {target.port} -user {target.user} -db {target.database}"]
     begun = time.monotonic()
     command = ["tclsh", str(Path(__file__).with_suffix(".tcl")), *connection, str(folder / "statements")]
     given = {**os.environ, **{name: str(value) for name, value in found.items() if value}}

@@ -29,12 +29,7 @@ include_patterns = [
 ]
 exclude_patterns = ["**/.ipynb_checkpoints"]
 
-extensions = [
-    "myst_nb",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-    "sphinx_copybutton",
-]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 suppress_warnings = [
     "myst.header",
     "ref.python",  # attributes of two classes have one name

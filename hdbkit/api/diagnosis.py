@@ -91,11 +91,7 @@ class DiagnosisVerbs(DiscoveryVerbs):
     """Verbs that examine a target."""
 
     def doctor(
-        self,
-        target: Target | str | None = None,
-        *,
-        workload: WorkloadSpec | Path | str | None = None,
-        **fields: Any,
+        self, target: Target | str | None = None, *, workload: WorkloadSpec | Path | str | None = None, **fields: Any
     ) -> pd.DataFrame:
         """Examine a target; without one, list the drivers and servers that are usable on this host.
 

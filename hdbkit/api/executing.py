@@ -59,9 +59,7 @@ def executing(
     ``run_experiment`` executes the same plan and reports its steps; ``start_experiment`` does it in another process.
     """
 
-    def verb_of(
-        read: Callable[[Verbs, ExperimentFolder], Found],
-    ) -> Callable[Concatenate[Verbs, Arguments], Found]:
+    def verb_of(read: Callable[[Verbs, ExperimentFolder], Found]) -> Callable[Concatenate[Verbs, Arguments], Found]:
         @wraps(read)
         def verb(workspace: Verbs, /, *given: Arguments.args, **named: Arguments.kwargs) -> Found:
             return read(workspace, executed(workspace, plan(workspace, *given, **named), ignore_event, None))

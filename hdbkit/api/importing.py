@@ -23,17 +23,7 @@ from hdbkit.config.specs import OtherSpec
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.files import replace_file
-from hdbkit.hammerdb import (
-    Given,
-    Job,
-    Translation,
-    is_job_file,
-    read_jobs,
-    read_log,
-    read_settings,
-    table,
-    translate,
-)
+from hdbkit.hammerdb import Given, Job, Translation, is_job_file, read_jobs, read_log, read_settings, table, translate
 from hdbkit.other_tools import Reader, Unreadable, content_of, measured_in, result_of
 from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import profile_tag

@@ -347,13 +347,7 @@ class ResultVerbs(BareWorkspace):
         ]
         return pd.DataFrame(rows, columns=["name", "run_id", "virtual_users", "operation", "quantile", "ms"])
 
-    def runs(
-        self,
-        where: str | None = None,
-        *,
-        wide: bool = False,
-        within_s: float | None = None,
-    ) -> RunList:
+    def runs(self, where: str | None = None, *, wide: bool = False, within_s: float | None = None) -> RunList:
         """List all runs, newest first; ``where`` filters by columns, such as ``virtual_users = 8``.
 
         With ``wide``, each option of schema or load and each setting of the server in which the listed runs differ is

@@ -185,13 +185,7 @@ class RunVerbs(ResultVerbs):
         """
         return shown(self.target(target), specification(workload), load or Load(), count, operation)
 
-    def watch(
-        self,
-        target: Target | str,
-        load: Load | None = None,
-        *,
-        label: str | None = None,
-    ) -> Result:
+    def watch(self, target: Target | str, load: Load | None = None, *, label: str | None = None) -> Result:
         """Watch a server under the load of another program, and keep what was measured as a run.
 
         hdbkit sends no load. It reads the server's counters, what its sessions wait for and the host. With a schema

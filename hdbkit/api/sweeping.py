@@ -102,11 +102,7 @@ class SweepVerbs(BareWorkspace):
     """Verbs that plan and execute sweeps and read their results."""
 
     def plan_sweep(
-        self,
-        target: Target | str,
-        spec: SweepSpec | Path | str,
-        *,
-        blocks: int | None = None,
+        self, target: Target | str, spec: SweepSpec | Path | str, *, blocks: int | None = None
     ) -> SweepPlan:
         """Plan every run of a sweep in order, with its duration; accesses no server, and an agent only for host
         facts.
@@ -161,11 +157,7 @@ def _plan_of_runs(target: Target, spec: SweepSpec) -> SweepPlan:
 
 
 def plan_checked(
-    target: Target | str,
-    spec: SweepSpec | Path | str,
-    blocks: int | None,
-    command: str,
-    workspace: BareWorkspace,
+    target: Target | str, spec: SweepSpec | Path | str, blocks: int | None, command: str, workspace: BareWorkspace
 ) -> SweepPlan:
     """Plan a new sweep for the schema in the database.
 

@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 
 
 class Workspace(
-    CertifyVerbs,
-    QuickstartVerbs,
-    SiteVerbs,
-    BatchVerbs,
-    PlanningVerbs,
-    DiagnosisVerbs,
-    EngineVerbs,
-    ImportVerbs,
+    CertifyVerbs, QuickstartVerbs, SiteVerbs, BatchVerbs, PlanningVerbs, DiagnosisVerbs, EngineVerbs, ImportVerbs
 ):
     """Where runs are kept and named targets are looked up, with every verb that works there.
 
@@ -42,10 +35,7 @@ class Workspace(
     """
 
     def serve_agent(
-        self,
-        target: Target | str,
-        say: Callable[[Started], None],
-        options: AgentOptions | None = None,
+        self, target: Target | str, say: Callable[[Started], None], options: AgentOptions | None = None
     ) -> None:
         """Let sweeps on other hosts control the server of ``target``, which is on this host, until SIGINT or SIGTERM.
 

@@ -80,12 +80,7 @@ def _run_charts(folder: RunFolder, manifest: Manifest) -> list[Chart]:
     course = throughput(folder, manifest, step_s)
     failed = failures(folder, step_s)
     throughput_chart = throughput_over_time(
-        course,
-        window,
-        manifest.metric,
-        result.metric_value,
-        result.outages,
-        manifest.noun,
+        course, window, manifest.metric, result.metric_value, result.outages, manifest.noun
     )
     if manifest.one_by_one:
         charts = [*_times(folder, manifest), *([throughput_chart] if len(course) > 1 else [])]
@@ -198,12 +193,7 @@ def throughput_over_time(
     if result is not None:
         line = {"color": colour("series-2"), "width": 1.5, "dash": "dash"}
         fig.add_scatter(
-            x=[start_s, end_s],
-            y=[result, result],
-            mode="lines",
-            line=line,
-            name="result",
-            hoverinfo="name+y",
+            x=[start_s, end_s], y=[result, result], mode="lines", line=line, name="result", hoverinfo="name+y"
         )
     fig.update_yaxes(rangemode="tozero")
     words = _throughput_words(course, window, metric, result)

@@ -29,8 +29,7 @@ def batch(
     notebook: Annotated[Path, typer.Argument(help="notebook whose typed cell of parameters is tagged 'parameters'")],
     params: Annotated[list[Path], typer.Argument(help="YAML files with parameters, one job each")],
     batch_id: Annotated[
-        str | None,
-        typer.Option("--id", help="folder below results/batches; jobs that are done there are skipped"),
+        str | None, typer.Option("--id", help="folder below results/batches; jobs that are done there are skipped")
     ] = None,
     as_json: AsJson = False,
 ) -> int:

@@ -144,8 +144,7 @@ def compare(
     new: Annotated[str, typer.Argument(help=_SIDE)],
     run: Annotated[bool, typer.Option("--run", help="measure both sides in turn now, in one session")] = False,
     together: Annotated[
-        bool,
-        typer.Option("--together", help="with --run: both at the same time, on two servers; for a busy host"),
+        bool, typer.Option("--together", help="with --run: both at the same time, on two servers; for a busy host")
     ] = False,
     blocks: Annotated[
         int | None, typer.Option(min=1, help=f"with --run: runs of each side at each user count [{DEFAULT_BLOCKS}]")

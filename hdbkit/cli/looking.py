@@ -214,11 +214,7 @@ def runs_note(
     show.answer(as_json, {"run_id": run, "note": note, "annotations": noted}, f"{run}: {note or 'no note'}")
 
 
-def runs_rm(
-    run_id: RunId,
-    yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
+def runs_rm(run_id: RunId, yes: Yes = False, as_json: AsJson = False) -> None:
     """Delete a run's folder permanently."""
     result = api.result(run_id)
     result.require_removable()

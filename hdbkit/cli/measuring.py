@@ -223,8 +223,7 @@ def plan(
         bool, typer.Option("--json-schema", help=_SCHEMA_HELP, is_eager=True, callback=_print_schema)
     ] = False,
     chart: Annotated[
-        Path | None,
-        typer.Option(help="write a chart of the effects that it would find: .png, .svg, .pdf, .html"),
+        Path | None, typer.Option(help="write a chart of the effects that it would find: .png, .svg, .pdf, .html")
     ] = None,
     as_json: AsJson = False,
     *,

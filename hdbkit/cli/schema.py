@@ -94,8 +94,7 @@ def check(
     target: TargetArgument,
     workload: WorkloadOption = None,
     answers: Annotated[
-        bool,
-        typer.Option("--answers", help="check the operations' answers too, where there is a reference"),
+        bool, typer.Option("--answers", help="check the operations' answers too, where there is a reference")
     ] = False,
     answers_seed: Annotated[
         int | None, typer.Option("--seed", help="seed of the parameters of --answers; default: that of the schema")

@@ -74,10 +74,7 @@ def frame(found: pd.DataFrame, as_json: bool, **about: Any) -> None:
 
 
 def table(
-    frame: pd.DataFrame,
-    title: str | None = None,
-    columns: Sequence[str] | None = None,
-    omit: Sequence[str] = (),
+    frame: pd.DataFrame, title: str | None = None, columns: Sequence[str] | None = None, omit: Sequence[str] = ()
 ) -> Table:
     """A frame as a table for this screen: numbers to the right, units in the heads.
 

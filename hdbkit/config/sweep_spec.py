@@ -15,13 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
-from pydantic import (
-    Field,
-    PrivateAttr,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from hdbkit.config.expressions import Value, value_of
 from hdbkit.config.files import At, Origin, read_yaml, settings_of_file, validate
@@ -30,11 +24,7 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.config.sweep_factors import Constraint, Factors, Facts, Text, Values, ValueText
-from hdbkit.config.sweep_values import (
-    Formula,
-    names_of,
-    special_texts,
-)
+from hdbkit.config.sweep_values import Formula, names_of, special_texts
 from hdbkit.errors import ConfigErrors, InputError
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,40}$"
@@ -129,8 +119,7 @@ class SweepSpec(Preparation):
     name: str = Field(default="sweep", pattern=_NAME)
     question: str | None = Field(default=None, description="the question the sweep answers, for its report")
     facts: Facts = Field(
-        default_factory=dict,
-        description="facts of the database's host for formulas and constraints: {ram: 64GB}",
+        default_factory=dict, description="facts of the database's host for formulas and constraints: {ram: 64GB}"
     )
     settings: dict[str, Values] = Field(default_factory=dict, description="values of each server setting")
     factors: Factors = Field(default_factory=dict, description="values of options of the load and the schema")
@@ -140,8 +129,7 @@ class SweepSpec(Preparation):
         "server's configuration files: [tuned.conf, own.conf]",
     )
     special: dict[str, tuple[Text, ...]] = Field(
-        default_factory=dict,
-        description="values that are not sizes, such as -1; constraints ignore them",
+        default_factory=dict, description="values that are not sizes, such as -1; constraints ignore them"
     )
     constraints: tuple[Constraint, ...] = Field(
         default=(),
@@ -402,10 +390,7 @@ class SweepSpec(Preparation):
         path = Path(path)
         content, lines = read_yaml(path)
         if isinstance(content, dict) and isinstance(content.get("spec"), dict) and "experiment_id" in content:
-            content, lines = (
-                content["spec"],
-                {at[1:]: line for at, line in lines.items() if at[:1] == ("spec",)},
-            )
+            content, lines = (content["spec"], {at[1:]: line for at, line in lines.items() if at[:1] == ("spec",)})
         if isinstance(content, dict) and "settings" not in content and _is_hammerpost(content):
             lines = {("settings", *at): line for at, line in lines.items()}
             settings = {name: value if isinstance(value, list) else [value] for name, value in content.items()}

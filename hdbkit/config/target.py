@@ -65,8 +65,7 @@ class Target(ConfigModel):
         default=ControlSpec(), description="how the server is controlled, in addition to SQL"
     )
     name: str | None = Field(
-        default=None,
-        description="name in the targets file, or folder of a private server, if given so",
+        default=None, description="name in the targets file, or folder of a private server, if given so"
     )
     password: SecretStr | None = Field(default=None, exclude=True, repr=False)
 

@@ -178,11 +178,7 @@ _SNAPSHOTS: Final = (
 )
 
 _CACHE: Final = (
-    Operation(
-        "flush_cache",
-        "empty the server's cache of pages",
-        without="the load option cache: flush is refused",
-    ),
+    Operation("flush_cache", "empty the server's cache of pages", without="the load option cache: flush is refused"),
 )
 
 _WAITS: Final = (
@@ -291,11 +287,7 @@ _PLANS: Final = (
 
 _WORK_READ: Final = ("rows read", "bytes read", "temporary files")
 _WORK: Final = (
-    Operation(
-        "publish_work",
-        "make what this session has done part of what work_of_server reports",
-        needs=_SQL,
-    ),
+    Operation("publish_work", "make what this session has done part of what work_of_server reports", needs=_SQL),
     Operation(
         "work_of_server",
         "what the server's database has read since it was started, while this session alone works; null is unknown",
@@ -336,10 +328,7 @@ _SCHEMA: Final = (
     Operation("finish_build", "record that the build is complete", needs=_SQL),
     Operation("select_build_finished", "whether the build is complete", columns=("finished",), needs=_SQL),
     Operation(
-        "insert_row",
-        "the beginning of an INSERT of one row, for bulk loads",
-        ("table", "columns"),
-        needs=_SQL,
+        "insert_row", "the beginning of an INSERT of one row, for bulk loads", ("table", "columns"), needs=_SQL
     ),
     Operation(
         "claim_schema",
@@ -487,11 +476,7 @@ _COPIES: Final = (
     Operation("close_database", "allow no connection to a copy", ("copy",), needs=_DATA, without=_KEEP),
     Operation("remove_database", "drop a copy, if there is one", ("copy",), needs=_DATA, without=_KEEP),
     Operation(
-        "end_other_sessions",
-        "end all other sessions on a database",
-        ("database_name",),
-        needs=_DATA,
-        without=_KEEP,
+        "end_other_sessions", "end all other sessions on a database", ("database_name",), needs=_DATA, without=_KEEP
     ),
 )
 

@@ -51,11 +51,7 @@ def plans_of(plan: RunPlan) -> dict[str, QueryPlan]:
 
 
 def explained(
-    engine: Database,
-    target: Target,
-    scope: Scope,
-    options: SessionOptions,
-    calls: Mapping[str, Mapping[str, Any]],
+    engine: Database, target: Target, scope: Scope, options: SessionOptions, calls: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, QueryPlan]:
     """The plans of statements of ``scope``, each with its arguments; the last column of a row is a line.
 

@@ -54,10 +54,7 @@ class MaxRatePlan(OneTargetPlan):
 
     def cell(self, planned: PlannedRun) -> Cell:
         return Cell(
-            self.target,
-            self.workload,
-            self.load.with_(rate=self.rate(planned), seed=planned.seed),
-            label=self.label,
+            self.target, self.workload, self.load.with_(rate=self.rate(planned), seed=planned.seed), label=self.label
         )
 
     @property

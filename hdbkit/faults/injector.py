@@ -71,13 +71,7 @@ class Injector:
     """
 
     def __init__(
-        self,
-        target: Target,
-        faults: Sequence[Fault],
-        seed: int,
-        folder: Path,
-        notes: Path,
-        kept: Sequence[int] = (),
+        self, target: Target, faults: Sequence[Fault], seed: int, folder: Path, notes: Path, kept: Sequence[int] = ()
     ) -> None:
         self._faults, self._late_ns, self._undone = tuple(faults), 0, False
         self._undo_s = undo_timeout_s(target)

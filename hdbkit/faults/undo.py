@@ -25,15 +25,7 @@ from queue import Empty, SimpleQueue
 from hdbkit.config import Target
 from hdbkit.contracts import Power, ServerControl, SessionOptions
 from hdbkit.databases import database
-from hdbkit.errors import (
-    CannotConnect,
-    DamagedResult,
-    HdbkitError,
-    NoneFree,
-    NotReady,
-    Rejected,
-    ServerFailed,
-)
+from hdbkit.errors import CannotConnect, DamagedResult, HdbkitError, NoneFree, NotReady, Rejected, ServerFailed
 from hdbkit.faults.file_system import thaw
 from hdbkit.files import draft_of, held
 from hdbkit.processes import birth_of

@@ -255,11 +255,9 @@ def _profiled(database: sqlite3.Connection, job_id: str) -> dict[str, OperationR
     for row in _rows(database, "SELECT * FROM jobtiming WHERE jobid = ? AND summary = 1", job_id):
         name = table()["jobs"]["profiled"].get(str(row["procname"]).upper())
         if name and isinstance(row["calls"], int):
-            times: dict[str, Any] = {
-                name_us: 1000 * float(row[ms]) for name_us, ms in _TIMES.items() if _is_time(row[ms])
-            }
+            known: dict[str, Any] = {us: 1000 * float(row[ms]) for us, ms in _TIMES.items() if _is_time(row[ms])}
             found[name] = OperationResult(
-                count=row["calls"], committed=None, rolled_back=None, failed=None, retries=None, **times
+                count=row["calls"], committed=None, rolled_back=None, failed=None, retries=None, **known
             )
     return found
 

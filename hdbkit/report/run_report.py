@@ -69,14 +69,7 @@ def run_report(folder: RunFolder) -> Path:
         tables=_followed(folder, manifest, tables(manifest)) if result else [],
         charts=charts,
         flames=_flames(folder, manifest),
-        evidence=[
-            *each,
-            *_faults(manifest),
-            *server_work(manifest),
-            *hosts_work(result),
-        ]
-        if result
-        else [],
+        evidence=[*each, *_faults(manifest), *server_work(manifest), *hosts_work(result)] if result else [],
         plans=_plans(folder, manifest),
         environment=environment(manifest, known_settings(folder)),
         journal=[_course(manifest)],
@@ -336,11 +329,7 @@ def tables(manifest: Manifest) -> list[Table]:
     response = _response_times(lines, noun) if manifest.paced else []
     head = [noun, "count", "per second", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
-        [
-            name,
-            f"{line.count:,}",
-            cell(None) if manifest.measured_by else number(line.count / result.window_s),
-        ]
+        [name, f"{line.count:,}", cell(None) if manifest.measured_by else number(line.count / result.window_s)]
         + [milliseconds(value_us) for value_us in (line.mean_us, *_quantiles(line))]
         + [cell(line.failed), cell(line.retries)]
         for name, line in lines

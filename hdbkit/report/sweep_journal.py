@@ -61,12 +61,7 @@ def settings_table(tried: Mapping[str, Sequence[str]], journal: Journal) -> list
         return []
     (state,) = servers.values()
     after = dict(state.restored.details.get("found", {})) if state.restored else {}
-    head = [
-        "setting",
-        "tried",
-        *(["before the sweep"] if state.found else []),
-        *(["after it"] if after else []),
-    ]
+    head = ["setting", "tried", *(["before the sweep"] if state.found else []), *(["after it"] if after else [])]
     rows = [
         [name, ", ".join(values), *(one.get(name, UNKNOWN) for one in (state.found, after) if one)]
         for name, values in tried.items()

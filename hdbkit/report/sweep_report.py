@@ -278,14 +278,7 @@ def interaction_table(found: pd.DataFrame, metric: Metric) -> list[Table]:
         for row in found.to_dict("records")
     ]  # fmt: skip
     marks = ["unsure" if verdict == "undecided" else "" for verdict in found["verdict"]]
-    head = [
-        "value",
-        "with",
-        "change without",
-        "change with it",
-        "95 % interval of the ratio of both",
-        "verdict",
-    ]
+    head = ["value", "with", "change without", "change with it", "95 % interval of the ratio of both", "verdict"]
     return [Table("Interactions of settings", head, rows, [False, False, True, True, True, False], marks)]
 
 

@@ -64,14 +64,7 @@ class SpoolWriter:
         return (self._next_offset - self._segment_bytes - HEADER_BYTES + self._at) // self._size
 
     def append(
-        self,
-        scheduled_ns: int,
-        start_ns: int,
-        end_ns: int,
-        head: bytes,
-        outcome: int,
-        retries: int,
-        error_class: int,
+        self, scheduled_ns: int, start_ns: int, end_ns: int, head: bytes, outcome: int, retries: int, error_class: int
     ) -> None:
         """Write one record; times are of the monotonic clock, ``head`` is one of ``records.Heads``."""
         at = self._at

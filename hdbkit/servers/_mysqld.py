@@ -33,12 +33,7 @@ SETTINGS_FILE = "settings.cnf"
 _OPTIONS = "server.cnf"
 _TEMPORARY = "tmp"
 """Each server has its own folder: a starting server removes all temporary tables that it finds there."""
-_FOR_BENCHMARKS = {
-    "bind-address": "127.0.0.1",
-    "skip-log-bin": "1",
-    "local-infile": "1",
-    "max_connections": "200",
-}
+_FOR_BENCHMARKS = {"bind-address": "127.0.0.1", "skip-log-bin": "1", "local-infile": "1", "max_connections": "200"}
 _BUILD = "hdbkit-build"
 """The folder within a source folder that a build uses."""
 _READY_S = 120.0

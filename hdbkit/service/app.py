@@ -163,12 +163,7 @@ def _add_jobs(app: FastAPI, jobs: Jobs, permit: Permissions) -> None:
 
 
 def _add_results(app: FastAPI, jobs: Jobs, live: Live, permit: Permissions) -> None:
-    @app.get(
-        "/api/jobs/{job_id}/result",
-        tags=["results"],
-        responses=_UNKNOWN,
-        response_model=_Result,
-    )
+    @app.get("/api/jobs/{job_id}/result", tags=["results"], responses=_UNKNOWN, response_model=_Result)
     def get_result(request: Request, job_id: JobId) -> FileResponse:
         """The document that the verb returned, as `--json` of the command line; typed for runs and experiments."""
         permit(request, Role.READ)

@@ -52,8 +52,7 @@ def built_spec(schema: Schema, of: Workload, advice: str = "") -> WorkloadSpec |
         spec = spec_from(json.loads(log.spec))
     except (ValidationError, ConfigErrors):
         raise SchemaProblem(
-            f"schema {kind} was built by another version of hdbkit, whose record this one cannot read",
-            f"run: {drop}",
+            f"schema {kind} was built by another version of hdbkit, whose record this one cannot read", f"run: {drop}"
         ) from None
     if not log.finished:
         parts = workload(spec).parts_for(1, log.parts)

@@ -115,10 +115,7 @@ def test_it_never_stands_in_a_file(what: str, pattern: re.Pattern[str]) -> None:
 
 
 def test_the_rules_on_words_see_what_they_look_for() -> None:
-    spoilt = {
-        "a protected term": "12 " + "tpm" + "c here",
-        "a path of one machine": "in " + "/ho" + "me/me",
-    }
+    spoilt = {"a protected term": "12 " + "tpm" + "c here", "a path of one machine": "in " + "/ho" + "me/me"}
     assert all(pattern.search(spoilt[what]) for what, pattern in never().items())
 
 

@@ -26,8 +26,7 @@ def signed_in(chromium: Any, address: str, token: str, said: list[str]) -> Any:
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on(
-        "request",
-        lambda one: said.append(one.url) if one.url.startswith("http") and address not in one.url else None,
+        "request", lambda one: said.append(one.url) if one.url.startswith("http") and address not in one.url else None
     )
     page.goto(address)
     page.fill("#token", token)

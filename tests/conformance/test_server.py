@@ -46,10 +46,7 @@ def test_a_schema_is_built_or_dropped_by_one_process_at_a_time(
         assert second.claim()
 
 
-BRIEF = (
-    {"options": "-c idle_in_transaction_session_timeout=100"},
-    {"init_command": "SET SESSION wait_timeout = 1"},
-)
+BRIEF = ({"options": "-c idle_in_transaction_session_timeout=100"}, {"init_command": "SET SESSION wait_timeout = 1"})
 """Options of a target with which the server ends an idle session soon, by engine."""
 
 

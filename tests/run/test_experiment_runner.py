@@ -340,11 +340,7 @@ def test_a_sweep_is_resumed_on_its_own_server_only(tmp_path: Path, server: FileS
     ids=["host", "agent", "file", "folder"],
 )
 def test_a_sweep_that_is_resumed_elsewhere_compares_the_servers_before_it_starts_one(
-    elsewhere: dict[str, Any],
-    tmp_path: Path,
-    server: FileServer,
-    results: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    elsewhere: dict[str, Any], tmp_path: Path, server: FileServer, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = start(planned(), results, only(server), runner(server, results))
     other = FileServer(tmp_path / "other")

@@ -151,10 +151,7 @@ def test_a_disk_that_fills_during_a_sweep_leaves_the_server_as_it_was_and_the_sw
 
         filled = list[None]()
         if when == "before it":
-            with (
-                full(small),
-                pytest.raises(InputError, match=r"cannot be filled \(No space left"),
-            ):
+            with full(small), pytest.raises(InputError, match=r"cannot be filled \(No space left"):
                 hdbkit.sweep(target, spec)
             hdbkit.sweep(target, spec)
             return

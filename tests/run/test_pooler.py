@@ -27,10 +27,7 @@ from tests.run.poolers import pgbouncer
 ENGINE = database("postgresql")
 SMALL = specification("params/workloads/key-value", parameters={"rows": 500})
 FOUND_DIRECT = Pooling(PoolMode.DIRECT)
-FOUND = {
-    "session": Pooling(PoolMode.SESSION),
-    "transaction": Pooling(PoolMode.TRANSACTION, prepared=False),
-}
+FOUND = {"session": Pooling(PoolMode.SESSION), "transaction": Pooling(PoolMode.TRANSACTION, prepared=False)}
 
 
 @pytest.fixture(scope="module", params=sorted(FOUND))

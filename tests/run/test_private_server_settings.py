@@ -117,9 +117,7 @@ def test_what_the_server_refuses_leaves_nothing_changed(
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"shared_buffers": "4TB"}, {"shared_preload_libraries": "no_such_library"}],
-    ids="-".join,
+    "changes", [{"shared_buffers": "4TB"}, {"shared_preload_libraries": "no_such_library"}], ids="-".join
 )
 def test_a_value_that_keeps_the_server_from_starting_is_undone(
     private: ServerControl, server: PrivateServer, changes: dict[str, str]

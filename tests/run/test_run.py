@@ -77,11 +77,7 @@ def test_a_run_folder_is_complete_and_has_no_spool_left(finished: Result) -> Non
     assert {f"{table}.parquet" for table in ("seconds", "counters", "host", "clients", "errors")} <= names
     assert not {"spools", "control.bin"} & names
     reported = finished.summary.per_operation
-    assert (reported.round_trips, reported.sent_bytes, reported.received_bytes) == (
-        None,
-        None,
-        None,
-    )  # no connection
+    assert (reported.round_trips, reported.sent_bytes, reported.received_bytes) == (None, None, None)  # no connection
     assert reported.context_switches > 0.5  # each call sleeps
     assert finished.summary.client_cpu_us_per_operation > 0
     described = rows(finished, "select column_name from (describe select * from {t})")

@@ -19,13 +19,7 @@ from pydantic import SecretStr
 
 import hdbkit
 from hdbkit import programs
-from hdbkit.api import (
-    RunningExperiment,
-    attach_experiment,
-    executing,
-    running_experiments,
-    start_sweep,
-)
+from hdbkit.api import RunningExperiment, attach_experiment, executing, running_experiments, start_sweep
 from hdbkit.api.executing import launch
 from hdbkit.config import Load, SweepSpec, Target
 from hdbkit.errors import ConfigErrors, DamagedResult, ExperimentFailed, HdbkitError, InputError
@@ -40,11 +34,7 @@ from tests.conftest import HdbkitCommand
 from tests.run.conftest import NullTarget, password_of
 
 SHORT = SweepSpec(
-    name="speed",
-    settings={"speed": ("1", "2")},
-    virtual_users=(2,),
-    blocks=2,
-    load=Load(rampup_s=0, duration_s=0.4),
+    name="speed", settings={"speed": ("1", "2")}, virtual_users=(2,), blocks=2, load=Load(rampup_s=0, duration_s=0.4)
 )
 TINY = SHORT.with_(settings={"speed": ("2",)})
 LIMITED = Load(rampup_s=0, duration_s=60, iterations=50)

@@ -198,11 +198,7 @@ def test_a_command_of_the_target_restores_the_data_and_is_not_believed(target: T
     file, kept = str(target.database), str(tmp_path / "kept.db")
     shutil.copy(file, kept)
     spec = SweepSpec(
-        workload=work,
-        factors={"max_retries": [0, 1]},
-        blocks=2,
-        load=Load(rampup_s=0, duration_s=0.3),
-        cooldown_s=0,
+        workload=work, factors={"max_retries": [0, 1]}, blocks=2, load=Load(rampup_s=0, duration_s=0.3), cooldown_s=0
     )
 
     def restored_by(*command: str) -> hdbkit.SweepResult:

@@ -128,13 +128,7 @@ def test_a_host_that_hangs_is_not_awaited(target: Target, cluster: Any) -> None:
                 frozen[0].suspend()
 
     try:
-        build(
-            target,
-            SPEC,
-            1,
-            Freezing(cluster, random.Random(0)),
-            hosts=loaders_of(cluster),
-        )
+        build(target, SPEC, 1, Freezing(cluster, random.Random(0)), hosts=loaders_of(cluster))
     finally:
         for one in frozen:
             one.resume()

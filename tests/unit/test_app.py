@@ -130,10 +130,7 @@ def test_a_voila_that_does_not_start_is_reported(monkeypatch: pytest.MonkeyPatch
         return ["sh", "-c", "echo one; echo 'no module of this name' >&2; exit 1"]
 
     monkeypatch.setattr("hdbkit.service.panels.process.command_of", failing)
-    with (
-        pytest.raises(InputError, match="has not started: no module of this name"),
-        running_panels(Workspace()),
-    ):
+    with pytest.raises(InputError, match="has not started: no module of this name"), running_panels(Workspace()):
         pass
 
 

@@ -83,12 +83,7 @@ def test_runs_on_a_narrow_screen_break_no_word(
     shown: io.StringIO, monkeypatch: pytest.MonkeyPatch, run_id: str, metric: str, omitted: list[str]
 ) -> None:
     row = {"run_id": run_id, "status": "done", "metric_value": 123456.0, "metric": metric}
-    row |= {
-        "operations_per_s": 2345.6,
-        "p95_us": 12345.6,
-        "checks_failed": 12,
-        "label": "nightly build",
-    }
+    row |= {"operations_per_s": 2345.6, "p95_us": 12345.6, "checks_failed": 12, "label": "nightly build"}
     listed = _runs(row | {"mean_us": 10.0})
     monkeypatch.setattr(looking.api, "runs", lambda _, **__: listed)
     looking.runs_list()

@@ -25,8 +25,7 @@ def write(folder: Path, text: str, name: str = "file.yaml") -> Path:
 
 def test_all_errors_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
     path = write(
-        tmp_path,
-        "blocks: 1\nload:\n  virtual_users: 0\n  duration: 5\nsettings:\n  work_mem: 4MB\nquestoin: why\n",
+        tmp_path, "blocks: 1\nload:\n  virtual_users: 0\n  duration: 5\nsettings:\n  work_mem: 4MB\nquestoin: why\n"
     )
     with pytest.raises(ConfigErrors) as caught:
         SweepSpec.read(str(path))

@@ -108,10 +108,7 @@ def test_who_sends_the_transactions_is_by_default_what_the_engine_can(
 ) -> None:
     """As the run keeps it; nothing else of the load changes, and to decide again changes nothing."""
     work, client = workload(TprocCSpec()), frozenset({Capability.CLIENT_ROUTINES})
-    for capabilities, expected in (
-        (client | {Capability.STORED_ROUTINES}, on_both),
-        (client, on_clients_alone),
-    ):
+    for capabilities, expected in ((client | {Capability.STORED_ROUTINES}, on_both), (client, on_clients_alone)):
         settled = work.settled(TprocCLoad(virtual_users=3, **given), capabilities)
         assert settled == TprocCLoad(virtual_users=3, routines=expected)
         assert work.settled(settled, frozenset()) == settled

@@ -24,11 +24,7 @@ CASES: dict[str, tuple[str, str, Mapping[str, str], float | None, int, float]] =
     "a container of version 2 sees its own group as the root": (
         V2,
         "0::/\n",
-        {
-            "cpu.max": "150000 100000",
-            "memory.max": "1073741824",
-            "cpu.stat": "throttled_usec 2500000",
-        },
+        {"cpu.max": "150000 100000", "memory.max": "1073741824", "cpu.stat": "throttled_usec 2500000"},
         1.5,
         1 << 30,
         2.5,

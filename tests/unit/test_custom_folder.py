@@ -93,10 +93,7 @@ def test_all_errors_of_all_files_are_reported_together_with_lines(tmp_path: Path
             "variables.a.list: weights must be 1000000000",
         ),
         (f"  a: {{nurand: {{max: 9, a: {2**63}}}}}", "variables.a.nurand.a: must be 4611686018427387903 or less"),
-        (
-            f"  a: {{nurand: {{max: {2**62}, a: 1}}}}",
-            "variables.a: 1 to",
-        ),
+        (f"  a: {{nurand: {{max: {2**62}, a: 1}}}}", "variables.a: 1 to"),
         ("  a: {zipf: {min: 0, max: 1000000000000000}}", "variables.a: 0 to 1000000000000000 has more than"),
         ("  a: {text: {max: 10001}}", "variables.a.text.max: must be 10000 or less"),
         ("  a: {uniform: {max: 1s}}", "variables.a: '1s' is a time; give a number without unit"),

@@ -61,11 +61,7 @@ def test_keys_are_drawn_between_the_ends_that_the_table_has(options: dict[str, f
 @pytest.mark.parametrize(
     ("ends", "options", "error"),
     [
-        (
-            (1, 10**15 + 1),
-            {"exponent": 1.0},
-            "the keys things.id: 1 to 1000000000000001 has more than 1,",
-        ),
+        ((1, 10**15 + 1), {"exponent": 1.0}, "the keys things.id: 1 to 1000000000000001 has more than 1,"),
         ((1, 2**63), {}, "the keys things.id: 9223372036854775808 is beyond the range of 64-bit integers"),
         ((None, None), {}, "the table things has no row, so id has no range to draw keys from"),
         (("a", "b"), {}, "the keys things.id are not whole numbers, so none can be drawn"),

@@ -156,9 +156,4 @@ def test_an_axis_starts_at_zero_or_says_that_it_does_not() -> None:
 
 
 def test_figures_of_words_have_no_exponent() -> None:
-    assert [number(value, 3) for value in (0.6312, 99.96, 630.96, 12589.3)] == [
-        "0.631",
-        "100",
-        "631",
-        "12,589",
-    ]
+    assert [number(value, 3) for value in (0.6312, 99.96, 630.96, 12589.3)] == ["0.631", "100", "631", "12,589"]

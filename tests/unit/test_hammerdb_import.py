@@ -281,7 +281,7 @@ def test_here_documents_of_a_shell_script_are_read_with_the_values_of_its_variab
     assert done.run_command.endswith("-u 1,2,8")
     assert load.rampup_s == Load().rampup_s
     assert list(zip(done.left_out["line"], done.left_out["setting"], strict=True)) == [
-        *((10, "tpcc pg_user"), (11, "foreach"), (12, "puts")),
+        *((10, "tpcc pg_user"), (11, "foreach"), (12, "puts"))
     ]
     _, load = imported(tmp_path, "b.sh", f"hammerdbcli py <<'X'\ndbset('db','{DATABASE}')\nvuset('vu',5)\nX\n")
     assert load.virtual_users == 5

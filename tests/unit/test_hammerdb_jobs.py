@@ -63,7 +63,7 @@ def test_a_timed_job_becomes_a_run_with_its_figures_and_a_mark(tmp_path: Path) -
     assert (run.metric.name, run.metric_value, run.virtual_users) == ("NOPM", 9000, 8)
     assert (run.summary.engine_tpm, run.summary.failed) == (27000, None)
     assert run.latencies.loc["new_order", ["count", "p50_us", "p95_us", "p99_us", "max_us"]].tolist() == [
-        *(5000, 1250, 4000, 9000, 90000),
+        *(5000, 1250, 4000, 9000, 90000)
     ]
     assert run.manifest.plan.load.duration_s == 300
     assert run.manifest.plan.target.host == "db1"

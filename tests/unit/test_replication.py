@@ -134,12 +134,7 @@ def test_few_shared_sessions_among_many_do_not_decide_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "differences"),
-    [
-        ("bnnb", [1.0, -1.0]),
-        ("bnnbb", [1.0, -1.5]),
-        ("bbbnbnbb", [2.0, -2 / 3]),
-    ],
+    ("order", "differences"), [("bnnb", [1.0, -1.0]), ("bnnbb", [1.0, -1.5]), ("bbbnbnbb", [2.0, -2 / 3])]
 )
 def test_within_one_session_a_block_is_a_stretch_with_both_sides(order: str, differences: list[float]) -> None:
     found = replication(runs(*(f"{side}1" for side in order)))

@@ -74,10 +74,7 @@ def test_a_wrong_token_is_told_and_after_several_the_address_waits(service: Serv
 
 
 def test_a_session_ends_with_its_token_when_it_is_old_and_when_its_user_signs_out(
-    service: Service,
-    place: Workspace,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    service: Service, place: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     browsers = {role.value: Browser(service, role.value) for role in Role}
     service.tokens.remove("read")

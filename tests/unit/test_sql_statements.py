@@ -164,10 +164,7 @@ def test_a_fragment_is_what_each_engine_writes_differently(schemas: Path) -> Non
 
 @pytest.mark.parametrize(
     ("use", "reason"),
-    [
-        ("{{nothing}}", "there is no fragment 'nothing'"),
-        ("{{cat(a)}}", "cat takes 2 arguments, not 1: a"),
-    ],
+    [("{{nothing}}", "there is no fragment 'nothing'"), ("{{cat(a)}}", "cat takes 2 arguments, not 1: a")],
 )
 def test_an_unknown_fragment_is_reported(schemas: Path, use: str, reason: str) -> None:
     fragments(schemas, "ansi", "-- fragment: cat(a, b)\n{a} || {b}\n")

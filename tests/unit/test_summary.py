@@ -163,9 +163,7 @@ def test_cpu_time_of_a_lost_client_is_omitted_with_its_transactions(tmp_path: Pa
     assert result.clients_lost == 1
 
 
-def test_round_trips_and_bytes_a_transaction_are_those_of_the_clients_that_know_them(
-    tmp_path: Path,
-) -> None:
+def test_round_trips_and_bytes_a_transaction_are_those_of_the_clients_that_know_them(tmp_path: Path) -> None:
     run = write_run(tmp_path / "lost", duration_s=2)
     clients = clients_of(run.rows, 4)
     clients.loc[2, ["sent_bytes", "received_bytes", "sent_segments"]] = np.nan

@@ -187,10 +187,7 @@ def test_answers_are_equal_to_the_cent_without_blanks_and_places_of_equals(found
     ("found", "problem"),
     [
         ([ROW, ROW], "2 rows, 1 expected"),
-        (
-            [("ALGERIA", Decimal("1.52"), date(1995, 3, 1), 7)],
-            "row 1 is (ALGERIA, 1.52, 1995-03-01, 7), not",
-        ),
+        ([("ALGERIA", Decimal("1.52"), date(1995, 3, 1), 7)], "row 1 is (ALGERIA, 1.52, 1995-03-01, 7), not"),
         ([("BRAZIL", *ROW[1:])], "row 1 is (BRAZIL"),
         ([("ALGERIA", Decimal("1.50"), date(1995, 3, 2), 7)], "row 1 is (ALGERIA, 1.50, 1995-03-02"),
         ([("ALGERIA", None, date(1995, 3, 1), 7)], "row 1 is (ALGERIA, None"),

@@ -33,11 +33,7 @@ from tests.unit.sweeps import synthetic_runs
 from tests.widgets.conftest import build_null, questions, text_of, until
 
 SPEC = SweepSpec(
-    name="speed",
-    settings={"speed": ("1", "2")},
-    virtual_users=(1,),
-    blocks=2,
-    load=Load(rampup_s=0, duration_s=0.3),
+    name="speed", settings={"speed": ("1", "2")}, virtual_users=(1,), blocks=2, load=Load(rampup_s=0, duration_s=0.3)
 )
 
 

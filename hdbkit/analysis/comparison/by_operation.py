@@ -133,9 +133,7 @@ _SHOWN = 3
 """So many runs are named that lack an operation."""
 
 
-def of_shared_operations(
-    sides: Mapping[_Side, Sequence[Manifest]],
-) -> tuple[dict[_Side, list[Manifest]], str]:
+def of_shared_operations(sides: Mapping[_Side, Sequence[Manifest]]) -> tuple[dict[_Side, list[Manifest]], str]:
     """The runs with the metric over the operations that all of them completed, and what is left out.
 
     They are as given, and the text is empty, where all completed the same, where their metrics are no means over

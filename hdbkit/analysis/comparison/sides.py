@@ -29,18 +29,7 @@ from hdbkit.errors import InputError
 from hdbkit.results.manifest import Manifest
 from hdbkit.text import many, plural, share, virtual_users
 
-_COLUMNS = (
-    "virtual_users",
-    "base_runs",
-    "new_runs",
-    "base",
-    "new",
-    "ratio",
-    "low",
-    "high",
-    "verdict",
-    "sentence",
-)
+_COLUMNS = ("virtual_users", "base_runs", "new_runs", "base", "new", "ratio", "low", "high", "verdict", "sentence")
 
 
 SETTING = "setting."

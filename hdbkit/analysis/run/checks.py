@@ -376,10 +376,7 @@ def _steady(run: _Run) -> Line:
     )
     limit = share(MAX_DRIFT)
     if found.steady is None:
-        return (
-            None,
-            f"{detail}: the interval includes drifts below and above {limit}; a longer window would decide",
-        )
+        return (None, f"{detail}: the interval includes drifts below and above {limit}; a longer window would decide")
     return found.steady, f"{detail}; at most {limit} counts as steady"
 
 

@@ -58,10 +58,7 @@ _OF_DISKS = {
     "write_bytes_per_s": ("disk_write_bytes", 1.0),
     "requests": ("disk_requests_s", 1.0),
 }
-_OF_NETWORKS = {
-    "sent_bytes_per_s": ("net_sent_bytes", 1.0),
-    "received_bytes_per_s": ("net_received_bytes", 1.0),
-}
+_OF_NETWORKS = {"sent_bytes_per_s": ("net_sent_bytes", 1.0), "received_bytes_per_s": ("net_received_bytes", 1.0)}
 _LEVELS = (
     *("memory_used_bytes", "memory_available_bytes", "memory_cached_bytes", "swap_used_bytes"),
     *("threads_running", "threads_blocked", "tcp_sockets", "tcp_time_wait_sockets"),

@@ -197,8 +197,7 @@ def within(folder: RunFolder, manifest: Manifest, window: Window) -> list[Jump] 
     costs |= {what: _per_operation(counters, WORK[what], edges_us) for what in _LEAST}
     found = ((what, [one for one in series[:-1] if one is not None], series[-1]) for what, series in costs.items())
     return jumps(
-        {what: (min(before), now) for what, before, now in found if before and now is not None},
-        "earlier in the run",
+        {what: (min(before), now) for what, before, now in found if before and now is not None}, "earlier in the run"
     )
 
 

@@ -16,13 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from hdbkit.analysis.statistics.block_model import (
-    MIN_DF_FOR_DRIFT,
-    Floats,
-    moderated,
-    of_baseline,
-    rounded_lambda,
-)
+from hdbkit.analysis.statistics.block_model import MIN_DF_FOR_DRIFT, Floats, moderated, of_baseline, rounded_lambda
 from hdbkit.analysis.statistics.dunnett import critical_value
 
 POWER = 0.8
@@ -52,12 +46,7 @@ class Needed:
 
 
 def blocks_needed(
-    estimate: float,
-    limit: float,
-    noise: float,
-    df: float,
-    present: int,
-    later: Callable[[int], Critical],
+    estimate: float, limit: float, noise: float, df: float, present: int, later: Callable[[int], Critical]
 ) -> Needed:
     """The number of blocks that decides, with the range that the uncertainty of the noise leaves.
 

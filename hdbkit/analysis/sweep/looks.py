@@ -106,11 +106,7 @@ def _cells(found: pd.DataFrame) -> list[Cell]:
 
 
 def winners(
-    first: pd.DataFrame,
-    runs: pd.DataFrame,
-    metric: Metric,
-    smallest_effect: float = 0.02,
-    level: float = CONFIDENCE,
+    first: pd.DataFrame, runs: pd.DataFrame, metric: Metric, smallest_effect: float = 0.02, level: float = CONFIDENCE
 ) -> pd.DataFrame:
     """The verdict of the fresh blocks on each configuration that was run again, the fastest in them first.
 

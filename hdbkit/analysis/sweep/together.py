@@ -33,10 +33,7 @@ class Figure:
 
 
 def judged_together(
-    runs: pd.DataFrame,
-    figures: Sequence[Figure],
-    smallest_effect: float = 0.02,
-    level: float = CONFIDENCE,
+    runs: pd.DataFrame, figures: Sequence[Figure], smallest_effect: float = 0.02, level: float = CONFIDENCE
 ) -> pd.DataFrame:
     """The verdicts on each figure: the columns of ``verdicts.judge``, after those of ``Figure.names``.
 
@@ -128,10 +125,7 @@ MIN_OPERATIONS = 200
 
 
 def latency_verdicts(
-    runs: pd.DataFrame,
-    manifests: Sequence[Manifest],
-    smallest_effect: float = 0.02,
-    level: float = CONFIDENCE,
+    runs: pd.DataFrame, manifests: Sequence[Manifest], smallest_effect: float = 0.02, level: float = CONFIDENCE
 ) -> pd.DataFrame:
     """The verdict on each percentile of each operation that every finished run executed often enough.
 

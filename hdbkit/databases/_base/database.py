@@ -21,16 +21,7 @@ from hdbkit.config import Target
 from hdbkit.contracts import ApplyBy, Capability, Database, Row, SchemaOptions, Scope, Session
 from hdbkit.databases._base.access import check_options
 from hdbkit.errors import CannotConnect, InputError, NoneFree, NothingListens, NotReady
-from hdbkit.readings import (
-    Disturbance,
-    Footprint,
-    Found,
-    MissingGrant,
-    ServerEvent,
-    ServerRole,
-    Timeout,
-    WriteCycle,
-)
+from hdbkit.readings import Disturbance, Footprint, Found, MissingGrant, ServerEvent, ServerRole, Timeout, WriteCycle
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, statements
 
 

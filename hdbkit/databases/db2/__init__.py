@@ -19,15 +19,7 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import Field
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import (
-    Capability,
-    Row,
-    SchemaOptions,
-    Scope,
-    Session,
-    SessionOptions,
-    Table,
-)
+from hdbkit.contracts import Capability, Row, SchemaOptions, Scope, Session, SessionOptions, Table
 from hdbkit.databases._base.access import password_of
 from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, ExploredDatabase
 from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer, plain_rows

@@ -29,11 +29,7 @@ VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     AUTHENTICATION: ("SERVER", "SERVER_ENCRYPT", "KERBEROS", "CERTIFICATE", "GSSPLUGIN"),
 }
 """The values of options that have few, in the words of the driver."""
-_ATTRIBUTES: Final = {
-    SECURITY: "Security",
-    CERTIFICATE: "SSLServerCertificate",
-    AUTHENTICATION: "Authentication",
-}
+_ATTRIBUTES: Final = {SECURITY: "Security", CERTIFICATE: "SSLServerCertificate", AUTHENTICATION: "Authentication"}
 _SPECIAL: Final = frozenset(";{}")
 """Characters that a value of a connection string cannot have."""
 _DESCRIBED: Final = "1"

@@ -194,9 +194,7 @@ class DuckdbSession(DbapiSession):
             csv.ReadOptions(column_names=columns, block_size=_GROUP_BYTES * 2),
             csv.ParseOptions(delimiter="\t", quote_char=False, double_quote=False),
             csv.ConvertOptions(
-                column_types=dict.fromkeys(columns, string()),
-                null_values=["\\N"],
-                strings_can_be_null=True,
+                column_types=dict.fromkeys(columns, string()), null_values=["\\N"], strings_can_be_null=True
             ),
         )
         self.connection.register("given_rows", rows)

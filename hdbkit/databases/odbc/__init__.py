@@ -19,13 +19,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import (
-    Capability,
-    Row,
-    Scope,
-    Session,
-    SessionOptions,
-)
+from hdbkit.contracts import Capability, Row, Scope, Session, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, check_options, connect_timeout_s
 from hdbkit.databases._base.dbapi import Bound, DbapiSession, ExploredDatabase, class_of
 from hdbkit.databases._base.dbapi_statements import numbered

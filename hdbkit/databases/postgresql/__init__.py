@@ -49,13 +49,7 @@ from hdbkit.databases.postgresql.connect import (
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.paths import home_folder
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import (
-    LAG,
-    Encryption,
-    Pooling,
-    PoolMode,
-    ServerRole,
-)
+from hdbkit.readings import LAG, Encryption, Pooling, PoolMode, ServerRole
 from hdbkit.sql import ANSI, Statement
 
 if TYPE_CHECKING:

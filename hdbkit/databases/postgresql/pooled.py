@@ -31,11 +31,7 @@ class PooledSession(PsycopgSession):
     """A session without state outside transactions: the settings are part of each transaction."""
 
     def __init__(
-        self,
-        session: PsycopgSession,
-        settings: Mapping[str, Any],
-        isolation: Isolation | None,
-        prepared: bool,
+        self, session: PsycopgSession, settings: Mapping[str, Any], isolation: Isolation | None, prepared: bool
     ) -> None:
         super().__init__(session.connection, session.dialects, session.scope, prepares=prepared)
         begin = f"BEGIN ISOLATION LEVEL {isolation.replace('_', ' ')}" if isolation else "BEGIN"

@@ -26,15 +26,7 @@ from hdbkit.databases._base.access import (
 )
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases.redis.settings import ANSWERS, PROTECTED, values
-from hdbkit.errors import (
-    CannotConnect,
-    InputError,
-    MissingDriver,
-    NoneFree,
-    NothingListens,
-    NotReady,
-    Rejected,
-)
+from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import Encryption, ServerEvent
 

@@ -12,14 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from hdbkit.config import Target
-from hdbkit.contracts import (
-    BuildLog,
-    PartLoad,
-    Schema,
-    SessionOptions,
-    StatementLoad,
-    Workload,
-)
+from hdbkit.contracts import BuildLog, PartLoad, Schema, SessionOptions, StatementLoad, Workload
 from hdbkit.databases._base.database import options_of, product_named
 from hdbkit.databases._base.sql_schema import reported
 from hdbkit.databases.redis.cluster import RedisClusterSession

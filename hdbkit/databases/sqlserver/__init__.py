@@ -17,15 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NoReturn
 
 from hdbkit.config import Isolation, Target
-from hdbkit.contracts import (
-    Capability,
-    Row,
-    SchemaOptions,
-    Scope,
-    Session,
-    SessionOptions,
-    Table,
-)
+from hdbkit.contracts import Capability, Row, SchemaOptions, Scope, Session, SessionOptions, Table
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, LOOPBACK, connect_timeout_s, password_of
 from hdbkit.databases._base.dbapi import Bound, DbapiSession, ExploredDatabase, class_of, fields_of
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece, ProcedureAnswer, piece, plain_rows, with_literals

@@ -15,16 +15,7 @@ from typing import Any, Final, Literal, cast
 from pydantic import Field
 
 from hdbkit.config import Isolation, Load, Target
-from hdbkit.contracts import (
-    Capability,
-    PartLoad,
-    Row,
-    SchemaOptions,
-    Scope,
-    Session,
-    SessionOptions,
-    StatementLoad,
-)
+from hdbkit.contracts import Capability, PartLoad, Row, SchemaOptions, Scope, Session, SessionOptions, StatementLoad
 from hdbkit.databases._base.dbapi import DbapiSession
 from hdbkit.databases._base.sql_schema import SqlSchema
 from hdbkit.databases._oracledb.connect import THICK, OracledbDatabase, driver

@@ -124,9 +124,7 @@ class SchemaPanel(Panel):
         if wanted.keys() != self.form.inputs.keys():
             self.form = ModelForm(wanted)
             self.form.observe(self.guarded(self._show_plan))
-            self.fields.children = [
-                grid(*self.form.inputs.values(), self.loaders, min_width_px=MIN_WIDTH_PX),
-            ]
+            self.fields.children = [grid(*self.form.inputs.values(), self.loaders, min_width_px=MIN_WIDTH_PX)]
         self.answers.layout.display = None if _has_reference(spec) else "none"
         self._show_plan()
 

@@ -47,11 +47,7 @@ class SweepPanel(ExperimentPanel[api.SweepResult]):
     verb, plans = ("Start the sweep", "check the values, then execute all runs"), (SweepPlan,)
 
     def __init__(
-        self,
-        shared: Shared | None = None,
-        *,
-        target: Target | str | None = None,
-        spec: SweepSpec | None = None,
+        self, shared: Shared | None = None, *, target: Target | str | None = None, spec: SweepSpec | None = None
     ) -> None:
         super().__init__(shared, target=target, workload=spec.workload if spec is not None else None)
         self._given = spec

@@ -61,12 +61,7 @@ _STEPS: Final = (
         ("d_id", "i_id", "supply_w_id"),
         ("i_name", "i_price", "i_data", "s_data", "s_dist"),
     ),
-    (
-        "insert_order",
-        "insert an order",
-        (*_ORDER, "c_id", "o_entry_d", "o_ol_cnt", "o_all_local"),
-        (),
-    ),
+    ("insert_order", "insert an order", (*_ORDER, "c_id", "o_entry_d", "o_ol_cnt", "o_all_local"), ()),
     ("insert_new_order", "queue the order for delivery", _ORDER, ()),
     (
         "update_stock",
@@ -283,10 +278,7 @@ def _counts() -> Iterator[Operation]:
         )
     yield Operation("count_new_orders", "the total of new orders, by the schema's order numbers", columns=("orders",))
     yield Operation(
-        "last_order_ids",
-        "the last order number of each district",
-        columns=("w_id", "d_id", "o_id"),
-        needs=_TABLES,
+        "last_order_ids", "the last order number of each district", columns=("w_id", "d_id", "o_id"), needs=_TABLES
     )
     for number, meaning in CONDITIONS.items():
         yield Operation(

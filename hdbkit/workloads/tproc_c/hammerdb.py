@@ -231,10 +231,7 @@ USES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
         **tables.USES["new_order"],
         "SELECT": frozenset({"warehouse", "district", "customer", "item", "stock"}),
     },
-    "delivery": {
-        **tables.USES["delivery"],
-        "SELECT": frozenset({"customer", "new_order", "orders", "order_line"}),
-    },
+    "delivery": {**tables.USES["delivery"], "SELECT": frozenset({"customer", "new_order", "orders", "order_line"})},
 }
 """The tables that each transaction uses, by privilege."""
 SCALE: Final = frozenset({"warehouse"})

@@ -8,15 +8,7 @@ from typing import Any, cast
 
 from hdbkit.config import Load, WorkloadSpec
 from hdbkit.config.metric import Measure, Metric
-from hdbkit.config.specs.tproc_h import (
-    QUERIES,
-    REFRESHES,
-    UPDATE_SETS,
-    Indexes,
-    Refreshing,
-    TprocHLoad,
-    TprocHSpec,
-)
+from hdbkit.config.specs.tproc_h import QUERIES, REFRESHES, UPDATE_SETS, Indexes, Refreshing, TprocHLoad, TprocHSpec
 from hdbkit.config.workload_spec import SchemaFrom
 from hdbkit.contracts import (
     NO_ROUTES,

@@ -10,13 +10,7 @@ import pytest
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._oracledb.connect import parameters
-from hdbkit.errors import (
-    CannotConnect,
-    InputError,
-    NoneFree,
-    NothingListens,
-    Rejected,
-)
+from hdbkit.errors import CannotConnect, InputError, NoneFree, NothingListens, Rejected
 from tests.engines.oracle.double import Answer, Module, failure
 from tests.engines.oracle.sessions import ENGINE, TARGET, connected
 

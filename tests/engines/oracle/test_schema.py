@@ -11,12 +11,7 @@ import pytest
 from hdbkit.config import Cache, Target, TprocCSpec
 from hdbkit.contracts import Table
 from hdbkit.databases._oracledb.session import OracleSession
-from hdbkit.errors import (
-    ErrorClass,
-    InputError,
-    ServerFailed,
-    TransactionError,
-)
+from hdbkit.errors import ErrorClass, InputError, ServerFailed, TransactionError
 from hdbkit.servers import control, power
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import workload

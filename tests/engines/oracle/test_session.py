@@ -14,11 +14,7 @@ from hdbkit.config.specs.tproc_h import QUERIES
 from hdbkit.contracts import OPERATIONS, Operation, SessionOptions
 from hdbkit.databases._oracledb.connect import _REFUSED, CLASS_OF
 from hdbkit.databases._oracledb.session import OracleSession
-from hdbkit.errors import (
-    ErrorClass,
-    RolledBackByDesign,
-    TransactionError,
-)
+from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.execution.query_plans import explained
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads.tproc_c import client

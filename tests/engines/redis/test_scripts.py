@@ -30,7 +30,7 @@ def test_a_value_is_stored_in_its_form_and_read_back() -> None:
     kept = [store(text) if store else text for store, text in zip(stored, texts, strict=True)]
     assert kept == [b"-123456705", b"500", b"7", b"1767323045000000", b"x"]
     assert [convert(one.decode()) for convert, one in zip(read, kept, strict=True)] == [
-        *(Decimal("-1234567.05"), Decimal("0.0500"), 7, datetime(2026, 1, 2, 3, 4, 5), "x"),
+        *(Decimal("-1234567.05"), Decimal("0.0500"), 7, datetime(2026, 1, 2, 3, 4, 5), "x")
     ]
 
 

@@ -71,12 +71,7 @@ def test_the_client_library_is_always_loaded_and_once(oracledb: Module) -> None:
     [
         ("ORA-01017", "invalid username/password", Rejected, "check account and password"),
         ("ORA-57000", "TT0702: Connect failed because max number of connections exceeded", NoneFree, "Connections"),
-        (
-            "ORA-57000",
-            "TT9994: Loading database into RAM in progress",
-            NotReady,
-            "until the database is loaded",
-        ),
+        ("ORA-57000", "TT9994: Loading database into RAM in progress", NotReady, "until the database is loaded"),
         ("ORA-12154", "could not resolve", CannotConnect, "config_dir"),
         ("DPI-1047", "Cannot locate a 64-bit Oracle Client library", CannotConnect, "ttenv.sh"),
         ("ORA-57000", "Data source name not found", CannotConnect, "sys.odbc.ini"),

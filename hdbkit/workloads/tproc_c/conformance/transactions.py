@@ -59,22 +59,11 @@ def a_new_order_writes_order_queue_and_lines(run: Run, small: Small) -> None:
     equal(small.content("new_order"), [(3001, 2, 1)])
     first, second = small.rows("order_line", ol_w_id=1, ol_d_id=2, ol_o_id=3001)
     equal(
-        (first["ol_number"], first["ol_i_id"], first["ol_quantity"], first["ol_amount"]),
-        (
-            1,
-            4,
-            2,
-            Decimal("8.50"),
-        ),
+        (first["ol_number"], first["ol_i_id"], first["ol_quantity"], first["ol_amount"]), (1, 4, 2, Decimal("8.50"))
     )
     equal(
         (second["ol_number"], second["ol_i_id"], second["ol_quantity"], second["ol_amount"]),
-        (
-            2,
-            3,
-            3,
-            Decimal("9.75"),
-        ),
+        (2, 3, 3, Decimal("9.75")),
     )
     equal(first["ol_delivery_d"], None)
     equal(first["ol_dist_info"][:23], "warehouse 1 district 02")
@@ -93,15 +82,7 @@ def stock_below_ten_is_filled_up_by_91(run: Run, small: Small, quantity: int, le
     row = run("new_order", 1, 1, 1, (7,), (1,), (quantity,))
     equal(row[9], (left,))
     stock = small.row("stock", s_w_id=1, s_i_id=7)
-    equal(
-        (stock["s_quantity"], stock["s_ytd"], stock["s_order_cnt"], stock["s_remote_cnt"]),
-        (
-            left,
-            quantity,
-            1,
-            0,
-        ),
-    )
+    equal((stock["s_quantity"], stock["s_ytd"], stock["s_order_cnt"], stock["s_remote_cnt"]), (left, quantity, 1, 0))
 
 
 @RULES.each_way()
@@ -117,11 +98,7 @@ def an_item_twice_in_an_order_counts_twice(run: Run, small: Small) -> None:
     lines = small.rows("order_line", ol_w_id=1)
     equal(
         [(line["ol_number"], line["ol_i_id"], line["ol_quantity"]) for line in lines],
-        [
-            (1, 7, 2),
-            (2, 8, 1),
-            (3, 7, 5),
-        ],
+        [(1, 7, 2), (2, 8, 1), (3, 7, 5)],
     )
 
 
@@ -185,12 +162,7 @@ def a_payment_moves_money_and_leaves_a_note(run: Run, small: Small) -> None:
     equal(small.row("district", d_w_id=1, d_id=2)["d_ytd"], Decimal("12.34"))
     payer = small.row("customer", c_w_id=2, c_d_id=1, c_id=2)
     equal(
-        (payer["c_balance"], payer["c_ytd_payment"], payer["c_payment_cnt"]),
-        (
-            Decimal("-12.34"),
-            Decimal("12.34"),
-            1,
-        ),
+        (payer["c_balance"], payer["c_ytd_payment"], payer["c_payment_cnt"]), (Decimal("-12.34"), Decimal("12.34"), 1)
     )
     equal(payer["c_data"], "x" * 480)
     (note,) = small.rows("history")
