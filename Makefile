@@ -13,7 +13,8 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := $(BIN)/python .ci/install
+FOR_DEMO := $(VENV)/.demo
 INSTALLED := $(VENV)/.installed
 NEWEST := python3.14 postgresql-19 mysql-server-core mariadb-server-core redis-server valkey-server
 
@@ -25,11 +26,12 @@ unexport PYTHONDONTWRITEBYTECODE # tests, sweeps and bench start hundreds of pro
 help:
 	@sed -n 's/^#   //p' Makefile
 
-demo: $(INSTALLED)
+demo: $(FOR_DEMO)
 	@$(BIN)/hdbkit demo $(if $(QUICK),--quick)
 
-test: tools lint
-	@sh .ci/tests $(BIN)/python
+test: tools
+	@lint=0; $(MAKE) --no-print-directory lint || lint=1; sh .ci/tests $(BIN)/python || exit 1; \
+		[ $$lint -eq 0 ] || { echo "the tests passed; lint failed: see above them"; exit 1; }
 
 stress: $(INSTALLED)
 	@sh .ci/stress $(or $(TIMES),5)
@@ -44,10 +46,7 @@ newest: $(INSTALLED)
 	@HDBKIT_SOAK=1 $(BIN)/python -m pytest tests/soak/test_newest.py
 
 lint: $(INSTALLED)
-	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && echo "ruff: clean"
-	@$(BIN)/mypy --no-error-summary && echo "mypy: clean"
-	@$(BIN)/lint-imports --no-cache >$(VENV)/imports.log || { cat $(VENV)/imports.log; false; }
-	@echo "imports: clean"
+	@sh .ci/lint $(BIN)
 
 tools:
 	@sh .ci/tools
@@ -64,17 +63,20 @@ docs: $(VENV)/.docs
 
 $(VENV)/.docs: $(INSTALLED)
 	@echo "docs: installing Sphinx into $(VENV) (once)"
-	@$(PIP) install --editable ".[docs]"
+	@$(INSTALL) docs
 	@touch $@
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(INSTALLED): pyproject.toml | $(BIN)/python
-	@echo "environment: installing hdbkit and its tools into $(VENV) (once, a few minutes)"
-	@extra=$$(sh .ci/driver $(BIN)/python) && $(PIP) install --editable ".[postgresql,redis,odbc,oracle,db2,private,lab,app,agent,cluster,tproc-h,dev$$extra]"
+$(FOR_DEMO): pyproject.toml | $(BIN)/python
+	@$(INSTALL) postgresql,private
 	@touch $@
+
+$(INSTALLED): pyproject.toml | $(BIN)/python
+	@extra=$$(sh .ci/driver $(BIN)/python) && $(INSTALL) postgresql,redis,odbc,oracle,db2,private,lab,app,agent,cluster,tproc-h,dev$$extra
+	@touch $@ $(FOR_DEMO)
 
 $(BIN)/python:
 	@sh .ci/environment $(VENV)
