@@ -152,19 +152,26 @@ class Kind(StrEnum):
 
 
 class Caution(str):
-    """A warning: its sentence as text, and its kind."""
+    """A warning: its sentence as text, its kind, and the share of the window's CPU time that was taken away."""
 
-    __slots__ = ("kind",)
+    __slots__ = ("kind", "taken_pct")
     kind: Kind
+    taken_pct: float
 
-    def __new__(cls, text: str, kind: Kind = Kind.OTHER) -> Self:
+    def __new__(cls, text: str, kind: Kind = Kind.OTHER, taken_pct: float = 0.0) -> Self:
         """A warning of this kind."""
-        made = super().__new__(cls, text)
-        made.kind = kind
-        return made
+        caution = super().__new__(cls, text)
+        caution.kind, caution.taken_pct = kind, taken_pct
+        return caution
 
-    def __reduce__(self) -> tuple[type[Caution], tuple[str, Kind]]:
-        return Caution, (str(self), self.kind)
+    def __reduce__(self) -> tuple[type[Caution], tuple[str, Kind, float]]:
+        return Caution, (str(self), self.kind, self.taken_pct)
+
+    @property
+    def order(self) -> tuple[int, float, int]:
+        """The key of a sort that has the worst first: by kind; among kinds that took CPU time, by how much."""
+        rank = Kind.STEAL.rank if self.taken_pct else self.kind.rank
+        return rank, -self.taken_pct, self.kind.rank
 
     @classmethod
     def of(cls, text: str) -> Caution:
@@ -173,7 +180,7 @@ class Caution(str):
 
     def after(self, head: str) -> Caution:
         """The same warning with a text before it, such as which side it is about."""
-        return Caution(f"{head}{self}", self.kind)
+        return Caution(f"{head}{self}", self.kind, self.taken_pct)
 
     @property
     def brief(self) -> str:

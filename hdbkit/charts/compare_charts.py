@@ -26,7 +26,7 @@ from hdbkit.analysis.comparison.history import change_sentences
 from hdbkit.analysis.comparison.sides import Compared, changes
 from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.host import cpu_course
-from hdbkit.analysis.run.quantiles import shares_ms
+from hdbkit.analysis.run.quantiles import shares_ms, shares_text
 from hdbkit.analysis.run.records import Window, table, window_of
 from hdbkit.analysis.run.waits import CLASSES, sessions_over_time
 from hdbkit.charts.chart import Chart
@@ -221,9 +221,7 @@ def latency_distributions(seen: dict[str, pd.Series[int]], operation: str) -> Ch
     lines: list[dict[str, Any]] = [
         {"group": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()
     ]
-    figures = "; ".join(
-        f"{one['group']} p50 {number(one['p50 (ms)'], 3)}, p99 {number(one['p99 (ms)'], 3)} ms" for one in lines
-    )
+    figures = "; ".join(f"{line['group']} {shares_text(line)}" for line in lines)
     words = [
         f"{operation}: {figures}.",
         "The runs of a group are pooled.",

@@ -7,18 +7,21 @@ the fastest configurations; their tables hold every configuration.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from hdbkit.analysis.run.quantiles import supported
 from hdbkit.analysis.run.records import Window, operations_of, quoted
 from hdbkit.analysis.run.slices import mean_of
 from hdbkit.analysis.sweep.verdicts import in_these_runs
 from hdbkit.analysis.wording import label, percent_within
 from hdbkit.charts.chart import Chart
-from hdbkit.charts.marks import MAX_DOTS, Limits, change_percent, change_title, left_out, plain
+from hdbkit.charts.marks import MAX_DOTS, Limits, left_out, plain, ratio_axis
 from hdbkit.charts.style import (
     MARKERS,
     MAX_COLOURED,
@@ -168,7 +171,7 @@ def latency_by_operation(
     )
     fig.update_xaxes(**log_axis(value for trace in fig.data for value in trace.x if value is not None))
     known = [(line.label, typical.get((line.configuration, first.headline))) for line in drawn]
-    figures = "; ".join(f"{label} {number(values[1], 3)} ms" for label, values in known if values)
+    figures = "; ".join(f"{label} {number(values[1], 3)} ms" for label, values in known if values and values[1] > 0)
     words = [
         f"95 % of {first.headline} took at most: {figures}." if figures else "",
         f"Exact figures of each run's window, medians over the runs, at {virtual_users(users)}.",
@@ -188,11 +191,9 @@ def _quantiles(line: Line, row: int, tall: int, names: list[str], typical: _Typi
         values = typical.get((line.configuration, name), [])
         if not values:
             continue
-        x += [*(round(value, 4) for value in values), None]
+        x += [*plain(values), None]
         y += [-(tall * index + row)] * (len(values) + 1)
-        hovers += [
-            f"{name} {quantile} {number(value, 3)} ms" for quantile, value in zip(QUANTILES, values, strict=True)
-        ]
+        hovers += [f"{name} {quantile} {number(ms, 3)} ms" for quantile, ms in zip(QUANTILES, values, strict=True)]
         hovers.append("")
     symbols = [*MARKERS[: len(QUANTILES)], MARKERS[0]] * (len(x) // (len(QUANTILES) + 1))
     return go.Scatter(
@@ -216,6 +217,7 @@ def _latency_table(latencies: pd.DataFrame, labels: pd.Series[str], names: list[
 
 # A chart over a detail column of a workload: how often each value occurred, and how long its operations took.
 
+_OF_VALUES = {"p50_us": 0.5, "p95_us": 0.95}
 MAX_VALUES = 200
 """Values that are drawn, the most frequent first; the table has all."""
 
@@ -231,8 +233,8 @@ def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: st
     fig = figure(asked.axis, f"{plural(noun)} in the window", showlegend=False)
     fig.add_bar(
         x=texts.tolist(), y=drawn["n"].tolist(), marker={"color": colour("series-1"), "line": {"width": 0}},
-        customdata=drawn[["p50_us", "p95_us"]].div(1000).round(4).to_numpy().tolist(),
-        hovertemplate="%{x}: %{y:,}, p50 %{customdata[0]:.3g} ms, p95 %{customdata[1]:.3g} ms<extra></extra>",
+        text=[_quantile_text(row) for row in drawn.to_dict("records")], textposition="none",
+        hovertemplate="%{x}: %{y:,}%{text}<extra></extra>",
     )  # fmt: skip
     crowded = len(drawn) > _MAX_TICKS
     ticks = texts.iloc[:: -(-len(drawn) // _MAX_TICKS)].tolist() if crowded else texts.tolist()
@@ -241,9 +243,10 @@ def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: st
     p95 = table["p95_us"] / 1000
     words = (
         f"{many(len(table), 'value')}, with {table['n'].min():,} to {table['n'].max():,} {plural(noun)} each, "
-        f"{number(table['n'].mean(), 3)} on average; 95 % of them took at most {number(p95.min(), 3)} to "
-        f"{number(p95.max(), 3)} ms."
+        f"{number(table['n'].mean(), 3)} on average."
     )
+    if p95.notna().any():
+        words += f" 95 % of them took at most {number(p95.min(), 3)} to {number(p95.max(), 3)} ms."
     words += f" The {MAX_VALUES} most frequent are drawn; the table has all." if len(table) > MAX_VALUES else ""
     shown = pd.DataFrame(
         {asked.column: table["value"], "n": table["n"], "p50 (ms)": table["p50_us"] / 1000, "p95 (ms)": p95}
@@ -254,8 +257,17 @@ def detail_chart(folder: RunFolder, window: Window, asked: DetailChart, noun: st
 _MAX_TICKS = 25
 
 
+def _quantile_text(row: Mapping[Hashable, Any]) -> str:
+    """What is known of a value's times: ``, p50 1.2 ms, p95 3.4 ms``."""
+    known = {name: row[f"{name}_us"] / 1000 for name in ("p50", "p95") if pd.notna(row[f"{name}_us"])}
+    return "".join(f", {name} {number(ms, 3)} ms" for name, ms in known.items())
+
+
 def operations_by_value(folder: RunFolder, window: Window, column: str) -> pd.DataFrame:
-    """Columns value (ascending), n, p50_us, p95_us of the completed operations of the window; empty without them."""
+    """Columns value (ascending), n, p50_us, p95_us of the completed operations of the window; empty without them.
+
+    A quantile that ``n`` operations do not support is NaN.
+    """
     with operations_of(folder, window) as rows:
         if column not in rows.columns:
             return pd.DataFrame(columns=["value", "n", "p50_us", "p95_us"])
@@ -269,11 +281,12 @@ def operations_by_value(folder: RunFolder, window: Window, column: str) -> pd.Da
             .order("value")
             .df()
         )
-    return found
+    known = {name: found[name].where(supported(found["n"], share)) for name, share in _OF_VALUES.items()}
+    return found.assign(**known)
 
 
 def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Metric) -> Chart:
-    """The change of each configuration against the baseline in each stretch of cycles, run after run.
+    """The ratio of each configuration to the baseline in each stretch of cycles, run after run, on the log scale.
 
     ``changes`` as ``analysis.sweep.observations.changes`` gives them, ``verdicts`` as ``verdicts.judge``.
     """
@@ -284,16 +297,18 @@ def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Met
     ratios = {int(row["configuration"]): row for row in compared.to_dict("records")}
     drawn = drawn_lines(of_users, metric, _MAX_CHANGES + 1, _MAX_CHANGES + 1)
     lines = [line for line in drawn if line.configuration in ratios]
-    fig = figure("seconds of all runs, one after another", change_title(metric), hovermode="closest")
-    fig.add_hline(0, line_color=colour("muted"), line_width=1)
+    title = f"{metric.name} against the baseline<br>(above x1 is better, log)"
+    fig = figure("seconds of all runs, one after another", title, hovermode="closest")
+    fig.add_hline(1, line_color=colour("muted"), line_width=1)
     for second in at.groupby("number")["second"].min().iloc[1:]:
         fig.add_vline(second, line_color=colour("muted"), line_width=1)
-    limits = Limits.of_ratios(metric.score(at["changed"]), compared["ratio"])
+    limits = Limits.of_ratios(at["ratio"], compared["ratio"])
     last_s = float((at["second"] + at["length_s"]).max())
     for line in lines:
-        ends = change_percent(limits.clipped(compared[compared["configuration"] == line.configuration]), metric)
+        ends = limits.clipped(compared[compared["configuration"] == line.configuration])
         _add_change(fig, line, at[at["configuration"] == line.configuration], ends, last_s)
-    fig.update_yaxes(ticksuffix=" %")
+    ends = limits.clip(compared)
+    fig.update_yaxes(**ratio_axis([*at["ratio"], *ends["low"], *ends["high"]]))
     words = [
         f"{line.label}: {percent_within(row['ratio'], row['low'], row['high'], metric)}."
         for line in lines
@@ -322,14 +337,14 @@ def _add_change(fig: go.Figure, line: Line, rows: pd.DataFrame, ends: pd.DataFra
             showlegend=False, legendgroup=line.label,
         )  # fmt: skip
     fig.add_scatter(
-        x=plain(rows["second"] + rows["length_s"] / 2), y=plain(100 * (rows["changed"] - 1)), mode="markers",
+        x=plain(rows["second"] + rows["length_s"] / 2), y=plain(rows["ratio"]), mode="markers",
         marker={"color": look["color"], "size": 5, "opacity": 0.5, "symbol": look["symbol"]}, showlegend=False,
-        legendgroup=line.label, name=line.label, hovertemplate="%{y:+.1f} %<extra>%{fullData.name}</extra>",
+        legendgroup=line.label, name=line.label, hovertemplate="x%{y:.3g}<extra>%{fullData.name}</extra>",
     )  # fmt: skip
     fig.add_scatter(
         x=[0, last_s], y=plain([mean, mean]), mode="lines", name=line.label, legendgroup=line.label,
         line={"color": look["color"], "dash": look["dash"], "width": 2},
-        hovertemplate="mean %{y:+.1f} %<extra>%{fullData.name}</extra>",
+        hovertemplate="mean x%{y:.3g}<extra>%{fullData.name}</extra>",
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from hdbkit.analysis.wording import TOO_FEW, says_nothing
 from hdbkit.charts.style import HEIGHT, axis_title, colour, compact, figure, hover, log_axis, series
-from hdbkit.config.metric import Better, Metric
+from hdbkit.config.metric import Metric
 from hdbkit.config.quantities import quantity
 from hdbkit.text import number, virtual_users
 
@@ -227,18 +227,6 @@ def of_runs(ids: Iterable[str]) -> dict[str, Any]:
 def ids_of(runs: pd.DataFrame) -> list[str]:
     """The ids of a frame of runs; none where it has no column of them."""
     return [str(one) for one in runs["run_id"]] if "run_id" in runs else []
-
-
-def change_percent(table: pd.DataFrame, metric: Metric) -> pd.DataFrame:
-    """The columns ratio, low and high of scores as changes of the metric itself, in percent; low is the lower end."""
-    ends: pd.DataFrame = 100 * (metric.from_score(table[["ratio", "low", "high"]].astype(float)) - 1)
-    return ends if metric.better is Better.HIGHER else ends.rename(columns={"low": "high", "high": "low"})
-
-
-def change_title(metric: Metric) -> str:
-    """What an axis of changes of the metric is called."""
-    better = "" if metric.better is Better.HIGHER else ", lower is better"
-    return f"change of {metric.name} (%{better})"
 
 
 def from_where(*values: pd.Series[Any] | pd.DataFrame) -> tuple[str, str]:

@@ -7,7 +7,7 @@ interval), ``verdict``. Groups and operations are drawn in the order in which th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ def ratios(
         found_here = shown[shown["group"] == group]
         places = [len(rows) - 1 - rows.index(name) + shift for name in found_here["operation"]]
         texts = [
-            f"{row['operation']}: {percent_within(row['ratio'], row['low'], row['high'], metric)}"
+            f"{row['operation']}: {percent_within(row['ratio'], row['low'], row['high'], _judged(row, metric))}"
             for row in found_here.to_dict("records")
         ]
         look = series(index + 1)  # the first look of the palette is that of the base
@@ -147,9 +147,15 @@ def _ratio_words(group: str, rows: pd.DataFrame, noun: str, metric: Metric) -> s
     counts = ", ".join(f"{count} {verdict}" for verdict, count in rows["verdict"].value_counts().items())
     known = rows[rows["verdict"].isin(["faster", "slower"])].sort_values("ratio")
     ends = dict.fromkeys(known.index[[0, -1]]) if len(known) else []
-    named = [f"{known.loc[at, 'operation']} {percent(known.loc[at, 'ratio'], metric)}" for at in ends]
+    shown = [known.loc[at].to_dict() for at in ends]
+    named = [f"{row['operation']} {percent(row['ratio'], _judged(row, metric))}" for row in shown]
     most = f" (the ends: {', '.join(named)})" if named else ""
     return f"{group}: of {many(len(rows), noun)} {counts}{most}."
+
+
+def _judged(row: Mapping[Hashable, Any], metric: Metric) -> Metric:
+    """What a row states a change of: the metric, or the mean time of an operation."""
+    return metric if row["operation"] == metric.name else metric.of_operation(str(row["operation"]))
 
 
 def _in_order(values: pd.Series[Any]) -> list[str]:

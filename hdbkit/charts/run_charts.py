@@ -14,7 +14,7 @@ from hdbkit.analysis.run import quantiles
 from hdbkit.analysis.run.events import events
 from hdbkit.analysis.run.faults import course_of_faults, effect_text, lost_text
 from hdbkit.analysis.run.host import of_load_host, of_server
-from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, latency_bands, shares_ms, slow_end
+from hdbkit.analysis.run.quantiles import BANDS_PER_DECADE, BEYOND, latency_bands, shares_ms, shares_text, slow_end
 from hdbkit.analysis.run.records import Window, executions, table, window_of
 from hdbkit.analysis.run.schedule import busy_sessions, lateness, lateness_by_second
 from hdbkit.analysis.run.timeline import RETRIED, failures, gauge, outages_text, samples, throughput
@@ -223,20 +223,24 @@ def latency_over_time(seconds: pd.DataFrame, window: Window, operation: str, tim
     ``time`` is that of the figures, one of ``quantiles.TIMES``.
     """
     fig = along_run(window.start_us / 1e6, f"{time} time of {operation} (ms, log)")
-    for index, name in enumerate(("p50", "p95", "p99")):
-        ms = (seconds[f"{name}_us"] / 1000).round(4).tolist()
+    known = [name for name in ("p50", "p95", "p99") if seconds[f"{name}_us"].notna().any()]
+    for index, name in enumerate(known):
+        ms = plain((seconds[f"{name}_us"] / 1000).round(4))
         add_line(fig, index, seconds["second"].tolist(), ms, name, f"%{{x}} s: {name} %{{y:.3g}} ms<extra></extra>")
-    fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y))
+    fig.update_yaxes(**log_axis(value for line in fig.data for value in line.y if value is not None))
     words = "Nothing was completed in the window."
     inside = seconds[seconds["second"] * 1_000_000 >= window.start_us]
     if len(inside):
-        low, high = inside["p95_us"].min() / 1000, inside["p95_us"].max() / 1000
         worst = inside.iloc[int(inside["max_us"].argmax())]
-        words = (
-            f"The p95 of the {time} time of {operation} per second was between {number(low, 3)} and "
-            f"{number(high, 3)} ms in the window; the longest took {number(worst['max_us'] / 1000, 3)} ms, in "
-            f"second {int(worst['second'])} of the run."
-        )
+        longest = f"{number(worst['max_us'] / 1000, 3)} ms, in second {int(worst['second'])} of the run"
+        shown = inside[f"{'p95' if 'p95' in known else 'p50'}_us"].dropna() / 1000
+        words = f"The longest {time} time of {operation} was {longest}."
+        if len(shown):
+            words = (
+                f"The {str(shown.name).removesuffix('_us')} of the {time} time of {operation} per second was "
+                f"between {number(shown.min(), 3)} and {number(shown.max(), 3)} ms in the window; the longest "
+                f"took {longest}. A quantile is drawn for seconds with {BEYOND} operations beyond it."
+            )
     table = seconds.drop(columns="operation").reset_index(drop=True)
     what = "latency" if time == "service" else f"{time} time"
     key = f"{'latency' if time == 'service' else time}_over_time"
@@ -272,9 +276,7 @@ def latency_by_operation(histogram: pd.DataFrame, operations: list[str], noun: s
     lines: list[dict[str, Any]] = [
         {"operation": name, "n": int(one.sum()), **shares_ms(one)} for name, one in seen.items()
     ]
-    words = "; ".join(
-        f"{one['operation']} p50 {number(one['p50 (ms)'], 3)}, p99 {number(one['p99 (ms)'], 3)} ms" for one in lines
-    )
+    words = "; ".join(f"{line['operation']} {shares_text(line)}" for line in lines)
     table = pd.DataFrame(lines)
     key, asked = "latency", f"How long did each {noun} take?"
     if time == "response":

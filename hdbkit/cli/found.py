@@ -114,7 +114,7 @@ def _print_comparison(found: api.Comparison, gate: api.Gate | None, everything: 
         _cells(found, intervals)
     if len(found.by_operation):
         by_operation = found.by_operation.drop(columns="sentence").rename(columns={"base": "base s", "new": "new s"})
-        show.console.print(show.table(_with_intervals(by_operation), title=f"By operation, {intervals}"))
+        show.console.print(show.table(_with_intervals(by_operation), title=f"Mean time by operation, {intervals}"))
     listed, apart = (found.differences, "") if everything else settings_apart(found.differences)
     if len(listed):
         show.console.print(show.table(listed.reset_index(), title="Differences"))

@@ -198,7 +198,9 @@ def run(result: Result) -> None:
     """A run on the screen: its figures, latencies, errors and checks."""
     manifest = result.manifest
     by = f", measured by {manifest.measured_by}" if manifest.measured_by else ""
-    console.print(f"[bold]{escape(result.run_id)}[/]  {manifest.status.value}{escape(by)}")
+    failed = [check.name for check in manifest.checks if check.passed is False]
+    unsound = f"  [bold red]not reliable, {many(len(failed), 'check')} failed: {escape(', '.join(failed))}[/]"
+    console.print(f"[bold]{escape(result.run_id)}[/]  {manifest.status.value}{escape(by)}{unsound if failed else ''}")
     for event in manifest.history[-1:]:
         console.print(f"  {escape(event.note)}") if event.note else None
     if manifest.result:

@@ -89,9 +89,10 @@ class Metric(ConfigModel):
         return self.measure is Measure.GEOMETRIC_MEAN
 
     def of_operation(self, operation: str) -> Metric:
-        """The part of one operation in a mean over operations: its own mean time, in s."""
+        """The mean time of one operation, in s: its part in a mean over operations, or its service time."""
         changes = {"name": operation[:MAX_NAME], "title": f"mean time of {operation}", "operations": (operation,)}
-        return self.model_copy(update=changes)
+        time = {} if self.by_operation else {"unit": "s", "measure": Measure.GEOMETRIC_MEAN, "counter": None}
+        return self.model_copy(update=changes | time)
 
     def of_some(self, operations: Collection[str], every: Collection[str]) -> Metric:
         """The same geometric mean over ``operations``, some of ``every``; the name states that others are missing.

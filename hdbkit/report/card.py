@@ -129,8 +129,8 @@ class Card:
     @cached_property
     def reasons(self) -> list[Caution]:
         """The warnings, the worst first; without failed checks, which are listed by themselves."""
-        found = [Caution.of(one) for one in self.warnings]
-        return sorted((one for one in found if one.kind is not Kind.CHECK), key=lambda one: one.kind.rank)
+        cautions = [Caution.of(text) for text in self.warnings]
+        return sorted((one for one in cautions if one.kind is not Kind.CHECK), key=lambda caution: caution.order)
 
     @property
     def chip(self) -> str:

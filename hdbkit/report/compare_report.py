@@ -201,17 +201,18 @@ def users_table(by_users: pd.DataFrame, cells: pd.DataFrame, metric: Metric) -> 
 
 
 def operations_table(by_operation: pd.DataFrame, metric: Metric, names: Sequence[str] = (BASE, NEW)) -> list[Table]:
-    """The comparison of each operation; none where the metric is no mean over operations."""
+    """The comparison of each operation by its mean time: a change above 0 is more time, whatever the metric is."""
     if by_operation.empty:
         return []
     rows = [
         [row["operation"], cell(row["base"]), cell(row["new"]),
-         "" if pd.isna(row["ratio"]) else percent(row["ratio"], metric),
-         "" if pd.isna(row["low"]) else percents(row["low"], row["high"], metric),
+         "" if pd.isna(row["ratio"]) else percent(row["ratio"], time),
+         "" if pd.isna(row["low"]) else percents(row["low"], row["high"], time),
          cell(row["verdict"])]
         for row in by_operation.to_dict("records")
+        for time in [metric.of_operation(str(row["operation"]))]
     ]  # fmt: skip
-    head = ["operation", *(f"{side} (s)" for side in names), "change", "95 % interval", "verdict"]
+    head = ["operation", *(f"{side} (s)" for side in names), "change of the time", "95 % interval", "verdict"]
     marks = [MARKS.get(str(verdict), "") for verdict in by_operation["verdict"]]
     note = "The intervals of all operations hold together." if by_operation["low"].notna().any() else ""
     return [Table("Each operation", head, rows, [False, True, True, True, True, False], marks, note)]

@@ -152,8 +152,8 @@ def shortened(text: str) -> str:
 
 
 def milliseconds(latency_us: float | None) -> str:
-    """Microseconds as milliseconds with three significant digits."""
-    if latency_us is None:
+    """Microseconds as milliseconds with three significant digits; empty where they are not known."""
+    if latency_us is None or math.isnan(latency_us):
         return cell(None)
     value = latency_us / 1000
     decimals = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0

@@ -59,6 +59,12 @@ def test_busy_processors_limit_a_run_whatever_sessions_wait_for(run: Manifest) -
     limit = found(sampled(run, idle=4.0, lock=3.0))
     assert limit.resource == "processors"
     assert "96 % busy (the clients 5 %, the server 5 %, other processes 1 %)" in str(limit)
+    assert limit.advice == "Fewer other processes on that host would change that."
+
+
+def test_more_processors_are_advised_only_where_clients_and_server_use_most_of_the_busy_time(run: Manifest) -> None:
+    working = changed(sampled(run, idle=4.0), client_cpu_us_per_operation=300.0, server_cpu_us_per_operation=900.0)
+    assert found(working).advice.startswith("More or faster processors")
 
 
 @pytest.mark.parametrize(

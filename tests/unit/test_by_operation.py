@@ -10,7 +10,9 @@ from hdbkit.analysis.comparison.by_operation import compared_by_operation, compa
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.comparison.sides import Ratio, changes, compared
 from hdbkit.analysis.sweep.together import operation_verdicts
+from hdbkit.charts.operation_charts import ratios
 from hdbkit.cli.found import _with_intervals
+from hdbkit.config.metric import Metric
 from hdbkit.report.compare_report import operations_table
 from hdbkit.report.sweep_report import operation_tables
 from hdbkit.results.manifest import Manifest
@@ -73,6 +75,23 @@ def test_a_comparison_finds_the_operations_that_differ() -> None:
     assert (row["base"], row["new"]) == (pytest.approx(0.5, rel=0.05), pytest.approx(0.75, rel=0.05))
     assert "95 % interval" in row["sentence"]
     assert len(operations_table(found, TIME)[0].rows) == 22
+
+
+@pytest.mark.parametrize("metric", [RATE, TIME])
+def test_the_change_of_an_operation_is_that_of_its_time_whatever_the_metric_is(metric: Metric) -> None:
+    """A time that rises by 50 % has the sign +, beside a rate, too, and its verdict is slower."""
+    runs = in_turn().assign(metric_value=1.0)
+    known = [one.model_copy(update={"metric": metric}) for one in manifests(runs, {"q05": 1.5, "q07": 0.7})]
+    found = compared_by_operation(runs, known, metric, compared(runs, metric))
+    (table,) = operations_table(found, metric)
+    shown = {row[0]: row[3:] for row in table.rows}
+    for name, sign, verdict in (("q05", "+", "slower"), ("q07", "-", "faster")):
+        change, interval, stated = shown[name]
+        assert change.startswith(sign) and interval.startswith(sign) and stated == verdict
+    overall = pd.DataFrame([{"group": "new", "ratio": 1.0, "low": 0.9, "high": 1.1, "verdict": "undecided"}])
+    chart = ratios(found.assign(group="new"), overall, "base", "query", metric, 0.02)
+    assert "q05 +5" in chart.alternative or "q05 +4" in chart.alternative
+    assert any(text.startswith("q07: -") for text in chart.figure.data[0].text)
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.sweep.together import MIN_OPERATIONS, latency_verdicts
+from hdbkit.analysis.sweep.together import latency_verdicts
 from hdbkit.report.sweep_report import latency_table
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.run_result import RunResult
@@ -77,9 +77,15 @@ def test_in_an_open_loop_response_times_are_judged() -> None:
     assert found.loc[(1, "write", "p99"), "verdict"] == "slower"
 
 
-def test_an_operation_that_a_run_executed_too_seldom_is_left_out() -> None:
+def test_a_percentile_that_a_run_does_not_know_is_left_out() -> None:
     runs = synthetic_runs([1, 1])
-    assert latency_verdicts(runs, measured(runs, 1.5, count=MIN_OPERATIONS - 1)).empty
+    manifests = measured(runs, 1.5)
+    line = operation(count=500, p95_us=800)
+    manifests[0] = Manifest.model_construct(
+        run_id=manifests[0].run_id, result=figures(1.0, operations={"write": line})
+    )
+    found = latency_verdicts(runs, manifests)
+    assert set(zip(found["operation"], found["percentile"], strict=True)) == {("write", "p95")}
     assert latency_verdicts(runs, []).empty
     assert latency_table(latency_verdicts(runs, [])) == []
 

@@ -39,8 +39,10 @@ def test_quantiles_by_second_are_those_of_the_sorted_rows(run: Synthetic) -> Non
     groups = done["latency_us"].groupby([second, done["operation"]])
     assert len(found) == len(groups) == 35 * 5
     for name, share in quantiles.SECOND_QUANTILES.items():
-        expected = groups.apply(sorted_quantile, share)
-        assert found[f"{name}_us"].tolist() == expected.tolist()
+        column, expected = found[f"{name}_us"], groups.apply(sorted_quantile, share)
+        known = groups.size().to_numpy() >= round(10 / (1 - share))
+        assert column.notna().tolist() == known.tolist() and known.sum() > 0
+        assert column[known].tolist() == expected[known].tolist()
     assert found["n"].tolist() == groups.size().tolist()
     assert found["max_us"].tolist() == groups.max().tolist()
 
@@ -61,8 +63,22 @@ def test_steps_of_several_seconds_hold_all_their_rows(run: Synthetic) -> None:
 
 def test_a_quantile_is_a_latency_that_was_seen() -> None:
     counted = pd.DataFrame({"operation": 0, "latency_us": [10, 20, 1000], "n": [50, 49, 1]})
-    found = quantiles.quantiles_of(counted, ["operation"], {"p50": 0.5, "p51": 0.51, "p99": 0.99, "p995": 0.995})
+    shares = {"p50": 0.5, "p51": 0.51, "p99": 0.99, "p995": 0.995}
+    found = quantiles.quantiles_of(counted, ["operation"], shares, every=True)
     assert found.iloc[0].tolist() == [0, 100, 10, 20, 20, 1000, 1000]
+
+
+def test_a_quantile_with_fewer_than_ten_operations_beyond_it_is_left_out() -> None:
+    """Of 18 executions p95, p99 and p99.9 would be one value by three names."""
+    counted = pd.DataFrame({"operation": [0, 1, 2], "latency_us": 10, "n": [18, 200, 1000]})
+    found = quantiles.quantiles_of(counted, ["operation"], quantiles.QUANTILES).set_index("operation")
+    known = {
+        operation: [name for name in quantiles.QUANTILES if row[f"{name}_us"] == 10]
+        for operation, row in found.iterrows()
+    }
+    assert known == {0: [], 1: ["p50", "p90", "p95"], 2: ["p50", "p90", "p95", "p99"]}
+    assert found["max_us"].tolist() == [10, 10, 10]
+    assert quantiles.shares_text(quantiles.shares_ms(pd.Series({1000: 300}))) == "p50 1, max 1 ms"
 
 
 def test_counts_hold_the_rows_that_end_in_the_window_and_no_other(run: Synthetic) -> None:

@@ -48,8 +48,7 @@ def compared_by_operation(
         metric is no mean over operations, of the mean service time of each.
     """
     times = mean_times_s(manifests, every=not metric.by_operation)
-    service = Metric(name="service time", title="mean service time", unit="s", measure=Measure.QUANTILE)
-    metrics = {str(name): metric.of_operation(str(name)) if metric.by_operation else service for name in times}
+    metrics = {str(name): metric.of_operation(str(name)) for name in times}
     found = _compared_each(runs, times, metrics, overall, confidence)
     return found.rename(columns={"figure": "operation"})
 

@@ -110,7 +110,7 @@ def _busy(manifest: Manifest, host: str, busy: float, shares: Mapping[str, float
     how = f"{busy:.0f} % busy{f' ({listed})' if listed else ''}"
     sentence = f"Limited by the processors of {host}, which are {how}."
     advice = f"More or faster processors, or less work for each {manifest.noun}, would change that."
-    if shares and max(shares, key=lambda name: shares[name]) == _OTHERS:
+    if shares and sum(share for name, share in shares.items() if name != _OTHERS) < busy / 2:
         advice = "Fewer other processes on that host would change that."
     return _Found("processors", sentence, {"busy": busy, **shares}, advice)
 

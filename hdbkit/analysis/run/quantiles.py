@@ -5,11 +5,15 @@ counts: exact, and as lean as there are different values. Those of each second a
 nearly every value is a different one. A quantile here is a latency that was seen: the smallest that at
 least that share of the operations did not exceed. Failed operations are left out: they did no work, and a timeout
 is no latency.
+
+A quantile is left out where fewer than ``BEYOND`` operations lie beyond it: the 95 % quantile needs 200 operations,
+the 99 % quantile 1,000. With fewer it is one of the largest values, and the same one for several quantiles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +22,17 @@ import pandas as pd
 from hdbkit.analysis.run.records import Window, operations_of, row_count
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
+from hdbkit.text import number
 
 QUANTILES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 SECOND_QUANTILES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_ROUNDING = 1e-9
 SERVICE_US = "latency_us"
 RESPONSE_US = "latency_us + wait_us"
 TIMES: Mapping[str, str] = {"service": SERVICE_US, "response": RESPONSE_US}
 """Each kind of time, from the start and from the scheduled start of an operation to its end."""
+BEYOND = 10
+"""The least number of operations beyond a quantile."""
 ROWS_AT_A_TIME = 12_500_000
 """A long run is read in slices of about this many rows, so that memory does not grow with its length."""
 POINTS = 60
@@ -85,8 +93,7 @@ def _slice(folder: RunFolder, window: Window, step_s: int, steps: range, latency
             .order("second, operation")
             .df()
         )
-    whole: pd.DataFrame = found.astype(dict.fromkeys(found.columns[3:], "int64"))
-    return whole
+    return _supported(found)
 
 
 def by_user(folder: RunFolder, window: Window) -> pd.DataFrame:
@@ -105,11 +112,33 @@ def by_user(folder: RunFolder, window: Window) -> pd.DataFrame:
             .order("virtual_user, operation")
             .df()
         )
-    return found
+    return _supported(found)
 
 
-def quantiles_of(histogram: pd.DataFrame, by: list[str], quantiles: Mapping[str, float]) -> pd.DataFrame:
-    """Quantiles of a histogram of latencies (``by``, latency_us, n): one row a group, with n and max_us."""
+_Counts = TypeVar("_Counts", npt.NDArray[np.int64], "pd.Series[int]")
+
+
+def supported(n: _Counts, share: float) -> Any:
+    """Whether at least ``BEYOND`` of ``n`` operations lie beyond the quantile at ``share``, of each of many."""
+    return n * (1 - share) >= BEYOND - _ROUNDING
+
+
+def _supported(found: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose quantiles of a second or user are NaN where ``n`` operations do not support them."""
+    known = {
+        f"{name}_us": found[f"{name}_us"].where(supported(found["n"], share))
+        for name, share in SECOND_QUANTILES.items()
+    }
+    return found.assign(**known)
+
+
+def quantiles_of(
+    histogram: pd.DataFrame, by: list[str], quantiles: Mapping[str, float], *, every: bool = False
+) -> pd.DataFrame:
+    """Quantiles of a histogram of latencies (``by``, latency_us, n): one row a group, with n and max_us.
+
+    A quantile without support is NaN, unless ``every`` one is asked for.
+    """
     ordered = histogram.sort_values([*by, "latency_us"], ignore_index=True)
     if ordered.empty:
         return pd.DataFrame(columns=[*by, "n", *(f"{name}_us" for name in quantiles), "max_us"])
@@ -123,9 +152,15 @@ def quantiles_of(histogram: pd.DataFrame, by: list[str], quantiles: Mapping[str,
     groups = ordered.loc[first, by].reset_index(drop=True)
     groups["n"] = total
     for name, share in quantiles.items():
-        groups[f"{name}_us"] = latency[np.searchsorted(seen, before + rank(total, share))]
+        at = latency[np.searchsorted(seen, before + rank(total, share))]
+        groups[f"{name}_us"] = at if every else np.where(supported(total, share), at, np.nan)
     groups["max_us"] = latency[last]
     return groups
+
+
+def as_figures(row: Mapping[Hashable, Any], names: Sequence[str]) -> dict[str, int | None]:
+    """A row's quantiles by the names of their fields (``p95_us``); None without support."""
+    return {f"{name}_us": None if np.isnan(row[f"{name}_us"]) else int(row[f"{name}_us"]) for name in names}
 
 
 def rank(total: npt.NDArray[np.int64], share: float) -> npt.NDArray[np.int64]:
@@ -182,10 +217,13 @@ def slow_end(seen: pd.Series[int]) -> pd.DataFrame:
 
 
 def shares_ms(seen: pd.Series[int]) -> dict[str, float]:
-    """The quantiles of ``SHARES`` and the longest, in ms, by the names of their columns."""
-    cumulative = seen.to_numpy().cumsum()
-    latency = seen.index.to_numpy()
-    ranks = [rank(cumulative[-1:], share)[0] for share in SHARES.values()]
-    found = {f"{name} (ms)": float(latency[np.searchsorted(cumulative, rank)]) / 1000
-             for name, rank in zip(SHARES, ranks, strict=True)}  # fmt: skip
-    return found | {"max (ms)": float(latency[-1]) / 1000}
+    """The supported quantiles of ``SHARES`` (else NaN) and the longest, in ms, by the names of their columns."""
+    histogram = pd.DataFrame({"all": 0, "latency_us": seen.index, "n": seen.to_numpy()})
+    row = quantiles_of(histogram, ["all"], SHARES).iloc[0]
+    return {f"{name} (ms)": float(row[f"{name}_us"]) / 1000 for name in (*SHARES, "max")}
+
+
+def shares_text(ms: Mapping[str, Any]) -> str:
+    """The median and p99 of ``shares_ms``, where they are known, and the longest: ``p50 1.2, p99 8.4, max 20 ms``."""
+    listed = ((name, float(ms[f"{name} (ms)"])) for name in ("p50", "p99", "max"))
+    return f"{', '.join(f'{name} {number(value, 3)}' for name, value in listed if not np.isnan(value))} ms"

@@ -22,7 +22,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from hdbkit.analysis.run.quantiles import QUANTILES, TIMES, quantiles_of, rank
+from hdbkit.analysis.run.quantiles import QUANTILES, TIMES, as_figures, quantiles_of, rank
 from hdbkit.analysis.run.records import Window, metric_codes, operations_of, table, window_of
 from hdbkit.config.metric import Measure
 from hdbkit.results.columns import SLICES, Outcome
@@ -117,7 +117,7 @@ def slices_result(found: SliceTable, manifest: Manifest) -> SlicesResult:
                 operations_per_s=float(by_position[position]["operations_per_s"].mean()) if found.usable else None,
                 operations={
                     manifest.operations[int(row["operation"])]: TimedOperation(
-                        count=int(row["n"]), **{f"{name}_us": float(row[f"{name}_us"]) for name in QUANTILES}
+                        count=int(row["n"]), **as_figures(row, list(QUANTILES))
                     )
                     for row in found.operations[found.operations["position"] == position].to_dict("records")
                 },

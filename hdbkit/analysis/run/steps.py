@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdbkit.analysis.run.quantiles import TIMES, counts, quantiles_of
+from hdbkit.analysis.run.quantiles import TIMES, as_figures, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, completed_by_part, window_of
 from hdbkit.analysis.statistics.limit_search import Estimate, interval
 from hdbkit.config.steps import Step, Steps
@@ -27,6 +27,7 @@ _STRETCHES = 10
 FOLLOWED = 0.95
 """Throughput follows an offered rate while at least this share of it is completed."""
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_FIELDS = tuple(f"{name}_us" for name in QUANTILES)
 
 
 def steps_result(folder: RunFolder, manifest: Manifest) -> list[StepResult]:
@@ -124,8 +125,6 @@ def _measured(folder: RunFolder, manifest: Manifest, spans: list[Window]) -> lis
                 "completed_per_s": int(done["n"].sum()) / span.duration_s,
                 "completed_error_per_s": _error_per_s(completed_by_part(folder, span, _STRETCHES), span),
                 "failed": int(part["n"].sum() - done["n"].sum()),
-                time: StepLatencies(
-                    **{f"{name}_us": int(rows[0][f"{name}_us"]) if rows else None for name in QUANTILES}
-                ),
+                time: StepLatencies(**(as_figures(rows[0], list(QUANTILES)) if rows else dict.fromkeys(_FIELDS))),
             }
     return found

@@ -34,7 +34,7 @@ from hdbkit.analysis.run.host import (
     supervisor_cpu_us,
     throttled_pct,
 )
-from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, counts, quantiles_of
+from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, as_figures, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
 from hdbkit.analysis.run.timeline import outages
@@ -154,7 +154,7 @@ def _metric_value(
             codes = [manifest.operations.index(name) for name in names]
             done = histogram[(histogram["outcome"] != Outcome.FAILED.value) & histogram["operation"].isin(codes)]
             latencies = done.groupby("latency_us", as_index=False)[["n"]].sum().assign(all=0)
-            found = quantiles_of(latencies, ["all"], {"asked": metric.quantile})
+            found = quantiles_of(latencies, ["all"], {"asked": metric.quantile}, every=True)
             return float(found["asked_us"].iloc[0]) / 1000 if len(found) else None
         case Measure.GEOMETRIC_MEAN:
             means_us = [mean_us for name in names if (mean_us := operations[name].mean_us)]
@@ -238,9 +238,8 @@ def _latencies(histogram: pd.DataFrame) -> dict[int, Latencies]:
     found: dict[int, Latencies] = {}
     for row in quantiles_of(done, ["operation"], QUANTILES).to_dict("records"):
         index, n = int(row["operation"]), int(row["n"])
-        quantiles = {f"{name}_us": int(row[f"{name}_us"]) for name in QUANTILES}
         mean_us = float(spent_us[operation == index].sum()) / n
-        found[index] = Latencies(max_us=int(row["max_us"]), mean_us=mean_us, **quantiles)
+        found[index] = Latencies(max_us=int(row["max_us"]), mean_us=mean_us, **as_figures(row, list(QUANTILES)))
     return found
 
 

@@ -278,7 +278,7 @@ def _course(folder: RunFolder, manifest: Manifest, step_s: int) -> pd.DataFrame 
 
 
 def latencies(manifests: Sequence[Manifest]) -> pd.DataFrame:
-    """The exact service times of each run and operation: run_id, operation, p50_us ... p999_us.
+    """The exact service times of each run and operation: run_id, operation, p50_us ... p999_us (NaN: unknown).
 
     Where configurations alternate within runs, of each configuration, with ``configuration``.
     """
@@ -290,7 +290,8 @@ def latencies(manifests: Sequence[Manifest]) -> pd.DataFrame:
         for operation, line in operations.items()
         if line.p50_us is not None
     ]
-    return pd.DataFrame(rows, columns=["run_id", *_places(manifests), "operation", *names])
+    found = pd.DataFrame(rows, columns=["run_id", *_places(manifests), "operation", *names])
+    return found.astype(dict.fromkeys(names, float))
 
 
 def _operations(manifest: Manifest) -> list[tuple[dict[str, int], Mapping[str, TimedOperation]]]:

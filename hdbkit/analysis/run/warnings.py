@@ -155,6 +155,7 @@ def _steal(shares: Mapping[str, float] | None, host: str, kind: Kind) -> str:
         f"other machines took {steal_pct:.1f} % of the CPU time of the {host} (steal time); "
         f"at most {MAX_STEAL_PCT:g} % is acceptable",
         kind,
+        steal_pct,
     )
 
 
@@ -165,6 +166,7 @@ def _others(share_pct: float | None) -> str:
         f"other processes used {share_pct:.0f} % of the CPU time of the load host; at most {MAX_OTHERS_PCT:g} % is "
         "acceptable",
         Kind.OTHERS,
+        share_pct,
     )
 
 
@@ -175,6 +177,7 @@ def _throttled(share_pct: float | None) -> str:
         f"a CPU quota of a control group paused clients or the server, over all cores for {share_pct:.0f} % of the "
         "window: throughput and latencies are those of the quota; raise it, or give them cores of their own",
         Kind.THROTTLED,
+        share_pct,
     )
 
 

@@ -233,8 +233,7 @@ def changes(runs: Runs, metric: Metric) -> pd.DataFrame:
     Returns:
         A row per run, stretch of cycles and configuration but the baseline: ``number``, ``virtual_users``,
         ``configuration``, ``second`` (at which the stretch begins, of what counts of all runs with these virtual
-        users), ``length_s``, ``cycles``, ``ratio`` (of scores: more than 1 is better) and ``changed`` (that of the
-        metric itself).
+        users), ``length_s``, ``cycles``, ``ratio`` (of scores: more than 1 is better).
     """
     parts, passed_s = [], dict[int, float]()
     for folder, manifest in sorted(runs, key=lambda one: _number(one[1])):
@@ -252,7 +251,7 @@ def changes(runs: Runs, metric: Metric) -> pd.DataFrame:
         )
         passed_s[users] = float((found["second"] + found["length_s"]).max())
         parts.append(found)
-    columns = ["number", "virtual_users", "configuration", "second", "length_s", "cycles", "ratio", "changed"]
+    columns = ["number", "virtual_users", "configuration", "second", "length_s", "cycles", "ratio"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
@@ -263,9 +262,8 @@ def _against_baseline(folder: RunFolder, slices: Slices, metric: Metric) -> pd.D
     found = found[found["metric_value"] > 0]
     base = found[found["configuration"] == slices.configurations[0]].set_index(STRETCH)
     others = found[found["configuration"] != slices.configurations[0]]
-    changed = others["metric_value"] / others[STRETCH].map(base["metric_value"])
-    others = others.assign(changed=changed, ratio=metric.score(changed))
-    return others.dropna(subset=["ratio"])
+    ratio = metric.score(others["metric_value"] / others[STRETCH].map(base["metric_value"]))
+    return others.assign(ratio=ratio).dropna(subset=["ratio"])
 
 
 @dataclass(frozen=True)

@@ -120,14 +120,12 @@ def operation_verdicts(
 # missing (coordinated omission).
 
 PERCENTILES = {"p95": 0.95, "p99": 0.99}
-MIN_OPERATIONS = 200
-"""Operations that each run needs, so that some lie beyond the percentile."""
 
 
 def latency_verdicts(
     runs: pd.DataFrame, manifests: Sequence[Manifest], smallest_effect: float = 0.02, level: float = CONFIDENCE
 ) -> pd.DataFrame:
-    """The verdict on each percentile of each operation that every finished run executed often enough.
+    """The verdict on each percentile that every finished run supports (``quantiles.BEYOND``), of each operation.
 
     Args:
         runs: one row per run, or per run and configuration, as ``results.experiment_folder.runs_frame`` gives it.
@@ -141,7 +139,7 @@ def latency_verdicts(
     known = {manifest.run_id: manifest for manifest in manifests}
     keys = list(zip(runs["run_id"], runs["configuration"], strict=True))
     found = {key: operations_of(known[key[0]], key[1]) for key in keys if key[0] in known}
-    asked = [(name, percentile) for name in _measured(list(found.values())) for percentile in PERCENTILES]
+    asked = _measured(list(found.values()))
     figures = [
         Figure(
             {"operation": name, "percentile": percentile},
@@ -189,14 +187,13 @@ def latency_metric(operation: str, percentile: str) -> Metric:
     )
 
 
-def _measured(results: Sequence[Mapping[str, TimedOperation]]) -> list[str]:
-    """The operations of which all runs completed enough, in their order."""
-    names: Mapping[str, TimedOperation] = results[0] if results else {}
+def _measured(results: Sequence[Mapping[str, TimedOperation]]) -> list[tuple[str, str]]:
+    """The operations and percentiles that are known of all runs, in their order."""
     return [
-        name
-        for name in names
-        if all(name in one and one[name].count >= MIN_OPERATIONS for one in results)
-        and all(one[name].at(percentile) for one in results for percentile in PERCENTILES)
+        (name, percentile)
+        for name in (results[0] if results else ())
+        for percentile in PERCENTILES
+        if all(name in one and one[name].at(percentile) for one in results)
     ]
 
 

@@ -196,13 +196,14 @@ def data_by_block(manifests: Sequence[Manifest]) -> pd.DataFrame:
 
 
 def start_warnings(manifests: Sequence[Manifest]) -> list[str]:
-    """Growth of the data, and the warnings of the runs of a sweep, one phrase each."""
+    """Growth of the data, and the warnings of the runs of a sweep: of each kind that of the run with the worst."""
     seen: dict[str, Caution] = {}
     counts: Counter[str] = Counter()
     for manifest in manifests:
-        first = {one.kind or one.brief: one for one in reversed(run_warnings(manifest))}
-        seen = first | seen
-        counts.update(list(first))
+        of_run = {caution.kind or caution.brief: caution for caution in reversed(run_warnings(manifest))}
+        for kind, caution in of_run.items():
+            seen[kind] = min(seen.get(kind, caution), caution, key=lambda known: known.order)
+        counts.update(list(of_run))
     found = [one.after(f"in {counts[kind]} of {many(len(manifests), 'run')}: ") for kind, one in seen.items()]
     return [*_grown(manifests), *found]
 
