@@ -16,6 +16,7 @@ END
 
 -- fragment: wait_class(type, event)
 CASE WHEN {type} = 'Lock' THEN 'lock'
+            WHEN {type} = 'LWLock' AND {event} IN ('WALInsert', 'WALBufMapping') THEN 'latch'
             WHEN {event} ILIKE 'WAL%' OR {event} IN ('SyncRep', 'SyncRepLock') THEN 'log'
             WHEN {type} = 'IO' THEN 'disk'
             WHEN {type} IN ('LWLock', 'BufferPin', 'Buffer') THEN 'latch'

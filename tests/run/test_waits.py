@@ -18,7 +18,7 @@ from hdbkit.contracts import SERVER
 from hdbkit.databases import database
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
-from hdbkit.sql import Statement
+from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +113,21 @@ def test_a_watched_load_of_others_is_a_run_that_compares(built: PrivateServer) -
     found = hdbkit.compare([measured.run_id], [one.run_id for one in watched])
     assert any("another program's" in one for one in found.warnings)
     assert "another program" in watched[0].report().read_text(encoding="utf-8")
+
+
+def test_only_waits_for_writes_of_the_log_are_the_log_device(built: PrivateServer) -> None:
+    """A place in the memory of the log (WALInsert, WALBufMapping) is a latch; a write of the log is not."""
+    events = {
+        ("LWLock", "WALInsert"): "latch", ("LWLock", "WALBufMapping"): "latch", ("LWLock", "WALWrite"): "log",
+        ("IO", "WALSync"): "log", ("IO", "DataFileRead"): "disk", ("LWLock", "BufferContent"): "latch",
+    }  # fmt: skip
+    rule = statements(("ansi", "postgresql"), SERVER_STATEMENTS)["session_waits"].text
+    begin = rule.index("ELSE CASE WHEN") + len("ELSE ")
+    rule = rule[begin : rule.index("END END") + len("END")]
+    with closing(database(built.target).connect(built.target)) as session:
+        for (kind, event), expected in events.items():
+            case = rule.replace("a.wait_event_type", f"'{kind}'").replace("a.wait_event", f"'{event}'")
+            assert session.connection.exec_(f"SELECT {case}".encode()).get_value(0, 0) == expected.encode(), event
 
 
 def test_a_database_without_a_known_schema_is_watched_by_its_own_count(built: PrivateServer) -> None:
