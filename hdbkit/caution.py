@@ -42,6 +42,10 @@ class Kind(StrEnum):
         "other tool", "another tool measured this",
         "its figures count differently", "compare runs of one tool",
     )
+    STANDSTILL = (
+        "standstill", "the load stood still for a while",
+        "the mean includes the pause", "find what held it; repeat the run",
+    )
     RESTART = "restart", "the server restarted during a run", "the result includes its recovery", "repeat the run"
     MOVED = "moved", "another server took over", "counters of the first are missing", "repeat the run"
     FAILED_RUNS = (

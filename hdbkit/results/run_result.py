@@ -12,6 +12,7 @@ from typing import final
 from pydantic import BaseModel, ConfigDict, Field
 
 from hdbkit.config.steps import Step
+from hdbkit.text import number
 
 Number = int | float
 """A number; a whole number, such as a recorded latency in microseconds, remains one."""
@@ -292,6 +293,26 @@ class StepResult(Figures):
 
 
 @final
+class Standstill(Figures):
+    """The longest time of the window in which no operation was completed; seconds since the run's start."""
+
+    begin_s: float
+    length_s: float
+    usual_s: float = Field(description="the gap between completed operations below which a tenth of the window lies")
+    unusual: bool = Field(description="whether it is longer than chance explains")
+    waited_for: str = Field(default="", description="what sessions waited for, and who held it; empty: not known")
+
+    @property
+    def text(self) -> str:
+        """When it was, how long, and what sessions waited for."""
+        usual = f"{number(1000 * self.usual_s, 2)} ms" if self.usual_s < 1 else f"{number(self.usual_s, 2)} s"
+        held = f"; {self.waited_for}" if self.waited_for else ""
+        return (
+            f"for {number(self.length_s, 3)} s from {number(self.begin_s, 3)} s of the run on (usually {usual}){held}"
+        )
+
+
+@final
 class RunResult(Figures):
     """The figures of a run.
 
@@ -347,6 +368,7 @@ class RunResult(Figures):
         default=None, description="when another server was first seen to answer, in seconds since the run's start"
     )
     full_pages: FullPageRates | None = None
+    standstill: Standstill | None = Field(default=None, description="None: unknown, or the load is not even")
     waits: WaitsResult | None = Field(default=None, description="None: what sessions wait for was not sampled")
     data: DataSize | None = None
     clients_lost: int | None = Field(default=None, description="client processes that ended early")

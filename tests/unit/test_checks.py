@@ -88,7 +88,7 @@ def test_a_sound_run_passes_every_check(write: Write) -> None:
     run = write()
     found = check_run(run.folder, run.manifest)
     assert {check.name for check in found if check.passed is not True} == {"CPU pressure"}
-    assert len({check.name for check in found}) == len(found) == 11
+    assert len({check.name for check in found}) == len(found) == 12
 
 
 @pytest.mark.parametrize("edge", ["start", "end"])

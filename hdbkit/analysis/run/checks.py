@@ -22,6 +22,7 @@ from hdbkit.analysis.run.host import pressure_pct, server_is_here
 from hdbkit.analysis.run.records import Window, completed_by_part, operations_of, table, window_of
 from hdbkit.analysis.run.schedule import schedule_of
 from hdbkit.analysis.run.server_work import MIN_S, against_earlier, totals, within
+from hdbkit.analysis.run.standstills import MIN_COMPLETED, sampling_gaps
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
 from hdbkit.analysis.wording import CONFIDENCE
@@ -380,6 +381,19 @@ def _steady(run: _Run) -> Line:
     return found.steady, f"{detail}; at most {limit} counts as steady"
 
 
+def _no_standstill(run: _Run) -> Line:
+    """A standstill fails the check from the share of the window on by which a drift does."""
+    gaps = sampling_gaps(run.folder, run.window)
+    unsampled = f"; hdbkit's own samples have gaps: {', '.join(gaps)}" if gaps else ""
+    longest = run.result.standstill
+    if longest is None:
+        return None, f"fewer than {MIN_COMPLETED} {plural(run.noun)} were completed{unsampled}"
+    detail = f"no {run.noun} was completed {longest.text}{unsampled}"
+    if not longest.unusual or longest.length_s < MAX_DRIFT * run.window.duration_s:
+        return True, detail
+    return False, f"{detail}; the throughput is a mean over working and standing still"
+
+
 def _mix(run: _Run) -> Line:
     names = list(run.result.operations)
     weights = np.array([run.manifest.mix.get(name, 0.0) for name in names])
@@ -431,6 +445,7 @@ def _checks(run: _Run) -> Iterator[tuple[str, Check]]:
     if is_even and not manifest.one_by_one:  # lists end when they end, and consist of unlike operations
         yield "Little's law", _disturbed(_littles_law)
         yield "steady state", _disturbed(_steady)
+        yield "no standstill", _disturbed(_no_standstill)
     yield "CPU pressure", _pressure
 
 

@@ -37,6 +37,7 @@ from hdbkit.analysis.run.host import (
 from hdbkit.analysis.run.quantiles import QUANTILES, RESPONSE_US, as_figures, counts, quantiles_of
 from hdbkit.analysis.run.records import Window, operations_of, table, window_of
 from hdbkit.analysis.run.server_work import full_page_rates, mean_waiting, replication_lag
+from hdbkit.analysis.run.standstills import standstill
 from hdbkit.analysis.run.timeline import outages
 from hdbkit.analysis.run.waits import waits_result
 from hdbkit.config.hosts import is_local
@@ -102,6 +103,7 @@ def summarize(folder: RunFolder, manifest: Manifest) -> RunResult:
         outages=outages(folder, window),
         server_moves_s=moves_s(counters),
         full_pages=full_page_rates(counters),
+        standstill=standstill(folder, manifest, window),
         waits=waits_result(folder, manifest, window, operations),
         data=_data(counters),
         clients_lost=None if clients is None else int((clients["ended"] != "done").sum()),

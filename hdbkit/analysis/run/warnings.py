@@ -31,12 +31,20 @@ def run_warnings(manifest: Manifest) -> list[Caution]:
             _full_pages(manifest, result),
             _history(result),
             _log_switches(manifest, result),
+            _stood_still(manifest, result),
             _restarted(result),
             _moved(result),
         ]
         found += [_steal(result.host_cpu_pct, "load host", Kind.STEAL), _others(result.others_cpu_pct)]
         found += [_throttled(result.throttled_pct), *_server_host(result.server_host)]
     return [Caution.of(one) for one in found if one]
+
+
+def _stood_still(manifest: Manifest, result: RunResult) -> str:
+    longest = result.standstill
+    if not longest or not longest.unusual or manifest.faults:
+        return ""
+    return Caution(f"no {manifest.noun} was completed {longest.text}", Kind.STANDSTILL)
 
 
 def _restarted(result: RunResult) -> str:
