@@ -38,7 +38,7 @@ from hdbkit.servers import control
 from hdbkit.text import many, size_text
 from hdbkit.workloads import specification
 from hdbkit.workloads import workload as workload_of
-from hdbkit.workloads.built import analyze_command
+from hdbkit.workloads.built import analyze_command, build_command
 from hdbkit.workloads.present import denied_statements, schema_in
 
 FEW_DAYS = 30
@@ -385,6 +385,8 @@ def _schema(engine: Database, target: Target, asked: Workload) -> Findings:
             yield Finding("schema", state, problem.reason, problem.advice.removeprefix("run: "))
             return
         yield Finding("schema", State.OK, ", ".join(filter(None, (found.title, found.scale))))
+        if lacking := schema.routine_problem(found.access(Load(), engine.dialects).routines):
+            yield Finding("routines", State.PROBLEM, f"the schema {lacking}", build_command(target, found.spec))
         for command in schema.missing_grants(found.access(Load(), engine.dialects)):
             yield Finding("privileges", State.WARNING, "without it: runs of the whole mix are refused", f"{command};")
         for one in denied_statements(schema, found, Load()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Protocol
@@ -121,8 +121,15 @@ class Schema(Protocol):
         return {}
 
     def routines(self) -> None:
-        """Create missing stored routines; does nothing if the engine has none."""
+        """Create missing stored routines, and those of another version anew; does nothing if the engine has none."""
         return
+
+    def routine_problem(self, used: Collection[str]) -> str:
+        """Why the routines ``used`` are not those that this version creates: they are missing, or of another one.
+
+        Empty if they are, also where the engine has none.
+        """
+        return ""
 
     def statistics(self) -> Mapping[str, str]:
         """The steps that update the optimizer's statistics, each with its table, which must have its indexes.

@@ -89,7 +89,8 @@ def nothing_completed(manifest: Manifest) -> str:
         return ""
     checked = f"no {manifest.noun} failed"
     errors = next((one.detail for one in manifest.checks if result.failed and one.name == checked), "")
-    how = errors or "give a longer duration_s, or find out what the server waits for"
+    waited = result.standstill.waited_for if result.standstill else ""
+    how = errors or waited or "give a longer duration_s, or find out what the server waits for"
     return f"no {manifest.noun} was completed in the window of {result.window_s:.3g} s; {how}"
 
 

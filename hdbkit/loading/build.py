@@ -243,6 +243,8 @@ class _Build:
         if found is not None:
             scale = workload(found).scale
             different = [name for name, *_ in differences(found, self._spec)]
+            if not different and not other and self._schema.routine_problem(self._workload.routines):
+                return log
             if self._workload.grows and different == [self._spec.scale_field]:
                 reason = f"{where} has {scale} and cannot shrink to {self._workload.scale}"
                 raise SchemaProblem(reason, f"to build it anew, run: {drop}")

@@ -71,11 +71,14 @@ def require_permission(schema: Schema, work: Workload, load: Load) -> None:
     """Check that the server accepts the statements of a load, and that the account may execute them.
 
     Raises:
+        SchemaProblem: stored routines are missing, or of another version.
         NoAccess: with the GRANTs.
         ConfigErrors: with each statement of a user's workload that the server rejects, and its line.
     """
     engine = database(schema.target)
-    require_access(schema, work.access(load, engine.dialects))
+    access = work.access(load, engine.dialects)
+    require_access(schema, access)
+    require_routines(schema, work, access)
     found = denied_statements(schema, work, load)
     if not found:
         _require_valid(schema, work, load)
@@ -88,6 +91,16 @@ def require_permission(schema: Schema, work: Workload, load: Load) -> None:
         if grants
         else "grant them, or use another account",
     )
+
+
+def require_routines(schema: Schema, work: Workload, access: Access) -> None:
+    """Check that the stored routines of an access are those of this version. Raises ``SchemaProblem``."""
+    if problem := schema.routine_problem(access.routines):
+        build = build_command(schema.target, work.spec)
+        raise SchemaProblem(
+            f"the schema of {work.title} in {schema.target.described} {problem}",
+            f"to create them, which keeps the data, run: {build}",
+        )
 
 
 def _require_valid(schema: Schema, work: Workload, load: Load) -> None:

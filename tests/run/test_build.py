@@ -15,15 +15,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hdbkit.config import Target, TprocCSpec, WorkloadSpec
+import hdbkit
+from hdbkit.config import Target, TprocCLoad, TprocCSpec, WorkloadSpec
 from hdbkit.contracts import Schema, SqlSession
 from hdbkit.databases import database, sql_session
 from hdbkit.databases.nulldb.state import State
 from hdbkit.errors import BuildFailed, HalfBuilt, InputError, SchemaProblem
 from hdbkit.loading import Stage, build, drop, estimate
 from hdbkit.processes import is_alive
-from hdbkit.servers import private_server
+from hdbkit.servers import PrivateServer, private_server
 from hdbkit.workloads import specification, workload
+from hdbkit.workloads.present import present_schema
 from tests.run.conftest import NullTarget
 
 ONE = TprocCSpec(warehouses=1, seed=3)
@@ -127,6 +129,26 @@ def test_a_dead_loader_ends_the_build_which_is_resumed_passes_its_checks_and_is_
     with pytest.raises(SchemaProblem, match=r"already built \(1 warehouse\); run: hdbkit drop"):
         build(target, ONE)
     _grow(target, partitioned)
+
+
+@pytest.mark.parametrize("lost", ["DROP PROCEDURE payment", "UPDATE build_spec SET routines = 'of another version'"])
+def test_a_build_renews_routines_that_are_missing_or_of_another_version(built: PrivateServer, lost: str) -> None:
+    """A dump may leave routines out, and a schema keeps those of the version that built it. The data stay."""
+    target = built.target
+    with _schema(target) as schema:
+        schema.session.execute(lost)  # type: ignore[attr-defined]
+        orders = schema.session.ask("count_new_orders")
+    with pytest.raises(SchemaProblem, match=r"stored routines.*which keeps the data, run: hdbkit build"):
+        hdbkit.run(target, load=TprocCLoad(rampup_s=0, duration_s=1))
+    examined = hdbkit.doctor(target).set_index("subject")
+    assert examined.loc["routines", "state"] == "problem" and "hdbkit build" in examined.loc["routines", "advice"]
+    result = build(target, present_schema(target))
+    assert (result.rows, result.passed) == (0, True)
+    with _schema(target) as schema:
+        assert schema.routine_problem(WORK.routines) == ""
+        assert schema.session.ask("count_new_orders") == orders
+    with pytest.raises(SchemaProblem, match="already built"):
+        build(target, present_schema(target))
 
 
 def test_a_build_that_enlarges_a_schema_reports_both_scales(null_target: NullTarget) -> None:

@@ -386,7 +386,7 @@ def _no_standstill(run: _Run) -> Line:
     gaps = sampling_gaps(run.folder, run.window)
     unsampled = f"; hdbkit's own samples have gaps: {', '.join(gaps)}" if gaps else ""
     longest = run.result.standstill
-    if longest is None:
+    if longest is None or not run.result.completed:
         return None, f"fewer than {MIN_COMPLETED} {plural(run.noun)} were completed{unsampled}"
     detail = f"no {run.noun} was completed {longest.text}{unsampled}"
     if not longest.unusual or longest.length_s < MAX_DRIFT * run.window.duration_s:

@@ -33,6 +33,8 @@ _SAMPLING_GAP_US, _GAPS = 3_000_000, 4
 def standstill(folder: RunFolder, manifest: Manifest, window: Window) -> Standstill | None:
     """The longest standstill of a window; None with few operations, with a load that is not even, and with lists.
 
+    Of a window in which nothing was completed it is the whole.
+
     Raises:
         DamagedResult: a file cannot be read.
     """
@@ -49,6 +51,10 @@ def standstill(folder: RunFolder, manifest: Manifest, window: Window) -> Standst
             .fetchnumpy()
         )
     first_us, last_us, n = bins["first_us"], bins["last_us"], bins["n"]
+    if not n.sum():
+        held = _waited_for(folder, window.start_us, window.end_us)
+        whole = {"begin_s": window.start_us / 1e6, "length_s": window.duration_s, "usual_s": window.duration_s}
+        return Standstill(**whole, unusual=False, waited_for=held)
     if n.sum() < MIN_COMPLETED:
         return None
     begins_us = np.r_[float(window.start_us), last_us]

@@ -12,9 +12,10 @@ new table, by its statement ``make_<option>``.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Protocol
@@ -219,10 +220,32 @@ class SqlSchema(Schema):
     def routines(self) -> None:
         if Capability.STORED_ROUTINES not in self._capabilities:
             return
-        there = self._routines()
+        there, current = self._routines(), self._are_current()
         for routine in self._workload.routines:
-            if routine not in there:
+            if routine in there and not current:
+                self.session.query(f"drop_routine_{routine}")
+            if routine not in there or not current:
                 self.session.query(f"create_routine_{routine}")
+
+    def routine_problem(self, used: Collection[str]) -> str:
+        """Against the list of the server, and the digest that the build recorded."""
+        asked = [routine for routine in self._workload.routines if routine in used]
+        if not asked or Capability.STORED_ROUTINES not in self._capabilities:
+            return ""
+        there = self._routines()
+        if missing := [routine for routine in asked if routine not in there]:
+            return f"lacks the stored routines {', '.join(missing)}, which a dump may have left out"
+        return "" if self._are_current() else "has the stored routines of another version of hdbkit"
+
+    def _are_current(self) -> bool:
+        """Whether the build recorded the routines that this version creates."""
+        rows = self.session.query("select_build_routines")
+        return bool(rows) and rows[0][0] == self._digest()
+
+    def _digest(self) -> str:
+        """A digest of the texts that create the routines here."""
+        texts = [self._scope.statements[f"create_routine_{name}"].text for name in self._workload.routines]
+        return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
     def _routines(self) -> frozenset[str]:
         """The stored routines in the schema; none on an engine without them."""
@@ -285,7 +308,8 @@ class SqlSchema(Schema):
             self.session.query(statement)
 
     def finish(self) -> None:
-        self.session.query("finish_build")
+        stored = Capability.STORED_ROUTINES in self._capabilities
+        self.session.query("finish_build", routines=self._digest() if stored else "")
 
     def drop(self) -> list[str]:
         """Drop routines and tables of the workload, then the build record, then the schema if it is empty."""

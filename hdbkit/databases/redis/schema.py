@@ -8,7 +8,7 @@ resumes loads an unrecorded part again, which sets the same keys.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from hdbkit.config import Target
@@ -86,9 +86,19 @@ class RedisSchema(Schema):
         self.session.command("HSET", self._key("parts"), part, rows)
 
     def routines(self) -> None:
-        """Load the functions, unless all are there."""
-        if not {*self._workload.routines} <= {*self.session.functions()}:
+        """Load the functions, unless they are there as this version writes them."""
+        if self.routine_problem(self._workload.routines):
             self.session.load_functions(self._workload.routines, self._workload.reading)
+
+    def routine_problem(self, used: Collection[str]) -> str:
+        """By the code of the library on each node."""
+        there = self.session.functions()
+        if missing := [name for name in self._workload.routines if name in used and name not in there]:
+            return f"lacks the functions {', '.join(missing)}, which a dump may have left out"
+        nodes = self.session.nodes
+        wanted = nodes[0].library_code(self._workload.routines, self._workload.reading)
+        current = not used or all(node.loaded_code() == wanted for node in nodes)
+        return "" if current else "has the functions of another version of hdbkit"
 
     def analyze(self) -> None:
         """There are no statistics. Raises ``InputError``."""

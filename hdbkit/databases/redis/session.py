@@ -117,6 +117,10 @@ class RedisSession:
 
     def load_functions(self, names: Iterable[str], reading: frozenset[str]) -> None:
         """Make the operations ``call_<name>`` functions of the server, in place of those that there are."""
+        self.command("FUNCTION", "LOAD", "REPLACE", self.library_code(names, reading))
+
+    def library_code(self, names: Iterable[str], reading: frozenset[str]) -> str:
+        """The library of these functions as a text; those that are only ``reading`` may run on a replica."""
         texts = [f"#!lua name={self.library}", self.beginning()]
         for name in names:
             flags = "'allow-cross-slot-keys'" + (", 'no-writes'" if name in reading else "")
@@ -125,7 +129,12 @@ class RedisSession:
                 f"redis.register_function{{ function_name = '{self.function(name)}', flags = {{ {flags} }},",
                 f"    callback = function(_, values) return reply(run_{name}(unpack(values))) end }}",
             ]
-        self.command("FUNCTION", "LOAD", "REPLACE", "\n".join(texts))
+        return "\n".join(texts)
+
+    def loaded_code(self) -> str:
+        """The text of the library in the server; empty if there is none."""
+        libraries = self.command("FUNCTION", "LIST", "LIBRARYNAME", self.library, "WITHCODE")
+        return "".join(_named(library)[b"library_code"].decode() for library in libraries)
 
     def functions(self) -> list[str]:
         """The names of the schema's functions in the server."""

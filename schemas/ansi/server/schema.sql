@@ -2,7 +2,7 @@
 
 -- name: create_build
 -- The build record: specification and loaded parts, so that a build can be resumed.
-CREATE TABLE build_spec (spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL) {{table_options}};
+CREATE TABLE build_spec (spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL, routines {{text(64)}}) {{table_options}};
 CREATE TABLE build_part (part {{text(100)}} NOT NULL PRIMARY KEY, loaded {{bigint}} NOT NULL) {{table_options}};
 
 -- name: insert_build_spec
@@ -22,11 +22,15 @@ INSERT INTO build_part (part, loaded) VALUES (:part, :rows);
 SELECT part, loaded FROM build_part ORDER BY part;
 
 -- name: finish_build
-UPDATE build_spec SET finished = 1;
+UPDATE build_spec SET finished = 1, routines = :routines;
 
 -- name: select_build_finished
 -- 1 if the build is complete, else 0.
 SELECT finished FROM build_spec;
+
+-- name: select_build_routines
+-- A digest of the texts of the stored routines; null until a build is complete.
+SELECT routines FROM build_spec;
 
 -- name: drop_build
 DROP TABLE build_part;

@@ -10,7 +10,7 @@ SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase()
 UPDATE build_spec SET spec = :spec, finished = 0 WHERE 1;
 
 -- name: finish_build
-UPDATE build_spec SET finished = 1 WHERE 1;
+UPDATE build_spec SET finished = 1, routines = :routines WHERE 1;
 
 -- name: end_inserts
 -- Those of loaders that were killed go on.

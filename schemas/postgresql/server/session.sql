@@ -70,6 +70,13 @@ UNION ALL
 SELECT name, current_setting(name), 'a window that is not much longer contains a checkpoint or none, by chance'
 FROM pg_settings WHERE name = 'checkpoint_timeout' AND setting::integer < 900
 UNION ALL
+SELECT 'synchronous_standby_names', s.names,
+       format('commits wait until %s of these standbys confirm them, and %s are connected', s.needed, s.connected)
+FROM (SELECT n.names, coalesce(substring(n.names FROM '^(?:FIRST|ANY)?\s*(\d+)\s*\('), '1')::integer AS needed,
+             (SELECT count(*) FROM pg_stat_replication WHERE coalesce(sync_state, 'sync') IN ('sync', 'quorum')) AS connected
+      FROM (SELECT current_setting('synchronous_standby_names') AS names) AS n) AS s
+WHERE s.names <> '' AND s.connected < s.needed AND current_setting('synchronous_commit') NOT IN ('off', 'local')
+UNION ALL
 SELECT name, setting, 'the plans of slow statements are written to the log'
 FROM pg_settings WHERE name = 'shared_preload_libraries' AND setting LIKE '%auto_explain%';
 

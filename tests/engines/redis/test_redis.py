@@ -398,6 +398,20 @@ def test_a_schema_that_is_there_is_not_built_again(warehouse: Target) -> None:
         build(warehouse, SPEC)
 
 
+def test_functions_of_another_version_are_found_and_renewed(warehouse: Target, engine: Database) -> None:
+    with closing(engine.schema(warehouse, WORK)) as schema:
+        assert schema.routine_problem(WORK.routines) == ""
+        session = schema.session.nodes[0]  # type: ignore[attr-defined]
+        code = session.loaded_code()
+        session.command("FUNCTION", "LOAD", "REPLACE", code + "\n-- older")
+        assert "of another version" in schema.routine_problem(WORK.routines)
+        schema.routines()
+        assert session.loaded_code() == code
+        session.command("FUNCTION", "DELETE", session.library)
+        assert "lacks the functions" in schema.routine_problem(WORK.routines)
+        schema.routines()
+
+
 def test_a_drop_removes_keys_and_functions_of_its_schema_only(server: Target, engine: Database) -> None:
     target = server.with_(database="3")
     with closing(engine.connect(target, WORK.scope(engine.dialects))) as session:
