@@ -22,6 +22,10 @@ class Kind(StrEnum):
         "the next run measures other settings", "resume the sweep, which restores them",
     )
     CHANGED = "changed", "a setting changed outside the sweep", "the server is not as it was before", "set it"
+    ROUNDED = (
+        "rounded", "the server rounded a setting",
+        "another value than the asked one was measured", "ask for a multiple of the server's step",
+    )
     OTHER_WORK = (
         "other work", "the sides did different work",
         "the ratio includes the other work", "compare runs with the same workload and load",

@@ -42,6 +42,9 @@ class ExperimentPosition(ConfigModel):
     settings: dict[str, str]
     applied_by: str = Field(default="", description="how the settings took effect: session, reload or restart")
     applied_s: float = Field(default=0.0, description="seconds to apply the settings")
+    rounded: dict[str, str] = Field(
+        default_factory=dict, description="the values that the server made of settings by its own steps"
+    )
     restored_s: float = Field(default=0.0, description="seconds to restore the data")
     rebuilt_s: float = Field(default=0.0, description="seconds to rebuild the schema")
     maintained_s: float = Field(default=0.0, description="seconds until the server was idle")

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from hdbkit.config.expressions import Expression, ExpressionError, Value
 from hdbkit.config.problems import did_you_mean
-from hdbkit.config.quantities import Dimension, Quantity, quantity_text
+from hdbkit.config.quantities import Dimension, Quantity, quantity, quantity_text
 
 MAX_VALUES = 1000
 _RANGE = re.compile(r"(.+?)\s+to\s+(.+?)\s+(step|factor)\s+(.+)", re.ASCII)
@@ -52,9 +52,15 @@ def value_texts(written: object) -> tuple[str, ...]:
     texts = tuple(text for one in written for text in _texts(one))
     if not texts:
         raise ValueError("give at least one value")
-    if len(set(texts)) < len(texts):
+    if len({_meaning(text) for text in texts}) < len(texts):
         raise ValueError(f"each value may appear only once, not {list(texts)}")
     return texts
+
+
+def _meaning(text: str) -> object:
+    """What two texts of the same value share: a number with a unit by its amount, others as they are."""
+    number = quantity(text)
+    return (number.amount, number.dimension) if number and number.unit else text
 
 
 def names_of(texts: Iterable[str]) -> frozenset[str]:

@@ -40,11 +40,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Change:
-    """The result of ``apply``: how the settings took effect, how long that took, and what was read back."""
+    """The result of ``apply``: how the settings took effect, how long that took, and what was read back.
+
+    ``rounded`` are those that the server made another number of, by its own steps (pages, chunks).
+    """
 
     applied_by: ApplyBy
     duration_s: float
     read_back: dict[str, str] = field(default_factory=dict)
+    rounded: frozenset[str] = frozenset()
 
 
 CHANGED = "changed"

@@ -202,6 +202,7 @@ def prepare_run(plan: ExperimentPlan, planned: PlannedRun, control: ServerContro
     return {
         "applied_by": change.applied_by.value,
         "applied_s": change.duration_s,
+        "rounded": {name: change.read_back[name] for name in sorted(change.rounded)},
         "restored_s": restored_s,
         "rebuilt_s": rebuilt_s,
         "maintained_s": maintained_s,

@@ -110,11 +110,11 @@ class AgentControl:
         before, began = self.snapshot(changes), time.monotonic()
         done = self._ordered("apply", before, {"changes": dict(changes)})
         try:
-            read_back = self._ours().verified(changes)
+            read_back, rounded = self._ours().verified(changes)
         except HdbkitError as error:
             self.restore(before)
             raise ServerFailed(f"{error}; the settings are as before") from error
-        return Change(ApplyBy(done["applied_by"]), time.monotonic() - began, read_back)
+        return Change(ApplyBy(done["applied_by"]), time.monotonic() - began, read_back, rounded)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Have the agent restore its snapshot."""

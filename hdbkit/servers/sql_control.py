@@ -28,7 +28,7 @@ from hdbkit.servers.running_settings import RunningSettings
 from hdbkit.servers.server_access import is_disconnected
 from hdbkit.servers.settings_file import SettingsFile, only, with_earlier
 from hdbkit.servers.trial import trial_errors
-from hdbkit.servers.values import may_read_back_otherwise, plain_value, problem_in, same_value
+from hdbkit.servers.values import is_rounded, may_read_back_otherwise, plain_value, problem_in, repeated, same_value
 
 _RELOAD_PATIENCE_S = 15.0
 IN_MEMORY = "in_memory"
@@ -95,7 +95,8 @@ class SqlControl(RunningSettings, RestoreCommand):
             elif setting.apply_by is ApplyBy.RESTART and not self._may_restart():
                 found.append(f"{name} needs a restart of the server; {self._restart_advice()}")
             else:
-                found += [wrong for value in values if (wrong := problem_in(setting, value))]
+                wrong = [problem for value in values if (problem := problem_in(setting, value))]
+                found += wrong or repeated(setting, values)
         return found
 
     def refused(self, configurations: Sequence[Mapping[str, str]]) -> list[str]:
@@ -150,13 +151,13 @@ class SqlControl(RunningSettings, RestoreCommand):
             kept_in = self._kept_in(session)
             try:
                 applied_by = self._take_effect(plain, self._keep(session, plain, known))
-                read_back = self.verified(changes)
+                read_back, rounded = self.verified(changes)
             except HdbkitError as error:
                 asked = ", ".join(f"{name} = {value}" for name, value in changes.items())
                 raise self._undone(before, changes, kept_in, f"{asked} was not applied: {error}") from error
             finally:
                 self._standby = None
-        return Change(applied_by, time.monotonic() - began, read_back)
+        return Change(applied_by, time.monotonic() - began, read_back, rounded)
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
         """Restore the state of ``snapshot``; a server that is down or has no free connection is repaired."""
@@ -371,20 +372,26 @@ class SqlControl(RunningSettings, RestoreCommand):
             return None
         return process
 
-    def verified(self, changes: Mapping[str, str]) -> dict[str, str]:
-        """The values that a new client session reads. Raises ``ServerFailed`` if a change has no effect there."""
+    def verified(self, changes: Mapping[str, str]) -> tuple[dict[str, str], frozenset[str]]:
+        """The values that a new client session reads, and the names of those that the server rounded.
+
+        Raises:
+            ServerFailed: a change has no effect there.
+        """
         own, seen = self._read(self._admin), self._read(self._target)
-        read_back = {}
+        read_back, rounded = dict[str, str](), set[str]()
         for name, wanted in changes.items():
             one = seen.get(name, own[name])
             if one.waiting:
                 raise ServerFailed(f"{name} still needs a restart")
             taken = same_value(one.setting, wanted, one.setting.value)
-            if not taken and (one.winner or not may_read_back_otherwise(one.setting, wanted)):
+            if not taken and not one.winner and is_rounded(one.setting, wanted, one.setting.value):
+                rounded.add(name)
+            elif not taken and (one.winner or not may_read_back_otherwise(one.setting, wanted)):
                 why = f"{one.winner} takes precedence" if one.winner else "the server uses another value"
                 raise ServerFailed(f"a session of {self._target.user} has {name} = {one.shown}, not {wanted}: {why}")
             read_back[name] = one.shown
-        return read_back
+        return read_back, frozenset(rounded)
 
     def _entries(self) -> dict[str, str]:
         try:

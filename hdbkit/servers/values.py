@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 
 from hdbkit.config.problems import did_you_mean
@@ -79,6 +80,26 @@ def same_value(setting: Setting, wanted: str, got: str) -> bool:
             return wanted == got
         return math.isclose(number, read, rel_tol=1e-9)
     return _items(wanted) == _items(got) if setting.kind == "list" else wanted == got
+
+
+def is_rounded(setting: Setting, wanted: str, got: str) -> bool:
+    """Whether ``got`` may be what the server made of a number by its own steps: both differ by at most a half."""
+    if setting.kind not in _NUMBERS:
+        return False
+    number, read = number_in(setting, wanted), number_in(setting, got)
+    if number is None or read is None or min(number, read) <= 0:
+        return False
+    return abs(read - number) <= max(number, read) / 2
+
+
+def repeated(setting: Setting, values: Sequence[str]) -> list[str]:
+    """A sentence for each value that is another of the values in other words: ``4096kB`` after ``4MB``."""
+    return [
+        f"{setting.name} has the same value twice: {value} and {values[at]}; remove one of them"
+        for at in range(len(values))
+        for value in values[:at]
+        if same_value(setting, value, values[at])
+    ]
 
 
 def with_unit(setting: Setting, number: str) -> str:

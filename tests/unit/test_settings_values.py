@@ -9,10 +9,12 @@ import pytest
 from hdbkit.contracts import ApplyBy, Setting
 from hdbkit.servers.values import (
     allowed,
+    is_rounded,
     may_read_back_otherwise,
     number_in,
     plain_value,
     problem_in,
+    repeated,
     same_value,
     with_unit,
 )
@@ -131,6 +133,19 @@ def test_only_a_text_and_an_automatic_number_may_be_read_back_otherwise() -> Non
     assert may_read_back_otherwise(COUNT, "-1")
     assert not may_read_back_otherwise(COUNT, "1")
     assert not may_read_back_otherwise(setting("list"), "a")
+
+
+def test_a_number_that_the_server_makes_by_its_own_steps_is_rounded_and_another_one_is_not() -> None:
+    assert is_rounded(PAGES, "197468kB", "24576")  # 192MB
+    assert not is_rounded(PAGES, "1GB", "16384")  # it is as before
+    assert not is_rounded(PAGES, "-1", "16384")
+    assert not is_rounded(setting("enum"), "local", "off")
+
+
+def test_a_value_in_other_words_is_the_same_value() -> None:
+    (problem,) = repeated(PAGES, ["128MB", "1GB", "1048576kB"])
+    assert "has the same value twice: 1GB and 1048576kB" in problem
+    assert repeated(setting("bool"), ["on", "true"]) and not repeated(setting("bool"), ["on", "off"])
 
 
 def test_on_may_stand_for_another_choice_but_never_for_off() -> None:

@@ -86,6 +86,7 @@ def test_a_fact_that_no_formula_can_use_is_refused(facts: dict[str, str], senten
         (["= ram +"], "ram . is not a valid expression"),
         (["= 0.25 * rma"], "'rma' is not a fact .* Did you mean 'ram'"),
         (["= 1GB", "1GB"], "each value may appear only once"),
+        (["4MB", "4096kB"], "each value may appear only once"),
         (["= 9e99 * 9e99"], "too large"),
         ("= 1 < 2", "must evaluate to a number"),
     ],

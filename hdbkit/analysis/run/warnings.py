@@ -23,7 +23,7 @@ _FULL_PCT = 95.0
 
 def run_warnings(manifest: Manifest) -> list[Caution]:
     """The warnings of a run: one sentence each without its full stop."""
-    found = [_busy(manifest), *manifest.warnings]
+    found = [_busy(manifest), _rounded(manifest), *manifest.warnings]
     found += [Caution(f"it {manifest.ended_early}", Kind.EARLY)] if manifest.ended_early else []
     if result := manifest.result:
         found += [
@@ -152,6 +152,14 @@ def _busy(manifest: Manifest) -> str:
         f"{noted.rested_s:.0f} s",
         Kind.BUSY,
     )
+
+
+def _rounded(manifest: Manifest) -> str:
+    noted = manifest.plan.experiment
+    if noted is None or not noted.rounded:
+        return ""
+    listed = ", ".join(f"{name}={noted.settings.get(name)} to {value}" for name, value in noted.rounded.items())
+    return Caution(f"the server rounded {listed}, which was measured", Kind.ROUNDED)
 
 
 def _steal(shares: Mapping[str, float] | None, host: str, kind: Kind) -> str:

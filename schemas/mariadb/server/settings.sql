@@ -69,9 +69,10 @@ FROM information_schema.system_variables
 WHERE 0;
 
 -- commands: set_setting
--- Sets a setting until the next restart; settings cannot be persisted. Numbers are not quoted.
+-- Sets a setting until the next restart; settings cannot be persisted. Numbers are not quoted. In strict mode a size
+-- that the server would round to its own steps is an error.
 SELECT concat(
-    'SET GLOBAL `', :name, '` = ',
+    'SET STATEMENT sql_mode = '''' FOR SET GLOBAL `', :name, '` = ',
     CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END)
 FROM information_schema.system_variables
 WHERE variable_name = :name AND read_only = 'NO';

@@ -56,10 +56,19 @@ SELECT concat(@@datadir, 'mysqld-auto.cnf');
 SELECT concat(@@port, '/', @@server_uuid);
 
 -- commands: set_setting
--- Sets a setting now and persistently. Numbers are not quoted.
-SELECT concat(
-    'SET ', CASE :apply_by WHEN 'restart' THEN 'PERSIST_ONLY' ELSE 'PERSIST' END, ' `', :name, '` = ',
-    CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END);
+-- Sets a setting now and persistently. Numbers are not quoted. In strict mode a size that the server would round to its
+-- own steps is an error.
+SELECT command
+FROM (
+    SELECT 1 AS position, 'SET @mode = @@SESSION.sql_mode, SESSION sql_mode = replace(@@SESSION.sql_mode, ''STRICT_ALL_TABLES'', '''')' AS command
+    UNION ALL
+    SELECT 2, concat(
+        'SET ', CASE :apply_by WHEN 'restart' THEN 'PERSIST_ONLY' ELSE 'PERSIST' END, ' `', :name, '` = ',
+        CASE WHEN :value REGEXP '^-?[0-9]+([.][0-9]+)?$' THEN :value ELSE quote(:value) END)
+    UNION ALL
+    SELECT 3, 'SET SESSION sql_mode = @mode'
+) AS commands
+ORDER BY position;
 
 -- commands: set_running_setting
 -- Sets a setting until the next restart.

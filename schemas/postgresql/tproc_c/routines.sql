@@ -14,6 +14,7 @@
 -- processed separately; a remaining line with an unknown item rolls the order back (HK001). An order that ends with
 -- the unused item (there are 100,000) does all of this in a subtransaction, so that its rollback is a null and not an
 -- error, which the server would log with its statement.
+DROP TYPE IF EXISTS new_order_reply CASCADE;  -- a function may have been dropped without it
 CREATE TYPE new_order_reply AS (
     o_id integer, o_entry_d timestamp, w_tax numeric, d_tax numeric, c_discount numeric,
     c_last varchar, c_credit bpchar, total_amount numeric, i_names varchar[],
@@ -136,6 +137,7 @@ WHERE o_id IS NOT NULL;
 -- name: create_routine_payment
 -- TPC-C 2.5.2. By name: of the n customers ordered by first name the one at n/2, rounded up. The customer is locked
 -- first and the warehouse, which all payments share, last.
+DROP TYPE IF EXISTS payment_reply CASCADE;  -- a function may have been dropped without it
 CREATE TYPE payment_reply AS (
     c_id integer, c_first varchar, c_middle bpchar, c_last varchar,
     w_street_1 varchar, w_street_2 varchar, w_city varchar, w_state bpchar, w_zip bpchar,

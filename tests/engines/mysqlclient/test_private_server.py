@@ -216,6 +216,7 @@ def test_the_server_itself_names_the_privileges_that_an_account_lacks(server: Pr
         before = ordinary.snapshot()
         assert ordinary.problems(wanted) == []
         assert ordinary.apply(tried).read_back == tried
+        assert ordinary.apply({POOL: "153597K"}).rounded == {POOL}, "servers round it to their chunks"
         ordinary.restore(before)
         assert shown(server.target, FLUSH) == "1"
     finally:
