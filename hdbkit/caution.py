@@ -30,6 +30,10 @@ class Kind(StrEnum):
         "other work", "the sides did different work",
         "the ratio includes the other work", "compare runs with the same workload and load",
     )
+    ZERO = (
+        "zero", "the metric of a run is 0",
+        "the ratio is a bound", "look at the errors and waits of the run",
+    )
     RATE = (
         "rate", "a rate decides the throughput",
         "the throughput says nothing about the server", "compare latencies, or use a closed loop",

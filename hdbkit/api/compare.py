@@ -508,10 +508,9 @@ def _named(word: str, workspace: BareWorkspace) -> list[Result]:
 
 
 def _with_value(one: Result) -> Result:
-    if not one.metric_value:
+    if not one.manifest.compared_value:
         reason = (one.manifest.result and one.manifest.result.metric_unknown) or one.manifest.status.value
-        what = "no value" if one.metric_value is None else "the value 0"
-        raise InputError(f"run {one.run_id} has {what} of {one.metric.name} ({reason}), so it cannot be compared")
+        raise InputError(f"run {one.run_id} has no value of {one.metric.name} ({reason}), so it cannot be compared")
     return one
 
 

@@ -168,8 +168,8 @@ def runs_under(root: Path, label: str) -> list[str]:
 
 
 def has_value(runs: pd.DataFrame) -> pd.Series[bool]:
-    """Which runs have a value that can be compared: above 0, and not of a failed run."""
-    return (runs["metric_value"] > 0) & (runs["status"] != Status.FAILED.value)
+    """Which runs have a value that can be compared, 0 included, and have not failed."""
+    return (runs["metric_value"] >= 0) & (runs["status"] != Status.FAILED.value)
 
 
 def profile_tag(name: str) -> str:
@@ -183,7 +183,7 @@ def profiles_of(runs: pd.DataFrame, *, finished: bool = True) -> pd.DataFrame:
     tags = tagged.map(json.loads).explode()
     names = tags[tags.astype(str).str.startswith(profile_tag(""))].astype(str).str.removeprefix(profile_tag(""))
     found = runs.join(names.rename("profile"), how="inner")
-    return found[(found["status"] == "done") & has_value(found)] if finished else found
+    return found[(found["status"] == "done") & (found["metric_value"] > 0)] if finished else found
 
 
 def runs_of_profile(root: Path, name: str) -> list[str]:

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from hdbkit.caution import Caution, Kind
-from hdbkit.config.metric import DetailChart, Metric
+from hdbkit.config.metric import DetailChart, Measure, Metric
 from hdbkit.errors import DamagedResult
 from hdbkit.plan import RunPlan
 from hdbkit.results.columns import FORMAT_VERSION
@@ -285,6 +285,14 @@ class Manifest(BaseModel):
     def metric_value(self) -> float | None:
         """The value of the metric; None if it is unknown."""
         return None if self.result is None else self.result.metric_value
+
+    @property
+    def compared_value(self) -> float | None:
+        """The value of the metric for ratios: a rate of 0 counts as half an operation, which has a logarithm."""
+        value = self.metric_value
+        if value == 0 and self.metric.measure is Measure.RATE:
+            return 0.5 * self.metric.per_s / (self.measured.measured_s or self.measured.window_s)
+        return value
 
     @property
     def planned(self) -> list[str]:

@@ -98,7 +98,7 @@ def test_a_run_without_a_value_is_not_compared(root: Path, tmp_path: Path) -> No
         api.compare("old-1", str(folder.path))
 
 
-def test_a_run_with_the_value_0_is_no_part_of_a_label_and_is_named_where_it_is_compared(
+def test_a_run_with_the_value_0_is_compared_as_half_an_operation_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
@@ -107,9 +107,10 @@ def test_a_run_with_the_value_0_is_no_part_of_a_label_and_is_named_where_it_is_c
         result = manifest.measured.model_copy(update={"metric_value": 0.0} if name == "zero" else {})
         plan = manifest.plan.model_copy(update={"label": "night"})
         folder.write(manifest.model_copy(update={"result": result, "plan": plan}))
-    assert [one.run_id for one in api.compare("one", "night").new] == ["one"]
-    with pytest.raises(InputError, match=r"run zero has the value 0 of NOPM \(done\), so it cannot be compared"):
-        api.compare("one", "zero")
+    assert {result.run_id for result in api.compare("one", "night").new} == {"one", "zero"}
+    compared = api.compare("one", "zero")
+    assert 0 < compared.ratio.ratio < 1e-3 and "NOPM is 0 in 1 of 1 run" in " ".join(compared.warnings)
+    assert compared.report().is_file()
 
 
 def test_other_work_on_both_sides_is_warned_of(root: Path) -> None:

@@ -49,12 +49,12 @@ def metric_values(groups: Groups) -> pd.DataFrame:
             "group": name,
             "run_id": manifest.run_id,
             "virtual_users": manifest.plan.load.virtual_users,
-            "metric_value": manifest.metric_value,
+            "metric_value": manifest.compared_value,
             "operations_per_s": manifest.result.operations_per_s,
         }
         for name, finished in groups.items()
         for _, manifest in finished
-        if manifest.result and manifest.metric_value
+        if manifest.result and manifest.compared_value
     ]
     return pd.DataFrame(rows, columns=["group", "run_id", "virtual_users", "metric_value", "operations_per_s"])
 

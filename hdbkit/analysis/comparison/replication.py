@@ -279,7 +279,7 @@ def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
             "run_id": one.run_id,
             **times_of(one),
             "virtual_users": one.plan.load.virtual_users,
-            "metric_value": _metric_value(one),
+            "metric_value": _compared_value(one),
             "host": str(one.host.boot_id or one.host.name),
         }
         for side, manifests in sides.items()
@@ -290,9 +290,9 @@ def runs_of(sides: Mapping[str, Sequence[Manifest]]) -> pd.DataFrame:
     return runs.assign(session=runs["host"] + " " + numbers.astype(str)).drop(columns="host")
 
 
-def _metric_value(manifest: Manifest) -> float:
-    assert manifest.metric_value is not None
-    return manifest.metric_value
+def _compared_value(manifest: Manifest) -> float:
+    assert manifest.compared_value is not None
+    return manifest.compared_value
 
 
 def times_of(manifest: Manifest) -> dict[str, Any]:

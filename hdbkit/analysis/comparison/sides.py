@@ -395,6 +395,10 @@ def _of_side(manifests: Sequence[Manifest]) -> list[Caution]:
     failed = sum((one.result and one.result.failed) or 0 for one in manifests)
     checks = sorted({line.name for one in manifests for line in one.checks if line.passed is False})
     found = [Caution(f"{failed:,} {plural(manifests[0].noun)} failed", Kind.FAILED_OPERATIONS)] if failed else []
+    if zero := sum(one.metric_value == 0 for one in manifests):
+        runs = f"{zero} of {many(len(manifests), 'run')}"
+        text = f"{manifests[0].metric.name} is 0 in {runs}; it counts as half an operation"
+        found.append(Caution(text, Kind.ZERO))
     found += [Caution(f"failed checks: {', '.join(checks)}", Kind.CHECK)] if checks else []
     tools = sorted({one.measured_by for one in manifests} - {""})
     found += [Caution(f"measured by {tool}", Kind.OTHER_TOOL) for tool in tools]
