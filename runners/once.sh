@@ -17,5 +17,4 @@ case $found in 0 | 1) echo "$target has a schema of $workload, which this script
 hdbkit build "$target" --workload "$workload" "$size" "$scale"
 trap 'hdbkit drop "$target" --workload "$workload" --yes' EXIT
 failed=0; hdbkit run "$@" || failed=$?
-hdbkit runs show last
 exit "$failed"

@@ -376,7 +376,7 @@ class ResultVerbs(BareWorkspace):
         open_ones = listing.runs[~listing.runs["status"].isin([one.value for one in Status if one.ended])]
         for row, run_id, status in zip(open_ones.index, open_ones["run_id"], open_ones["status"], strict=True):
             listing.runs.loc[row, "status"] = _status_now(RunFolder(root / run_id), status)
-        about = {"damaged": listing.damaged, "unread": listing.unread}
+        about = {"damaged": listing.damaged, "unread": listing.unread, "where": where}
         if not wide:
             listing.runs.attrs |= about
             return RunList.of(listing.runs, root, listing)

@@ -84,7 +84,7 @@ def doctor(
 
 def report(run_id: AnyId = "last", as_json: AsJson = False) -> None:
     """Write the one-page report of a run or an experiment; 'last' is the experiment if it measured last."""
-    found = _reported(run_id)
+    found, _ = _reported(run_id)
     paths = [str(path) for path in (found.reports() if isinstance(found, api.Releases) else [found.report()])]
     show.answer(as_json, {"report": paths[0]} if len(paths) == 1 else {"reports": paths}, *paths)
 
@@ -98,12 +98,13 @@ def chart(
     as_json: AsJson = False,
 ) -> None:
     """Write one chart of a run, a sweep or a comparison to a file; with --json, its question, figure and numbers."""
-    found = _reported(run_id)
+    found, name = _reported(run_id)
     if isinstance(found, api.Releases):
         raise InputError("the charts of a comparison of commits are in its reports")
     charts = found.charts()
     if key is None:
         rows = [{"chart": name, "question": one.question} for name, one in charts.items()]
+        show.notes.print(f"charts of {name}", markup=False)
         show.frame(pd.DataFrame(rows), as_json)
         return
     if key not in charts:
@@ -111,21 +112,22 @@ def chart(
     if as_json:
         show.print_json(charts[key].spec())
     else:
+        show.notes.print(f"{key} of {name}", markup=False)
         show.console.print(str(charts[key].save(file or Path(f"{key}.html"), title=True)), markup=False)
 
 
-def _reported(wanted: str) -> api.Result | api.ExperimentResult:
-    """The run or the experiment of this name; the last run stands for the experiment it is a part of."""
+def _reported(wanted: str) -> tuple[api.Result | api.ExperimentResult, str]:
+    """The run or the experiment of this name, and its id; the last run stands for the experiment it is a part of."""
     run = run_or_experiment(wanted, api.result, api.experiment_result)
     if not isinstance(run, api.Result):
-        return run
+        return run, wanted
     place = run.manifest.plan.experiment
     if wanted != "last" or place is None:
-        return run
+        return run, run.run_id
     try:
-        return api.experiment_result(place.experiment_id)
+        return api.experiment_result(place.experiment_id), place.experiment_id
     except InputError:  # the run was copied without it, or it has no result yet
-        return run
+        return run, run.run_id
 
 
 def runs_list(
@@ -153,7 +155,13 @@ def runs_list(
         # like all times on the screen in ms; files have microseconds
         shown = found.assign(p95_ms=found["p95_us"] / 1000, mean_ms=found["mean_us"] / 1000)
         columns = [*_SHORT, *(_WIDE if wide else ()), *found.attrs.get("differing", ())]
-        show.console.print(show.table(shown, columns=columns, omit=_OMITTED))
+        if found.empty:
+            show.console.print(repr(found), markup=False)
+            return
+        more = columns[len(_SHORT) :]  # what the runs differ in is left out last
+        show.console.print(
+            show.table(shown, columns=columns, omit=(*_OMITTED, *(_WIDE if wide else ()), *reversed(more)))
+        )
         for _, one in highest(found).iterrows():
             best = f"highest {one['metric']}: {number(one['metric_value'])}, {one['run_id']}"
             show.console.print(best, markup=False, soft_wrap=True)

@@ -20,6 +20,7 @@ Lines = dict[tuple[str | int, ...], int]
 Model = TypeVar("Model", bound=BaseModel)
 _MAX_VALUES = 100_000
 _NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
+_MERGE = "tag:yaml.org,2002:merge"
 _LINE = re.compile(
     r"(!?[\w.-]++)(?=[=\s#;]|$)\s*+(=?+)\s*+('(?:[^'\\]|''|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|[^#;'\"]*+)\s*+(?:[#;].*)?",
     re.ASCII,
@@ -106,8 +107,10 @@ class _Reader:
         return value
 
     def _mapping(self, node: yaml.MappingNode, at: tuple[str | int, ...], depth: int) -> dict[str, Any]:
-        content: dict[str, Any] = {}
+        content, own = self._merged(node, at, depth), set[str]()
         for key_node, value_node in node.value:
+            if key_node.tag == _MERGE:
+                continue
             is_text = isinstance(key_node, yaml.ScalarNode) and key_node.tag not in _NUMBERS
             key = _scalar(key_node) if is_text else None
             if not isinstance(key, str):
@@ -115,10 +118,24 @@ class _Reader:
             if not is_utf8(key):
                 raise ValueError(f"line {_line(key_node)}: a key must be text that UTF-8 can encode")
             here = (*at, key)
-            if key in content:
+            if key in own:
                 self.problems.append(Problem(location(here), "duplicate key", _line(key_node)))
             self.lines[here] = _line(key_node)
+            own.add(key)
             content[key] = self.content(value_node, here, depth + 1)
+        return content
+
+    def _merged(self, node: yaml.MappingNode, at: tuple[str | int, ...], depth: int) -> dict[str, Any]:
+        """The keys of the mappings that ``<<`` names, the first one's first; the node's own keys replace them."""
+        content: dict[str, Any] = {}
+        named = [value for key, value in node.value if key.tag == _MERGE]
+        for value in named:
+            for base in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                if isinstance(base, yaml.MappingNode):
+                    content = self.content(base, at, depth + 1) | content
+                else:
+                    what = "must be a mapping, such as *name, or a list of mappings"
+                    self.problems.append(Problem(location((*at, "<<")), what, _line(base)))
         return content
 
 

@@ -39,6 +39,22 @@ def test_all_errors_are_reported_at_once_with_their_lines(tmp_path: Path) -> Non
     assert str(caught.value).startswith(f"{path} has 5 errors; nothing was started:\n")
 
 
+def test_merge_keys_take_what_a_mapping_does_not_set_itself(tmp_path: Path) -> None:
+    """YAML 1.1's ``<<``: own keys win, then those of the first mapping that is named."""
+    file = tmp_path / "targets.yaml"
+    file.write_text(
+        "a: &a {kind: postgresql, port: 5432, user: a}\n"
+        "b: &b\n  user: b\n  database: d\n"
+        "c:\n  <<: [*a, *b]\n  port: 5433\n"
+    )
+    content, lines = read_yaml(file)
+    assert content["c"] == {"kind": "postgresql", "user": "a", "database": "d", "port": 5433}
+    assert (lines["c", "port"], lines["c", "database"]) == (7, 4)
+    file.write_text("c:\n  <<: 3\n  port: 1\n  port: 2\n")
+    with pytest.raises(ConfigErrors, match=r"(?s)line 2 +c\.<<: must be a mapping.*line 4 +c\.port: duplicate key"):
+        read_yaml(file)
+
+
 def test_a_key_given_twice_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path, "seed: 1\nmix:\n  payment: 1\n  payment: 2\nseed: 2\n")
     with pytest.raises(ConfigErrors) as caught:

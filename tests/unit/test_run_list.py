@@ -56,6 +56,8 @@ def test_the_list_names_runs_by_what_differs_and_draws_their_course(lab: hdbkit.
 def test_an_empty_list_is_a_sentence(tmp_path: Path) -> None:
     runs = hdbkit.Workspace(results=tmp_path).runs()
     assert repr(runs).startswith("There are no runs")
+    filtered = hdbkit.Workspace(results=tmp_path).runs("virtual_users = 99")
+    assert repr(filtered) == "No run matches the filter: virtual_users = 99"
     assert runs._repr_html_().startswith("<p>There are no runs")
 
 
