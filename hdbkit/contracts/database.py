@@ -68,6 +68,8 @@ class Database(Protocol):
     """The storage options of this engine."""
     files_per_session: int = 1
     """Descriptors that a session of a client takes."""
+    analyze_needs: frozenset[str] = frozenset()
+    """The privileges on a table that ``ANALYZE`` takes, where the server does not list who may."""
     waits_apart_s: float = 0.0
     """The minimum time between two samples of waits: a server that is asked earlier may show the same state again."""
     connection_settings: Mapping[str, int] = MappingProxyType({})

@@ -293,7 +293,9 @@ class SqlSchema(Schema):
     def _not_analyzable(self, tables: list[str]) -> dict[str, str]:
         """Those of the tables that this account may not analyze, with the GRANT; none where the server refuses it."""
         if "list_not_analyzable" not in self._known:
-            return {}
+            needed = {privilege: frozenset(tables) for privilege in self._engine.analyze_needs}
+            missing = self._engine.grants_for(self.session, Access(needed)) if needed else []
+            return dict.fromkeys(tables, "; ".join(missing)) if missing else {}
         return dict(self.session.query("list_not_analyzable", tables=",".join(tables)))
 
     def do(self, name: str) -> None:

@@ -194,6 +194,7 @@ class MysqlclientDatabase(BaseDatabase):
     gauges = frozenset({"history_list_length", "dirty_pages", "checkpoint_age_bytes", "waiting_locks", LAG})
     schema_options: type[SchemaOptions] = MysqlclientSchemaOptions
     files_per_session = 2
+    analyze_needs = frozenset({"SELECT", "INSERT"})
     waits_apart_s = 0.11  # InnoDB lists its transactions anew when nobody has read the list for 0.1 s
     connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})
     protected_settings: Mapping[str, str] = _PROTECTED

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.config import Commands, ControlSpec, Load, Target
+from hdbkit.config import Commands, ControlSpec, Load, Target, TprocCSpec
 from hdbkit.config.load import Waits
 from hdbkit.contracts import SERVER, ApplyBy, ServerControl
 from hdbkit.databases import database, sql_session
@@ -26,6 +26,7 @@ from hdbkit.processes import is_alive
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, control, find_binaries, launcher, private_server
 from hdbkit.servers.sql_control import IN_MEMORY
+from hdbkit.workloads import workload
 from tests.conftest import execute, login_options, shown
 
 KINDS = sorted({one.kind for one in find_binaries() if one.kind in ("mariadb", "mysql")})
@@ -199,6 +200,19 @@ def test_an_ordinary_account_changes_nothing_and_is_reported_so(server: PrivateS
         ordinary.apply({FLUSH: "2"})
     assert ordinary.maintain() == 0
     assert shown(server.target, FLUSH) == "1"
+
+
+def test_an_account_that_may_not_analyze_is_given_the_grant(server: PrivateServer) -> None:
+    target = server.target
+    execute(server.maintenance, "CREATE USER lim@'127.0.0.1' IDENTIFIED BY 'secret'")
+    execute(server.maintenance, f"GRANT SELECT ON {target.database}.* TO lim@'127.0.0.1'")
+    limited = target.with_(user="lim", password="secret", server_folder=None, options=login_options(target))
+    try:
+        schema = database(target).schema(limited, workload(TprocCSpec(warehouses=1)))
+        with closing(schema), pytest.raises(InputError, match=r"omit --analyze, or run as .*: GRANT INSERT ON"):
+            schema.analyze()
+    finally:
+        execute(server.maintenance, "DROP USER lim@'127.0.0.1'")
 
 
 def test_the_server_itself_names_the_privileges_that_an_account_lacks(server: PrivateServer) -> None:
