@@ -23,9 +23,10 @@ from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
 from hdbkit.config.served import setting_problem
 from hdbkit.config.sweep_spec import CompareBy, Strategy
 from hdbkit.contracts import ApplyBy, Setting
-from hdbkit.errors import InputError
+from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoAccess, SchemaProblem, ServerFailed
 from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.executing import check
 from hdbkit.experiment.plan import new_experiment_id
 from hdbkit.experiment.slicing import planned_slices, slices_for
 from hdbkit.experiment.sweep import SweepPlan, plan_sweep
@@ -145,6 +146,26 @@ class SweepVerbs(BareWorkspace):
         """
         planned = plan_checked(target, spec, blocks, command, self)
         return SweepResult(executed(self, planned, watch, watch_run))
+
+
+def planned_as_measured(
+    target: Target | str, spec: SweepSpec, blocks: int | None, workspace: SweepVerbs
+) -> tuple[SweepPlan, str]:
+    """The plan of a sweep with the checks that ``sweep`` begins with, and why the server could not be asked.
+
+    Raises:
+        InputError: the sweep would be refused.
+    """
+    try:
+        planned = plan_checked(target, spec, blocks, "", workspace)
+        check(planned, control)
+    except (CannotConnect, MissingDriver, ServerFailed) as error:
+        return workspace.plan_sweep(target, spec, blocks=blocks), str(error)
+    except SchemaProblem as error:
+        if isinstance(error, NoAccess):
+            raise
+        return workspace.plan_sweep(target, spec, blocks=blocks), str(error)
+    return planned, ""
 
 
 def _plan_of_runs(target: Target, spec: SweepSpec) -> SweepPlan:

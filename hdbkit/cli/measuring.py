@@ -12,6 +12,8 @@ import typer
 
 from hdbkit import api
 from hdbkit.api import documents
+from hdbkit.api.sweeping import planned_as_measured
+from hdbkit.api.workspace import DEFAULT
 from hdbkit.cli import completion, show
 from hdbkit.cli.exits import Exit, Terminated, leaving_on_sigterm, stopped_like_ctrl_c
 from hdbkit.cli.found import show_found, show_run
@@ -232,9 +234,13 @@ def plan(
 ) -> None:
     """Print every run of a sweep in order, the estimated time, which effect the sweep would find, and its load hosts.
 
-    Connects to no server. The noise and the CPU time of clients are those of recent results.
+    What a sweep would refuse is refused; a server that cannot be asked is a note. The noise and the CPU time of
+    clients are those of recent results.
     """
-    planned = api.plan_sweep(target, _spec(spec, workload, fields, virtual_users, given), blocks=blocks)
+    asked = _spec(spec, workload, fields, virtual_users, given)
+    planned, unasked = planned_as_measured(target, asked, blocks, DEFAULT)
+    if unasked:
+        show.notes.print(f"the server was not asked: {unasked}", markup=False, soft_wrap=True)
     power, hosts = api.planned_power(planned), api.planned_hosts(planned)
     if chart is not None:
         if power is None:

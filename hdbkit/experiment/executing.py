@@ -166,6 +166,11 @@ def _unrestored(root: Path, servers: Servers) -> bool:
     return any(unrestored(root, identity) for identity in servers.by_identity)
 
 
+def check(plan: ExperimentPlan, control: Controls) -> None:
+    """Report what :func:`start` would refuse; nothing is changed. Raises ``ConfigErrors``."""
+    _check(plan, Servers(plan.targets, control))
+
+
 def _check(plan: ExperimentPlan, servers: Servers) -> None:
     """Report all errors before anything is changed."""
     settings = plan.tried if plan.changes_server else {}

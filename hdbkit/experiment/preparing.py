@@ -176,10 +176,10 @@ def too_few_connections(plan: ExperimentPlan, target: Target, control: ServerCon
                 f"with {listed} the server accepts {max(0, allowed):g} connections, but a run of {virtual_users} "
                 f"virtual users needs {needed}"
             )
-    return [] if found and _shares_connections(target) else list(found.values())
+    return [] if found and shares_connections(target) else list(found.values())
 
 
-def _shares_connections(target: Target) -> bool:
+def shares_connections(target: Target) -> bool:
     """Whether a pooler assigns the server's connections to transactions, so that users share them."""
     engine = database(target)
     with closing(engine.connect(target)) as session:

@@ -20,6 +20,7 @@ from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, Ser
 from hdbkit.execution.beside import Beside
 from hdbkit.execution.handle import RunHandle
 from hdbkit.execution.switching import noted, switches_path
+from hdbkit.experiment.preparing import shares_connections
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
@@ -144,10 +145,15 @@ def _ends_by_itself(spec: SweepSpec) -> bool:
 def _not_permitted(plan: SweepPlan, known: dict[str, Setting]) -> Problem:
     able = settable(plan.target, known, plan.tried)
     names = [name for name in plan.tried if name not in able]
+    reason = "the account cannot set it in its sessions"
+    if shares_connections(plan.target):
+        reason = (
+            "a pooler gives each transaction of a session another connection of the server, so it cannot be set in "
+            "sessions (name the server itself)"
+        )
     return Problem(
         f"settings.{names[0]}" if names else "settings",
-        "the account cannot set it in its sessions, so it is applied on the server; the target must set "
-        "'may_change_settings: true'",
+        f"{reason}, and is applied on the server; the target must set 'may_change_settings: true'",
     )
 
 

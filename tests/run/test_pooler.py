@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import hdbkit
+from hdbkit.api.sweeping import planned_as_measured
+from hdbkit.api.workspace import DEFAULT
 from hdbkit.config import Isolation, Load, Target
 from hdbkit.contracts import SERVER, SessionOptions, SqlSession
 from hdbkit.databases import database, sql_session
-from hdbkit.errors import CannotConnect, InputError, RolledBackByDesign
+from hdbkit.errors import CannotConnect, ConfigErrors, InputError, RolledBackByDesign
 from hdbkit.execution.precheck import precheck
 from hdbkit.plan import RunPlan
 from hdbkit.readings import Pooling, PoolMode
@@ -170,6 +172,14 @@ def test_settings_are_changed_and_restored_through_a_pooler(pooled: Target, buil
     assert direct(built, "SELECT current_setting('work_mem')") == [("5MB",)]
     server.restore(before)
     assert direct(built, "SELECT current_setting('work_mem')") == [("4MB",)]
+
+
+def test_a_setting_of_sessions_is_refused_behind_a_pooler_of_transactions(built: PrivateServer) -> None:
+    """The reason is the pooler, not a privilege."""
+    swept = {"settings": {"work_mem": ["4MB", "8MB"]}, "compare_by": "slices", "virtual_users": [1]}
+    reason = r"settings\.work_mem: a pooler gives each transaction of a session another connection"
+    with pgbouncer(built, "transaction", default_pool_size=4) as target, pytest.raises(ConfigErrors, match=reason):
+        planned_as_measured(target, hdbkit.SweepSpec.model_validate(swept), None, DEFAULT)
 
 
 def test_options_of_a_target_state_what_a_pooler_does(pooled: Target) -> None:
