@@ -22,6 +22,10 @@ class Kind(StrEnum):
         "the next run measures other settings", "resume the sweep, which restores them",
     )
     CHANGED = "changed", "a setting changed outside the sweep", "the server is not as it was before", "set it"
+    EVICTED = (
+        "evicted", "the server evicted rows",
+        "operations on missing rows are fast or fail", "raise maxmemory, and build the schema again",
+    )
     ROUNDED = (
         "rounded", "the server rounded a setting",
         "another value than the asked one was measured", "ask for a multiple of the server's step",

@@ -30,6 +30,7 @@ def run_warnings(manifest: Manifest) -> list[Caution]:
             _fit(manifest, result),
             _full_pages(manifest, result),
             _history(result),
+            _evicted(result),
             _log_switches(manifest, result),
             _stood_still(manifest, result),
             _restarted(result),
@@ -129,6 +130,14 @@ def _history(result: RunResult) -> str:
         "and innodb_purge_batch_size, or set innodb_max_purge_lag, which delays changes instead",
         Kind.HISTORY,
     )
+
+
+def _evicted(result: RunResult) -> str:
+    """That a server which keeps its data in memory removed some of them."""
+    keys = result.counters.get("evicted_keys", 0)
+    if not keys:
+        return ""
+    return Caution(f"the server evicted {keys:,.0f} keys in the window: rows of the schema are missing", Kind.EVICTED)
 
 
 def _log_switches(manifest: Manifest, result: RunResult) -> str:

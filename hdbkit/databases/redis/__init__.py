@@ -25,10 +25,10 @@ from hdbkit.databases._base.access import (
     tls_failure,
 )
 from hdbkit.databases._base.database import BaseDatabase
-from hdbkit.databases.redis.settings import ANSWERS, PROTECTED, values
+from hdbkit.databases.redis.settings import ANSWERS, PROTECTED, disturbing, values
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import Encryption, ServerEvent
+from hdbkit.readings import Disturbance, Encryption, ServerEvent
 
 if TYPE_CHECKING:
     from hdbkit.databases.redis.cluster import RedisClusterSession
@@ -205,6 +205,10 @@ class Redis(BaseDatabase):
             for at_s, ms in command("LATENCY", "HISTORY", name)
             if now_s - at_s < _RECENT_S
         ]
+
+    def disturbances(self, session: Session) -> list[Disturbance]:
+        """By CONFIG."""
+        return [Disturbance(*row) for row in disturbing(values(_own(session).command))]
 
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """By CONFIG; the server does not tell which were changed."""

@@ -49,6 +49,18 @@ _WORDS: Final = {"on": "yes", "off": "no"}
 _LOG: Final = "appendonly"
 _REWRITE_PATIENCE_S: Final = 600.0
 
+
+def disturbing(known: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """The settings whose values disturb runs: name, value, effect."""
+    policy, rows = known.get("maxmemory-policy", "noeviction"), []
+    if known.get("maxmemory", "0") != "0" and policy != "noeviction":
+        effect = "rows vanish when the memory is full, and operations on them fail"
+        rows.append(("maxmemory-policy", policy, effect))
+    if (idle_s := known.get("timeout", "0")) != "0":
+        rows.append(("timeout", idle_s, f"a session that is idle for {idle_s} s is closed"))
+    return rows
+
+
 Command = Callable[..., Any]
 """Sends a command and returns the reply."""
 

@@ -342,6 +342,17 @@ def test_memory_that_is_used_up_is_a_lack_of_resources(run: Run, db: AsSql) -> N
     assert failed.value.error_class is ErrorClass.RESOURCES
 
 
+def test_settings_that_evict_rows_or_end_idle_sessions_are_named(server: Target, engine: Database) -> None:
+    with closing(engine.connect(server)) as session:
+        assert engine.disturbances(session) == []
+        command = session.command  # type: ignore[attr-defined]
+        command("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru", "timeout", "30")
+        try:
+            assert [one.setting for one in engine.disturbances(session)] == ["maxmemory-policy", "timeout"]
+        finally:
+            command("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction", "timeout", "0")
+
+
 def test_a_closed_connection_is_lost(run: Run, db: AsSql, connect: Connect) -> None:
     connect().command("CLIENT", "KILL", "ID", db.command("CLIENT", "ID"))
     with pytest.raises(TransactionError) as failed:
