@@ -30,6 +30,10 @@ class Kind(StrEnum):
         "rounded", "the server rounded a setting",
         "another value than the asked one was measured", "ask for a multiple of the server's step",
     )
+    SIMULTANEOUS = (
+        "simultaneous", "another run used the schema, too",
+        "each includes the other's load", "run one at a time",
+    )
     OTHER_WORK = (
         "other work", "the sides did different work",
         "the ratio includes the other work", "compare runs with the same workload and load",

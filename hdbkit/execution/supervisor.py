@@ -45,6 +45,7 @@ from hdbkit.readings import PoolMode
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import write_plans
 from hdbkit.results.manifest import CheckLine, Clock, HostFacts, Manifest, Status
+from hdbkit.results.simultaneous import warn_of_others
 from hdbkit.workloads import workload
 from hdbkit.workloads.checking import run_checks
 
@@ -405,6 +406,7 @@ class Supervisor:
             if status is Status.DONE:
                 self._keep_plans()
             self._restore()
+            self._warn(warn_of_others(self._folder, self._manifest))
             if status is Status.DONE:
                 self._write(self._manifest.model_copy(update={"checks": self._schema_checks(), "doing": ""}))
             manifest = _finish().complete(self._folder, self._manifest)

@@ -275,7 +275,11 @@ def answer(manifest: Manifest, *, below_value: bool = False) -> str:
     elif all_types:
         words += f" ({all_types})"
     by = f" by {manifest.measured_by}, which states" if manifest.measured_by else " over"
-    return f"{words}, measured{by} {result.window_s:.1f} s{latency}."
+    moved = ""
+    if result.server_moves_s:
+        at = " and ".join(f"{at_s:.0f} s" for at_s in result.server_moves_s)
+        moved = f" From {at} of the run on, another server answered: what follows was measured on that one."
+    return f"{words}, measured{by} {result.window_s:.1f} s{latency}.{moved}"
 
 
 def _why(result: RunResult) -> str:
