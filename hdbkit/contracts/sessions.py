@@ -8,6 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Protocol, Self
 
+from hdbkit.awaiting import LOCK_TIMEOUT_MS
 from hdbkit.config import Isolation
 from hdbkit.readings import Pooling
 from hdbkit.sql import Statement
@@ -67,7 +68,8 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level, and
+    """Options of a new connection. A timeout of 0 means none; without a ``lock_timeout_ms`` it is a session of hdbkit's
+    own, which waits for a lock for a limited time; ``isolation=None`` means the server's own level, and
     ``parallel_workers=None`` its own number of workers that help with a query; ``connect_timeout_s`` is a maximum,
     below that of the target. An engine ignores what it cannot limit; a load that
     asks for it is refused before. Without ``reuses_plans`` each execution is planned for its own values, also where a
@@ -80,13 +82,23 @@ class SessionOptions:
 
     isolation: Isolation | None = None
     statement_timeout_ms: int = 0
-    lock_timeout_ms: int = 0
+    lock_timeout_ms: int | None = None
     connect_timeout_s: int | None = None
     application: str = "hdbkit"
     parallel_workers: int | None = None
     pooling: Pooling | None = None
     reuses_plans: bool = True
     slow_plans_ms: int = 0
+
+    @property
+    def is_own(self) -> bool:
+        """Whether hdbkit asks questions of its own with the session, rather than operations of a load."""
+        return self.lock_timeout_ms is None
+
+    @property
+    def lock_limit_ms(self) -> int:
+        """How long a statement may wait for a lock; 0: the server's own limit."""
+        return LOCK_TIMEOUT_MS if self.lock_timeout_ms is None else self.lock_timeout_ms
 
 
 @dataclass(frozen=True)
