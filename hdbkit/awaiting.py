@@ -3,9 +3,9 @@
 A driver waits in C for its server, where Python handles no signal. So each question of hdbkit's own is asked inside
 :func:`awaited`. One thread of the process watches the open questions, and only while there are some. It acts on a
 question when a signal arrives (by the descriptor to which Python writes signals at once), when its limit is reached,
-or when a stop was requested for its thread: the server is asked over another connection to cancel the statement, and a
-second later the connection is closed, whatever the server does. Either way the driver returns, and only then is the
-signal delivered: the session is in order, and what became of the statement is known.
+or when a stop was requested for its thread. Then the server is asked over another connection to cancel the statement,
+and a second later the connection is closed, whatever the server does. Either way the driver returns, and only then is
+the signal delivered: the session is in order, and what became of the statement is known.
 
 After some seconds the thread reports what is waited for and who holds it.
 """
@@ -20,8 +20,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Final, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from hdbkit.errors import ErrorClass, GivenUp, TransactionError
 from hdbkit.text import without_controls
@@ -64,7 +65,7 @@ class _Channel(threading.local):
     """What belongs to a thread: whether it helps another wait, and what asks it to stop."""
 
     helps = False
-    stopping: threading.Event | None = None
+    stopping: tuple[threading.Event, ...] = ()
 
 
 _channel = _Channel()
@@ -81,11 +82,30 @@ def report_to(receive: Callable[[str], None]) -> Callable[[str], None]:
 @contextmanager
 def stopped_by(event: threading.Event | None) -> Iterator[None]:
     """Setting ``event`` ends the questions of this thread that wait inside the block."""
-    before, _channel.stopping = _channel.stopping, event
+    before = _channel.stopping
+    if event is not None:
+        _channel.stopping = (*before, event)
     try:
         yield
     finally:
         _channel.stopping = before
+
+
+@contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool whose threads ask questions; they are given up when the block ends with an error or an interrupt."""
+    left, outer = threading.Event(), _channel.stopping
+
+    def begin() -> None:
+        _channel.stopping = (*outer, left)
+
+    with ThreadPoolExecutor(count, initializer=begin) as pool:
+        try:
+            yield pool
+        except BaseException:
+            left.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 class _Wait:
@@ -118,7 +138,7 @@ class _Wait:
                 self.disconnect_at, self.disconnected = math.inf, True
                 with suppress(Exception):
                     self.session.disconnect()
-        elif self.stopping is not None and self.stopping.is_set():
+        elif any(one.is_set() for one in self.stopping):
             self.give_up("stopped")
         elif now >= self.end:
             self.give_up("late")
@@ -192,8 +212,8 @@ def awaited(session: Asking, what: str, limit_s: float | None = ANSWER_S) -> Ite
         what: names the question: ``statement drop_table``.
         limit_s: how long the answer may take; None if the work needs as long as it takes.
 
-    Raises ``TransactionError`` of the block with the reason, if it was given up. A signal that came is delivered at the
-    end of the block; ``KeyboardInterrupt`` then states what became of the question.
+    Raises ``GivenUp`` in place of the block's ``TransactionError`` if it was given up. A signal is delivered at the end
+    of the block; ``KeyboardInterrupt`` then states what became of the question.
     """
     wait = _Wait(session, what, limit_s)
     with _signals_noted(wait) as came:
@@ -287,14 +307,6 @@ class _Watch:
         with self._lock:
             self._open.remove(wait)
 
-    def stop_others(self) -> None:
-        """Give up the questions that other threads of this process ask."""
-        with self._lock:
-            others = [one for one in self._open if not one.in_main]
-        for one in others:
-            one.give_up("stopped")
-        self._wake()
-
     def flush(self) -> None:
         """Let no signal of a question that has ended count for the next."""
         with self._lock, suppress(BlockingIOError):
@@ -356,14 +368,44 @@ class _Watch:
 
 
 _watch = _Watch()
-os.register_at_fork(
-    before=lambda: _watch.pause(), after_in_parent=lambda: _watch.go_on(), after_in_child=lambda: _watch.forget()
-)
+os.register_at_fork(before=_watch.pause, after_in_parent=_watch.go_on, after_in_child=_watch.forget)
 
 
-def stop_others() -> None:
-    """Give up what other threads of this process ask, so that they can be joined."""
-    _watch.stop_others()
+class _Attempt(Generic[T]):
+    """Work in a thread of its own, whose result is discarded once nobody waits for it."""
+
+    def __init__(self, work: Callable[[], T], discard: Callable[[T], object]) -> None:
+        self._work, self._discard, self._helps = work, discard, _channel.helps
+        self._lock, self.done = threading.Lock(), threading.Event()
+        self.results: list[T] = []
+        self.errors: list[BaseException] = []
+        self._abandoned = False
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        _channel.helps = self._helps
+        try:
+            result = self._work()
+        except BaseException as error:
+            self.errors.append(error)
+        else:
+            with self._lock:
+                self.results.append(result)
+                self._drop()
+        self.done.set()
+
+    def abandon(self) -> None:
+        """Discard the result, whenever it comes."""
+        with self._lock:
+            self._abandoned = True
+            self._drop()
+
+    def _drop(self) -> None:
+        if self._abandoned:
+            for one in self.results:
+                with suppress(Exception):
+                    self._discard(one)
 
 
 def in_time(work: Callable[[], T], timeout_s: float, discard: Callable[[T], object]) -> T:
@@ -374,40 +416,16 @@ def in_time(work: Callable[[], T], timeout_s: float, discard: Callable[[T], obje
     Raises:
         TimeoutError: it took longer.
     """
-    results: list[T] = []
-    errors: list[BaseException] = []
-    lock, done, abandoned = threading.Lock(), threading.Event(), False
-    helps = _channel.helps
-
-    def try_it() -> None:
-        _channel.helps = helps
-        try:
-            result = work()
-        except BaseException as error:
-            errors.append(error)
-        else:
-            with lock:
-                results.append(result)
-                if abandoned:
-                    with suppress(Exception):
-                        discard(result)
-        done.set()
-
-    thread = threading.Thread(target=try_it, daemon=True)
-    thread.start()
-    stopping, deadline = _channel.stopping, time.monotonic() + timeout_s
+    attempt, stopping, deadline = _Attempt(work, discard), _channel.stopping, time.monotonic() + timeout_s
+    step_s = _POLL_S if stopping else timeout_s
     try:
-        while not done.wait(min(_POLL_S if stopping else timeout_s, max(0.0, deadline - time.monotonic()))):
-            if time.monotonic() >= deadline or (stopping and stopping.is_set()):
+        while not attempt.done.wait(min(step_s, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline or any(one.is_set() for one in stopping):
                 raise TimeoutError
     except BaseException:
-        with lock:
-            abandoned = True
-            for one in results:
-                with suppress(Exception):
-                    discard(one)
+        attempt.abandon()
         raise
-    thread.join()
-    if errors:
-        raise errors[0]
-    return results[0]
+    attempt.thread.join()
+    if attempt.errors:
+        raise attempt.errors[0]
+    return attempt.results[0]

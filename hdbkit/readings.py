@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from hdbkit.caution import Caution, Kind
-from hdbkit.errors import ErrorClass, TransactionError
+from hdbkit.errors import ErrorClass, GivenUp, TransactionError
+from hdbkit.text import duration_text
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -156,8 +157,15 @@ class LockHolder:
     age_s: float | None = None
     """How long its transaction has been open, or it has been prepared."""
 
+    @classmethod
+    def of(cls, *row: Any) -> LockHolder:
+        """That of a row of the statement ``lock_holders``."""
+        *words, age_s = row
+        waits_for, holder, account, application, state = (str(one or "") for one in words)
+        return cls(waits_for, holder, account, application, state, None if age_s is None else float(age_s))
+
     def __str__(self) -> str:
-        """For example ``a lock on public.stock, held by session 123 (psql of bench, idle in transaction for 12 minutes)``."""
+        """For example ``a lock on public.stock, held by session 9 (psql of bench, idle in transaction for 1 s)``."""
         if not self.holder:
             return self.waits_for
         who = " of ".join(filter(None, [self.application or (self.account and "a session"), self.account]))

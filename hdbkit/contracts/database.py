@@ -194,8 +194,9 @@ class Database(Protocol):
         """Ask for a text of ``size`` bytes, and return how many came; 0 if the engine has no such question."""
 
     def lock_holders(self, session: Session, number: int) -> list[LockHolder]:
-        """What the session of this number (0: those of the account's other sessions of hdbkit) waits for, and who holds
-        it; empty if it waits for no lock, or the server does not tell.
+        """What the session of this number waits for, and who holds it; 0: those of the account's sessions of hdbkit.
+
+        Empty if it waits for no lock, or the server does not tell.
         """
 
     def counters(self, session: Session) -> dict[str, float]:

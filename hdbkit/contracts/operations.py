@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from hdbkit.awaiting import ANSWER_S
 from hdbkit.contracts.sessions import Capability
-from hdbkit.sql import Statement
 from hdbkit.readings import SERVER_TOTALS, STATEMENT_TOTALS
+from hdbkit.sql import Statement
 
 _ANY = re.compile(r"<\w+>")
 
@@ -63,10 +64,10 @@ def declared(operations: Iterable[Operation], name: str) -> Operation | None:
     return next((one for one in operations if one.matches(name)), None)
 
 
-def takes_long(name: str, own: Mapping[str, Statement]) -> bool:
-    """Whether the statement of a session may work for long: those of a workload, which its own are, and some others."""
+def answer_limit_s(name: str, own: Mapping[str, Statement]) -> float | None:
+    """How long a session's question may take; None for statements of a workload, its ``own``, and for long ones."""
     found = None if name in own else declared(OPERATIONS, name)
-    return name in own or (found is not None and found.takes_long)
+    return None if name in own or (found is not None and found.takes_long) else ANSWER_S
 
 
 _SQL: Final = frozenset({Capability.SQL})
@@ -180,8 +181,8 @@ _ABOUT_THE_SERVER: Final = (
 _LOCKS: Final = (
     Operation(
         "lock_holders",
-        "what a session waits for and who holds it, a row for each holder; number 0: the account's sessions of hdbkit; "
-        "null or empty is unknown",
+        "what a session waits for and who holds it, a row for each holder; number 0: the account's sessions of "
+        "hdbkit; null or empty is unknown",
         parameters=("number",),
         columns=("waits for", "holder", "account", "application", "state", "age of the transaction in seconds"),
         without="a wait for a lock is reported without its holder",
@@ -214,7 +215,12 @@ _SNAPSHOTS: Final = (
 )
 
 _CACHE: Final = (
-    Operation("flush_cache", "empty the server's cache of pages", without="the load option cache: flush is refused", takes_long=True),
+    Operation(
+        "flush_cache",
+        "empty the server's cache of pages",
+        without="the load option cache: flush is refused",
+        takes_long=True,
+    ),
 )
 
 _WAITS: Final = (
@@ -349,10 +355,15 @@ _SCHEMA: Final = (
     ),
     Operation("schema_exists", "whether the session's schema exists", columns=("exists",), needs=_OWN_SCHEMA),
     Operation("create_schema", "create a schema", ("schema",), needs=_OWN_SCHEMA),
-    Operation("drop_schema", "drop an empty schema; others are an error", ("schema",), needs=_OWN_SCHEMA, takes_long=True),
+    Operation(
+        "drop_schema", "drop an empty schema; others are an error", ("schema",), needs=_OWN_SCHEMA, takes_long=True
+    ),
     Operation("drop_table", "drop a table", ("table",), needs=_SQL, takes_long=True),
     Operation(
-        "empty_table", "remove all rows of a table; hdbkit uses it on tables of its own tests", ("table",), needs=_SQL,
+        "empty_table",
+        "remove all rows of a table; hdbkit uses it on tables of its own tests",
+        ("table",),
+        needs=_SQL,
         takes_long=True,
     ),
     Operation("create_build", "create the tables of the build record", needs=_SQL),
@@ -512,11 +523,19 @@ _COPIES: Final = (
         without=_KEEP,
     ),
     Operation("copy_alone", "wait until no other session copies", needs=_DATA, without=_KEEP, takes_long=True),
-    Operation("copy_database", "copy a database", ("copy", "original", "owner"), needs=_DATA, without=_KEEP, takes_long=True),
-    Operation("close_database", "allow no connection to a copy", ("copy",), needs=_DATA, without=_KEEP),
-    Operation("remove_database", "drop a copy, if there is one", ("copy",), needs=_DATA, without=_KEEP, takes_long=True),
     Operation(
-        "end_other_sessions", "end all other sessions on a database", ("database_name",), needs=_DATA, without=_KEEP,
+        "copy_database", "copy a database", ("copy", "original", "owner"), needs=_DATA, without=_KEEP, takes_long=True
+    ),
+    Operation("close_database", "allow no connection to a copy", ("copy",), needs=_DATA, without=_KEEP),
+    Operation(
+        "remove_database", "drop a copy, if there is one", ("copy",), needs=_DATA, without=_KEEP, takes_long=True
+    ),
+    Operation(
+        "end_other_sessions",
+        "end all other sessions on a database",
+        ("database_name",),
+        needs=_DATA,
+        without=_KEEP,
         takes_long=True,
     ),
 )

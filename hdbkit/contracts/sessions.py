@@ -68,8 +68,8 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """Options of a new connection. A timeout of 0 means none; without a ``lock_timeout_ms`` it is a session of hdbkit's
-    own, which waits for a lock for a limited time; ``isolation=None`` means the server's own level, and
+    """Options of a new connection. A timeout of 0 means none; without a ``lock_timeout_ms`` it is hdbkit's own, which
+    waits for a lock for a limited time; ``isolation=None`` means the server's own level, and
     ``parallel_workers=None`` its own number of workers that help with a query; ``connect_timeout_s`` is a maximum,
     below that of the target. An engine ignores what it cannot limit; a load that
     asks for it is refused before. Without ``reuses_plans`` each execution is planned for its own values, also where a

@@ -1,7 +1,7 @@
 """What sessions have in common that ask questions of hdbkit's own; see :mod:`hdbkit.awaiting`.
 
-An engine states how a statement is cancelled in its server (``cancel``), and which number the server knows the session
-by. Who holds what a session waits for is asked over another session, by ``Database.lock_holders``.
+An engine states how a statement is cancelled in its server (``cancel``), and by which number the server knows the
+session. Who holds what a session waits for is asked over another session, by ``Database.lock_holders``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Database, Session, SessionOptions
@@ -49,10 +49,10 @@ class AskingSession:
 
     def disconnect(self) -> None:
         """Shut down the session's socket, if the driver reveals it."""
-        shut_down(self)
+        shut_down(cast(Any, self).fileno())
 
 
-def shut_down(session: Any) -> None:
-    """End the connection of a session with ``fileno``, so that its driver's call fails instead of waiting."""
-    with socket.socket(fileno=os.dup(session.fileno())) as plain:
+def shut_down(descriptor: int) -> None:
+    """End the connection of a socket, so that a driver's call fails instead of waiting."""
+    with socket.socket(fileno=os.dup(descriptor)) as plain:
         plain.shutdown(socket.SHUT_RDWR)

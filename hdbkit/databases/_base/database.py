@@ -95,7 +95,9 @@ class BaseDatabase(Database):
 
     def timeouts(self, session: Session) -> list[Timeout]:
         """By the statement ``timeouts``: what ends, after how many milliseconds, and who sets that."""
-        return others([Timeout(ends, float(ms) / 1000, setter) for ends, ms, setter in self.asked(session, "timeouts")])
+        return others(
+            [Timeout(ends, float(ms) / 1000, setter) for ends, ms, setter in self.asked(session, "timeouts")]
+        )
 
     def disturbances(self, session: Session) -> list[Disturbance]:
         """By the statement ``disturbing_settings``: name, value, effect."""
@@ -118,11 +120,9 @@ class BaseDatabase(Database):
     def lock_holders(self, session: Session, number: int) -> list[LockHolder]:
         """By the statement ``lock_holders``, else ``lock_holders_plain``, which an account seldom may not read."""
         for name in ("lock_holders", "lock_holders_plain"):
-            if rows := answered(partial(self.asked, session, name, number=number), []):
-                return [
-                    LockHolder(*(str(one or "") for one in row[:-1]), age_s=None if row[-1] is None else float(row[-1]))
-                    for row in rows
-                ]
+            rows = answered(partial(self.asked, session, name, number=number), list[Row]())
+            if rows:
+                return [LockHolder.of(*row) for row in rows]
         return []
 
     def counters(self, session: Session) -> dict[str, float]:

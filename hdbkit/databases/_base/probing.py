@@ -110,7 +110,7 @@ def within(seconds: float, sessions: Iterable[Any]) -> Iterator[None]:
         late.set()
         for one in list(sessions):
             with suppress(Exception):
-                shut_down(one)
+                shut_down(one.fileno())
 
     waiting = Timer(seconds, end)
     waiting.daemon = True

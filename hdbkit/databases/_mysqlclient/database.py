@@ -36,7 +36,14 @@ from hdbkit.contracts import (
     Verb,
     Workload,
 )
-from hdbkit.databases._base.access import LOOPBACK, check_options, ends_here, first_usable, wants_primary
+from hdbkit.databases._base.access import (
+    LOOPBACK,
+    check_options,
+    connected_in_time,
+    ends_here,
+    first_usable,
+    wants_primary,
+)
 from hdbkit.databases._base.database import BaseDatabase, others
 from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._base.probing import Answers, at
@@ -254,7 +261,7 @@ class MysqlclientDatabase(BaseDatabase):
     def _connect(
         self, target: Target, scope: Scope, wanted: SessionOptions, sends_files: bool = False
     ) -> MysqlclientSession:
-        connection = connected(target, wanted, sends_files)
+        connection, _ = connected_in_time(target, wanted, lambda: connected(target, wanted, sends_files))
         who = f"the server, version {connection.get_server_info()}"  # a session that fails closes it
         from hdbkit.databases._mysqlclient.session import MysqlclientSession
 

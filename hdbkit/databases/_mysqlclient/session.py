@@ -20,9 +20,9 @@ from typing import Any, NamedTuple, NoReturn
 
 from MySQLdb import Error
 
-from hdbkit.awaiting import ANSWER_S, awaited
+from hdbkit.awaiting import awaited
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
-from hdbkit.contracts.operations import takes_long
+from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
 from hdbkit.databases._mysqlclient.connect import ENCODERS, plain, result_of
 from hdbkit.databases._mysqlclient.wire import Call, Wire, answer_of, wire
@@ -122,7 +122,7 @@ class MysqlclientSession(AskingSession):
         """The rows of a named statement (its first result set); ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement).filled(arguments)
         text = _rendered(_template(found), [arguments[name] for name in found.parameters])
-        with awaited(self, f"statement {statement}", None if takes_long(statement, self._own) else ANSWER_S):
+        with awaited(self, f"statement {statement}", answer_limit_s(statement, self._own)):
             results = [result for result in self._answered(text) if not isinstance(result, int)]
         rows = self.rows(results[0]) if results else []
         return self._run(rows) if found.makes_commands else rows

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from psycopg import Error, adapt, pq
 
-from hdbkit.awaiting import ANSWER_S, awaited
+from hdbkit.awaiting import awaited
 from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
-from hdbkit.contracts.operations import takes_long
+from hdbkit.contracts.operations import answer_limit_s
 from hdbkit.databases._base.asking import AskingSession
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, in_scope
@@ -116,7 +116,7 @@ class PsycopgSession(AskingSession):
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement; ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement)
-        with awaited(self, f"statement {statement}", None if takes_long(statement, self.scope.statements) else ANSWER_S):
+        with awaited(self, f"statement {statement}", answer_limit_s(statement, self.scope.statements)):
             rows = self._rows_for(found, arguments)
         return self._run(rows) if found.makes_commands else rows
 

@@ -284,8 +284,8 @@ class SqlServer(ExploredDatabase):
         session.query("open_session")
         if options.isolation is not None:
             session.query("set_isolation", level=_level(target, options.isolation))
-        if options.lock_timeout_ms:
-            session.query("set_lock_timeout", milliseconds=options.lock_timeout_ms)
+        if options.lock_limit_ms:
+            session.query("set_lock_timeout", milliseconds=options.lock_limit_ms)
         assert isinstance(session, SqlServerSession)
         if options.statement_timeout_ms:
             self._limit_statements(session, options.statement_timeout_ms)

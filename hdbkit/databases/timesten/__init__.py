@@ -246,8 +246,8 @@ class TimesTen(OracledbDatabase):
         own.path = target.options.get(CONNECTION, CLIENT)
         if options.isolation is not None:
             own.query(f"set_isolation_{Isolation(options.isolation).value}")
-        if options.lock_timeout_ms:
-            tenths = -(-options.lock_timeout_ms // 100)
+        if options.lock_limit_ms:
+            tenths = -(-options.lock_limit_ms // 100)
             own.query("set_lock_timeout", seconds=tenths // 10, tenths=tenths % 10)
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
