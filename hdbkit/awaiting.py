@@ -66,6 +66,7 @@ class _Channel(threading.local):
 
     helps = False
     stopping: tuple[threading.Event, ...] = ()
+    receivers: tuple[Callable[[str], None], ...] = ()
 
 
 _channel = _Channel()
@@ -89,6 +90,16 @@ def stopped_by(event: threading.Event | None) -> Iterator[None]:
         yield
     finally:
         _channel.stopping = before
+
+
+@contextmanager
+def reported_to(receive: Callable[[str], None]) -> Iterator[None]:
+    """Send what the questions of this thread wait for to ``receive``, too; another thread calls it."""
+    before, _channel.receivers = _channel.receivers, (*_channel.receivers, receive)
+    try:
+        yield
+    finally:
+        _channel.receivers = before
 
 
 @contextmanager
@@ -116,6 +127,7 @@ class _Wait:
         self.began = now = time.monotonic()
         self.end = math.inf if limit_s is None else now + limit_s
         self.is_quiet, self.stopping = _channel.helps, _channel.stopping
+        self.receivers = _channel.receivers
         self.report_at = math.inf if self.is_quiet else now + _REPORT_S
         self.poll_s = _POLL_S if self.stopping else math.inf
         self.in_main = threading.current_thread() is threading.main_thread()
@@ -169,11 +181,16 @@ class _Wait:
             return
         if found:
             self.obstacle = found
-            _report(f"{self.what} waits for {found}")
+            self._say(f"{self.what} waits for {found}")
         elif self.limit_s is not None and not self.is_reported:
             waited_s = time.monotonic() - self.began
-            _report(f"{self.what} waits: the server has not answered for {waited_s:.0f} s")
+            self._say(f"{self.what} waits: the server has not answered for {waited_s:.0f} s")
         self.is_reported = True
+
+    def _say(self, text: str) -> None:
+        for receive in (_report, *self.receivers):
+            with suppress(Exception):
+                receive(text)
 
     def ended(self) -> None:
         """The driver has returned; what was sent to cancel it must not reach a later statement."""
@@ -212,8 +229,8 @@ def awaited(session: Asking, what: str, limit_s: float | None = ANSWER_S) -> Ite
         what: names the question: ``statement drop_table``.
         limit_s: how long the answer may take; None if the work needs as long as it takes.
 
-    Raises ``GivenUp`` in place of the block's ``TransactionError`` if it was given up. A signal is delivered at the end
-    of the block; ``KeyboardInterrupt`` then states what became of the question.
+    Raises ``GivenUp`` in place of the ``TransactionError`` of the block if it was given up. A signal is delivered at the
+    end of the block; ``KeyboardInterrupt`` then states what became of the question.
     """
     wait = _Wait(session, what, limit_s)
     with _signals_noted(wait) as came:

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from hdbkit.awaiting import stopped_by
+from hdbkit.awaiting import reported_to, stopped_by
 from hdbkit.config import Target, WorkloadSpec, spec_from
 from hdbkit.contracts import BuildLog, Capability, Check, Schema, Session, SessionOptions, Verb
 from hdbkit.databases import database
@@ -151,7 +151,7 @@ class _Build:
 
     def run(self, loaders: int, started: float) -> BuildResult:
         try:
-            with stopped_by(self._stop):
+            with stopped_by(self._stop), reported_to(self._progress.checking):
                 return self._run(loaders, started)
         except KeyboardInterrupt as stop:
             stop.args = ("; ".join(filter(None, [str(stop), self._advice(None)])),)

@@ -75,3 +75,6 @@ WHERE 0 = ANY (pg_blocking_pids(w.pid))
 UNION ALL
 SELECT 'a standby that confirms commits (synchronous_standby_names)', '', '', '', '', NULL
 FROM waiting AS w WHERE w.wait_event = 'SyncRep';
+
+-- name: cancel_statement
+SELECT pg_cancel_backend(:number);
