@@ -229,8 +229,8 @@ def awaited(session: Asking, what: str, limit_s: float | None = ANSWER_S) -> Ite
         what: names the question: ``statement drop_table``.
         limit_s: how long the answer may take; None if the work needs as long as it takes.
 
-    Raises ``GivenUp`` in place of the ``TransactionError`` of the block if it was given up. A signal is delivered at the
-    end of the block; ``KeyboardInterrupt`` then states what became of the question.
+    Raises ``GivenUp`` in place of the ``TransactionError`` of the block, if it was given up. A signal is delivered at
+    the end of the block; ``KeyboardInterrupt`` then states what became of the question.
     """
     wait = _Wait(session, what, limit_s)
     with _signals_noted(wait) as came:

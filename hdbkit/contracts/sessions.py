@@ -68,8 +68,8 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """Options of a new connection. A timeout of 0 means none; without a ``lock_timeout_ms`` it is hdbkit's own, which
-    waits for a lock for a limited time; ``isolation=None`` means the server's own level, and
+    """Options of a new connection. A timeout of 0 means none, but a session that ``is_own`` always waits for a lock
+    for a limited time; ``isolation=None`` means the server's own level, and
     ``parallel_workers=None`` its own number of workers that help with a query; ``connect_timeout_s`` is a maximum,
     below that of the target. An engine ignores what it cannot limit; a load that
     asks for it is refused before. Without ``reuses_plans`` each execution is planned for its own values, also where a
@@ -82,23 +82,20 @@ class SessionOptions:
 
     isolation: Isolation | None = None
     statement_timeout_ms: int = 0
-    lock_timeout_ms: int | None = None
+    lock_timeout_ms: int = 0
     connect_timeout_s: int | None = None
     application: str = "hdbkit"
     parallel_workers: int | None = None
     pooling: Pooling | None = None
     reuses_plans: bool = True
     slow_plans_ms: int = 0
-
-    @property
-    def is_own(self) -> bool:
-        """Whether hdbkit asks questions of its own with the session, rather than operations of a load."""
-        return self.lock_timeout_ms is None
+    is_own: bool = True
+    """Whether hdbkit asks questions of its own with it; else it performs the operations of a load, as that asks."""
 
     @property
     def lock_limit_ms(self) -> int:
         """How long a statement may wait for a lock; 0: the server's own limit."""
-        return LOCK_TIMEOUT_MS if self.lock_timeout_ms is None else self.lock_timeout_ms
+        return self.lock_timeout_ms or (LOCK_TIMEOUT_MS if self.is_own else 0)
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ def main() -> None:
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
         document = _performed(folder)
-    except KeyboardInterrupt as stop:
-        folder.end(State.STOPPED, str(stop))
+    except KeyboardInterrupt as interrupt:
+        folder.end(State.STOPPED, str(interrupt))
     except HdbkitError as error:
         folder.end(State.FAILED, str(error))
     except OSError as error:

@@ -42,7 +42,7 @@ def interrupted_in(session: Any) -> threading.Thread:
 @pytest.mark.needs(Capability.SERVER, "there is no server that could go on", tried=False)
 @pytest.mark.needs(Capability.WRITERS_WAIT, "nothing waits", tried=False)
 def test_a_statement_that_waits_is_cancelled_in_the_server_by_an_interrupt(connect: Connect, small: Small) -> None:
-    holder, waiting = connect(lock_timeout_ms=0), connect()
+    holder, waiting = connect(is_own=False), connect()
     holder.begin()
     holder.call(PAY, Decimal(1), 1)
     interrupted_in(waiting)
@@ -61,7 +61,7 @@ def test_the_holder_of_a_lock_that_is_waited_for_is_reported(
     if "lock_holders" not in statements(database(target).dialects, SERVER_STATEMENTS):
         pytest.skip("the engine does not tell who holds a lock")
     monkeypatch.setattr(awaiting, "_REPORT_S", 0.5)
-    holder, waiting = connect(lock_timeout_ms=0), connect()
+    holder, waiting = connect(is_own=False), connect()
     lines: list[str] = []
     holder.begin()
     holder.call(PAY, Decimal(1), 1)
@@ -84,11 +84,11 @@ def test_a_session_of_hdbkits_own_has_a_limit_of_waits_for_locks_and_one_of_a_lo
     connect: Connect, small: Small, engine: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hdbkit.contracts.sessions.LOCK_TIMEOUT_MS", 1000)
-    holder, waiting = connect(lock_timeout_ms=0), connect()
+    holder, waiting = connect(is_own=False), connect()
     holder.begin()
     holder.call(PAY, Decimal(1), 1)
     monkeypatch.setattr(awaiting, "_REPORT_S", 0.2)
-    with pytest.raises(Exception, match="lock|Lock") as error:
+    with pytest.raises(Exception, match=r"lock|Lock") as error:
         waiting.query(PAY, h_amount=Decimal(10), w_id=1)
     assert error.value.error_class == "lock_timeout"  # type: ignore[attr-defined]
     holder.rollback()

@@ -80,7 +80,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interrupt_cancels_the_statement_in_the_server_and_says_so(driver: Callable[..., Driver]) -> None:
     waiting = driver()
     waiting.signalled(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt, match="^statement x was cancelled in the server$"):
+    with pytest.raises(KeyboardInterrupt, match=r"^statement x was cancelled in the server$"):
         waiting.ask()
     assert waiting.asked_to_cancel.is_set()
 
@@ -118,10 +118,10 @@ def test_what_was_answered_in_spite_of_an_interrupt_is_not_reported_as_cancelled
 
 
 def test_a_question_without_an_answer_in_time_is_given_up(driver: Callable[..., Driver]) -> None:
-    with pytest.raises(GivenUp, match="^statement x had no answer within 0.2 s; it waits for a lock on t$") as late:
+    with pytest.raises(GivenUp, match=r"^statement x had no answer within 0\.2 s; it waits for a lock on t$") as late:
         driver(holds="a lock on t").ask(limit_s=0.2)
     assert late.value.error_class is ErrorClass.STATEMENT_TIMEOUT
-    with pytest.raises(GivenUp, match="had no answer within 0.05 s") as lost:
+    with pytest.raises(GivenUp, match=r"had no answer within 0\.05 s") as lost:
         driver(cancels=False).ask(limit_s=0.05)
     assert lost.value.lost
 
@@ -136,7 +136,7 @@ def test_what_is_waited_for_is_reported_once_and_is_part_of_the_error(driver: Ca
 
     with (
         reported_to(receive),
-        pytest.raises(GivenUp, match="^statement x waited .* for a lock on t, held by session 9;"),
+        pytest.raises(GivenUp, match=r"^statement x waited .* for a lock on t, held by session 9;"),
     ):
         waiting.ask()
     assert lines == ["statement x waits for a lock on t, held by session 9"]

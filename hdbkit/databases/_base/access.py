@@ -120,14 +120,14 @@ def connected_in_time(target: Target, options: SessionOptions, connect: Callable
     Raises:
         CannotConnect: there is no answer.
     """
-    if not options.is_own or not target.host:
+    if not options.is_own:
         return connect(), None
     before, timeout_s = _sockets(), connect_timeout_s(target, options.connect_timeout_s)
     try:
         connection = in_time(connect, timeout_s + _LATE_S, lambda one: cast(Any, one).close())
     except TimeoutError:
-        reason = f"no answer came from {target.host}, port {target.port or 'not given'} in time"
-        raise CannotConnect(target.url, reason, "check host, port and firewall") from None
+        where = f" from {target.host}, port {target.port or 'not given'}" if target.host else ""
+        raise CannotConnect(target.url, f"no answer came{where} in time", "check host, port and firewall") from None
     opened = tuple(_sockets() - before)
     return connection, opened[0] if len(opened) == 1 else None
 

@@ -435,19 +435,36 @@ class DbapiDatabase(BaseDatabase):
         return first_usable(target, lambda one: self._connect(one, scope, options or SessionOptions()))
 
     def _connect(self, target: Target, scope: Scope, options: SessionOptions) -> DbapiSession:
-        connection, descriptor = connected_in_time(target, options, lambda: self.opened(target, options))
+        connection, descriptor = self._opened(target, options)
         session = self.session_type(connection, self, scope)
         session.reached_by(self, target, options)
         session.descriptor = descriptor
         try:
             self.set_up(session, target, options)
+            self._limit_locks(session, options)
         except TransactionError as error:
             session.close()
             raise CannotConnect(target.url, error.text, "check the server and the options of the target") from None
         return session
 
+    def _opened(self, target: Target, options: SessionOptions) -> tuple[Any, int | None]:
+        """A connection, and the descriptor of its socket if that is known."""
+        return connected_in_time(target, options, lambda: self.opened(target, options))
+
     def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
         """Set the options of a new session, such as its isolation level and timeouts."""
+
+    def limit_locks(self, session: DbapiSession, milliseconds: int) -> None:
+        """Limit waits of a new session for locks; does nothing on an engine that cannot, or does it in ``set_up``."""
+
+    def _limit_locks(self, session: DbapiSession, options: SessionOptions) -> None:
+        """One of hdbkit's own goes on without the limit where the server lacks it."""
+        try:
+            if options.lock_limit_ms:
+                self.limit_locks(session, options.lock_limit_ms)
+        except TransactionError as error:
+            if error.lost or not options.is_own:
+                raise
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         return self.schema_type(cast(SqlDatabase, self.at(target)), target, workload)
@@ -463,6 +480,10 @@ class FileDatabase(DbapiDatabase):
     schema_type: type[SqlSchema] = FileSchema
     suffixes: tuple[str, ...] = ()
     """What its files end with, behind the name of the database: the database, and its logs."""
+
+    def _opened(self, target: Target, options: SessionOptions) -> tuple[Any, int | None]:
+        """In this thread: a file answers."""
+        return self.opened(target, options), None
 
     def files(self, target: Target) -> tuple[Path, ...]:
         """The database and its logs."""

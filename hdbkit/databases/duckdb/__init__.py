@@ -108,7 +108,7 @@ class DuckdbSession(DbapiSession):
         super().__init__(None, engine, scope)
         self._target, self._options, self._writes = target, options, False
         self._lock: ProcessLock | None = None
-        self._patience_s = (options.lock_timeout_ms or 0) / 1000 or _LOCK_TIMEOUT_S
+        self._patience_s = options.lock_timeout_ms / 1000 or _LOCK_TIMEOUT_S
 
     def begin(self) -> None:
         """Open the file for writing, and start a transaction."""
