@@ -73,7 +73,7 @@ def test_the_holder_of_a_lock_that_is_waited_for_is_reported(
     with reported_to(receive):
         waiting.query(PAY, h_amount=Decimal(10), w_id=1)
     (line,) = lines
-    assert line.startswith(f"statement {PAY} waits for a row of ")
+    assert line.startswith(f"statement {PAY} waits for a lock on a row of ")
     assert "held by session " in line
     assert "idle in transaction for 1 s" in line
 

@@ -74,33 +74,29 @@ UPDATE performance_schema.setup_instruments SET ENABLED = :enabled WHERE FIND_IN
 UPDATE performance_schema.setup_consumers SET ENABLED = :enabled WHERE FIND_IN_SET(NAME, :names);
 
 -- name: lock_holders
--- What a session waits for and who holds it: row locks, and metadata locks, which statements that change or use a table
--- take. Requires SELECT on performance_schema.
-SELECT DISTINCT CONCAT('a row of ', l.OBJECT_SCHEMA, '.', l.OBJECT_NAME), CONCAT('session ', b.PROCESSLIST_ID),
-       b.PROCESSLIST_USER, c.ATTR_VALUE, IF(b.PROCESSLIST_COMMAND = 'Sleep', 'idle in transaction', b.PROCESSLIST_COMMAND),
-       TIMESTAMPDIFF(SECOND, t.trx_started, NOW())
-FROM performance_schema.data_lock_waits AS w
-JOIN performance_schema.threads AS h ON h.THREAD_ID = w.REQUESTING_THREAD_ID
-JOIN performance_schema.threads AS b ON b.THREAD_ID = w.BLOCKING_THREAD_ID
+-- What a session waits for and who holds it: row locks, and metadata locks, which every statement on a table takes.
+-- Requires PROCESS, and SELECT on data_locks, data_lock_waits and metadata_locks of performance_schema.
+SELECT DISTINCT CONCAT('a lock on a row of ', l.OBJECT_SCHEMA, '.', l.OBJECT_NAME), CONCAT('session ', b.trx_mysql_thread_id),
+       p.USER, '', IF(p.COMMAND = 'Sleep', 'idle in transaction', p.COMMAND), {{age_of_transaction(b)}}
+FROM information_schema.INNODB_TRX AS t
+JOIN performance_schema.data_lock_waits AS w ON w.REQUESTING_ENGINE_TRANSACTION_ID = t.trx_id
 JOIN performance_schema.data_locks AS l ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID
-LEFT JOIN information_schema.INNODB_TRX AS t ON t.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID
-LEFT JOIN performance_schema.session_connect_attrs AS c ON c.PROCESSLIST_ID = b.PROCESSLIST_ID AND c.ATTR_NAME = 'program_name'
-WHERE h.PROCESSLIST_ID = :number
+JOIN information_schema.INNODB_TRX AS b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID
+LEFT JOIN {{sessions}} AS p ON p.ID = b.trx_mysql_thread_id
+WHERE t.trx_mysql_thread_id = :number
 UNION
 SELECT CASE WHEN m.OBJECT_NAME IS NULL THEN CONCAT('the ', LOWER(m.OBJECT_TYPE), ' lock of the server')
             ELSE CONCAT('a lock on ', m.OBJECT_SCHEMA, '.', m.OBJECT_NAME) END,
-       CONCAT('session ', b.PROCESSLIST_ID), b.PROCESSLIST_USER, c.ATTR_VALUE,
-       IF(b.PROCESSLIST_COMMAND = 'Sleep', 'idle with the lock', b.PROCESSLIST_COMMAND),
-       COALESCE(TIMESTAMPDIFF(SECOND, t.trx_started, NOW()), b.PROCESSLIST_TIME)
+       CONCAT('session ', p.ID), p.USER, '',
+       IF(p.COMMAND = 'Sleep', IF(t.trx_id IS NULL, 'idle with the lock', 'idle in transaction'), p.COMMAND),
+       COALESCE({{age_of_transaction(t)}}, p.TIME)
 FROM performance_schema.metadata_locks AS m
-JOIN performance_schema.threads AS h ON h.THREAD_ID = m.OWNER_THREAD_ID AND m.LOCK_STATUS = 'PENDING'
 JOIN performance_schema.metadata_locks AS g
   ON g.OBJECT_TYPE = m.OBJECT_TYPE AND g.OBJECT_SCHEMA <=> m.OBJECT_SCHEMA AND g.OBJECT_NAME <=> m.OBJECT_NAME
  AND g.LOCK_STATUS = 'GRANTED' AND g.OWNER_THREAD_ID <> m.OWNER_THREAD_ID
-JOIN performance_schema.threads AS b ON b.THREAD_ID = g.OWNER_THREAD_ID
-LEFT JOIN information_schema.INNODB_TRX AS t ON t.trx_mysql_thread_id = b.PROCESSLIST_ID
-LEFT JOIN performance_schema.session_connect_attrs AS c ON c.PROCESSLIST_ID = b.PROCESSLIST_ID AND c.ATTR_NAME = 'program_name'
-WHERE h.PROCESSLIST_ID = :number;
+JOIN {{sessions}} AS p ON PS_THREAD_ID(p.ID) = g.OWNER_THREAD_ID
+LEFT JOIN information_schema.INNODB_TRX AS t ON t.trx_mysql_thread_id = p.ID
+WHERE m.LOCK_STATUS = 'PENDING' AND m.OWNER_THREAD_ID = PS_THREAD_ID(:number);
 
 -- name: lock_holders_plain
 -- What a session waits for, by its state; the holder is not visible to every account.

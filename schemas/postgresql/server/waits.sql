@@ -54,10 +54,10 @@ WITH waiting AS MATERIALIZED (
 ), wanted AS MATERIALIZED (
     SELECT w.pid, l.relation, l.database, l.transactionid, coalesce(
         CASE WHEN l.locktype = 'advisory' THEN 'an advisory lock'
-             WHEN l.relation IS NOT NULL AND l.locktype <> 'relation' THEN 'a row of ' || l.relation::regclass
+             WHEN l.relation IS NOT NULL AND l.locktype <> 'relation' THEN 'a lock on a row of ' || l.relation::regclass
              WHEN l.relation IS NOT NULL THEN 'a lock on ' || l.relation::regclass END,
-        (SELECT 'a row of ' || t.relation::regclass FROM pg_locks AS t WHERE t.pid = w.pid AND t.locktype = 'tuple' LIMIT 1),
-        'the end of a transaction') AS what
+        (SELECT 'a lock on a row of ' || t.relation::regclass FROM pg_locks AS t WHERE t.pid = w.pid AND t.locktype = 'tuple' LIMIT 1),
+        'a lock that another transaction holds') AS what
     FROM waiting AS w JOIN pg_locks AS l ON l.pid = w.pid AND NOT l.granted
 )
 SELECT DISTINCT w.what, 'session ' || b.pid, a.usename, a.application_name, a.state,
