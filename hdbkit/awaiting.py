@@ -44,6 +44,9 @@ T = TypeVar("T")
 class Asking(Protocol):
     """A session that asks a question; called from other threads than its own, while that waits in the driver."""
 
+    is_own: bool
+    """Whether hdbkit limits its waits for locks, rather than a load."""
+
     def cancel(self) -> None:
         """Have the server end what the session executes."""
 
@@ -214,8 +217,9 @@ class _Wait:
             why = f"; it waits for {self.obstacle}" if self.obstacle else ""
             text = f"{self.what} had no answer within {self.limit_s:g} s{why}"
             return GivenUp(ErrorClass.STATEMENT_TIMEOUT, error.code, text, lost=error.lost)
-        if self.obstacle and error.error_class is ErrorClass.LOCK_TIMEOUT:
-            text = f"{self.what} waited {waited_s:.0f} s for {self.obstacle}; end that session, or repeat this later"
+        if self.session.is_own and error.error_class is ErrorClass.LOCK_TIMEOUT:
+            obstacle = self.obstacle or "a lock, whose holder the server does not tell"
+            text = f"{self.what} waited {waited_s:.0f} s for {obstacle}; end that transaction, or repeat this later"
             return GivenUp(error.error_class, error.code, text, lost=error.lost)
         return error
 

@@ -21,6 +21,8 @@ WAITED_S = 60
 class Driver:
     """A session whose call returns when its server answers, or its socket is closed, and at no signal."""
 
+    is_own = True
+
     def __init__(self, cancels: bool = True, holds: str = "") -> None:
         self.ours, self.server = socket.socketpair()
         self._cancels, self._holds = cancels, holds

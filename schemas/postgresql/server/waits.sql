@@ -70,7 +70,8 @@ SELECT DISTINCT w.what, format('the prepared transaction %L', p.gid), p.owner, '
 FROM wanted AS w
 JOIN pg_locks AS l ON l.pid IS NULL AND l.granted
   AND ((l.relation = w.relation AND l.database = w.database) OR l.transactionid = w.transactionid)
-JOIN pg_prepared_xacts AS p ON p.transaction::text = split_part(l.virtualtransaction, '/', 2)
+JOIN pg_locks AS o ON o.pid IS NULL AND o.virtualtransaction = l.virtualtransaction AND o.locktype = 'transactionid'
+JOIN pg_prepared_xacts AS p ON p.transaction = o.transactionid
 WHERE 0 = ANY (pg_blocking_pids(w.pid))
 UNION ALL
 SELECT 'a standby that confirms commits (synchronous_standby_names)', '', '', '', '', NULL
