@@ -6,8 +6,8 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -16,6 +16,17 @@ from hdbkit.awaiting import awaited, in_time, reported_to, stopped_by
 from hdbkit.errors import ErrorClass, GivenUp, TransactionError
 
 WAITED_S = 60
+
+
+def after(events: list[threading.Event], do: Callable[[], object]) -> None:
+    """Do something in another thread once all events have happened."""
+
+    def work() -> None:
+        for one in events:
+            one.wait(WAITED_S)
+        do()
+
+    threading.Thread(target=work, daemon=True).start()
 
 
 class Driver:
@@ -148,21 +159,28 @@ def test_long_work_that_waits_for_nothing_is_not_reported_and_a_short_question_i
     driver: Callable[..., Driver], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    works, asked = driver(), threading.Event()
-    monkeypatch.setattr(works, "obstacle", lambda: asked.set() or "")
-    threading.Thread(target=lambda: (asked.wait(WAITED_S), time.sleep(0.1), works.server.send(b"done"))).start()
-    silent = driver()
+    works, silent, asked = driver(), driver(), threading.Event()
+
+    def obstacle() -> str:
+        asked.set()
+        return ""
+
+    def done(_: str) -> None:
+        silent.server.send(b"done")
+
+    monkeypatch.setattr(works, "obstacle", obstacle)
+    after([asked], lambda: threading.Timer(0.1, works.server.send, [b"done"]).start())  # a line must not come
     with reported_to(lines.append):
         works.ask()
         assert lines == []
-        with reported_to(lambda _: silent.server.send(b"done")):
+        with reported_to(done):
             silent.ask(limit_s=WAITED_S)
     assert lines == ["statement x waits: the server has not answered for 0 s"]
 
 
 def test_an_event_ends_the_questions_of_a_thread_and_of_its_pool(driver: Callable[..., Driver]) -> None:
     stop, waiting = threading.Event(), [driver(), driver()]
-    threading.Thread(target=lambda: ([one.waits.wait(WAITED_S) for one in waiting], stop.set())).start()
+    after([one.waits for one in waiting], stop.set)
 
     def fails(one: Driver) -> bool:
         with pytest.raises(GivenUp, match="was cancelled"):
@@ -226,7 +244,7 @@ def test_an_interrupt_ends_a_connect_at_once() -> None:
         begun.set()
         answer.wait(WAITED_S)
 
-    threading.Thread(target=lambda: (begun.wait(WAITED_S), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+    after([begun], partial(os.kill, os.getpid(), signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         in_time(connect, WAITED_S, lambda _: None)
     answer.set()
