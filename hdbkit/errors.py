@@ -22,6 +22,7 @@
     +-- DamagedResult           a run folder cannot be read
     +-- RolledBackByDesign      the workload rolled back an operation on purpose; not a failure
     +-- TransactionError        an operation failed in the database; has an error class
+    |   +-- GivenUp             a question of hdbkit's own had no answer in time, or was stopped
 
 Rules: arguments stay data and ``__str__`` makes the message, so that every error can be pickled; no message contains
 a password.
@@ -247,6 +248,13 @@ class TransactionError(HdbkitError):
 
     def __str__(self) -> str:
         return f"{self.error_class.value} ({self.code}): {self.text}"
+
+
+class GivenUp(TransactionError):
+    """A question of hdbkit's own that was not answered in time; ``text`` states what it waited for."""
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def is_caused_by(error: BaseException | None, kind: type[HdbkitError]) -> bool:

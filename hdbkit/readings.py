@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from hdbkit.caution import Caution, Kind
-from hdbkit.errors import ErrorClass, TransactionError
+from hdbkit.errors import ErrorClass, GivenUp, TransactionError
+from hdbkit.text import duration_text
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -34,11 +35,14 @@ STATEMENT_TOTALS: Final = (*SERVER_TOTALS, "cpu_user_ms", "cpu_system_ms", "disk
 
 
 def answered(question: Callable[[], T], unknown: U) -> T | U:
-    """The answer to an optional question; ``unknown`` if the server has none. Raises if the connection was lost."""
+    """The answer to an optional question; ``unknown`` if the server has none.
+
+    Raises if the connection was lost, or the answer did not come in time.
+    """
     try:
         return question()
     except TransactionError as error:
-        if error.error_class is ErrorClass.CONNECTION_LOST:
+        if error.error_class is ErrorClass.CONNECTION_LOST or isinstance(error, GivenUp):
             raise
         return unknown
 
@@ -136,6 +140,39 @@ class Timeout:
     def __str__(self) -> str:
         """For example ``statements end after 7 s, which the server sets``."""
         return f"{self.ends} end after {self.seconds:g} s, which {self.setter} sets"
+
+
+@dataclass(frozen=True)
+class LockHolder:
+    """What a session waits for, and who holds it."""
+
+    waits_for: str
+    """As a noun phrase: ``a lock on public.stock``."""
+    holder: str = ""
+    """The holder as its server knows it: ``session 123``; empty: not known."""
+    account: str = ""
+    application: str = ""
+    state: str = ""
+    """What the holder does: ``idle in transaction``."""
+    age_s: float | None = None
+    """How long its transaction has been open, or it has been prepared."""
+
+    @classmethod
+    def of(cls, *row: Any) -> LockHolder:
+        """That of a row of the statement ``lock_holders``."""
+        *words, age_s = row
+        waits_for, holder, account, application, state = (str(one or "") for one in words)
+        return cls(waits_for, holder, account, application, state, None if age_s is None else float(age_s))
+
+    def __str__(self) -> str:
+        """For example ``a lock on public.stock, held by session 9 (psql of bench, idle in transaction for 1 s)``."""
+        if not self.holder:
+            return self.waits_for
+        who = " of ".join(filter(None, [self.application or (self.account and "a session"), self.account]))
+        since = "" if self.age_s is None else f"for {duration_text(self.age_s)}"
+        state = self.state or ("its transaction is open" if since else "")
+        about = ", ".join(filter(None, [who, " ".join(filter(None, [state, since]))]))
+        return f"{self.waits_for}, held by {self.holder}{f' ({about})' if about else ''}"
 
 
 @dataclass(frozen=True)

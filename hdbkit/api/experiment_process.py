@@ -39,8 +39,8 @@ def main() -> None:
         targets = [_with_secret(one, secrets.get(one.url)) for one in read_plan(folder).targets]
         done = Workspace(results=folder.root).resume_experiment(folder.experiment_id, targets, blocks=blocks)
         done.report()
-    except KeyboardInterrupt:
-        _note(folder, Step.STOPPED, "")
+    except KeyboardInterrupt as stop:
+        _note(folder, Step.STOPPED, str(stop))
         sys.exit(130)
     except HdbkitError as error:
         _note(folder, Step.FAILED, str(error))

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
@@ -43,19 +44,22 @@ class Interruptible(TyperGroup):
         """Execute the command; an interrupt is reported by ``guarded``."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise typer.Abort from None
+        except KeyboardInterrupt as stop:
+            raise typer.Abort(*stop.args) from None
 
 
 def guarded(command: Callable[[], object]) -> int:
     """Run a command line; its exit code."""
+    came: list[int] = []
     try:
-        code = command()
+        with _ended_in_order(came):
+            code = command()
     except USAGE as error:
         error.show()
         code = Exit.WRONG_INPUT
-    except (KeyboardInterrupt, typer.Abort):
-        code = _say("stopped; finished work is kept", Exit.STOPPED)
+    except (KeyboardInterrupt, typer.Abort) as stop:
+        stopped = Exit.TERMINATED if signal.SIGTERM in came else Exit.STOPPED
+        code = _say(f"stopped; {str(stop) or 'finished work is kept'}", stopped)
     except HdbkitError as error:
         code = _say(str(error), _exit_of(error))
     except BrokenPipeError:  # the reader has closed our output, as in `hdbkit runs list | head`
@@ -67,6 +71,32 @@ def guarded(command: Callable[[], object]) -> int:
             place, advice = error.filename or _full_place(), "; free space there, then repeat the command"
         code = _say(f"{place} cannot be read or written: {error.strerror or error}{advice}", Exit.RUN_FAILED)
     return code if isinstance(code, int) else Exit.DONE
+
+
+@contextmanager
+def _ended_in_order(came: list[int]) -> Iterator[None]:
+    """SIGTERM and SIGHUP end a command as Ctrl-C does: what it waits for in a server is cancelled. They are noted.
+
+    A signal that is ignored stays ignored, as with ``nohup``; a fork is ended as by default.
+    """
+    own = os.getpid()
+
+    def stop(number: int, _: object) -> None:
+        if os.getpid() != own:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        came.append(number)
+        raise KeyboardInterrupt
+
+    in_main = threading.current_thread() is threading.main_thread()
+    numbers = [one for one in (signal.SIGTERM, signal.SIGHUP) if in_main and signal.getsignal(one) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _full_place() -> str:

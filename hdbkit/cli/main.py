@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hdbkit.awaiting import report_to
 from hdbkit.cli.exits import Interruptible, guarded
 from hdbkit.errors import HdbkitError, InputError
 from hdbkit.files import is_utf8
@@ -157,7 +158,15 @@ def _execute(words: list[str], own_process: bool) -> Any:
         if words[0] == "run" and len(words) > 1 and not words[1].startswith("-"):
             _import_for_run(words[1])
         fork_host(serves_one=words[0] == "run")
+    report_to(_report)
     return _program().main(_readable(words), prog_name="hdbkit", standalone_mode=False)
+
+
+def _report(text: str) -> None:
+    """Print what a command waits for, above its progress bar."""
+    from hdbkit.cli.show import notes
+
+    notes.print(f"  {text}", markup=False)
 
 
 def _import_for_run(target: str) -> None:

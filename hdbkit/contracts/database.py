@@ -20,6 +20,7 @@ from hdbkit.readings import (
     Footprint,
     Found,
     HostNeeds,
+    LockHolder,
     MissingGrant,
     Pooling,
     PoolMode,
@@ -193,6 +194,12 @@ class Database(Protocol):
 
     def long_answer(self, session: Session, size: int) -> int:
         """Ask for a text of ``size`` bytes, and return how many came; 0 if the engine has no such question."""
+
+    def lock_holders(self, session: Session, number: int) -> list[LockHolder]:
+        """What the session of this number waits for, and who holds it; 0: those of the account's sessions of hdbkit.
+
+        Empty if it waits for no lock, or the server does not tell.
+        """
 
     def counters(self, session: Session) -> dict[str, float]:
         """The server's running totals and gauges; empty if it has none.

@@ -11,13 +11,15 @@ Statements that only the module of an engine uses are the engine's own and are n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from hdbkit.awaiting import ANSWER_S
 from hdbkit.contracts.sessions import Capability
 from hdbkit.readings import SERVER_TOTALS, STATEMENT_TOTALS
+from hdbkit.sql import Statement
 
 _ANY = re.compile(r"<\w+>")
 
@@ -38,6 +40,8 @@ class Operation:
     """What is missing on an engine that lacks it; empty if the operation is required."""
     method: str = ""
     """The method of ``Database`` that asks it; an engine that implements this method needs no such operation."""
+    takes_long: bool = False
+    """Whether it works for as long as the data demand; all others are to be answered within a minute."""
     in_order: bool = False
     """Whether its values are given in the order of ``parameters``, which is that of their first use in the text."""
 
@@ -58,6 +62,12 @@ class Operation:
 def declared(operations: Iterable[Operation], name: str) -> Operation | None:
     """The operation of that name; None if it is not declared."""
     return next((one for one in operations if one.matches(name)), None)
+
+
+def answer_limit_s(name: str, own: Mapping[str, Statement]) -> float | None:
+    """How long a session's question may take; None for statements of a workload, its ``own``, and for long ones."""
+    found = None if name in own else declared(OPERATIONS, name)
+    return None if name in own or (found is not None and found.takes_long) else ANSWER_S
 
 
 _SQL: Final = frozenset({Capability.SQL})
@@ -168,17 +178,49 @@ _ABOUT_THE_SERVER: Final = (
     ),
 )
 
+_LOCKS: Final = (
+    Operation(
+        "lock_holders",
+        "what a session waits for and who holds it, a row for each holder; number 0: the account's sessions of "
+        "hdbkit; null or empty is unknown",
+        parameters=("number",),
+        columns=("waits for", "holder", "account", "application", "state", "age of the transaction in seconds"),
+        without="a wait for a lock is reported without its holder",
+        method="lock_holders",
+    ),
+    Operation(
+        "lock_holders_plain",
+        "the same without what an account seldom may read; asked where lock_holders has no answer",
+        parameters=("number",),
+        columns=("waits for", "holder", "account", "application", "state", "age of the transaction in seconds"),
+        without="an account that may not read all of lock_holders learns nothing",
+        method="lock_holders",
+    ),
+    Operation(
+        "cancel_statement",
+        "end what another session of this account executes; asked where the driver itself cannot cancel",
+        parameters=("number",),
+        without="a statement that is stopped while it waits may still be executed by the server later",
+    ),
+)
+
 _SNAPSHOTS: Final = (
     Operation(
         "take_snapshot",
         "a snapshot of what the server itself records about its work; asked where a target wants them",
         columns=("number",),
         without="the server takes no snapshots for a run",
+        takes_long=True,
     ),
 )
 
 _CACHE: Final = (
-    Operation("flush_cache", "empty the server's cache of pages", without="the load option cache: flush is refused"),
+    Operation(
+        "flush_cache",
+        "empty the server's cache of pages",
+        without="the load option cache: flush is refused",
+        takes_long=True,
+    ),
 )
 
 _WAITS: Final = (
@@ -313,13 +355,19 @@ _SCHEMA: Final = (
     ),
     Operation("schema_exists", "whether the session's schema exists", columns=("exists",), needs=_OWN_SCHEMA),
     Operation("create_schema", "create a schema", ("schema",), needs=_OWN_SCHEMA),
-    Operation("drop_schema", "drop an empty schema; others are an error", ("schema",), needs=_OWN_SCHEMA),
-    Operation("drop_table", "drop a table", ("table",), needs=_SQL),
     Operation(
-        "empty_table", "remove all rows of a table; hdbkit uses it on tables of its own tests", ("table",), needs=_SQL
+        "drop_schema", "drop an empty schema; others are an error", ("schema",), needs=_OWN_SCHEMA, takes_long=True
+    ),
+    Operation("drop_table", "drop a table", ("table",), needs=_SQL, takes_long=True),
+    Operation(
+        "empty_table",
+        "remove all rows of a table; hdbkit uses it on tables of its own tests",
+        ("table",),
+        needs=_SQL,
+        takes_long=True,
     ),
     Operation("create_build", "create the tables of the build record", needs=_SQL),
-    Operation("drop_build", "drop them", needs=_SQL),
+    Operation("drop_build", "drop them", needs=_SQL, takes_long=True),
     Operation("insert_build_spec", "record what is built, as not complete", ("spec",), needs=_SQL),
     Operation("update_build_spec", "replace it, as not complete", ("spec",), needs=_SQL),
     Operation("select_build_spec", "what is built", columns=("spec",), needs=_SQL),
@@ -351,6 +399,7 @@ _SCHEMA: Final = (
         ("table",),
         needs=_SQL,
         without="a build leaves the statistics to the server",
+        takes_long=True,
     ),
     Operation(
         "update_statistics",
@@ -358,6 +407,7 @@ _SCHEMA: Final = (
         ("table",),
         needs=_SQL,
         without="--analyze is refused",
+        takes_long=True,
     ),
     Operation(
         "list_unanalyzed",
@@ -387,6 +437,7 @@ _SCHEMA: Final = (
         ("table",),
         needs=_SQL,
         without="the engine has no such option, or it is part of a statement",
+        takes_long=True,
     ),
 )
 
@@ -438,8 +489,8 @@ _CONTROL: Final = (
         without="a missing privilege is not reported before the first run",
         method="missing_grants",
     ),
-    Operation("remove_old_rows", "remove row versions that nobody can see", needs=_SETTINGS),
-    Operation("checkpoint", "write all changed pages to the files", needs=_SETTINGS),
+    Operation("remove_old_rows", "remove row versions that nobody can see", needs=_SETTINGS, takes_long=True),
+    Operation("checkpoint", "write all changed pages to the files", needs=_SETTINGS, takes_long=True),
     Operation(
         "rest_settings",
         "settings that speed up background work between runs; no row if there is none",
@@ -472,17 +523,27 @@ _COPIES: Final = (
         needs=_DATA,
         without=_KEEP,
     ),
-    Operation("copy_alone", "wait until no other session copies", needs=_DATA, without=_KEEP),
-    Operation("copy_database", "copy a database", ("copy", "original", "owner"), needs=_DATA, without=_KEEP),
-    Operation("close_database", "allow no connection to a copy", ("copy",), needs=_DATA, without=_KEEP),
-    Operation("remove_database", "drop a copy, if there is one", ("copy",), needs=_DATA, without=_KEEP),
+    Operation("copy_alone", "wait until no other session copies", needs=_DATA, without=_KEEP, takes_long=True),
     Operation(
-        "end_other_sessions", "end all other sessions on a database", ("database_name",), needs=_DATA, without=_KEEP
+        "copy_database", "copy a database", ("copy", "original", "owner"), needs=_DATA, without=_KEEP, takes_long=True
+    ),
+    Operation("close_database", "allow no connection to a copy", ("copy",), needs=_DATA, without=_KEEP),
+    Operation(
+        "remove_database", "drop a copy, if there is one", ("copy",), needs=_DATA, without=_KEEP, takes_long=True
+    ),
+    Operation(
+        "end_other_sessions",
+        "end all other sessions on a database",
+        ("database_name",),
+        needs=_DATA,
+        without=_KEEP,
+        takes_long=True,
     ),
 )
 
 SUBJECTS: Final = {
     "server": _ABOUT_THE_SERVER,
+    "waits for locks": _LOCKS,
     "snapshots on request": _SNAPSHOTS,
     "cache": _CACHE,
     "waits of sessions": _WAITS,

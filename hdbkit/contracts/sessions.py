@@ -8,6 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Protocol, Self
 
+from hdbkit.awaiting import LOCK_TIMEOUT_MS
 from hdbkit.config import Isolation
 from hdbkit.readings import Pooling
 from hdbkit.sql import Statement
@@ -67,7 +68,8 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True)
 class SessionOptions:
-    """Options of a new connection. A timeout of 0 means none; ``isolation=None`` means the server's own level, and
+    """Options of a new connection. A timeout of 0 means none, but a session that ``is_own`` always waits for a lock
+    for a limited time; ``isolation=None`` means the server's own level, and
     ``parallel_workers=None`` its own number of workers that help with a query; ``connect_timeout_s`` is a maximum,
     below that of the target. An engine ignores what it cannot limit; a load that
     asks for it is refused before. Without ``reuses_plans`` each execution is planned for its own values, also where a
@@ -87,6 +89,13 @@ class SessionOptions:
     pooling: Pooling | None = None
     reuses_plans: bool = True
     slow_plans_ms: int = 0
+    is_own: bool = True
+    """Whether hdbkit asks questions of its own with it; else it performs the operations of a load, as that asks."""
+
+    @property
+    def lock_limit_ms(self) -> int:
+        """How long a statement may wait for a lock; 0: the server's own limit."""
+        return self.lock_timeout_ms or (LOCK_TIMEOUT_MS if self.is_own else 0)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from hdbkit.awaiting import report_to
 from hdbkit.contracts import Capability, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, is_disk_full
@@ -86,6 +87,7 @@ class Client:
             Waiting() if len(self._own.users) > 1 and Capability.OVERLAPS in shared.database.capabilities else None
         )
         users = [VirtualUser(shared, plan) for plan in self._own.users]
+        report_to(self._write_reason)
         for user in users:
             login_ns = self._own.begun_ns + round(1e9 * shared.load.login_s(user.plan.index))
             sleep_until(login_ns, shared.fields)
@@ -93,6 +95,7 @@ class Client:
                 return
             user.connect()
             user.draw_ahead()
+        reason_path(self._spools, self._number).unlink(missing_ok=True)  # it waited, and does no longer
         self._wait_for_start()
         end = self._run(users, waiting)
         shared.errors.save()

@@ -29,6 +29,7 @@ from hdbkit.contracts import Capability, PlannedPhase, Session, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, disk_full, is_disk_full
 from hdbkit.execution import host
+from hdbkit.execution.cancelling import cancel_left
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.early_end import EarlyEnd
 from hdbkit.execution.folder_setup import reserve_path
@@ -57,6 +58,8 @@ _COUNTERS_AGAIN_S = 0.5
 _LAST_COUNTERS_S = 5.0
 _GRACE_S = 10.0
 _CHECKS_S = 600.0
+_WAITS_SHOWN_S = 3.0
+"""How often it states what clients wait for before the start."""
 _SHOWN_S = 1.0
 """How often the manifest states which statement of a check is running."""
 _CHECK_S = 300.0
@@ -105,6 +108,7 @@ class Supervisor:
         self._faults = RunFaults(folder, self._plan, kept)
         self._losses: set[int] = set()
         self._start_ns = 0
+        self._shown_s = time.monotonic()
 
     def run(self) -> Status:
         """Execute the run; return its end. After an error, finished records are kept; the manifest has the reason."""
@@ -154,6 +158,7 @@ class Supervisor:
                 raise Ended(f"only {ready} of {clients} clients were ready in {ready_s:g} s{why}")
             if self._page.fields[Field.STOP_REQUEST]:
                 raise Ended("it was stopped before the start")
+            self._show_waits()
             self._generator.wait(_READY_POLL_S)
         note_changes(self._folder, self._plan)
         self._take_snapshot()
@@ -163,8 +168,16 @@ class Supervisor:
         self._plans.start()
         self._start_ns = time.monotonic_ns() + round(self._generator.head_start_s * 1e9)
         clock = Clock(start_monotonic_ns=self._start_ns, start_wall=datetime.now(UTC))
-        self._write(self._manifest.model_copy(update={"clock": clock}).moved_to(Status.RAMPUP))
+        self._write(self._manifest.model_copy(update={"clock": clock, "doing": ""}).moved_to(Status.RAMPUP))
         self._generator.start_at(self._start_ns)
+
+    def _show_waits(self) -> None:
+        """State what clients wait for that cannot begin."""
+        if time.monotonic() < self._shown_s + _WAITS_SHOWN_S:
+            return
+        self._shown_s, doing = time.monotonic(), self._generator.reasons()
+        if doing != self._manifest.doing:
+            self._write(self._manifest.model_copy(update={"doing": doing}))
 
     def _pool_advice(self) -> str:
         pooling = self._plan.pooling
@@ -347,8 +360,10 @@ class Supervisor:
         deadline = time.monotonic() + _GRACE_S
         while not self._generator.all_ended() and time.monotonic() < deadline and not self._at_once():
             self._generator.wait(0.02)
-        for client in self._generator.kill():
+        killed = self._generator.kill()
+        for client in killed:
             self._note("client killed at the end", client=client, waited_s=_GRACE_S)
+        cancel_left(self._plan, self._folder.spools, killed)
         endings = self._generator.collect()
         self._note_losses(endings)
         for client, ending in endings.items():

@@ -67,6 +67,7 @@ def options_of(load: Load, work: Workload, pooling: Pooling | None) -> SessionOp
         pooling=pooling,
         reuses_plans=not (work.listed(load) or load.connect_per_operation),
         slow_plans_ms=load.slow_plans_ms,
+        is_own=False,
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
+from hdbkit.awaiting import reported_to, stopped_by
 from hdbkit.config import Target, WorkloadSpec, spec_from
 from hdbkit.contracts import BuildLog, Capability, Check, Schema, Session, SessionOptions, Verb
 from hdbkit.databases import database
@@ -20,6 +21,7 @@ from hdbkit.errors import (
     BuildFailed,
     CannotConnect,
     ErrorClass,
+    GivenUp,
     HalfBuilt,
     HdbkitError,
     InputError,
@@ -149,7 +151,11 @@ class _Build:
 
     def run(self, loaders: int, started: float) -> BuildResult:
         try:
-            return self._run(loaders, started)
+            with stopped_by(self._stop), reported_to(self._progress.checking):
+                return self._run(loaders, started)
+        except KeyboardInterrupt as stop:
+            stop.args = ("; ".join(filter(None, [str(stop), self._advice(None)])),)
+            raise
         except BuildFailed as error:
             cause = error.__cause__
             raise BuildFailed(error.step, error.reason, self._advice(cause)) from cause
@@ -367,6 +373,8 @@ def drop(target: Target, spec: WorkloadSpec) -> list[str]:
         require_claim(schema, where)
         _check_droppable(schema, where, builder(work.record))
         return schema.drop()
+    except GivenUp:
+        raise
     except TransactionError as error:
         raise InputError(f"{where} cannot be dropped: {error.text}; use the account that built it") from None
     finally:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -21,7 +23,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from threading import Event
 from types import TracebackType
-from typing import ClassVar, Protocol, cast
+from typing import ClassVar, NoReturn, Protocol, cast
 
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.contracts import PartLoad, Schema
@@ -34,6 +36,8 @@ from hdbkit.workloads import workload
 
 STOPPED = "it was stopped"
 _EXIT_TIMEOUT_S = 5.0
+_CANCEL_S = 3.0
+"""How long loaders that are stopped may take to cancel what they execute."""
 _POLL_S = 0.5  # interval for checking whether the build is to stop
 
 
@@ -225,11 +229,25 @@ def main() -> None:
     loaders = [_fork(orders, pipe) for pipe in orders.pipes]
     for pipe in orders.pipes:
         os.close(pipe)
-    with suppress(EOFError, ConnectionError):  # it has died, and no loader may outlive it
+    try:
         building.recv()
+    except (EOFError, ConnectionError):  # it has stopped or died, and no loader may outlive it
+        _stop(loaders)
+    else:
         for pid in loaders:
             os.waitpid(pid, 0)
     os._exit(0)
+
+
+def _stop(loaders: list[int]) -> None:
+    """Let the loaders cancel in the server what they execute; what is left of them ends with this process."""
+    for pid in loaders:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    end = time.monotonic() + _CANCEL_S
+    while loaders and time.monotonic() < end:
+        time.sleep(0.02)
+        loaders = [pid for pid in loaders if not os.waitpid(pid, os.WNOHANG)[0]]
 
 
 def _fork(orders: Orders, own: int) -> int:
@@ -238,14 +256,21 @@ def _fork(orders: Orders, own: int) -> int:
     if pid := os.fork():
         return pid
     try:
+        signal.signal(signal.SIGTERM, _interrupted)
         die_with_parent(parent)
         for pipe in orders.pipes:
             if pipe != own:
                 os.close(pipe)
         _load(orders, Connection(own))
+    except KeyboardInterrupt:
+        pass
     except BaseException:
         traceback.print_exc()
     os._exit(0)
+
+
+def _interrupted(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _load(orders: Orders, jobs: Connection) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hdbkit.api import DEFAULT, documents
+from hdbkit.awaiting import report_to
 from hdbkit.errors import DamagedResult, HdbkitError
 from hdbkit.files import replace_file, results_umask
 from hdbkit.programs import STOPS
@@ -49,8 +50,8 @@ def main() -> None:
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
         document = _performed(folder)
-    except KeyboardInterrupt:
-        folder.end(State.STOPPED)
+    except KeyboardInterrupt as interrupt:
+        folder.end(State.STOPPED, str(interrupt))
     except HdbkitError as error:
         folder.end(State.FAILED, str(error))
     except OSError as error:
@@ -67,5 +68,6 @@ def main() -> None:
 def _performed(folder: JobFolder) -> documents.Document:
     """Perform the verb; its document."""
     asked = folder.asked
-    verb = VERBS[asked.verb]
-    return verb.perform(verb.request.of(asked.request, DEFAULT), Course(folder))
+    verb, course = VERBS[asked.verb], Course(folder)
+    report_to(course.say)
+    return verb.perform(verb.request.of(asked.request, DEFAULT), course)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
+from hdbkit.awaiting import threads
 from hdbkit.contracts import Capability, Check, CheckSession, Database, PlannedCheck, Row, Session
 from hdbkit.errors import ErrorClass, TransactionError
 from hdbkit.readings import STATEMENTS
@@ -55,8 +55,8 @@ def run_checks_at_once(
 
     if work(one for one in plan if one[1].required):
         others = iter([one for one in reversed(plan) if not one[1].required])
-        with ThreadPoolExecutor(len(sessions)) as threads:
-            list(threads.map(lambda _: work(others), sessions))
+        with threads(len(sessions)) as pool:
+            list(pool.map(lambda _: work(others), sessions))
     return [check for _, check in sorted(found.items())]
 
 
@@ -96,8 +96,8 @@ class Sessions:
         """See :class:`hdbkit.contracts.CheckSession`."""
         if self.at_once <= 1:
             return [self.ask(operation, **one) for one in arguments]
-        with ThreadPoolExecutor(self.at_once) as threads:
-            return list(threads.map(lambda one: self.ask(operation, **one), arguments))
+        with threads(self.at_once) as pool:
+            return list(pool.map(lambda one: self.ask(operation, **one), arguments))
 
 
 def divided(ranges: list[tuple[int, int]], pieces: int) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ from hdbkit.contracts import Access, Capability, Database, Schema, Session, Sess
 from hdbkit.databases import database
 from hdbkit.errors import (
     ConfigErrors,
+    GivenUp,
     HalfBuilt,
     HdbkitError,
     InputError,
@@ -144,6 +145,8 @@ def parsed_statements(
                 continue
             try:
                 yield user, one, session.parse(one.name), None
+            except GivenUp:
+                raise
             except TransactionError as error:
                 yield user, one, True, error
 
@@ -188,6 +191,8 @@ def _refusal(session: SqlSession, explained: Statement) -> TransactionError | No
         try:
             session.execute(explained.rendered(lambda *_, value=value: value))
             return None
+        except GivenUp:
+            raise
         except TransactionError as refused:
             error = refused
     return error

@@ -21,6 +21,9 @@ PARTITION BY HASH ({column}) PARTITIONS {partitions}
 -- fragment: sessions
 performance_schema.processlist
 
+-- fragment: age_of_transaction(t)
+TIMESTAMPDIFF(SECOND, {t}.trx_started, CONVERT_TZ(NOW(), @@SESSION.time_zone, 'SYSTEM'))
+
 -- fragment: state_class
 CASE WHEN p.STATE LIKE 'Waiting for%lock' THEN 'lock'
             WHEN p.STATE IN ('waiting for handler commit', 'Waiting for semi-sync ACK from replica') THEN 'log'

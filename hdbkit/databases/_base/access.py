@@ -14,11 +14,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
+from hdbkit.awaiting import in_time
 from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.target import ATTRIBUTES
+from hdbkit.contracts import SessionOptions
 from hdbkit.errors import CannotConnect, InputError, NothingListens
 
 S = TypeVar("S")
@@ -29,6 +31,8 @@ LOOPBACK = "127.0.0.1"
 CONNECT_TIMEOUT = "connect_timeout"
 """The option of a target that replaces the usual timeout of a connection, in seconds."""
 _CONNECT_TIMEOUT_S = 10
+_LATE_S = 2.0
+"""How long after its timeout a driver may report that a connection failed."""
 _RENEW = "renew it on the server"
 _AUTHORITY = "name the file of its authority in the option {authority} of the target"
 _UNKNOWN = f"the authority that signed the server's certificate is not trusted here; {_AUTHORITY}"
@@ -105,6 +109,38 @@ def connect_timeout_s(target: Target, max_s: int | None) -> int:
     """The timeout of a connection: the target's option, or 10 s; not more than ``max_s``."""
     wanted_s = int(target.options.get(CONNECT_TIMEOUT, _CONNECT_TIMEOUT_S))
     return wanted_s if max_s is None else min(wanted_s, max_s)
+
+
+def connected_in_time(target: Target, options: SessionOptions, connect: Callable[[], S]) -> tuple[S, int | None]:
+    """A connection of a driver that waits in C, and the descriptor of its socket, if that is known.
+
+    A session of a load connects as its driver does. Any other is given up some seconds after the timeout of the
+    connection, which not every driver keeps, and at a signal.
+
+    Raises:
+        CannotConnect: there is no answer.
+    """
+    if not options.is_own:
+        return connect(), None
+    before, timeout_s = _sockets(), connect_timeout_s(target, options.connect_timeout_s)
+    try:
+        connection = in_time(connect, timeout_s + _LATE_S, lambda one: cast(Any, one).close())
+    except TimeoutError:
+        where = f" from {target.host}, port {target.port or 'not given'}" if target.host else ""
+        raise CannotConnect(target.url, f"no answer came{where} in time", "check host, port and firewall") from None
+    opened = tuple(_sockets() - before)
+    return connection, opened[0] if len(opened) == 1 else None
+
+
+def _sockets() -> frozenset[int]:
+    """The descriptors of this process that are sockets; empty where the system does not list them."""
+    found = set()
+    with suppress(OSError):
+        for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  entries may go
+            with suppress(OSError):
+                if os.readlink(f"/proc/self/fd/{name}").startswith("socket:"):  # noqa: PTH115
+                    found.add(int(name))
+    return frozenset(found)
 
 
 def unreachable(target: Target, port: int, advice: str) -> CannotConnect | None:

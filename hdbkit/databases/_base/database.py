@@ -12,16 +12,29 @@ from __future__ import annotations
 import importlib
 import re
 import socket
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
+from hdbkit.awaiting import LOCK_TIMEOUT_MS
 from hdbkit.config import Target
 from hdbkit.contracts import ApplyBy, Capability, Database, Row, SchemaOptions, Scope, Session
 from hdbkit.databases._base.access import check_options
 from hdbkit.errors import CannotConnect, InputError, NoneFree, NothingListens, NotReady
-from hdbkit.readings import Disturbance, Footprint, Found, MissingGrant, ServerEvent, ServerRole, Timeout, WriteCycle
+from hdbkit.readings import (
+    Disturbance,
+    Footprint,
+    Found,
+    LockHolder,
+    MissingGrant,
+    ServerEvent,
+    ServerRole,
+    Timeout,
+    WriteCycle,
+    answered,
+)
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, statements
 
 
@@ -82,7 +95,9 @@ class BaseDatabase(Database):
 
     def timeouts(self, session: Session) -> list[Timeout]:
         """By the statement ``timeouts``: what ends, after how many milliseconds, and who sets that."""
-        return [Timeout(ends, float(ms) / 1000, setter) for ends, ms, setter in self.asked(session, "timeouts")]
+        return others(
+            [Timeout(ends, float(ms) / 1000, setter) for ends, ms, setter in self.asked(session, "timeouts")]
+        )
 
     def disturbances(self, session: Session) -> list[Disturbance]:
         """By the statement ``disturbing_settings``: name, value, effect."""
@@ -101,6 +116,14 @@ class BaseDatabase(Database):
     def long_answer(self, session: Session, size: int) -> int:
         """By the statement ``long_answer``."""
         return sum(len(text or "") for (text,) in self.asked(session, "long_answer", size=size))
+
+    def lock_holders(self, session: Session, number: int) -> list[LockHolder]:
+        """By the statement ``lock_holders``, else ``lock_holders_plain``, which an account seldom may not read."""
+        for name in ("lock_holders", "lock_holders_plain"):
+            rows = answered(partial(self.asked, session, name, number=number), list[Row]())
+            if rows:
+                return [LockHolder.of(*row) for row in rows]
+        return []
 
     def counters(self, session: Session) -> dict[str, float]:
         """By the statement ``counters``: a row for each, name and value."""
@@ -137,6 +160,12 @@ class BaseDatabase(Database):
     def loading_session(self, session: Any, target: Target, scope: Scope) -> Any:
         """Any session can load."""
         return session
+
+
+def others(timeouts: Iterable[Timeout]) -> list[Timeout]:
+    """Those that are not the limit of waits for a lock that hdbkit's own sessions have."""
+    own_s = LOCK_TIMEOUT_MS / 1000
+    return [one for one in timeouts if one.seconds != own_s or not one.setter.startswith("hdbkit")]
 
 
 def options_of(engine: Database, storage: Mapping[str, object]) -> SchemaOptions:

@@ -14,8 +14,10 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache, partial
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple, NoReturn, cast
 
+from hdbkit.awaiting import awaited
 from hdbkit.config import Target
 from hdbkit.contracts import (
     SERVER,
@@ -29,7 +31,9 @@ from hdbkit.contracts import (
     Table,
     Workload,
 )
-from hdbkit.databases._base.access import first_usable
+from hdbkit.contracts.operations import answer_limit_s
+from hdbkit.databases._base.access import connected_in_time, first_usable
+from hdbkit.databases._base.asking import AskingSession, shut_down
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.dbapi_statements import Compiled, Piece, compiled, piece, plain
 from hdbkit.databases._base.file_lock import FileSchema
@@ -72,7 +76,7 @@ class Bound(NamedTuple):
     cursor: Any
 
 
-class DbapiSession:
+class DbapiSession(AskingSession):
     """A connection of a DB-API driver. Contract: :class:`hdbkit.contracts.SqlSession`.
 
     The driver begins transactions by itself, and ``commit`` ends them; an engine whose driver does not overrides
@@ -89,6 +93,8 @@ class DbapiSession:
     has an INSERT for each row."""
     insertion = "insert_row"
     """The statement with the beginning of a bulk load's INSERT."""
+    descriptor: int | None = None
+    """That of the connection's socket, as far as it is known."""
 
     def __init__(self, connection: Any, engine: DbapiDatabase, scope: Scope) -> None:
         self.connection, self.engine = connection, engine
@@ -96,6 +102,8 @@ class DbapiSession:
         self._prepared: dict[str, tuple[Compiled, Any]] = {}
         self._of_rows: dict[tuple[Compiled, int], tuple[str, Any]] = {}
         self._begun = self._closed = False
+        self._cursor_asked: Any = None
+        """The cursor of the question that is being asked."""
         self._encodes, self._decodes = self._overrides("encoded"), self._overrides("decoded")
 
     def client_path(self, needs: frozenset[Capability]) -> str:
@@ -112,7 +120,8 @@ class DbapiSession:
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement, committed unless a transaction is open."""
         found = in_scope(self._own, self.engine.dialects, statement).filled(arguments)
-        rows = self.rows(self._run(self._compiled(found), arguments))
+        with awaited(self, f"statement {statement}", answer_limit_s(statement, self._own)):
+            rows = self.rows(self._run(self._compiled(found), arguments))
         if found.makes_commands:
             for (command,) in rows:
                 self.execute(command)
@@ -122,7 +131,25 @@ class DbapiSession:
     ask = query
 
     def execute(self, text: str) -> None:
-        self._run(Compiled("", (), (plain(text, self.engine.paramstyle),), False), {})
+        with awaited(self, f"statement {shorten(text, 40)}", None):
+            self._run(Compiled("", (), (plain(text, self.engine.paramstyle),), False), {})
+
+    def cancel(self) -> None:
+        """By the driver: of the cursor, or of the connection."""
+        for one, name in (
+            (self._cursor_asked, "cancel"),
+            (self.connection, "cancel"),
+            (self.connection, "interrupt"),
+        ):
+            if cancel := getattr(one, name, None):
+                cancel()
+                return
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """By its socket, which the engine found when it connected."""
+        if self.descriptor is not None:
+            shut_down(self.descriptor)
 
     def begin(self) -> None:
         assert not self._begun, "begin inside a transaction"
@@ -131,7 +158,11 @@ class DbapiSession:
 
     def commit(self) -> None:
         assert self._begun, "commit outside a transaction"
-        self._guarded(self._commit)
+        if self.is_own:
+            with awaited(self, "COMMIT", None):
+                self._guarded(self._commit)
+        else:
+            self._guarded(self._commit)
         self._begun = False
 
     def rollback(self) -> None:
@@ -282,7 +313,7 @@ class DbapiSession:
 
     def _run(self, statement: Compiled, arguments: Mapping[str, Any]) -> Any:
         """Run the commands of a statement, and commit unless a transaction is open."""
-        cursor = self._guarded(self._cursor)
+        cursor = self._cursor_asked = self._guarded(self._cursor)
         bound = Bound(
             statement, statement.calls([self.encoded(arguments[name]) for name in statement.parameters]), cursor
         )
@@ -404,16 +435,36 @@ class DbapiDatabase(BaseDatabase):
         return first_usable(target, lambda one: self._connect(one, scope, options or SessionOptions()))
 
     def _connect(self, target: Target, scope: Scope, options: SessionOptions) -> DbapiSession:
-        session = self.session_type(self.opened(target, options), self, scope)
+        connection, descriptor = self._opened(target, options)
+        session = self.session_type(connection, self, scope)
+        session.reached_by(self, target, options)
+        session.descriptor = descriptor
         try:
             self.set_up(session, target, options)
+            self._limit_locks(session, options)
         except TransactionError as error:
             session.close()
             raise CannotConnect(target.url, error.text, "check the server and the options of the target") from None
         return session
 
+    def _opened(self, target: Target, options: SessionOptions) -> tuple[Any, int | None]:
+        """A connection, and the descriptor of its socket if that is known."""
+        return connected_in_time(target, options, lambda: self.opened(target, options))
+
     def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
         """Set the options of a new session, such as its isolation level and timeouts."""
+
+    def limit_locks(self, session: DbapiSession, milliseconds: int) -> None:
+        """Limit waits of a new session for locks; does nothing on an engine that cannot, or does it in ``set_up``."""
+
+    def _limit_locks(self, session: DbapiSession, options: SessionOptions) -> None:
+        """One of hdbkit's own goes on without the limit where the server lacks it."""
+        try:
+            if options.lock_limit_ms:
+                self.limit_locks(session, options.lock_limit_ms)
+        except TransactionError as error:
+            if error.lost or not options.is_own:
+                raise
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         return self.schema_type(cast(SqlDatabase, self.at(target)), target, workload)
@@ -429,6 +480,10 @@ class FileDatabase(DbapiDatabase):
     schema_type: type[SqlSchema] = FileSchema
     suffixes: tuple[str, ...] = ()
     """What its files end with, behind the name of the database: the database, and its logs."""
+
+    def _opened(self, target: Target, options: SessionOptions) -> tuple[Any, int | None]:
+        """In this thread: a file answers."""
+        return self.opened(target, options), None
 
     def files(self, target: Target) -> tuple[Path, ...]:
         """The database and its logs."""

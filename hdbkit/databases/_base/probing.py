@@ -10,10 +10,8 @@ answers.
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
-import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -25,6 +23,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 from hdbkit.config import Target
 from hdbkit.contracts import SERVER, Capability, Database, SessionOptions, Table
+from hdbkit.databases._base.asking import shut_down
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.errors import CannotConnect, ErrorClass, Rejected, TransactionError
 from hdbkit.files import replace_file
@@ -110,8 +109,8 @@ def within(seconds: float, sessions: Iterable[Any]) -> Iterator[None]:
     def end() -> None:
         late.set()
         for one in list(sessions):
-            with suppress(Exception), socket.socket(fileno=os.dup(one.fileno())) as plain:
-                plain.shutdown(socket.SHUT_RDWR)
+            with suppress(Exception):
+                shut_down(one.fileno())
 
     waiting = Timer(seconds, end)
     waiting.daemon = True

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Protocol
@@ -40,7 +40,7 @@ from hdbkit.contracts import (
 )
 from hdbkit.databases._base.database import options_of, product_named
 from hdbkit.databases._base.probing import within
-from hdbkit.errors import BuildFailed, InputError, TransactionError
+from hdbkit.errors import BuildFailed, GivenUp, InputError, TransactionError
 from hdbkit.sql import SERVER_STATEMENTS, statements
 
 _RECORD = frozenset({"build_spec", "build_part"})
@@ -53,6 +53,7 @@ _CLAIM_ANSWER_S = 60.0
 _INDEX = "index_"
 _ANALYZE = "analyze"
 _WORD = re.compile(r"\w+")
+_STATEMENT = re.compile(r"statement drop_\w+")
 
 
 class SqlSchemaOptions(SchemaOptions):
@@ -316,13 +317,15 @@ class SqlSchema(Schema):
     def drop(self) -> list[str]:
         """Drop routines and tables of the workload, then the build record, then the schema if it is empty."""
         work, tables, routines = self._workload, self._listed("tables"), self._routines()
-        dropped = []
-        for routine in filter(routines.__contains__, work.routines):
-            self.session.query(f"drop_routine_{routine}")
-            dropped.append(f"routine {routine}")
-        for table in filter(tables.__contains__, work.tables):
-            self.session.query("drop_table", table=table)
-            dropped.append(f"table {table}")
+        names = [f"routine {one}" for one in work.routines if one in routines]
+        names += [f"table {one}" for one in work.tables if one in tables]
+        dropped = list[str]()
+        try:
+            for one in names:
+                self._drop(*one.split())
+                dropped.append(one)
+        except (KeyboardInterrupt, GivenUp) as error:
+            raise self._stopped(error, names, dropped) from None
         if tables >= _RECORD:
             self.session.query("drop_build")
         if Capability.SCHEMAS in self._capabilities and tables <= {*work.tables, *_RECORD}:
@@ -330,6 +333,32 @@ class SqlSchema(Schema):
                 self.session.query("drop_schema", schema=self._scope.schema)
                 dropped.append(f"schema {self._scope.schema}")
         return dropped
+
+    def _drop(self, kind: str, name: str) -> None:
+        if kind == "routine":
+            self.session.query(f"drop_routine_{name}")
+        else:
+            self.session.query("drop_table", table=name)
+
+    def _stopped(
+        self, error: KeyboardInterrupt | GivenUp, names: Sequence[str], dropped: Sequence[str]
+    ) -> KeyboardInterrupt | GivenUp:
+        """The error of a drop that was ended, with what it has dropped, which the server is asked for."""
+        if len(dropped) == len(names):
+            return error
+        doing = names[len(dropped)]
+        cause = _STATEMENT.sub(f"the DROP of {doing}", str(error)) or "the rest was not sent"
+        with suppress(TransactionError):
+            self.session.rollback()
+            kind, name = doing.split()
+            if name not in (self._routines() if kind == "routine" else self._listed("tables")):
+                dropped = [*dropped, doing]
+        left = [one for one in names if one not in dropped]
+        gone = f"dropped: {', '.join(dropped)}; not dropped: {', '.join(left)}" if dropped else "nothing was dropped"
+        text = f"{cause}: {gone}; to drop the rest, repeat the drop" if dropped and left else f"{cause}: {gone}"
+        if isinstance(error, GivenUp):
+            return GivenUp(error.error_class, error.code, text, error.lost)
+        return KeyboardInterrupt(text)
 
     def close(self) -> None:
         self.session.close()

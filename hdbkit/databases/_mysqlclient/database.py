@@ -36,8 +36,15 @@ from hdbkit.contracts import (
     Verb,
     Workload,
 )
-from hdbkit.databases._base.access import LOOPBACK, check_options, ends_here, first_usable, wants_primary
-from hdbkit.databases._base.database import BaseDatabase
+from hdbkit.databases._base.access import (
+    LOOPBACK,
+    check_options,
+    connected_in_time,
+    ends_here,
+    first_usable,
+    wants_primary,
+)
+from hdbkit.databases._base.database import BaseDatabase, others
 from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._base.probing import Answers, at
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
@@ -255,7 +262,7 @@ class MysqlclientDatabase(BaseDatabase):
     def _connect(
         self, target: Target, scope: Scope, wanted: SessionOptions, sends_files: bool = False
     ) -> MysqlclientSession:
-        connection = connected(target, wanted, sends_files)
+        connection, _ = connected_in_time(target, wanted, lambda: connected(target, wanted, sends_files))
         who = f"the server, version {connection.get_server_info()}"  # a session that fails closes it
         from hdbkit.databases._mysqlclient.session import MysqlclientSession
 
@@ -265,6 +272,7 @@ class MysqlclientDatabase(BaseDatabase):
             why = f"{who}, refuses what hdbkit sets in each session: {shorten(error.text, 200)}"
             advice = f"check the account, and whether the server is {self.protocol}"
             raise CannotConnect(target.url, why, advice) from None
+        session.reached_by(self, target, wanted)
         self._require_product(session, target)
         self._require_sound(session, target, scope)
         self._require_role(session, target)
@@ -277,13 +285,23 @@ class MysqlclientDatabase(BaseDatabase):
         session.needs_primary = wants_primary(target)
         if wanted.isolation:
             session.query("set_isolation", level=wanted.isolation.replace("_", "-").upper())
-        session.lock_timeout_s = -(-wanted.lock_timeout_ms // 1000)
-        if session.lock_timeout_s:
-            session.query("set_lock_timeout", seconds=session.lock_timeout_s)
+        self._limit_locks(session, wanted)
         session.statement_timeout_ms = wanted.statement_timeout_ms
         if wanted.statement_timeout_ms:
             session.query("set_statement_timeout", milliseconds=wanted.statement_timeout_ms)
         return session
+
+    @staticmethod
+    def _limit_locks(session: MysqlclientSession, wanted: SessionOptions) -> None:
+        """Limit waits for locks; a product without such a limit has none for the sessions of hdbkit's own."""
+        session.lock_timeout_s = -(-wanted.lock_limit_ms // 1000)
+        try:
+            if session.lock_timeout_s:
+                session.query("set_lock_timeout", seconds=session.lock_timeout_s)
+        except TransactionError as error:
+            if error.lost or not wanted.is_own:
+                raise
+            session.lock_timeout_s = 0
 
     def _require_product(self, session: MysqlclientSession, target: Target) -> None:
         """Close the session of a server of another kind than the target's. Raises ``CannotConnect``."""
@@ -365,7 +383,9 @@ class MysqlclientDatabase(BaseDatabase):
 
     def timeouts(self, session: Session) -> list[Timeout]:
         """Those of the session; one that is not the server's was set by hdbkit, or comes with the account."""
-        return [Timeout(ends, float(seconds), setter) for ends, seconds, setter in self.asked(session, "timeouts")]
+        return others(
+            [Timeout(ends, float(seconds), setter) for ends, seconds, setter in self.asked(session, "timeouts")]
+        )
 
     def disturbances(self, session: Session) -> list[Disturbance]:
         """Settings that make commits unsafe, the redo log short, or the log long."""

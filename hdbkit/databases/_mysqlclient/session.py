@@ -12,14 +12,18 @@ import fcntl
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from textwrap import shorten
 from threading import Thread
 from typing import Any, NamedTuple, NoReturn
 
 from MySQLdb import Error
 
+from hdbkit.awaiting import awaited
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts.operations import answer_limit_s
+from hdbkit.databases._base.asking import AskingSession
 from hdbkit.databases._mysqlclient.connect import ENCODERS, plain, result_of
 from hdbkit.databases._mysqlclient.wire import Call, Wire, answer_of, wire
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
@@ -67,7 +71,7 @@ class Template(NamedTuple):
     """Whether it is a CALL without a result set, followed by a SELECT of one row."""
 
 
-class MysqlclientSession:
+class MysqlclientSession(AskingSession):
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.SqlSession`."""
 
     returns_changed = takes_arrays = False
@@ -76,6 +80,7 @@ class MysqlclientSession:
 
     def __init__(self, connection: Any, dialects: tuple[str, ...], scope: Scope) -> None:
         self._driver, self._wire = connection, wire(connection)
+        self.number = connection.thread_id()
         self.dialects, self._own = dialects, scope.statements
         self._templates: dict[str, Template] = {}
         self._begun = False
@@ -117,7 +122,8 @@ class MysqlclientSession:
         """The rows of a named statement (its first result set); ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement).filled(arguments)
         text = _rendered(_template(found), [arguments[name] for name in found.parameters])
-        results = [result for result in self._answered(text) if not isinstance(result, int)]
+        with awaited(self, f"statement {statement}", answer_limit_s(statement, self._own)):
+            results = [result for result in self._answered(text) if not isinstance(result, int)]
         rows = self.rows(results[0]) if results else []
         return self._run(rows) if found.makes_commands else rows
 
@@ -129,7 +135,13 @@ class MysqlclientSession:
         return []
 
     def execute(self, text: str) -> None:
-        self._answered(text.encode())
+        with awaited(self, f"statement {shorten(text, 40)}", None):
+            self._answered(text.encode())
+
+    def cancel(self) -> None:
+        """By another session of the account."""
+        with closing(self.another()) as other:
+            other.ask("cancel_statement", number=self.number)
 
     def begin(self) -> None:
         """Start a transaction; sent together with the first statement."""
@@ -139,7 +151,10 @@ class MysqlclientSession:
     def commit(self) -> None:
         assert self._begun, "commit outside a transaction"
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
-        if sent:
+        if sent and self.is_own:
+            with awaited(self, "COMMIT", None):
+                self._exchanged(b"COMMIT")
+        elif sent:
             self._exchanged(b"COMMIT")
 
     def rollback(self) -> None:
@@ -275,7 +290,7 @@ class MysqlclientSession:
         words = {"table": table.name, "columns": table.columns}
         try:
             if self.local_infile and self.sends_files:
-                with piped(chunks) as path:
+                with piped(chunks) as path, awaited(self, f"the load of {table.name}", None):
                     text = _template(self._find("load_from_client").filled(words)).text
                     answers = self._answered(text % ENCODERS[str](path))
                     if code := self.connection.errno():  # after another statement the driver reports no error
@@ -283,10 +298,14 @@ class MysqlclientSession:
                     self._raise_warnings()
                     return int(answers[0])
             head = _template(self._find("load_by_insert").filled(words)).text
-            return sum(self._answered(text)[0] for text in insertions(head, chunks, self._max_bytes))
+            return sum(self._inserted(table, text) for text in insertions(head, chunks, self._max_bytes))
         except BaseException:
             self.rollback()
             raise
+
+    def _inserted(self, table: Table, text: bytes) -> int:
+        with awaited(self, f"the load of {table.name}", None):
+            return int(self._answered(text)[0])
 
     def close(self) -> None:
         self._begun = self._sent_begin = False

@@ -334,11 +334,14 @@ class Db2(ExploredDatabase):
         if self.is_derby:
             return
         cast(Db2Session, session).summary = target.options.get(SUMMARY) == "on"
-        if options.lock_timeout_ms:
-            session.query("set_lock_timeout", seconds=_seconds(options.lock_timeout_ms))
         if options.parallel_workers is not None:
             session.query("set_parallel_workers", degree=max(1, options.parallel_workers))
         session.connection.statement_timeout_s = _seconds(options.statement_timeout_ms)
+
+    def limit_locks(self, session: DbapiSession, milliseconds: int) -> None:
+        """In whole seconds, by the session's register."""
+        if not self.is_derby:
+            session.query("set_lock_timeout", seconds=_seconds(milliseconds))
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By SQLSTATE, and by the reason of a rolled back wait."""

@@ -176,7 +176,7 @@ class Odbc(ExploredDatabase):
         failed: CannotConnect | None = None
         for one in self._target.each:
             try:
-                connection = self.opened(one, SessionOptions())
+                connection, _ = self._opened(one, SessionOptions())
             except CannotConnect as error:
                 failed = failed or error
                 continue

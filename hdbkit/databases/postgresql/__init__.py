@@ -215,7 +215,9 @@ class PostgreSQL(BaseDatabase):
         from hdbkit.databases.postgresql.session import PsycopgSession
 
         plain = PsycopgSession(connection, self.dialects, scope, prepares=options.reuses_plans)
+        plain.reached_by(self, target, options)
         session = fitting_session(plain, target, pooling, options)
+        session.reached_by(self, target, options)
         session.needs_primary = wants_primary(target)
         session.prepares_questions = pooling is not None and pooling.mode is PoolMode.DIRECT
         return session

@@ -227,7 +227,7 @@ def session_settings(schema: str, options: SessionOptions) -> dict[str, Any]:
     settings = {
         "search_path": schema or None,
         "statement_timeout": options.statement_timeout_ms or None,
-        "lock_timeout": options.lock_timeout_ms or None,
+        "lock_timeout": options.lock_limit_ms or None,
         "max_parallel_workers_per_gather": options.parallel_workers,
         **(_SLOW_PLANS | {"auto_explain.log_min_duration": options.slow_plans_ms} if options.slow_plans_ms else {}),
     }

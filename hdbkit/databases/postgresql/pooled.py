@@ -36,6 +36,8 @@ class PooledSession(PsycopgSession):
         super().__init__(session.connection, session.dialects, session.scope, prepares=prepared)
         begin = f"BEGIN ISOLATION LEVEL {isolation.replace('_', ' ')}" if isolation else "BEGIN"
         self._opening = (begin.encode(), *map(self._set_local, settings.items()))
+        self._lock_limit = tuple(self._set_local(one) for one in settings.items() if one[0] == "lock_timeout")
+        """Alone, it is no reason to begin a transaction, in which not everything may be done."""
 
     def _set_local(self, setting: tuple[str, Any]) -> bytes:
         name, value = setting
@@ -52,7 +54,7 @@ class PooledSession(PsycopgSession):
 
     def _rows_for(self, statement: Statement, arguments: dict[str, Any]) -> list[Row]:
         """Outside ``begin``, settings require a transaction of the statement's own."""
-        if self._begun or len(self._opening) == 1:
+        if self._begun or self._opening[1:] in ((), self._lock_limit):
             return super()._rows_for(statement, arguments)
         self.begin()
         rows = super()._rows_for(statement, arguments)

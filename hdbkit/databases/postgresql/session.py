@@ -12,11 +12,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from select import POLLIN, poll
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from psycopg import Error, adapt, pq
 
+from hdbkit.awaiting import awaited
 from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts.operations import answer_limit_s
+from hdbkit.databases._base.asking import AskingSession
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
 from hdbkit.sql import Statement, in_scope
 
@@ -64,13 +68,14 @@ call that is not prepared also the values' types (None: unknown) before these fo
 T = TypeVar("T")
 
 
-class PsycopgSession:
+class PsycopgSession(AskingSession):
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.SqlSession`."""
 
     returns_changed = takes_arrays = True
 
     def __init__(self, connection: PGconn, dialects: tuple[str, ...], scope: Scope, *, prepares: bool = True) -> None:
         self.connection = connection
+        self.number = connection.backend_pid
         self.needs_primary = False
         """Whether a server that has become read-only counts as lost."""
         self._prepares = prepares
@@ -111,7 +116,8 @@ class PsycopgSession:
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement; ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement)
-        rows = self._rows_for(found, arguments)
+        with awaited(self, f"statement {statement}", answer_limit_s(statement, self.scope.statements)):
+            rows = self._rows_for(found, arguments)
         return self._run(rows) if found.makes_commands else rows
 
     ask = query
@@ -148,7 +154,12 @@ class PsycopgSession:
         return []
 
     def execute(self, text: str) -> None:
-        self._checked(self._exchanged(self.connection.exec_, text.encode()))
+        with awaited(self, f"statement {shorten(text, 40)}", None):
+            self._checked(self._exchanged(self.connection.exec_, text.encode()))
+
+    def cancel(self) -> None:
+        """By a request of its own connection, which a pooler passes on."""
+        self.connection.get_cancel().cancel()
 
     def begin(self) -> None:
         """Start a transaction; sent together with the first statement."""
@@ -158,7 +169,10 @@ class PsycopgSession:
     def commit(self) -> None:
         assert self._begun, "commit outside a transaction"
         sent, self._begun, self._sent_begin = self._sent_begin, False, False
-        if sent:
+        if sent and self.is_own:
+            with awaited(self, "COMMIT", None):
+                self._checked(self._exchanged(self.connection.exec_, b"COMMIT"))
+        elif sent:
             self._checked(self._exchanged(self.connection.exec_, b"COMMIT"))
 
     def rollback(self) -> None:
@@ -178,7 +192,8 @@ class PsycopgSession:
             return False
         if found.name not in self._two_types:
             text = found.rendered(lambda _, index: f"${index}").encode()
-            self._two_types[found.name] = self._exchanged(self.connection.prepare, b"", text).status not in _GOOD
+            with awaited(self, f"PREPARE of {found.name}"):
+                self._two_types[found.name] = self._exchanged(self.connection.prepare, b"", text).status not in _GOOD
         return self._two_types[found.name]
 
     def prepare(self, statements: Iterable[str]) -> None:
@@ -194,7 +209,8 @@ class PsycopgSession:
             ).encode()
             if self._prepares:
                 call = name.encode()
-                self._checked(self._exchanged(self.connection.prepare, call, text))
+                with awaited(self, f"PREPARE of {name}"):
+                    self._checked(self._exchanged(self.connection.prepare, call, text))
                 self._texts[call] = text
             self._calls[name] = call
             if found.may_roll_back:
@@ -360,7 +376,8 @@ class PsycopgSession:
         self._send_begin()
         names = ", ".join(self._identifier(column) for column in table.columns)
         text = f"COPY {self._identifier(table.name)} ({names}) FROM STDIN"
-        started = self._exchanged(self.connection.exec_, text.encode())
+        with awaited(self, f"the load of {table.name}", None):
+            started = self._exchanged(self.connection.exec_, text.encode())
         if started.status != pq.ExecStatus.COPY_IN:
             self._raise_error(started)
         try:
@@ -374,7 +391,8 @@ class PsycopgSession:
             self._last_result()
             self.rollback()
             raise
-        return self._checked(self._last_result()).command_tuples or 0
+        with awaited(self, f"the load of {table.name}", None):
+            return self._checked(self._last_result()).command_tuples or 0
 
     def close(self) -> None:
         self.connection.finish()

@@ -53,6 +53,12 @@ _REFUSALS: tuple[tuple[str, type[CannotConnect], str, str], ...] = (
         "there is no such file of authorities",
         "correct the option tls_ca_file of the target",
     ),
+    (
+        "timeout",
+        CannotConnect,
+        "no answer came in time",
+        "check host, port and firewall, and that the server is not stopped",
+    ),
     ("refused", NothingListens, "nothing listens there", "check host and port, and that the server runs"),
 )
 _A_CLUSTER = ("the server belongs to a cluster", "set the target's option cluster to on")
@@ -139,6 +145,7 @@ class Redis(BaseDatabase):
         from hdbkit.databases.redis.session import RedisSession
 
         database, password = _number(target), _password(target)
+        timeout_s = connect_timeout_s(target, options.connect_timeout_s)
         if password and "tls" not in target.options and not is_local(target.host):
             raise CannotConnect(target.url, *_CLEAR)
         given: dict[str, Any] = {
@@ -147,8 +154,8 @@ class Redis(BaseDatabase):
             "db": database,
             "username": target.user,
             "password": password,
-            "socket_timeout": None,
-            "socket_connect_timeout": connect_timeout_s(target, options.connect_timeout_s),
+            "socket_timeout": timeout_s,
+            "socket_connect_timeout": timeout_s,
             "client_name": options.application.replace(" ", "-"),
             "protocol": 2,
             "retry": Retry(NoBackoff(), 0),
@@ -163,13 +170,16 @@ class Redis(BaseDatabase):
             connection.read_response()
             connection.send_command("HELLO")
             said = connection.read_response()
+            connection._sock.settimeout(None)  # from here on, each question has its own limit
         except (RedisError, OSError) as error:
             connection.disconnect()
             raise _refusal(target, str(error)) from None
         if (dict(zip(said[::2], said[1::2], strict=True)).get(b"mode") == b"cluster") is not self.is_cluster:
             connection.disconnect()
             raise CannotConnect(target.url, *_NO_CLUSTER if self.is_cluster else _A_CLUSTER)
-        return RedisSession(connection, self.dialects, scope, database, tag)
+        session = RedisSession(connection, self.dialects, scope, database, tag)
+        session.reached_by(self, target, options)
+        return session
 
     def schema(self, target: Target, workload: Workload) -> Schema:
         """The workload's keys and functions."""

@@ -17,7 +17,10 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from redis.exceptions import RedisError, ResponseError
 
+from hdbkit.awaiting import ANSWER_S, awaited
 from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
+from hdbkit.contracts.operations import answer_limit_s
+from hdbkit.databases._base.asking import AskingSession
 from hdbkit.databases.redis.load import Convert, Loader, Word, bulk, encoded, packed, readers
 from hdbkit.databases.redis.settings import answer
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
@@ -43,7 +46,7 @@ Raw = tuple[bytes, tuple[Convert, ...]]
 """The rows as JSON, and what converts their columns."""
 
 
-class RedisSession:
+class RedisSession(AskingSession):
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.OptimisticSession`."""
 
     def __init__(
@@ -82,16 +85,20 @@ class RedisSession:
         return in_scope(self.scope.statements, self._dialects, operation)
 
     def command(self, *words: str | bytes | int) -> Any:
-        """The reply to a command. Raises ``TransactionError``."""
-        if self.connection._sock is None:  # redis-py would connect again
-            self._lost(None)
-        try:
-            self.connection.send_command(*words)
-            return self.connection.read_response(disable_decoding=True)
-        except ResponseError as error:
-            self._failed(str(error))
-        except (RedisError, OSError) as error:
-            self._lost(error)
+        """The reply to a command that needs no work. Raises ``TransactionError``."""
+        return self._replied(f"command {words[0]!s}", ANSWER_S, *words)
+
+    def _replied(self, what: str, limit_s: float | None, *words: str | bytes | int) -> Any:
+        with awaited(self, what, limit_s):
+            if self.connection._sock is None:  # redis-py would connect again
+                self._lost(None)
+            try:
+                self.connection.send_command(*words)
+                return self.connection.read_response(disable_decoding=True)
+            except ResponseError as error:
+                self._failed(str(error))
+            except (RedisError, OSError) as error:
+                self._lost(error)
 
     def ask(self, operation: str, /, **arguments: Any) -> list[Row]:
         """The rows of a script, or of what only a command of the server knows."""
@@ -103,7 +110,8 @@ class RedisSession:
         statement = self.find(operation)
         given = [encoded(arguments[name]) for name in statement.parameters]
         text = f"{self.beginning()}\n{_function('run', statement)}\nreturn reply(run(unpack(ARGV)))\n"
-        raw = self.command("EVAL", text, 0, *given)
+        limit_s = answer_limit_s(operation, self.scope.statements)
+        raw = self._replied(f"statement {operation}", limit_s, "EVAL", text, 0, *given)
         return self.rows((raw, readers(statement.returns))) if raw else []
 
     def beginning(self) -> str:

@@ -284,13 +284,15 @@ class SqlServer(ExploredDatabase):
         session.query("open_session")
         if options.isolation is not None:
             session.query("set_isolation", level=_level(target, options.isolation))
-        if options.lock_timeout_ms:
-            session.query("set_lock_timeout", milliseconds=options.lock_timeout_ms)
         assert isinstance(session, SqlServerSession)
         if options.statement_timeout_ms:
             self._limit_statements(session, options.statement_timeout_ms)
         if options.parallel_workers is not None:
             session.limit_workers(max(1, options.parallel_workers))
+
+    def limit_locks(self, session: DbapiSession, milliseconds: int) -> None:
+        """By SET LOCK_TIMEOUT."""
+        session.query("set_lock_timeout", milliseconds=milliseconds)
 
     def _limit_statements(self, session: SqlServerSession, timeout_ms: int) -> None:
         """In whole seconds, by the driver; by the server where it has a statement for it."""

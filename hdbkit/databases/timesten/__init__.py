@@ -246,9 +246,11 @@ class TimesTen(OracledbDatabase):
         own.path = target.options.get(CONNECTION, CLIENT)
         if options.isolation is not None:
             own.query(f"set_isolation_{Isolation(options.isolation).value}")
-        if options.lock_timeout_ms:
-            tenths = -(-options.lock_timeout_ms // 100)
-            own.query("set_lock_timeout", seconds=tenths // 10, tenths=tenths % 10)
+
+    def limit_locks(self, session: DbapiSession, milliseconds: int) -> None:
+        """In tenths of a second, by a built-in procedure."""
+        tenths = -(-milliseconds // 100)
+        session.query("set_lock_timeout", seconds=tenths // 10, tenths=tenths % 10)
 
     def described(self, error: Exception) -> tuple[ErrorClass, str, str]:
         """By the number of TimesTen in the text, else by the code of Oracle Database."""

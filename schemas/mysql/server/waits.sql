@@ -72,3 +72,37 @@ SELECT NAME FROM performance_schema.setup_instruments WHERE ENABLED = 'NO' AND N
 -- Turns instruments and consumers on (YES) or off (NO); which of them are timed is left as it is.
 UPDATE performance_schema.setup_instruments SET ENABLED = :enabled WHERE FIND_IN_SET(NAME, :names);
 UPDATE performance_schema.setup_consumers SET ENABLED = :enabled WHERE FIND_IN_SET(NAME, :names);
+
+-- name: lock_holders
+-- What a session waits for and who holds it: row locks, and metadata locks, which every statement on a table takes.
+-- Requires PROCESS, and SELECT on data_locks, data_lock_waits and metadata_locks of performance_schema.
+SELECT DISTINCT CONCAT('a lock on a row of ', l.OBJECT_SCHEMA, '.', l.OBJECT_NAME), CONCAT('session ', b.trx_mysql_thread_id),
+       p.USER, '', IF(p.COMMAND = 'Sleep', 'idle in transaction', p.COMMAND), {{age_of_transaction(b)}}
+FROM information_schema.INNODB_TRX AS t
+JOIN performance_schema.data_lock_waits AS w ON w.REQUESTING_ENGINE_TRANSACTION_ID = t.trx_id
+JOIN performance_schema.data_locks AS l ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID
+JOIN information_schema.INNODB_TRX AS b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID
+LEFT JOIN {{sessions}} AS p ON p.ID = b.trx_mysql_thread_id
+WHERE t.trx_mysql_thread_id = :number
+UNION
+SELECT CASE WHEN m.OBJECT_NAME IS NULL THEN CONCAT('the ', LOWER(m.OBJECT_TYPE), ' lock of the server')
+            ELSE CONCAT('a lock on ', m.OBJECT_SCHEMA, '.', m.OBJECT_NAME) END,
+       CONCAT('session ', p.ID), p.USER, '',
+       IF(p.COMMAND = 'Sleep', IF(t.trx_id IS NULL, 'idle with the lock', 'idle in transaction'), p.COMMAND),
+       COALESCE({{age_of_transaction(t)}}, p.TIME)
+FROM performance_schema.metadata_locks AS m
+JOIN performance_schema.metadata_locks AS g
+  ON g.OBJECT_TYPE = m.OBJECT_TYPE AND g.OBJECT_SCHEMA <=> m.OBJECT_SCHEMA AND g.OBJECT_NAME <=> m.OBJECT_NAME
+ AND g.LOCK_STATUS = 'GRANTED' AND g.OWNER_THREAD_ID <> m.OWNER_THREAD_ID
+JOIN {{sessions}} AS p ON PS_THREAD_ID(p.ID) = g.OWNER_THREAD_ID
+LEFT JOIN information_schema.INNODB_TRX AS t ON t.trx_mysql_thread_id = p.ID
+WHERE m.LOCK_STATUS = 'PENDING' AND m.OWNER_THREAD_ID = PS_THREAD_ID(:number);
+
+-- name: lock_holders_plain
+-- What a session waits for, by its state; the holder is not visible to every account.
+SELECT CONCAT('the server (', p.STATE, '; GRANT SELECT ON performance_schema.* shows who holds the lock)'), '', '', '', '', NULL
+FROM {{sessions}} AS p
+WHERE p.ID = :number AND p.STATE LIKE 'Waiting for%';
+
+-- name: cancel_statement
+KILL QUERY {number};

@@ -122,7 +122,9 @@ WHERE datname = :database_name AND pid <> pg_backend_pid();
 -- name: copy_alone
 -- Waits for another session that is copying; the copy of a killed client continues to its end. Lasts for this
 -- session.
+SET lock_timeout = 0;
 SELECT pg_advisory_lock(1752457835);
+RESET lock_timeout;
 
 -- name: copy_database
 -- Creates a database as a copy of another, file by file (about 3 s per GB, without WAL).

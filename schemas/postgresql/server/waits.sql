@@ -41,3 +41,41 @@ GROUP BY w.class;
 SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
 WHERE e.extname = 'pg_wait_sampling'
   AND EXISTS (SELECT FROM pg_settings WHERE name = 'pg_wait_sampling.profile_period');
+
+-- name: lock_holders
+-- What a session waits for and who holds it: holder, its account, its application, its state, and the age of its
+-- transaction in seconds. Number 0, or one of a pooler: this account's other sessions of hdbkit. A prepared transaction
+-- has no session. A commit may wait for a standby.
+WITH waiting AS MATERIALIZED (
+    SELECT a.pid, a.wait_event FROM pg_stat_activity AS a
+    WHERE (a.pid = :number OR (a.usename = session_user AND a.application_name LIKE 'hdbkit%'
+                               AND NOT EXISTS (SELECT FROM pg_stat_activity AS s WHERE s.pid = :number)))
+      AND (a.wait_event_type = 'Lock' OR a.wait_event = 'SyncRep')
+), wanted AS MATERIALIZED (
+    SELECT w.pid, l.relation, l.database, l.transactionid, coalesce(
+        CASE WHEN l.locktype = 'advisory' THEN 'an advisory lock'
+             WHEN l.relation IS NOT NULL AND l.locktype <> 'relation' THEN 'a lock on a row of ' || l.relation::regclass
+             WHEN l.relation IS NOT NULL THEN 'a lock on ' || l.relation::regclass END,
+        (SELECT 'a lock on a row of ' || t.relation::regclass FROM pg_locks AS t WHERE t.pid = w.pid AND t.locktype = 'tuple' LIMIT 1),
+        'a lock that another transaction holds') AS what
+    FROM waiting AS w JOIN pg_locks AS l ON l.pid = w.pid AND NOT l.granted
+)
+SELECT DISTINCT w.what, 'session ' || b.pid, a.usename, a.application_name, a.state,
+       extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, a.query_start))
+FROM wanted AS w CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS b (pid)
+JOIN pg_stat_activity AS a ON a.pid = b.pid
+UNION ALL
+SELECT DISTINCT w.what, format('the prepared transaction %L', p.gid), p.owner, '', 'prepared',
+       extract(epoch FROM clock_timestamp() - p.prepared)
+FROM wanted AS w
+JOIN pg_locks AS l ON l.pid IS NULL AND l.granted
+  AND ((l.relation = w.relation AND l.database = w.database) OR l.transactionid = w.transactionid)
+JOIN pg_locks AS o ON o.pid IS NULL AND o.virtualtransaction = l.virtualtransaction AND o.locktype = 'transactionid'
+JOIN pg_prepared_xacts AS p ON p.transaction = o.transactionid
+WHERE 0 = ANY (pg_blocking_pids(w.pid))
+UNION ALL
+SELECT 'a standby that confirms commits (synchronous_standby_names)', '', '', '', '', NULL
+FROM waiting AS w WHERE w.wait_event = 'SyncRep';
+
+-- name: cancel_statement
+SELECT pg_cancel_backend(:number);
