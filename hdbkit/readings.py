@@ -142,6 +142,10 @@ class Timeout:
         return f"{self.ends} end after {self.seconds:g} s, which {self.setter} sets"
 
 
+BLOCKER = "blocker"
+"""The kind of a run's event that names what sessions of the load waited for, and who held it."""
+
+
 @dataclass(frozen=True)
 class LockHolder:
     """What a session waits for, and who holds it."""

@@ -147,7 +147,7 @@ def _write_sampled(folder: RunFolder, files: Sequence[ClientFiles], start_ns: in
         if not all(one["edge"] for one in totals):
             courses = statement_courses(totals, start_ns)
             write_rows(folder.table("statement_courses"), columns.STATEMENT_COURSES, courses)
-    if seen := read_lines(folder.spools / sampler.EVENTS_FILE):
+    if seen := read_lines(folder.spools / waits.EVENTS_FILE):
         write_rows(folder.table("events"), columns.EVENTS, _events(seen, start_ns))
 
 

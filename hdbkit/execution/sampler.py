@@ -24,6 +24,7 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, ServerFailed
 from hdbkit.execution import host
 from hdbkit.execution.beside import Beside
+from hdbkit.execution.waits import EVENTS_FILE
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import ENDS, LAG, STATEMENT_TOTALS, answered
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 STATEMENTS_FILE = "statements.ndjson"
 _TIME_MS = 2 + STATEMENT_TOTALS.index("time_ms")
 """The position of that total in a line, after the statement and its text."""
-EVENTS_FILE = "events.ndjson"
 WINDOW_EDGES = ("start", "end")
 RUN_EDGES = ("run_start", "run_end")
 """Before the first and after the last operation; the size of the data is read there, outside the window."""

@@ -21,7 +21,7 @@ from hdbkit.errors import HdbkitError, InputError, TransactionError
 from hdbkit.execution.beside import Beside
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
-from hdbkit.readings import PoolMode
+from hdbkit.readings import BLOCKER, PoolMode
 from hdbkit.servers import settings_account
 from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
 
@@ -36,8 +36,12 @@ _UNSAMPLED = "what sessions wait for was not sampled"
 _TURNED_OFF = "the server stopped recording some of it: it was restarted, or another run with waits=full ended"
 PATTERN = "*.sessions"
 FILE = "waits.ndjson"
+EVENTS_FILE = "events.ndjson"
+"""What happened in the server during a run, by the samples of its waits and of its counters."""
 _TIMEOUT_MS = 5_000
 _AGAIN_S = 1.0
+_HELD_NS = 1_000_000_000
+"""A lock that is waited for so long is held by a session that is worth a name."""
 
 
 def sampled(plan: RunPlan) -> bool:
@@ -125,6 +129,8 @@ class WaitSampler(Beside):
         self._questions = _questions(plan)
         self._interval_s = 1 / plan.load.waits_hz if plan.load.waits_hz else 0.0
         self._session: Session | None = None
+        self._waiting: dict[Any, int] = {}
+        self._noted_ns = 0
         without = plan.load.waits_hz and not self._questions and ", ".join(_known(plan))
         self.problem = f"{_UNSAMPLED}: the server cannot answer {without}" if without else ""
         """Why nothing was sampled, or not to the end; empty if all was."""
@@ -132,6 +138,7 @@ class WaitSampler(Beside):
     def run(self) -> None:
         """Ask once in each interval."""
         lines, draw = JsonLines(self._spools / FILE), random.Random()  # the moments need no seed
+        self._events = JsonLines(self._spools / EVENTS_FILE)
         interval_s, begin_s = self._interval_s, time.monotonic()
         apart_s, next_s = self._database.waits_apart_s, begin_s
         while not self.ended.wait(max(begin_s + draw.uniform(0, interval_s), next_s) - time.monotonic()):
@@ -151,6 +158,7 @@ class WaitSampler(Beside):
             self.problem = self._incomplete()
         self._close()
         lines.close()
+        self._events.close()
 
     def _incomplete(self) -> str:
         """Why the server no longer records what it was asked to; empty if it does, or is away."""
@@ -165,7 +173,18 @@ class WaitSampler(Beside):
         sent_ns = time.monotonic_ns()
         found = session.ask(self._questions[0], **_arguments(self._plan.target, self._questions[0], self._interval_s))
         rows = [[*row[:_AGE], *map(float, row[_AGE:])] for row in found]
+        self._note_holders(session, {row[0] for row in rows if row[1] == "lock"}, sent_ns)
         return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), "rows": rows}
+
+    def _note_holders(self, session: Session, waiting: set[Any], now_ns: int) -> None:
+        """Note who holds what a session waits for that has waited in each sample of a second; once a second."""
+        self._waiting = {number: self._waiting.get(number, now_ns) for number in waiting}
+        number, since_ns = min(self._waiting.items(), key=lambda item: item[1], default=(0, now_ns))
+        if now_ns < max(since_ns, self._noted_ns) + _HELD_NS:
+            return
+        self._noted_ns = now_ns
+        if holders := self._database.lock_holders(session, int(number)):
+            self._events.add({"t_ns": now_ns, "kind": BLOCKER, "text": str(holders[0])})
 
     def _connected(self) -> Session:
         if needs_instruments(self._plan.target, self._plan.load):

@@ -14,11 +14,12 @@ from hdbkit.analysis.run.records import operations_of, table
 from hdbkit.analysis.run.waits import CLASSES, OUTSIDE, PROCESSORS, SAMPLER, SERVER_CPU, parts_of
 from hdbkit.api import Result
 from hdbkit.config import Load, TprocCLoad
-from hdbkit.contracts import SERVER
+from hdbkit.contracts import SERVER, SessionOptions
 from hdbkit.databases import database
 from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
 from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
+from tests.run.faults import until
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +114,22 @@ def test_a_watched_load_of_others_is_a_run_that_compares(built: PrivateServer) -
     found = hdbkit.compare([measured.run_id], [one.run_id for one in watched])
     assert any("another program's" in one for one in found.warnings)
     assert "another program" in watched[0].report().read_text(encoding="utf-8")
+
+
+def test_a_standstill_names_the_foreign_session_that_held_the_lock(built: PrivateServer, tmp_path: Path) -> None:
+    own = hdbkit.Workspace(results=tmp_path)
+    running = own.start(built.target, load=TprocCLoad(virtual_users=2, rampup_s=1, duration_s=6, waits_hz=20))
+    held = database(built.target).connect(built.target, SERVER, SessionOptions(application="nightly export"))
+    with closing(held) as session:
+        until(lambda: running.status is Status.MEASURING, "the run measures")
+        session.connection.exec_(b"BEGIN")
+        session.connection.exec_(b"LOCK TABLE tproc_c.district IN ACCESS EXCLUSIVE MODE")
+        time.sleep(2.5)
+    result = running.wait()
+    standstill = result.summary.standstill
+    assert standstill is not None and standstill.unusual and standstill.length_s > 1.5
+    assert "nightly export" in standstill.waited_for and "lock on " in standstill.waited_for
+    assert not result.checks.set_index("name").loc["no standstill", "passed"]
 
 
 def test_only_waits_for_writes_of_the_log_are_the_log_device(built: PrivateServer) -> None:

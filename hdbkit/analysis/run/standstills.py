@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from hdbkit.analysis.run.records import Window, operations_of, table
+from hdbkit.readings import BLOCKER
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -20,8 +21,6 @@ from hdbkit.text import number
 
 MIN_COMPLETED = 100
 """With fewer completed operations no gap is unusual."""
-BLOCKER = "blocker"
-"""The kind of event that names a session which others waited for."""
 _LEAST_US, _TIMES, _SHARE = 1_000_000, 40, 0.1
 _BIN_US = 100_000
 _SAMPLED = ("host", "counters", "waits")
@@ -93,19 +92,20 @@ def _waited_for(folder: RunFolder, begin_us: float, end_us: float) -> str:
     on = (" on " + during["table"]).where(during["table"] != "", "")
     shares = (names + on).value_counts(normalize=True)
     most = f"{shares.index[0]} ({100 * shares.iloc[0]:.0f} % of the samples)"
-    blockers = during.loc[(during["blocked_by"] >= 0) & (during["blocked_by_user"] < 0), "blocked_by"]
-    held = f", held by {_holder(folder, int(blockers.mode().iloc[0]), begin_us, end_us)}" if len(blockers) else ""
+    if noted := _noted(folder, begin_us, end_us):
+        return f"sessions waited for {most}: {noted}"
+    foreign = during.loc[(during["blocked_by"] >= 0) & (during["blocked_by_user"] < 0), "blocked_by"]
+    held = f", held by session {foreign.mode().iloc[0]}, which is not of the load" if len(foreign) else ""
     return f"sessions waited for {most}{held}"
 
 
-def _holder(folder: RunFolder, session: int, begin_us: float, end_us: float) -> str:
-    """What the run noted of a session that is not of the load."""
+def _noted(folder: RunFolder, begin_us: float, end_us: float) -> str:
+    """What was waited for and who held it, as the server said meanwhile."""
     events = table(folder, "events")
-    if events is not None:
-        noted = events[(events["kind"] == BLOCKER) & events["t_us"].between(begin_us, end_us)]
-        if len(noted):
-            return str(noted["text"].iloc[-1])
-    return f"session {session}, which is not of the load"
+    if events is None:
+        return ""
+    noted = events[(events["kind"] == BLOCKER) & events["t_us"].between(begin_us, end_us)]
+    return str(noted["text"].iloc[-1]) if len(noted) else ""
 
 
 def sampling_gaps(folder: RunFolder, window: Window) -> list[str]:
