@@ -23,6 +23,8 @@ LAG = "replication_lag_s"
 """The gauge of a standby's lag, among the counters."""
 ENDS = ("commits", "rollbacks")
 """The counters of ended transactions; not every engine has both."""
+OWN = "own_transactions"
+"""The transactions of hdbkit's own questions among the ended ones, where a server counts questions so."""
 REQUESTS = "batch_requests"
 """The counter of commands that clients sent; the engine TPM of a server that counts no ended transactions."""
 UPTIME = "uptime_s"

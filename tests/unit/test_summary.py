@@ -16,6 +16,7 @@ from hdbkit.analysis.run.records import window_of
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.config.metric import Measure, Metric
 from hdbkit.errors import DamagedResult
+from hdbkit.readings import OWN
 from hdbkit.results import columns
 from hdbkit.results.run_result import RunResult
 from tests.unit.synthetic import (
@@ -60,6 +61,16 @@ def test_commands_are_the_engine_tpm_of_a_server_that_counts_no_transactions(tmp
     found = summarize(run.folder, run.manifest).engine_tpm
     assert found == pytest.approx((requests["end"] - requests["start"]) * 60 / 10)
     assert found > 0
+
+
+def test_the_transactions_of_our_own_questions_are_no_transactions_of_the_engine(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "asked", duration_s=10)
+    counters = counters_of(run.rows, 2_000_000, 12_000_000)
+    before = summarize(run.folder, run.manifest).engine_tpm
+    asked = counters[counters["name"] == "commits"].assign(name=OWN)
+    asked["value"] = asked["edge"].map({"start": 50.0, "end": 150.0}).fillna(100.0)
+    write_table(run.folder.table("counters"), pd.concat([counters, asked]), columns.COUNTERS)
+    assert before and summarize(run.folder, run.manifest).engine_tpm == pytest.approx(before - 100 * 60 / 10)
 
 
 def test_transactions_are_unknown_when_a_crash_has_set_one_of_their_counters_back(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from hdbkit.analysis.run.standstills import MIN_COMPLETED, sampling_gaps
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
 from hdbkit.analysis.wording import CONFIDENCE
-from hdbkit.readings import ENDS
+from hdbkit.readings import ENDS, OWN
 from hdbkit.results.columns import COUNTED, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
@@ -353,7 +353,8 @@ def _engine_follows(run: _Run) -> Line:
         return None, f"the window of {run.window.duration_s:.1f} s is too short: {MIN_SECONDS} s are needed"
     edges_us = np.linspace(run.window.start_us, run.window.end_us, 3)
     known = counters[np.isfinite(counters["value"])]
-    ended, counted = totals(known, ends, edges_us), totals(known, [COUNTED], edges_us)
+    own = totals(known, [OWN], edges_us) if OWN in names else 0.0
+    ended, counted = totals(known, ends, edges_us) - own, totals(known, [COUNTED], edges_us)
     if counted.min() < _MIN_COUNTED:
         return None, f"the schema counted less than {_MIN_COUNTED} in a half of the window"
     first, second = ended / counted

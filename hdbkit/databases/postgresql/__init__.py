@@ -49,7 +49,7 @@ from hdbkit.databases.postgresql.connect import (
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.paths import home_folder
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import LAG, Encryption, Pooling, PoolMode, ServerRole
+from hdbkit.readings import LAG, OWN, Encryption, Pooling, PoolMode, ServerRole
 from hdbkit.sql import ANSI, Statement
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class PostgreSQL(BaseDatabase):
         rows += [(LAG, lag_s) for (lag_s,) in self.asked(session, "replication_lag") if lag_s is not None]
         before = "" if major >= 17 else "_before_17"
         rows += [("checkpoints", count) for (count,) in self.asked(session, f"checkpoints{before}")]
-        return {name: float(value or 0) for name, value in rows}
+        return {name: float(value or 0) for name, value in rows} | {OWN: float(type(_own(session)).questions)}
 
     def server_process(self, session: Session) -> int | None:
         """The postmaster, if it runs on this host; behind a pooler or a tunnel it may be elsewhere."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from select import POLLIN, poll
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from psycopg import Error, adapt, pq
 
@@ -72,6 +72,8 @@ class PsycopgSession(AskingSession):
     """One connection, used by one process and one thread. Contract: :class:`hdbkit.contracts.SqlSession`."""
 
     returns_changed = takes_arrays = True
+    questions: ClassVar[int] = 0
+    """The questions of this process that the server counts as transactions of their own."""
 
     def __init__(self, connection: PGconn, dialects: tuple[str, ...], scope: Scope, *, prepares: bool = True) -> None:
         self.connection = connection
@@ -118,6 +120,7 @@ class PsycopgSession(AskingSession):
         found = self._find(statement)
         with awaited(self, f"statement {statement}", answer_limit_s(statement, self.scope.statements)):
             rows = self._rows_for(found, arguments)
+        PsycopgSession.questions += not self._begun
         return self._run(rows) if found.makes_commands else rows
 
     ask = query
