@@ -27,9 +27,10 @@ _ELSEWHERE = re.compile(
 """Settings with which servers execute programs, load code, connect to others, or read and write files elsewhere."""
 
 _OPTION = re.compile(
-    r"service|driver|init.*|.*(file|path|dir|lib)|ssl_?(key|cert|ca|rootcert|crl.*)|.*default_group", re.IGNORECASE
+    r"service|driver|gssdelegation|init.*|.*(file|path|dir|lib)|ssl_?(key|cert|ca|rootcert|crl.*)|.*default_group",
+    re.IGNORECASE,
 )
-"""Options of drivers that name files, or what is in them."""
+"""Options of drivers that name files, or what is in them, or hand on what the account may do elsewhere."""
 
 
 def environment(clusters: Collection[str]) -> dict[str, str]:

@@ -108,6 +108,7 @@ _PORT = 3306
 _OF_ENVIRONMENT = ("MYSQL_UNIX_PORT", "LIBMYSQL_PLUGINS", "LIBMYSQL_PLUGIN_DIR", "LIBMYSQL_ENABLE_CLEARTEXT_PLUGIN")
 """Variables of the client libraries that apply to connections."""
 _ACCOUNT = re.compile(r"'[^']*'@'[^']*'")
+_VARIABLE = "MYSQL_PWD"
 _TIMED_OUT = "(110)"
 _WITHIN_TIMEOUT = 0.9
 """The driver reports a connection that was closed during login as it reports a timeout, only earlier."""
@@ -247,7 +248,9 @@ def _option_file(methods: tuple[str, ...]) -> str:
 
 def _password(target: Target) -> str | None:
     """The password as given, or that of the option file, whose other options might name another server."""
-    secret = target.secret() or (password_in_file(target) or (None, None))[1]
+    secret = target.secret_or(lambda: (password_in_file(target) or (None, None))[1])
+    if target.withheld and _VARIABLE in os.environ:  # the client library would send it in place of none
+        raise Rejected(target.url, f"{_VARIABLE} is not used for this address", target.withheld)
     if secret and not is_utf8(secret):
         raise CannotConnect(target.url, "the password is not valid UTF-8", "check the encoding of HDBKIT_PASSWORD")
     return secret

@@ -331,7 +331,7 @@ def _connection_string(target: Target, settings: Mapping[str, Any], options: Ses
         **{name: value for name, value in target.options.items() if name not in OWN_OPTIONS},
         **{name: value for name, value in _address(target).items() if value is not None},
         "password": target.secret(),
-        "passfile": target.password_file,
+        "passfile": os.devnull if target.withheld else target.password_file,
         CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
         "application_name": options.application,
         "client_encoding": "UTF8",

@@ -256,7 +256,7 @@ class RedisCluster(Redis):
         nodes: list[RedisSession] = []
         try:
             for host, port, slots in found:
-                address = target.with_(host=host or target.host, port=port, fallbacks=())
+                address = target.with_(host=host or target.host, port=port, fallbacks=(), password=_password(target))
                 nodes.append(self._connect(address, scope, wanted, slots.tag))
         except CannotConnect:
             for node in nodes:
@@ -286,10 +286,9 @@ def _number(target: Target) -> int:
 
 
 def _password(target: Target) -> str | None:
-    return (
-        target.secret()
-        or in_account_file(target.password_file, target.user or "default")
-        or os.environ.get(_PASSWORD_VARIABLE)
+    return target.secret_or(
+        lambda: in_account_file(target.password_file, target.user or "default"),
+        lambda: os.environ.get(_PASSWORD_VARIABLE),
     )
 
 
