@@ -23,9 +23,7 @@ from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
 from hdbkit.execution import host
 from hdbkit.files import replace_file
-
-_FREE = ("bool", "enum", "integer", "real", "size")
-"""Types of settings whose values cannot name a program, a library or a file."""
+from hdbkit.servers.permitted import unpermitted
 
 
 class ControlledServer:
@@ -151,14 +149,10 @@ class ControlledServer:
             return time.monotonic() - began
 
     def _problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
-        found = self._control.problems(changes)
-        known = self._control.settings()
-        return found + [
-            f"{name} is a text setting, which the agent on {platform.node()} changes only if it was started with "
-            f"--text-setting {name}"
-            for name in changes
-            if name in known and known[name].kind not in _FREE and name not in self._text_settings
-        ]
+        found, known = self._control.problems(changes), self._control.settings()
+        there = {name: values for name, values in changes.items() if name in known}  # the control names the others
+        refused = unpermitted(database(self._target), known, there, self._text_settings)
+        return found + [f"the agent on {platform.node()} refuses: {why}" for why in refused.values()]
 
 
 class Snapshots:

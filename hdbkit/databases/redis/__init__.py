@@ -25,7 +25,7 @@ from hdbkit.databases._base.access import (
     tls_failure,
 )
 from hdbkit.databases._base.database import BaseDatabase
-from hdbkit.databases.redis.settings import ANSWERS, PROTECTED, values
+from hdbkit.databases.redis.settings import ACCESS, ANSWERS, PLAIN_TEXTS, PROTECTED, values
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import Encryption, ServerEvent
@@ -90,6 +90,8 @@ class Redis(BaseDatabase):
     extra = "redis"
     answers = ANSWERS | {"list_routines"}
     protected_settings: Mapping[str, str] = PROTECTED
+    access_settings: tuple[str, ...] = ACCESS
+    plain_texts: frozenset[str] = PLAIN_TEXTS
     default_port: int | None = _PORT
     gauges = frozenset(
         {"connected_clients", "blocked_clients", "used_memory_bytes", "changes_since_save", "log_bytes"}
