@@ -57,9 +57,17 @@ def run_report(folder: RunFolder) -> Path:
         DamagedResult: the manifest cannot be read.
     """
     manifest = folder.read()
+    page = run_page(folder, manifest)
+    with suppress(DamagedResult):
+        replace_file(folder.path / _ANNOTATIONS, json.dumps(_annotations(folder, manifest), indent=1).encode())
+    return write_page(folder.report, page)
+
+
+def run_page(folder: RunFolder, manifest: Manifest) -> Page:
+    """The report of a run."""
     (charts, each), errors = _from_records(folder, manifest)
     result = manifest.result
-    page = Page(
+    return Page(
         kicker=f"{manifest.run_id}{_place(manifest)}",
         card=card(manifest, errors),
         notice=manifest.notice,
@@ -74,9 +82,6 @@ def run_report(folder: RunFolder) -> Path:
         environment=environment(manifest, known_settings(folder)),
         journal=[_course(manifest)],
     )
-    with suppress(DamagedResult):
-        replace_file(folder.path / _ANNOTATIONS, json.dumps(_annotations(folder, manifest), indent=1).encode())
-    return write_page(folder.report, page)
 
 
 def _annotations(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:

@@ -20,9 +20,9 @@ GUARDED = {
     ),
     "mysql": (
         *("skip_grant_tables", "skip-grant-tables", "skip_name_resolve", "skip_networking", "local_infile"),
-        *("read_only", "bind_address", "require_secure_transport", "general_log", "validate_password.policy", "mandatory_roles"),
-        *("activate_all_roles_on_login", "offline_mode", "log_bin_trust_function_creators", "wsrep_on"),
-        *("mysqlx_port", "check_proxy_users", "partial_revokes", "event_scheduler", "authentication_policy"),
+        *("read_only", "bind_address", "require_secure_transport", "general_log", "validate_password.policy"),
+        *("mandatory_roles", "activate_all_roles_on_login", "offline_mode", "log_bin_trust_function_creators"),
+        *("wsrep_on", "mysqlx_port", "check_proxy_users", "partial_revokes", "event_scheduler", "authentication_policy"),
         *("default_password_lifetime", "disconnect_on_expired_password", "strict_password_validation"),
         *("rpl_semi_sync_source_enabled", "server_audit_logging", "innodb_encrypt_tables", "secure_auth"),
     ),

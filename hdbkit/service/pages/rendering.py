@@ -148,7 +148,7 @@ STATIC = {
 
 
 @cache
-def content_of(path: str) -> bytes:
+def static_file(path: str) -> bytes:
     """The content of a file of ``STATIC``; all but the scripts of jobs and panels is shared with sites."""
     name = path.rpartition("/")[2]
     return asset(name) if name in ASSETS else (_OWN / name).read_bytes()
