@@ -22,6 +22,7 @@ from markupsafe import Markup
 
 from hdbkit.charts.chart import Chart, kept_chart
 from hdbkit.errors import DamagedResult
+from hdbkit.files import read_bytes
 from hdbkit.report.page import Content, embedded_charts
 
 _COLOURS_OF_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -49,7 +50,7 @@ class NotebookPage:
 def notebook_page(path: Path) -> NotebookPage:
     """The notebook of a file. Raises ``DamagedResult`` if it cannot be read."""
     try:
-        cells: list[Cell] = json.loads(path.read_bytes())["cells"]
+        cells: list[Cell] = json.loads(read_bytes(path))["cells"]
         return _Reader(path.stem).read(cells)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedResult(f"the notebook {path} cannot be read: {error}") from None

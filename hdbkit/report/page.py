@@ -22,7 +22,7 @@ from hdbkit.charts.flame import Flame
 from hdbkit.charts.marks import RUN
 from hdbkit.charts.style import COLOURS, CONFIG, NAMES, layer_css, layer_script, packed_plotly
 from hdbkit.errors import InputError
-from hdbkit.files import replace_file
+from hdbkit.files import read_bytes, replace_file
 from hdbkit.report import templates
 from hdbkit.report.card import Card
 from hdbkit.report.tables import Table, frame_table
@@ -169,7 +169,7 @@ def read_content(path: Path, reports: Mapping[str, str] | None = None) -> Conten
     this site.
     """
     try:
-        stored = json.loads(content_file(path).read_bytes())
+        stored = json.loads(read_bytes(content_file(path)))
         body, charts = str(stored["body"]), dict(stored["charts"])
         if not _is_own({"body": body, "charts": charts}, stored.get("seal")):
             return None

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import held, replace_file, results_umask
+from hdbkit.files import held, read_bytes, replace_file, results_umask
 from hdbkit.paths import Inside
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
@@ -70,7 +70,7 @@ class RunFolder:
         """Read the manifest. Raises ``DamagedResult`` if it is missing, truncated, newer or not of hdbkit."""
         path = self.path / "manifest.json"
         try:
-            manifest = _manifest(path.read_bytes())
+            manifest = _manifest(read_bytes(path))
         except FileNotFoundError:
             raise DamagedResult(f"{self.path} is not a run folder: it has no manifest.json") from None
         except ValidationError as error:

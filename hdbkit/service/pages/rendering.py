@@ -15,6 +15,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader
 from markupsafe import Markup
 
 from hdbkit.api import Workspace
+from hdbkit.files import read_bytes
 from hdbkit.report import page
 from hdbkit.report import templates as templates_of_reports
 from hdbkit.report.site import ASSETS, asset
@@ -48,7 +49,7 @@ def shown(job: Job, folder: JobFolder, workspace: Workspace) -> Shown:
 
 def _document(folder: JobFolder) -> dict[str, Any]:
     try:
-        found = json.loads(folder.result_file.read_bytes())
+        found = json.loads(read_bytes(folder.result_file))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
