@@ -112,10 +112,13 @@ def opened(path: Path | str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int
         OSError: there is no such file, or it is not a regular one.
     """
     descriptor = _descriptor(Path(path), flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-    return descriptor
+    found = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(found):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(found):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def read_bytes(path: Path | str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -328,13 +329,14 @@ def _basis(metric: Metric) -> str:
 def tables(manifest: Manifest) -> list[Table]:
     """The latencies of a run with a result, and its network traffic per operation."""
     result, noun = manifest.measured, manifest.noun
+    window_s = result.window_s or math.nan
     lines = [(name, line) for name, line in result.operations.items() if line.count]
     if manifest.one_by_one:
         return [_times(lines, noun), *_traffic(result, noun)]
     response = _response_times(lines, noun) if manifest.paced else []
     head = [noun, "count", "per second", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
-        [name, f"{line.count:,}", cell(None) if manifest.measured_by else number(line.count / result.window_s)]
+        [name, f"{line.count:,}", cell(None) if manifest.measured_by else number(line.count / window_s)]
         + [milliseconds(value_us) for value_us in (line.mean_us, *_quantiles(line))]
         + [cell(line.failed), cell(line.retries)]
         for name, line in lines
