@@ -5,6 +5,9 @@ The rules that must not break:
 * A job is a verb in a process of its own, which does not depend on the service. Its files in the results folder are
   all that is known of it, so a restarted service lists and follows it.
 * A request names targets, workloads and results of the workspace, never a path, an address or a password.
+* What the service's account keeps goes only to targets of the targets file (``config.withheld``), and a setting is
+  changed by its type, none that guards access (``servers.permitted``).
+* What was stored is text until it is escaped; HTML is shown only with this account's seal (``report.page``).
 * Every request needs a token with a role, except for the page that asks for one. A cookie is valid for pages, never
   for the API, and changes something only with the token of its session's forms.
 * No token and no password is in a file, a log line or a command line; tokens are kept as hashes.
