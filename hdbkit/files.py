@@ -90,7 +90,7 @@ def _own(descriptor: int, folder: int, mode: int, owner: os.stat_result | None) 
 @contextmanager
 def _folder_of(path: Path) -> Iterator[int]:
     """The folder of a file, which cannot be replaced by a link meanwhile."""
-    descriptor = _descriptor(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = opened_folder(path.parent)
     try:
         yield descriptor
     finally:
@@ -125,6 +125,17 @@ def read_bytes(path: Path | str) -> bytes:
     """The content of a regular file; see :func:`opened`. Raises ``OSError``."""
     with os.fdopen(opened(path), "rb") as file:
         return file.read()
+
+
+def append(path: Path, text: str) -> None:
+    """Append text to a regular file that is there; see :func:`opened`. Raises ``OSError``."""
+    with os.fdopen(opened(path, os.O_WRONLY | os.O_APPEND), "a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def opened_folder(path: Path) -> int:
+    """A descriptor of a folder; root follows no link that another account made. Raises ``OSError``."""
+    return _descriptor(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def is_regular(path: Path | str) -> bool:
@@ -230,7 +241,7 @@ def irregular_entry(folder: Path) -> Path | None:
 
 def sync_folder(folder: Path) -> None:
     """Flush a folder's entries to disk, so that new and replaced files survive a power failure."""
-    descriptor = _descriptor(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = opened_folder(folder)
     try:
         os.fsync(descriptor)
     finally:

@@ -61,6 +61,7 @@ from hdbkit.databases._mysqlclient.grants import (
 )
 from hdbkit.databases._mysqlclient.settings import ACCESS, PLAIN_TEXTS, PROTECTED
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, Rejected, TransactionError
+from hdbkit.files import read_bytes
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
     LAG,
@@ -381,7 +382,7 @@ class MysqlclientDatabase(BaseDatabase):
         if host.lower() != platform.node().lower() or not ends_here(_own(session).connection.fileno()):
             return None
         try:
-            process = int(Path(os.path.join(folder, file)).read_text(encoding="ascii"))  # noqa: PTH118  may be absolute
+            process = int(read_bytes(os.path.join(folder, file)))  # noqa: PTH118  may be absolute
             name = Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
         except (OSError, ValueError):
             return None
