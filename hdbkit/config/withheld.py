@@ -8,6 +8,7 @@ the targets file. Any other address gets a password that was typed for it, or no
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _HANDED_ON = "HDBKIT_PASSWORD_OF"
 """The variable with the addresses, one a line, for which a process that had to decide handed on what it has."""
+_NAME = re.compile(r"[\w$#.-]*")
 _HARMLESS = frozenset({"connect_timeout", "pooling", "prepared", "compress", "cluster"})
 """Options that change neither where a password goes nor how it is sent."""
 
@@ -70,8 +72,8 @@ def reason_to_withhold(target: Target) -> str:
 def _is_of(target: Target, named: Target) -> bool:
     """Whether each address of a target is one of a named target, with its account and what steers connections."""
     same = target.kind == named.kind and _steering(target.options) == _steering(named.options)
-    if target.host is None and target.database != named.database:  # which may name a server, as in tnsnames.ora
-        return False
+    if target.database != named.database and (target.host is None or not _NAME.fullmatch(target.database or "")):
+        return False  # it may name a server, as in tnsnames.ora or in a text that a driver takes apart
     return same and target.user in _accounts(target, named) and _addresses(target) <= _addresses(named)
 
 

@@ -171,8 +171,9 @@ def _check(plan: ExperimentPlan, servers: Servers) -> None:
     settings = plan.tried if plan.changes_server else {}
     problems: list[Problem] = []
     for target, control in servers.each:
-        problems += [Problem("settings", one) for one in unpermitted_here(target, plan.tried, control.settings)]
-        found = [Problem("settings", one) for one in control.problems(settings)] if settings else []
+        refused = unpermitted_here(target, plan.tried, control.settings)  # before the server's program tries them
+        wrong = refused or (control.problems(settings) if settings else [])
+        found = [Problem("settings", one) for one in wrong]
         found += unprepared(plan, target, control)
         if settings and not found:
             rejected = control.refused([plan.settings_in(one) for one in range(len(plan.configurations))])

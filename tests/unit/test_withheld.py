@@ -49,6 +49,8 @@ ELSEWHERE = (
     "redis://bench@db1/0?tls=off",
     "oracle://bench@/(DESCRIPTION=(ADDRESS=(HOST=evil)))",
     "oracle://bench@/OTHER",
+    "postgresql://bench@db1:5432/host=evil?sslmode=verify-full",
+    "postgresql://bench@db1%2Cevil:5432/tpcc?sslmode=verify-full",
 )
 
 
