@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.config import Target
+from hdbkit.config import ControlSpec, Target
 from hdbkit.databases import database
 from hdbkit.databases._base.listener import account_behind
 from hdbkit.databases.postgresql.connect import _accepted_methods
 from hdbkit.errors import CannotConnect, HdbkitError, NoneFree, NotReady
+from hdbkit.servers.agent_client import AgentClient
 
 SECRET = "topsecret"
 OTHER = 65534
@@ -276,6 +277,26 @@ def test_redis_gives_no_password_to_another_account_that_listens_on_this_host(
                 assert any(SECRET.encode() in one.sent for one in peers) is gets_it, options
         if account and not gets_it:
             assert "the account nobody of this host listens there, which is none that runs" in str(caught.value)
+
+
+@AS_ROOT
+def test_the_token_of_an_agent_goes_to_no_other_account_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_AGENT_TOKEN", SECRET)
+
+    def talk(peer: Peer) -> None:
+        while not peer.sent.endswith(b"\r\n\r\n"):
+            peer.read(1)
+        peer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+
+    for account, stated, gets_it in ((None, None, True), (OTHER, None, False), (OTHER, "nobody", True)):
+        with fake(talk, account=account) as (port, peers):
+            client = AgentClient(ControlSpec(agent=f"http://127.0.0.1:{port}", agent_account=stated))
+            if gets_it:
+                assert client.get("ping") == {}
+            else:
+                with pytest.raises(CannotConnect, match="set 'agent_account: nobody' in the target's 'control'"):
+                    client.get("ping")
+            assert any(SECRET.encode() in one.sent for one in peers) is gets_it
 
 
 @AS_ROOT

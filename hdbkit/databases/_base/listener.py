@@ -68,7 +68,7 @@ def is_heard_by(target: Target, port: int, names: Collection[str]) -> bool:
 
 def stranger(target: Target, account: int | None) -> CannotConnect:
     """The error where another account listens."""
-    name = _name(account)
+    name = name_of(account)
     stated = target.options.get(REQUIRE_PEER)
     wanted = f"not {stated} of the option {REQUIRE_PEER}" if stated else "which is none that runs such servers"
     return Rejected(
@@ -156,14 +156,19 @@ def _listed(text: str) -> tuple[bytes, int]:
 
 def _trusted(target: Target, names: Collection[str]) -> set[int]:
     stated = target.options.get(REQUIRE_PEER)
+    found = trusted_accounts(stated, names)
+    if stated is None and target.server_folder is not None:
+        with suppress(OSError):
+            found.add((target.server_folder / "data").stat().st_uid)
+    return found
+
+
+def trusted_accounts(stated: str | None, names: Collection[str]) -> set[int]:
+    """The account that is stated; without one root, this account, and those of these names."""
     if stated is not None:
         number = _number(stated)
         return set() if number is None else {number}
-    own = {0, os.geteuid(), *(number for one in names if (number := _number(one)) is not None)}
-    if target.server_folder is not None:
-        with suppress(OSError):
-            own.add((target.server_folder / "data").stat().st_uid)
-    return own
+    return {0, os.geteuid(), *(number for one in names if (number := _number(one)) is not None)}
 
 
 def _number(account: str) -> int | None:
@@ -175,7 +180,8 @@ def _number(account: str) -> int | None:
         return None
 
 
-def _name(account: int | None) -> str:
+def name_of(account: int | None) -> str:
+    """The name of an account, or its number."""
     if account is None:
         return "that cannot be told"
     try:
