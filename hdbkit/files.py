@@ -90,7 +90,7 @@ def _own(descriptor: int, folder: int, mode: int, owner: os.stat_result | None) 
 @contextmanager
 def _folder_of(path: Path) -> Iterator[int]:
     """The folder of a file, which cannot be replaced by a link meanwhile."""
-    descriptor = opened_folder(path.parent)
+    descriptor = _descriptor(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield descriptor
     finally:
