@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import Change, Power, ServerControl, Setting
+from hdbkit.contracts import CHANGED, Change, Power, ServerControl, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
 from hdbkit.execution import host
@@ -85,9 +85,17 @@ class ControlledServer:
             return self._control.refused(configurations)
 
     def snapshot(self, changed: Collection[str] | None = None) -> str:
-        """Keep a snapshot of the server's settings; return its name."""
+        """Keep a snapshot of the server's settings; return its name.
+
+        It restores what whoever has the token may change: not what somebody else has secured since.
+        """
         with self._one_at_a_time:
-            return self._snapshots.keep(self._control.snapshot(changed))
+            kept, known = self._control.snapshot(changed), self._control.settings()
+            names = known.keys() if changed is None else known.keys() & set(changed)
+            refused = unpermitted(
+                database(self._target), known, {name: [known[name].value] for name in names}, self._text_settings
+            )
+            return self._snapshots.keep({**kept, CHANGED: sorted(names - refused.keys())})
 
     def messages(self) -> list[str]:
         """The control's messages since the last call, for example that a stopped server was started again."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hdbkit.agent.server import ControlledServer, Snapshots
 from hdbkit.config import Target, served
 from hdbkit.contracts import ApplyBy, Setting
 from hdbkit.databases import database
@@ -102,3 +103,29 @@ def test_a_process_of_a_service_tries_what_its_operator_permits_and_others_anyth
         for name, value in served.environment([], named).items():
             monkeypatch.setenv(name, value)
         assert len(unpermitted_here(target, {"text": ["b"]}, lambda: known)) == count
+
+
+class Control:
+    """What an agent controls: two settings, one of which guards access."""
+
+    def __init__(self) -> None:
+        self.say, self.restored = print, dict[str, object]()
+
+    def settings(self) -> dict[str, Setting]:
+        return {name: setting(name) for name in ("work_mem", "port", "max_connections")}
+
+    def snapshot(self, changed: object = None) -> dict[str, object]:
+        return {"changed": changed, "identity": "a"}
+
+    def restore(self, snapshot: dict[str, object]) -> None:
+        self.restored = snapshot
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"), [(None, ["max_connections", "work_mem"]), (["port", "work_mem"], ["work_mem"])]
+)
+def test_an_agent_brings_back_nothing_that_guards_access(tmp_path: Path, asked: list[str], kept: list[str]) -> None:
+    control = Control()
+    server = ControlledServer(Target(kind="postgresql"), control, Snapshots(tmp_path / "kept"))  # type: ignore[arg-type]
+    server.restore(server.snapshot(asked))
+    assert control.restored["changed"] == kept
