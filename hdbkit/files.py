@@ -25,18 +25,22 @@ UMASK = "HDBKIT_UMASK"
 
 
 @contextmanager
-def draft_of(path: Path, exact: bool = False) -> Iterator[Path]:
+def draft_of(path: Path) -> Iterator[Path]:
     """A temporary file next to ``path`` that replaces it when the block ends, and is removed if the block fails.
 
     Removing it matters on a full disk, where a partial file would take the last space. Each thread has its own draft.
-    Unless ``exact``, those who may not read the folder may not read the file either, wherever it is copied or moved.
+    Those who may not read the folder may not read the file either, wherever it is copied or moved.
     """
     draft = path.with_name(f".{path.name}.{threading.get_native_id()}")
     try:
         draft.unlink(missing_ok=True)
         yield draft
-        if not exact:
-            draft.chmod(draft.stat().st_mode & (path.parent.stat().st_mode | 0o700) & 0o777)
+        if draft.is_file():
+            descriptor = opened(draft)
+            try:
+                os.fchmod(descriptor, draft.stat().st_mode & (path.parent.stat().st_mode | 0o700) & 0o777)
+            finally:
+                os.close(descriptor)
         draft.replace(path)
     except BaseException:
         draft.unlink(missing_ok=True)
@@ -53,19 +57,143 @@ def replace_file(path: Path, content: bytes, mode: int = 0o666, owner: os.stat_r
         owner: owner and group of the file, as far as this account may set them (as root both, else one of its own
             groups); ``mode`` is then set exactly. All before content is written.
     """
-    with (
-        draft_of(path, exact=owner is not None) as draft,
-        os.fdopen(_created(draft, mode if owner is None else 0o600), "wb") as file,
-    ):
-        if owner is not None:
-            if os.geteuid() == 0:
-                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
-            elif owner.st_gid in own_groups():
-                os.fchown(file.fileno(), -1, owner.st_gid)
-            os.fchmod(file.fileno(), mode)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    with _folder_of(path) as folder:
+        draft = f".{path.name}.{threading.get_native_id()}"
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
+        created = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        try:
+            with os.fdopen(os.open(draft, created, mode if owner is None else 0o600, dir_fd=folder), "wb") as file:
+                _own(file.fileno(), folder, mode, owner)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(draft, dir_fd=folder)
+            raise
+
+
+def _own(descriptor: int, folder: int, mode: int, owner: os.stat_result | None) -> None:
+    """Give a new file its permissions, which are not more than those of its folder, or its owner, group and mode."""
+    if owner is None:
+        os.fchmod(descriptor, os.fstat(descriptor).st_mode & (os.fstat(folder).st_mode | 0o700) & 0o777)
+        return
+    if os.geteuid() == 0:
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    elif owner.st_gid in own_groups():
+        os.fchown(descriptor, -1, owner.st_gid)
+    os.fchmod(descriptor, mode)
+
+
+@contextmanager
+def _folder_of(path: Path) -> Iterator[int]:
+    """The folder of a file, which cannot be replaced by a link meanwhile."""
+    descriptor = _descriptor(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file, in the folder that is there now. Raises ``OSError``."""
+    with _folder_of(path) as folder:
+        os.unlink(path.name, dir_fd=folder)
+
+
+def opened(path: Path | str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
+    """A descriptor of a regular file. Whoever wrote the folder cannot have the reader wait, or read elsewhere.
+
+    A pipe, a device or a socket is an error, and root follows no link that another account made.
+
+    Raises:
+        OSError: there is no such file, or it is not a regular one.
+    """
+    descriptor = _descriptor(Path(path), flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, mode)
+    found = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(found):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(found):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """The content of a regular file; see :func:`opened`. Raises ``OSError``."""
+    with os.fdopen(opened(path), "rb") as file:
+        return file.read()
+
+
+def append(path: Path, text: str) -> None:
+    """Append text to a regular file that is there; see :func:`opened`. Raises ``OSError``."""
+    with os.fdopen(opened(path, os.O_WRONLY | os.O_APPEND), "a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def opened_folder(path: Path) -> int:
+    """A descriptor of a folder; root follows no link that another account made. Raises ``OSError``."""
+    return _descriptor(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def is_regular(path: Path | str) -> bool:
+    """Whether a file can be read by :func:`opened`, for a library that opens files by their names."""
+    try:
+        os.close(opened(path))
+    except OSError:
+        return False
+    return True
+
+
+_MAX_LINKS = 40
+
+
+def _descriptor(path: Path, flags: int, mode: int = 0o666) -> int:
+    """A descriptor of a file or folder; root goes to it through no link of another account, whoever changes it.
+
+    What root may read and write, others may not: their links would have it do so for them.
+    """
+    if os.geteuid() != 0:
+        return os.open(path, flags, mode)
+    *parts, last = Path(os.path.abspath(path)).parts  # noqa: PTH100  without following links
+    folder, left, links = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC), [*parts, last][1:], 0
+    try:
+        while left:
+            name = left.pop(0)
+            target = _trusted_link(name, folder)
+            if target is None:
+                inner = flags if not left else os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+                found = os.open(name, inner | os.O_NOFOLLOW, mode, dir_fd=folder)
+                if not left:
+                    return found
+                os.close(folder)
+                folder = found
+                continue
+            links += 1
+            if links > _MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+            if target.startswith("/"):
+                os.close(folder)
+                folder = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            left[:0] = [one for one in target.split("/") if one not in ("", ".")]
+        return os.open(".", flags, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _trusted_link(name: str, folder: int) -> str | None:
+    """Where a link leads that root made; None if it is no link, or missing. Raises ``OSError`` for another's link."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISLNK(found.st_mode):
+        return None
+    if found.st_uid != 0:
+        raise OSError(errno.ELOOP, "it is a link of another account, which root does not follow", name)
+    return os.readlink(name, dir_fd=folder)
 
 
 def results_umask() -> int:
@@ -81,8 +209,8 @@ def results_umask() -> int:
 
 
 def private(path: str, flags: int) -> int:
-    """An opener for ``open`` whose new files have the permissions of results."""
-    return os.open(path, flags, 0o666 & ~results_umask())
+    """An opener for ``open`` whose new files have the permissions of results; see :func:`opened`."""
+    return opened(path, flags, 0o666 & ~results_umask())
 
 
 def own_groups() -> set[int]:
@@ -113,15 +241,11 @@ def irregular_entry(folder: Path) -> Path | None:
 
 def sync_folder(folder: Path) -> None:
     """Flush a folder's entries to disk, so that new and replaced files survive a power failure."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = opened_folder(folder)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _created(path: Path, mode: int) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
 
 
 def read_text(path: Path, other: str | None = None) -> str:

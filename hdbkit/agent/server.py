@@ -18,14 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
-from hdbkit.contracts import Change, Power, ServerControl, Setting
+from hdbkit.contracts import CHANGED, Change, Power, ServerControl, Setting
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, ServerFailed, TransactionError
 from hdbkit.execution import host
 from hdbkit.files import replace_file
-
-_FREE = ("bool", "enum", "integer", "real", "size")
-"""Types of settings whose values cannot name a program, a library or a file."""
+from hdbkit.servers.permitted import unpermitted
 
 
 class ControlledServer:
@@ -87,9 +85,17 @@ class ControlledServer:
             return self._control.refused(configurations)
 
     def snapshot(self, changed: Collection[str] | None = None) -> str:
-        """Keep a snapshot of the server's settings; return its name."""
+        """Keep a snapshot of the server's settings; return its name.
+
+        It restores what whoever has the token may change: not what somebody else has secured since.
+        """
         with self._one_at_a_time:
-            return self._snapshots.keep(self._control.snapshot(changed))
+            kept, known = self._control.snapshot(changed), self._control.settings()
+            names = known.keys() if changed is None else known.keys() & set(changed)
+            refused = unpermitted(
+                database(self._target), known, {name: [known[name].value] for name in names}, self._text_settings
+            )
+            return self._snapshots.keep({**kept, CHANGED: sorted(names - refused.keys())})
 
     def messages(self) -> list[str]:
         """The control's messages since the last call, for example that a stopped server was started again."""
@@ -151,14 +157,10 @@ class ControlledServer:
             return time.monotonic() - began
 
     def _problems(self, changes: Mapping[str, Sequence[str]]) -> list[str]:
-        found = self._control.problems(changes)
-        known = self._control.settings()
-        return found + [
-            f"{name} is a text setting, which the agent on {platform.node()} changes only if it was started with "
-            f"--text-setting {name}"
-            for name in changes
-            if name in known and known[name].kind not in _FREE and name not in self._text_settings
-        ]
+        found, known = self._control.problems(changes), self._control.settings()
+        there = {name: values for name, values in changes.items() if name in known}  # the control names the others
+        refused = unpermitted(database(self._target), known, there, self._text_settings)
+        return found + [f"{why} (the agent on {platform.node()})" for why in refused.values()]
 
 
 class Snapshots:

@@ -315,7 +315,7 @@ def _provision(engine: Database, admin: Target, target: Target) -> list[str]:
 
 
 def _admin(account: Target) -> Target:
-    secret = os.environ.get(ADMIN_PASSWORD_VARIABLE)
+    secret = None if account.withheld else os.environ.get(ADMIN_PASSWORD_VARIABLE)
     return account.with_(password=SecretStr(secret)) if secret and account.password is None else account
 
 

@@ -19,6 +19,7 @@ from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.plan import ExperimentPlan
 from hdbkit.experiment.sides import SlowCommitPlan
 from hdbkit.experiment.sources import read_plan
+from hdbkit.files import read_bytes
 from hdbkit.plan import RunPlan
 from hdbkit.programs import Process, waiting_program
 from hdbkit.results.experiment_folder import ExperimentFolder
@@ -170,7 +171,7 @@ def launch(folder: ExperimentFolder, targets: Sequence[Target], blocks: int | No
                 process.stdin.write(json.dumps(secrets).encode())
                 process.stdin.flush()
         except BrokenPipeError:
-            said = errors.read_text(errors="replace").strip().rpartition("\n")[2]
+            said = read_bytes(errors).decode(errors="replace").strip().rpartition("\n")[2]
             raise HdbkitError(
                 f"the process of {folder.experiment_id} ended before it began ({said or 'it printed nothing'}); "
                 f"correct the cause, then run: hdbkit resume {folder.experiment_id}"

@@ -15,7 +15,7 @@ from hdbkit.api.result import Result, ResultVerbs
 from hdbkit.api.sweeping import SweepResult
 from hdbkit.charts.chart import Chart
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import replace_file
+from hdbkit.files import read_bytes, replace_file
 from hdbkit.report.notebook_page import NotebookPage, notebook_page
 from hdbkit.report.page import content_file, read_content
 from hdbkit.report.run_report import answer as run_answer
@@ -131,7 +131,7 @@ def _pages_of_earlier(folder: Path) -> set[str]:
     if not folder.exists():
         return set()
     try:
-        found = json.loads((folder / _RECORD).read_bytes())
+        found = json.loads(read_bytes(folder / _RECORD))
         return {str(one) for one in found if not Path(str(one)).is_absolute() and ".." not in Path(str(one)).parts}
     except (OSError, ValueError, TypeError):
         if folder.is_dir() and not any(folder.iterdir()):

@@ -20,10 +20,19 @@ from hdbkit.api.running import OnRun
 from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import whole_sweep
 from hdbkit.config import Load, SweepSpec, Target, WorkloadSpec
-from hdbkit.config.served import setting_problem
 from hdbkit.config.sweep_spec import CompareBy, Strategy
-from hdbkit.contracts import ApplyBy, Setting
-from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoAccess, SchemaProblem, ServerFailed
+from hdbkit.contracts import ApplyBy, Database, Setting
+from hdbkit.databases import database
+from hdbkit.errors import (
+    CannotConnect,
+    ConfigErrors,
+    InputError,
+    MissingDriver,
+    NoAccess,
+    Problem,
+    SchemaProblem,
+    ServerFailed,
+)
 from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.executing import check
@@ -36,6 +45,7 @@ from hdbkit.report.sweep_report import sweep_card, sweep_report
 from hdbkit.results.experiment_folder import each_run
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers import control
+from hdbkit.servers.permitted import unpermitted, unpermitted_here
 from hdbkit.servers.values import same_value, with_unit
 from hdbkit.text import listed
 from hdbkit.workloads import workload
@@ -190,10 +200,12 @@ def plan_checked(
         present = present_schema(target, spec.workload)
     spec = spec.with_(workload=present)
     if spec.settings_file:
-        spec = _completed(spec, control(target).settings())
+        spec = _completed(spec, control(target).settings(), database(target))
     budget_s = spec.time_budget_s
     first = _plan_of_runs(target, spec.with_(time_budget_s=None))  # slices take less time than runs
     require_privileges(target, present, _loads_on(first, present))
+    if refused := unpermitted_here(target, first.tried, lambda: control(target).settings()):
+        raise ConfigErrors("the sweep", [Problem("settings", one) for one in refused])
     asked = first.spec.compare_by is CompareBy.SLICES
     slices = slices_for(first, control(target)) if first.tried or asked else None
     whole = first.spec.with_(time_budget_s=budget_s)
@@ -201,11 +213,11 @@ def plan_checked(
     return plan_sweep(target, whole, first.experiment_id, command, needs_restart, slices)
 
 
-def _completed(spec: SweepSpec, known: Mapping[str, Setting]) -> SweepSpec:
+def _completed(spec: SweepSpec, known: Mapping[str, Setting], engine: Database) -> SweepSpec:
     """The same sweep, whose files all state each setting that one of them changes.
 
     What a file leaves out keeps the value that the server has. Raises ``InputError`` if all files are alike, or if
-    one changes a setting that names a program or file: it may come from elsewhere.
+    one changes a setting that may name a program or file, or guards access: it may come from elsewhere.
     """
     own, files = {name.lower(): name for name in known}, {}
     for file, given in spec.settings_file.items():
@@ -221,10 +233,11 @@ def _completed(spec: SweepSpec, known: Mapping[str, Setting]) -> SweepSpec:
     kept = {file: {name: value for name, value in of.items() if name not in same} for file, of in whole.items()}
     first, *others = kept.values()
     for file, given in kept.items():
-        if elsewhere := [name for name in given if name in files[file] and setting_problem(name, ())]:
+        changed = {name: [value] for name, value in given.items() if name in files[file] and name in known}
+        if elsewhere := list(unpermitted(engine, known, changed, ())):
             raise InputError(
-                f"{file} changes {elsewhere[0]}, which may name a program, file or address; omit it, or give it in "
-                "'settings'"
+                f"{file} changes {elsewhere[0]}, which may name a program, file or address, or guards access; omit "
+                "it, or give it in 'settings'"
             )
     if others and all(one == first for one in others):
         raise InputError(f"{listed(list(files))} give the server the same settings; there is nothing to compare")

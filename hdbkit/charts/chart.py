@@ -11,6 +11,7 @@ import html
 import importlib.util
 import io
 import json
+import re
 import string
 import threading
 from collections.abc import Mapping
@@ -146,7 +147,7 @@ class Chart:
         """The chart as ``browser/layer.js`` draws it: its words, its figure, and its table as CSV."""
         return {
             "key": self.key, "question": self.question, "words": self.alternative,
-            "figure": self.figure.to_plotly_json(), "csv": self.table.to_csv(index=False),
+            "figure": _inert(self.figure.to_plotly_json()), "csv": self.table.to_csv(index=False),
         }  # fmt: skip
 
     def save(self, path: Path | str, columns: int = 2, *, title: bool = False) -> Path:
@@ -214,12 +215,25 @@ class Chart:
         )  # fmt: skip
         image = base64.b64encode(self.image(title=True, dpi=120)).decode()
         drawing = {
-            "application/vnd.plotly.v1+json": {**shown.to_plotly_json(), "config": CONFIG},
+            "application/vnd.plotly.v1+json": {**_inert(shown.to_plotly_json()), "config": CONFIG},
             "text/html": _IMAGE.format(image=image, **self._words()),
             "text/plain": self.question,
         }
         words = _WORDS.format(css=inverted_css(_DRAWN) + _HIDDEN, **self._words())
         return drawing, {"text/html": words, "text/plain": self.alternative}
+
+
+_TAG = re.compile(r"<(?!/?(?:br|b|extra)>)(?=[/!?a-zA-Z])")
+"""The beginning of what plotly would take for a tag in a text, except for those that charts use."""
+
+
+def _inert(part: Any) -> Any:
+    """A part of a figure whose texts are shown as they are: plotly would make links of their tags."""
+    if isinstance(part, str):
+        return _TAG.sub("&lt;", part)
+    if isinstance(part, Mapping):
+        return {name: _inert(one) for name, one in part.items()}
+    return [_inert(one) for one in part] if isinstance(part, list | tuple) else part
 
 
 def kept_chart(bundle: Mapping[str, Any], key: str) -> dict[str, Any] | None:
@@ -237,7 +251,7 @@ def kept_chart(bundle: Mapping[str, Any], key: str) -> dict[str, Any] | None:
     layout |= {"height": layout["height"] - _TITLE_PX, "paper_bgcolor": "rgba(0,0,0,0)"}
     layout["margin"] = {**layout["margin"], "t": layout["margin"]["t"] - _TITLE_PX}
     layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"}
-    figure = {"data": kept["data"], "layout": layout}
+    figure = _inert({"data": kept["data"], "layout": layout})
     return {"key": key, "question": question, "words": question, "figure": figure, "csv": None}
 
 

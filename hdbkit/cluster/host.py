@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from hdbkit.config import Target
-from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.config.withheld import handed_on
 from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
@@ -94,9 +94,8 @@ class LoadHost:
         page = Control.create(self.folder.control, len(plan.load.clients))
         page.fields[Field.HEARD_AT_NS] = time.monotonic_ns()
         page.close()
-        environment = {**os.environ, **ONE_THREAD}
-        if secret is not None:
-            environment[PASSWORD_VARIABLE] = secret.get_secret_value()
+        target = plan.target.with_(password=secret) if secret else plan.target
+        environment = {**os.environ, **ONE_THREAD, **(handed_on(target) if secret is not None else {})}
         with self.folder.supervisor_errors.open("wb") as errors:
             (self.folder.path / ORDER).write_text(order, encoding="utf-8")
             process = start_program(

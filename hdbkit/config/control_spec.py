@@ -129,6 +129,12 @@ class ControlSpec(ConfigModel):
     log: Path | None = Field(default=None, description="log of the server, shown if it does not start")
     agent: str | None = Field(default=None, description="address of the agent on the server's host: https://db1:8443")
     fingerprint: str | None = Field(default=None, description="SHA-256 of the agent's certificate")
+    agent_account: str | None = Field(
+        default=None,
+        min_length=1,
+        description="account that runs the agent, if the agent is reached on this host without TLS and runs as "
+        "neither root nor the account of hdbkit",
+    )
     token_file: Path | None = Field(
         default=None, description="file with the agent's token, unless HDBKIT_AGENT_TOKEN has it"
     )

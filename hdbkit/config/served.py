@@ -1,4 +1,4 @@
-"""What those who use a service may name: the clusters of its operator, and no setting that names a program or file.
+"""What those who use a service may name: the clusters and the text settings of its operator, and no file of its host.
 
 The processes that a service starts have the variable ``HDBKIT_SERVED``; elsewhere everything is permitted that the
 user names. What only a file of results names is limited alike everywhere: it may come from elsewhere.
@@ -11,36 +11,33 @@ import os
 import re
 from collections.abc import Collection, Mapping
 
-from hdbkit.config.sweep_values import Formula
-
 VARIABLE = "HDBKIT_SERVED"
-_ELSEWHERE = re.compile(
-    r".*[_-](command|cmd|librar(y|ies)|provider|path|director(y|ies)|dir|dirname|file|filename|conninfo|destination"
-    r"|program|repository|output)"
-    r"|(.*[_-])?(dir|datadir|basedir|tmpdir|pidfile|logfile|aclfile|keyfile|dbfilename|unixsocket|socket)"
-    r"|plugin[_-].*|.*preload.*|init[_-].*|load(module)?|include|log[_-]error|log[_-]bin.*|relay[_-]log.*"
-    r"|(replica|slave)of|enable-.*-(command|configs)|secure_file_priv|.*[_-]?extensions?([_-].*)?|local[_-]infile"
-    r"|xp_cmdshell|clr .*|external .*|ole .*|.*[.]on_.*init|.*start_proc|wsrep[_-](sst|cluster|node)[_-].*"
-    r"|(.*[_-])?ssl[_-](ca|capath|cert|crl|crlpath|key)",
+_CLUSTERS, _TEXTS = "clusters", "text_settings"
+_OPTION = re.compile(
+    r"service|driver|gssdelegation|init.*|.*(file|path|dir|lib)|ssl_?(key|cert|ca|rootcert|crl.*)|.*default_group",
     re.IGNORECASE,
 )
-"""Settings with which servers execute programs, load code, connect to others, or read and write files elsewhere."""
-
-_OPTION = re.compile(
-    r"service|driver|init.*|.*(file|path|dir|lib)|ssl_?(key|cert|ca|rootcert|crl.*)|.*default_group", re.IGNORECASE
-)
-"""Options of drivers that name files, or what is in them."""
+"""Options of drivers that name files, or what is in them, or hand on what the account may do elsewhere."""
 
 
-def environment(clusters: Collection[str]) -> dict[str, str]:
+def environment(clusters: Collection[str], text_settings: Collection[str] = ()) -> dict[str, str]:
     """The variable for a process that works for a service."""
-    return {VARIABLE: json.dumps(sorted(clusters))}
+    return {VARIABLE: json.dumps({_CLUSTERS: sorted(clusters), _TEXTS: sorted(text_settings)})}
 
 
 def served_clusters() -> frozenset[str] | None:
     """The clusters that the operator of this process's service named; None outside a service."""
+    return _named(_CLUSTERS)
+
+
+def served_texts() -> frozenset[str] | None:
+    """The text settings that the operator of this process's service named; None outside a service."""
+    return _named(_TEXTS)
+
+
+def _named(what: str) -> frozenset[str] | None:
     given = os.environ.get(VARIABLE)
-    return None if given is None else frozenset(json.loads(given))
+    return None if given is None else frozenset(json.loads(given)[what])
 
 
 def cluster_problem(text: str, permitted: Collection[str] | None) -> str:
@@ -52,15 +49,6 @@ def cluster_problem(text: str, permitted: Collection[str] | None) -> str:
         f"'{text}' is not a cluster of this service (its operator named: {named}); use one of these, "
         "or have the service started with --cluster"
     )
-
-
-def setting_problem(name: str, values: Collection[str]) -> str:
-    """Why a service must not change a setting to one of these values; empty if it may."""
-    if _ELSEWHERE.fullmatch(name):
-        return f"'{name}' may name a program, file or address of the server's host; a service does not change it"
-    if wrong := next((one for one in values if ("/" in one or "\\" in one) and not isinstance(one, Formula)), None):
-        return f"'{wrong}' may name a program, file or address; a service changes no setting to such a value"
-    return ""
 
 
 def option_problem(options: Mapping[str, str]) -> str:

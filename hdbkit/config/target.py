@@ -8,7 +8,7 @@ driver's own such as ``PGPASSWORD``), from the keyring, from a password file in 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -21,6 +21,7 @@ from hdbkit.config.installed import kind_of
 from hdbkit.config.model import ConfigModel
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE, FoundPassword, find_password
 from hdbkit.config.problems import SECRET, did_you_mean
+from hdbkit.config.withheld import reason_to_withhold
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.paths import places_of_targets, targets_file
 
@@ -41,6 +42,8 @@ class Target(ConfigModel):
     """
 
     noun: ClassVar[str] = "the target"
+    is_control_account: ClassVar[bool] = False
+    """Whether it has the account that changes the server's settings, and its password."""
 
     kind: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="kind of database, such as postgresql")
     host: str | None = Field(default=None, min_length=1, description="host name, address, or folder of the socket")
@@ -225,17 +228,47 @@ class Target(ConfigModel):
         query = f"?{urlencode(options)}" if options else ""
         return f"{self.kind}://{user}{host}{port}/{quote(self.database or '')}{query}"
 
+    @property
+    def place(self) -> str:
+        """The URL without the database, unless that names the server: whom a password is for."""
+        return self.model_copy(update={"database": None}).url if self.host else self.url
+
+    @property
+    def withheld(self) -> str:
+        """Why this address gets no password that the account of a service keeps; empty if it may have it."""
+        return reason_to_withhold(self)
+
     def found_password(self) -> FoundPassword | None:
         """The password from memory, ``HDBKIT_PASSWORD`` or the keyring; if None, the driver looks for one itself.
 
         For a private server, an empty password makes the driver use only its password file. With ``password_file``,
-        the keyring is not used.
+        the keyring is not used. It is empty as well where it is withheld.
         """
         if self.password:
             return FoundPassword(self.password, "memory")
         if self.server_folder:
             return FoundPassword(SecretStr(""), "the private server's password file")
-        return find_password(None if self.password_file else self._url({}))
+        return self._kept(PASSWORD_VARIABLE)
+
+    def _kept(self, variable: str) -> FoundPassword | None:
+        """What the environment or the keyring has for this address, if it may have it."""
+        if reason := self.withheld:
+            return FoundPassword(SecretStr(""), f"none: {reason}")
+        return find_password(None if self.password_file else self._url({}), variable)
+
+    def secret_or(self, *elsewhere: Callable[[], str | None]) -> str | None:
+        """The password, else the first of those in the driver's own places, unless they are withheld."""
+        secret = self.secret()
+        if secret or self.withheld:
+            return secret
+        return next(filter(None, (look() for look in elsewhere)), secret)
+
+    @property
+    def addresses(self) -> list[tuple[str | None, int | None]]:
+        """Host and port of each of its servers: its own, the fallbacks, replicas and nodes."""
+        found = filter(None, (_REPLICA.fullmatch(one) for one in (*self.fallbacks, *self.replicas, *self.nodes)))
+        others = ((one["v6"] or one["host"], int(one["port"]) if one["port"] else self.port) for one in found)
+        return [(self.host, self.port), *others]
 
     @property
     def each(self) -> list[Target]:
@@ -305,10 +338,11 @@ class Target(ConfigModel):
 class ControlAccount(Target):
     """An administrator's account: its password is never that of the measured account."""
 
+    is_control_account = True
+
     def found_password(self) -> FoundPassword | None:
         """The password from ``HDBKIT_ADMIN_PASSWORD`` or the keyring; if empty, the driver uses a password file."""
-        address = None if self.password_file else self._url({})
-        return find_password(address, ADMIN_PASSWORD_VARIABLE) or FoundPassword(SecretStr(""), "a password file")
+        return self._kept(ADMIN_PASSWORD_VARIABLE) or FoundPassword(SecretStr(""), "a password file")
 
 
 def target_names(targets: Path) -> list[str]:

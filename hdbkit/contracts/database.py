@@ -77,6 +77,11 @@ class Database(Protocol):
     """The settings that limit an ordinary account's connections: it may open the sum of value times factor."""
     protected_settings: Mapping[str, str] = MappingProxyType({})
     """Settings that a sweep never changes, each with what it would do: clients and hdbkit would lose the server."""
+    access_settings: tuple[str, ...] = ()
+    """Settings that open, close, guard or log the access of others, as patterns of ``fnmatch`` in small letters and
+    with underscores. Whoever has a token of a service or an agent does not change them, whatever their type."""
+    plain_texts: frozenset[str] = frozenset()
+    """Text settings that such a token may change: they hold numbers and words of the server, and name nothing."""
     daemon: str = ""
     """The name of the process whose limits the kernel applies to the database; empty if they are not examined."""
     reload_signal: Signals | None = None

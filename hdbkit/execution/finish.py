@@ -25,6 +25,7 @@ from hdbkit.execution import client_notes, failures, load_hosts, profiler, sampl
 from hdbkit.execution.folder_setup import FAULTS, SERIALS
 from hdbkit.execution.host import DEVICES
 from hdbkit.execution.load_hosts import ClientFiles
+from hdbkit.files import read_bytes
 from hdbkit.readings import STATEMENT_TOTALS
 from hdbkit.results import columns
 from hdbkit.results.folder import RunFolder
@@ -200,7 +201,7 @@ def _of_faults(folder: RunFolder, manifest: Manifest, clients_lost: int) -> dict
     if not manifest.faults:
         return {}
     path = folder.spools / SERIALS
-    serials = json.loads(path.read_bytes()) if path.is_file() else None
+    serials = json.loads(read_bytes(path)) if path.is_file() else None
     lost, unknown = lost_commits(folder, manifest, serials, clients_lost)
     return {"faults": effects(folder, manifest), "lost_commits": lost, "lost_commits_unknown": unknown}
 
@@ -339,7 +340,7 @@ def _errors(files: Sequence[ClientFiles], start_ns: int) -> list[dict[str, Any]]
     """The clients' errors, added up by class, code, text and operation."""
     total: dict[tuple[str, ...], dict[str, Any]] = {}
     for each, path in ((one, path) for one in files for path in sorted(one.folder.glob(failures.PATTERN))):
-        for row in json.loads(path.read_bytes()):
+        for row in json.loads(read_bytes(path)):
             key = (row["error_class"], row["code"], row["text"], row["operation"])
             first, last = (_us(each.clock.one_here(row[name]), start_ns) for name in ("first_ns", "last_ns"))
             known = total.setdefault(key, {**row, "count": 0, "retried": 0, "first_us": first, "last_us": last})

@@ -15,7 +15,7 @@ from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.execution.control import Control
 from hdbkit.execution.precheck import Ready
-from hdbkit.files import private, replace_file
+from hdbkit.files import private, read_bytes, replace_file
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import RunFolder, make_folder
 from hdbkit.results.manifest import Manifest, Phase, Status
@@ -44,7 +44,7 @@ def note_in_charge(folder: RunFolder, pid: int) -> None:
 def is_in_charge(folder: RunFolder) -> bool:
     """Whether the process that was noted last is alive."""
     try:
-        pid, _, birth = _in_charge(folder).read_text(encoding="ascii").partition(" ")
+        pid, _, birth = read_bytes(_in_charge(folder)).decode("ascii").partition(" ")
         return bool(birth) and birth_of(int(pid)) == birth
     except (OSError, ValueError):
         return False

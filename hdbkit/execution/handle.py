@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from hdbkit.config import Cache, Target, WorkloadSpec
-from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.config.withheld import handed_on
 from hdbkit.errors import DamagedResult, InputError, RunFailed, disk_full, is_disk_full
 from hdbkit.execution.control import Control, Field, Stop
 from hdbkit.execution.finish import complete, remove_spools
@@ -287,10 +287,7 @@ def _alone(ready: Ready, root: Path) -> Iterator[list[int]]:
 def _supervisor(folder: RunFolder, plan: RunPlan, target: Target, kept: Sequence[int]) -> Process:
     """Start the supervisor of a run; it inherits the descriptors ``kept`` and keeps a private server from ending."""
     program = _SUPERVISOR if plan.load.cluster is None else _CLUSTER_SUPERVISOR
-    environment = {**os.environ, **ONE_THREAD}
-    secret = target.secret()
-    if secret is not None:
-        environment[PASSWORD_VARIABLE] = secret
+    environment = {**os.environ, **ONE_THREAD, **handed_on(target)}
     with open(folder.supervisor_errors, "wb", opener=private) as errors, in_use(target.server_folder) as used:
         process = start_program(
             program,

@@ -24,6 +24,7 @@ from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.execution.live_sums import LiveTail, Sums
 from hdbkit.execution.load_hosts import HOST_SAMPLES
+from hdbkit.files import opened, read_bytes
 from hdbkit.results.columns import Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
@@ -105,7 +106,7 @@ class LiveWaits:
 
     def _lines(self) -> list[dict[str, Any]]:
         """The samples that were added since the last call; the first one only finds the end of the file."""
-        with suppress(OSError, ValueError), (self._spools / waits.FILE).open("rb") as file:
+        with suppress(OSError, ValueError), os.fdopen(opened(self._spools / waits.FILE), "rb") as file:
             file.seek(0, os.SEEK_END) if self._offset is None else file.seek(self._offset)
             whole = file.read().rpartition(b"\n")[0]
             self._offset = file.tell() if self._offset is None else self._offset + len(whole)
@@ -285,7 +286,7 @@ def _users_of(clients: Sequence[int], load: Load) -> int:
 def _server_cpu_cores(samples: Path) -> float:
     """CPU of the server from the last two samples of the host."""
     with suppress(OSError, ValueError, KeyError):
-        with samples.open("rb") as file:
+        with os.fdopen(opened(samples), "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _SAMPLES_BYTES))
             before, after = (json.loads(line) for line in file.read().splitlines()[-2:])
@@ -304,5 +305,5 @@ def _newest_error(spools: Path, since_ns: int) -> str:
     newest = (since_ns, "")
     for path in sorted(spools.glob(failures.PATTERN))[:_CLIENTS_ASKED]:
         with suppress(OSError, ValueError, KeyError):
-            newest = max([newest, *((row["last_ns"], row["text"]) for row in json.loads(path.read_bytes()))])
+            newest = max([newest, *((row["last_ns"], row["text"]) for row in json.loads(read_bytes(path)))])
     return newest[1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from hdbkit.files import JsonLines
+from hdbkit.files import JsonLines, opened
 from hdbkit.results.columns import Outcome
 from hdbkit.results.manifest import Manifest
 from hdbkit.results.spool import Records
@@ -122,7 +123,7 @@ class LiveTail:
 
     def _new_lines(self) -> list[dict[str, Any]]:
         found = []
-        with suppress(FileNotFoundError), self._path.open("rb") as file:
+        with suppress(FileNotFoundError), os.fdopen(opened(self._path), "rb") as file:
             file.seek(self._offset)
             for raw in file:
                 if not raw.endswith(b"\n"):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from hdbkit.errors import DamagedResult
-from hdbkit.files import replace_file
+from hdbkit.files import read_bytes, replace_file
 from hdbkit.results import columns
 from hdbkit.results.host_clock import Estimate, HostClock, reliable
 from hdbkit.results.manifest import LoadHost
@@ -95,7 +95,7 @@ def noted_hosts(spools: Path) -> list[NotedHost]:
     path = spools / _FILE
     if not path.is_file():
         return []
-    return [NotedHost.model_validate(one) for one in json.loads(path.read_bytes())]
+    return [NotedHost.model_validate(one) for one in json.loads(read_bytes(path))]
 
 
 def missing(spools: Path) -> list[NotedHost]:
@@ -124,7 +124,7 @@ def client_files(spools: Path) -> list[ClientFiles]:
 def ends(folder: Path) -> list[dict[str, Any]]:
     """How the clients of a load host ended, as fields of the table ``clients``."""
     path = folder / ENDINGS
-    known = json.loads(path.read_bytes()) if path.is_file() else {}
+    known = json.loads(read_bytes(path)) if path.is_file() else {}
     return [{"client": int(client), "ended": ending} for client, ending in known.items()]
 
 

@@ -25,6 +25,7 @@ from hdbkit.execution.control import HEAD_START_S, ClientState, Control, Field
 from hdbkit.execution.host import process_cpu_s, waited_for_core_s
 from hdbkit.execution.load_generator import ClientReading, Ending
 from hdbkit.execution.virtual_user import session_options
+from hdbkit.files import read_bytes
 from hdbkit.plan import RunPlan
 from hdbkit.results.folder import RunFolder
 from hdbkit.workloads import workload
@@ -142,7 +143,7 @@ class LocalPool:
         if self.all_ended() and set(self.endings().values()) == {Ending.KILLED}:
             return "all clients were killed; finished work is kept"
         paths = [reason_path(self._folder.spools, i) for i in self._pids]
-        return " ".join(dict.fromkeys(path.read_text("utf-8") for path in paths if path.is_file()))
+        return " ".join(dict.fromkeys(read_bytes(path).decode() for path in paths if path.is_file()))
 
     def readings(self) -> list[ClientReading]:
         """A present reading of each client."""

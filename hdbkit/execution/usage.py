@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from hdbkit.files import read_bytes
+
 NAMES = ("context_switches", "sent_bytes", "received_bytes", "sent_segments")
 """The columns of ``clients.parquet`` that this module fills."""
 PATTERN = "*.usage.json"
@@ -58,7 +60,7 @@ def saved(spools: Path) -> list[dict[str, float]]:
     found = []
     for path in sorted(spools.glob(PATTERN)):
         with suppress(ValueError):
-            found.append(json.loads(path.read_bytes()))
+            found.append(json.loads(read_bytes(path)))
     return found
 
 

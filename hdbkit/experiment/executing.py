@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdbkit.config import Target
-from hdbkit.config.served import served_clusters, setting_problem
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import CannotConnect, ConfigErrors, DamagedResult, InputError, Problem, ServerFailed
 from hdbkit.experiment.course import Course
@@ -28,6 +27,7 @@ from hdbkit.results.experiment_folder import (
 )
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import CAUSE, ENDED_WITH_PROCESS, GIVES_UP, Step
+from hdbkit.servers.permitted import unpermitted_here
 
 
 def start(
@@ -175,11 +175,10 @@ def _check(plan: ExperimentPlan, servers: Servers) -> None:
     """Report all errors before anything is changed."""
     settings = plan.tried if plan.changes_server else {}
     problems: list[Problem] = []
-    if served_clusters() is not None:
-        refused = [setting_problem(*one) for one in settings.items()]
-        problems += [Problem("settings", one) for one in refused if one]
     for target, control in servers.each:
-        found = [Problem("settings", one) for one in control.problems(settings)] if settings else []
+        refused = unpermitted_here(target, plan.tried, control.settings)  # before the server's program tries them
+        wrong = refused or (control.problems(settings) if settings else [])
+        found = [Problem("settings", one) for one in wrong]
         found += unprepared(plan, target, control)
         if settings and not found:
             rejected = control.refused([plan.settings_in(one) for one in range(len(plan.configurations))])

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hdbkit.errors import ServerFailed
+from hdbkit.files import opened_folder
 from hdbkit.paths import home_folder
 
 FREEZABLE = ("ext3", "ext4", "f2fs", "jfs", "nilfs2", "xfs")
@@ -190,7 +191,7 @@ def _plain(text: str) -> str:
 
 def _opened(folder: Path) -> int:
     try:
-        return os.open(folder, os.O_RDONLY)
+        return opened_folder(folder)
     except OSError as error:
         raise ServerFailed(f"the file system of {folder} cannot be opened: {error.strerror}") from error
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from hdbkit.config import Target
 from hdbkit.config.fault import Fault, Thing
+from hdbkit.config.withheld import also_reached
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.faults.actions import Action, Actions, Do
@@ -148,7 +149,7 @@ class Injector:
 def _through_proxy(target: Target, port: int) -> Target:
     """The target through the proxy; its password is looked up by its own address."""
     found = target.found_password()
-    reached = database(target).behind_proxy(target, port)
+    reached = also_reached(target, database(target).behind_proxy(target, port))
     return reached.with_(password=found.password if found else None)
 
 

@@ -26,7 +26,7 @@ from hdbkit.config import WorkloadSpec, spec_from
 from hdbkit.config.model import has_mark
 from hdbkit.contracts import PartLoad, StatementLoad, TableLoad, Workload
 from hdbkit.errors import InputError
-from hdbkit.files import draft_of, replace_file
+from hdbkit.files import draft_of, read_bytes, replace_file
 from hdbkit.processes import die_with_parent
 from hdbkit.workloads import workload
 
@@ -325,7 +325,7 @@ def _json(content: dict[str, Any]) -> bytes:
 
 def _read(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_bytes(path))
         if isinstance(content, dict):
             return content
     raise InputError(f"{path} cannot be read, so {path.parent} is no folder of hdbkit datagen")

@@ -1,7 +1,8 @@
 """An executed notebook as the content of a page: text, code and outputs, its charts drawn by our own layer.
 
-Outputs keep their HTML; the page's policy lets none of it execute. Of the forms of an output, the first that a page
-without a kernel can show is shown.
+Outputs keep what shows text, tables and drawings of their HTML, and nothing that executes, sends or leads elsewhere
+by itself: a notebook may come from elsewhere. Of the forms of an output, the first that a page without a kernel can
+show is shown.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import nh3
 import pandas as pd
 import plotly.graph_objects as go
 from markdown_it import MarkdownIt
@@ -22,12 +24,26 @@ from markupsafe import Markup
 
 from hdbkit.charts.chart import Chart, kept_chart
 from hdbkit.errors import DamagedResult
+from hdbkit.files import read_bytes
 from hdbkit.report.page import Content, embedded_charts
 
 _COLOURS_OF_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CARD = re.compile(r'<p class="hd-answer">(?P<answer>.*?)</p>', re.S)
 _ID = re.compile(r"\b\d{8}-\d{6}-[\w-]+-[a-z]{6}\b")
 _SCROLLED = Markup('<div class="output" tabindex="0" role="region" aria-label="output">{}</div>')
+_SVG = frozenset({"svg", "g", "rect", "line", "path", "polyline", "polygon", "circle", "ellipse", "text", "tspan"})
+_TAGS = (nh3.ALLOWED_TAGS | _SVG) - {"map", "area"}
+_DRAWN = (
+    *("width", "height", "viewbox", "viewBox", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "rx", "ry", "d"),
+    *("points", "transform", "fill", "stroke", "stroke-width", "font-family", "font-size", "text-anchor", "opacity"),
+)
+_ATTRIBUTES = {
+    **{name: {*of} for name, of in nh3.ALLOWED_ATTRIBUTES.items()},
+    **{name: {*_DRAWN} for name in _SVG},
+    "*": {"class", "style", "role", "tabindex", "aria-label", "aria-hidden", "title", "dir", "lang"},
+    "details": {"open"},
+    "th": {"scope", "colspan", "rowspan"},
+}
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
 
 Cell = Mapping[str, Any]
@@ -49,7 +65,7 @@ class NotebookPage:
 def notebook_page(path: Path) -> NotebookPage:
     """The notebook of a file. Raises ``DamagedResult`` if it cannot be read."""
     try:
-        cells: list[Cell] = json.loads(path.read_bytes())["cells"]
+        cells: list[Cell] = json.loads(read_bytes(path))["cells"]
         return _Reader(path.stem).read(cells)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedResult(f"the notebook {path} cannot be read: {error}") from None
@@ -111,13 +127,21 @@ class _Reader:
         if "text/html" in data:
             found = _joined(data["text/html"])
             self._said.append(found)
-            return _SCROLLED.format(Markup(found))  # noqa: S704 (nothing of it executes)
+            return _SCROLLED.format(Markup(_cleaned(found)))  # noqa: S704
         if "text/markdown" in data:
             return Markup(markdown(_joined(data["text/markdown"])))  # noqa: S704 (it escapes HTML)
         for kind in _IMAGES:
             if kind in data:
                 return _image(kind, _joined(data[kind]))
         return self._text(_joined(data.get("text/plain", "")), "text")
+
+
+def _cleaned(html: str) -> str:
+    """HTML of an output without what is more than text, tables and drawings."""
+    return nh3.clean(
+        html, tags=_TAGS, clean_content_tags={"script", "style", "title"}, attributes=_ATTRIBUTES,
+        url_schemes={"https", "http", "data"},
+    )  # fmt: skip
 
 
 def _image(kind: str, content: str) -> Markup:

@@ -6,8 +6,10 @@ the network off; every text is escaped by the template, and ``<`` in the charts'
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,10 +21,12 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.flame import Flame
 from hdbkit.charts.marks import RUN
 from hdbkit.charts.style import COLOURS, CONFIG, NAMES, layer_css, layer_script, packed_plotly
-from hdbkit.files import replace_file
+from hdbkit.errors import InputError
+from hdbkit.files import read_bytes, replace_file
 from hdbkit.report import templates
 from hdbkit.report.card import Card
 from hdbkit.report.tables import Table, frame_table
+from hdbkit.results.seal import is_sealed, seal_of
 
 
 @dataclass(frozen=True)
@@ -56,12 +60,48 @@ class Page:
 
 def write_page(path: Path, page: Page) -> Path:
     """Write ``page`` as one HTML file, and its content beside it as JSON for other pages; give the former's path."""
-    body, charts = _body(page), {chart.key: chart.spec() for chart in page.charts}
-    stored = json.dumps({"body": body, "charts": charts}, separators=(",", ":"), allow_nan=False)
-    replace_file(content_file(path), stored.encode("utf-8"))
+    body, charts = _body(page), _specs(page)
+    stored = {"body": str(body), "charts": charts}
+    text = json.dumps({**stored, "seal": _seal(stored)}, separators=(",", ":"), allow_nan=False)
+    replace_file(content_file(path), text.encode("utf-8"))
     specs = embedded_charts(charts, reports_of(page.charts, path))
     replace_file(path, _render(page, body, specs).encode("utf-8"))
     return path
+
+
+def _seal(stored: dict[str, Any]) -> str:
+    """What tells this account's pages from those that came from elsewhere; empty if it has no key."""
+    mark = _mark(stored)
+    _written.add(mark)
+    with suppress(InputError):
+        return seal_of({"page": mark})
+    return ""
+
+
+def _is_own(stored: dict[str, Any], seal: object) -> bool:
+    """Whether this account wrote a stored page, so that its body is HTML whose texts are escaped."""
+    mark = _mark(stored)
+    with suppress(InputError):
+        return mark in _written or is_sealed({"page": mark}, seal)
+    return False
+
+
+def _mark(stored: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(stored, sort_keys=True).encode()).hexdigest()
+
+
+_written = set[str]()
+"""The digests of what this process has written, for an account that has no key."""
+
+
+def _specs(page: Page) -> dict[str, Any]:
+    return {chart.key: chart.spec() for chart in page.charts}
+
+
+def content_of(page: Page) -> Content:
+    """What a page shows, for another page, without a file."""
+    charts = _specs(page)
+    return Content(_body(page), Markup(embedded_charts(charts) if charts else ""))  # noqa: S704 (JSON, without <)
 
 
 def content_file(path: Path) -> Path:
@@ -121,16 +161,19 @@ class Content:
 
 
 def read_content(path: Path, reports: Mapping[str, str] | None = None) -> Content | None:
-    """The content of a page that ``write_page`` wrote; None if there is none. Its body may hold no script.
+    """The content of a page that this account has written with ``write_page``; None if there is none.
 
     ``reports`` are the pages that the dots of runs open, by the id of the run; by default they open nothing.
 
-    The caller's page has to forbid inline scripts, so that a file changed by someone else runs nothing.
+    A file that came from elsewhere or was changed is not shown: its body could have any HTML, such as a false page of
+    this site.
     """
     try:
-        stored = json.loads(content_file(path).read_bytes())
+        stored = json.loads(read_bytes(content_file(path)))
         body, charts = str(stored["body"]), dict(stored["charts"])
-    except (OSError, ValueError, KeyError, TypeError):
+        if not _is_own({"body": body, "charts": charts}, stored.get("seal")):
+            return None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     specs = embedded_charts(charts, reports, in_site=reports is not None) if charts else ""
     return Content(Markup(body), Markup(specs))  # noqa: S704 (escaped when it was written)

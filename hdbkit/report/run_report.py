@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -57,9 +58,17 @@ def run_report(folder: RunFolder) -> Path:
         DamagedResult: the manifest cannot be read.
     """
     manifest = folder.read()
+    page = run_page(folder, manifest)
+    with suppress(DamagedResult):
+        replace_file(folder.path / _ANNOTATIONS, json.dumps(_annotations(folder, manifest), indent=1).encode())
+    return write_page(folder.report, page)
+
+
+def run_page(folder: RunFolder, manifest: Manifest) -> Page:
+    """The report of a run."""
     (charts, each), errors = _from_records(folder, manifest)
     result = manifest.result
-    page = Page(
+    return Page(
         kicker=f"{manifest.run_id}{_place(manifest)}",
         card=card(manifest, errors),
         notice=manifest.notice,
@@ -74,9 +83,6 @@ def run_report(folder: RunFolder) -> Path:
         environment=environment(manifest, known_settings(folder)),
         journal=[_course(manifest)],
     )
-    with suppress(DamagedResult):
-        replace_file(folder.path / _ANNOTATIONS, json.dumps(_annotations(folder, manifest), indent=1).encode())
-    return write_page(folder.report, page)
 
 
 def _annotations(folder: RunFolder, manifest: Manifest) -> list[dict[str, Any]]:
@@ -327,13 +333,14 @@ def _basis(metric: Metric) -> str:
 def tables(manifest: Manifest) -> list[Table]:
     """The latencies of a run with a result, and its network traffic per operation."""
     result, noun = manifest.measured, manifest.noun
+    window_s = result.window_s or math.nan
     lines = [(name, line) for name, line in result.operations.items() if line.count]
     if manifest.one_by_one:
         return [_times(lines, noun), *_traffic(result, noun)]
     response = _response_times(lines, noun) if manifest.paced else []
     head = [noun, "count", "per second", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "failed", "retries"]
     rows = [
-        [name, f"{line.count:,}", cell(None) if manifest.measured_by else number(line.count / result.window_s)]
+        [name, f"{line.count:,}", cell(None) if manifest.measured_by else number(line.count / window_s)]
         + [milliseconds(value_us) for value_us in (line.mean_us, *_quantiles(line))]
         + [cell(line.failed), cell(line.retries)]
         for name, line in lines

@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import held, replace_file
+from hdbkit.files import held, read_bytes, replace_file
 from hdbkit.paths import Inside
 from hdbkit.results.folder import make_folder
 
@@ -86,7 +86,7 @@ class BatchFolder:
 
     def _read(self) -> _Records:
         try:
-            return _Records.model_validate_json(self._record.read_bytes())
+            return _Records.model_validate_json(read_bytes(self._record))
         except (OSError, ValidationError) as error:
             raise DamagedResult(f"{self._record} cannot be read: {error}") from None
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hdbkit.config.problems import problems_of
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import held, irregular_entry, private, replace_file, sync_folder
+from hdbkit.files import held, irregular_entry, private, read_bytes, replace_file, sync_folder
 from hdbkit.paths import Inside
 from hdbkit.processes import birth_of
 from hdbkit.results.folder import END_GRACE_S, RunFolder, is_run, make_folder, only_match, only_one
@@ -93,7 +93,7 @@ class ExperimentFolder:
         and addresses. Raises ``InputError`` if the account's key cannot be read.
         """
         with suppress(OSError, DamagedResult):
-            return self._before_is_own() and _digest(self._plan.read_bytes()) in self._own_plans()
+            return self._before_is_own() and _digest(read_bytes(self._plan)) in self._own_plans()
         return False
 
     @property
@@ -146,7 +146,7 @@ class ExperimentFolder:
             signature = (found.st_ino, found.st_mtime_ns, found.st_size)
             known, plan = self._plans.get(model, (None, None))
             if known != signature or not isinstance(plan, model):
-                plan = model.model_validate_json(path.read_bytes())
+                plan = model.model_validate_json(read_bytes(path))
                 self._plans[model] = (signature, plan)
             return plan
         except FileNotFoundError:

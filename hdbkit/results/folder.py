@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hdbkit.errors import DamagedResult, InputError
-from hdbkit.files import held, replace_file, results_umask
+from hdbkit.files import held, read_bytes, replace_file, results_umask
 from hdbkit.paths import Inside
 from hdbkit.results.columns import FORMAT_VERSION
 from hdbkit.results.manifest import Manifest
@@ -70,11 +71,13 @@ class RunFolder:
         """Read the manifest. Raises ``DamagedResult`` if it is missing, truncated, newer or not of hdbkit."""
         path = self.path / "manifest.json"
         try:
-            manifest = _manifest(path.read_bytes())
+            manifest = _manifest(read_bytes(path))
         except FileNotFoundError:
             raise DamagedResult(f"{self.path} is not a run folder: it has no manifest.json") from None
         except ValidationError as error:
             raise DamagedResult(f"{path} is damaged: {_first_problem(error)}") from None
+        except ValueError as error:
+            raise DamagedResult(f"{path} is damaged: {error}") from None
         except OSError as error:
             raise DamagedResult(f"{path} cannot be read: {error}") from None
         if manifest.format_version != FORMAT_VERSION:
@@ -91,8 +94,24 @@ class RunFolder:
 
 @lru_cache(maxsize=4)
 def _manifest(content: bytes) -> Manifest:
-    """The manifest of a file's content, which who watches a run reads ten times a second and seldom finds changed."""
+    """The manifest of a file's content, which who watches a run reads ten times a second and seldom finds changed.
+
+    Raises ``ValueError`` for a number that no run has, and nothing that shows it could take.
+    """
+    with suppress(RecursionError):  # the model reports it
+        json.loads(content, parse_int=_within, parse_float=_within)
     return Manifest.model_validate_json(content)
+
+
+_LARGEST = 2.0**63
+_DIGITS = 400
+
+
+def _within(text: str) -> float:
+    """A number of a file. Raises ``ValueError`` if it is beyond those of 64 bits."""
+    if len(text) > _DIGITS or not abs(number := float(text)) < _LARGEST:
+        raise ValueError(f"the number {text[:30]} is too large")
+    return number
 
 
 def _first_problem(error: ValidationError) -> str:

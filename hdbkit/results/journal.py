@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, TypeAdapter, ValidationError
 
 from hdbkit.errors import DamagedResult
-from hdbkit.files import private, sync_folder
+from hdbkit.files import opened, private, read_bytes, sync_folder
 from hdbkit.processes import birth_of
 
 METRIC_VALUE: Final = "metric_value"
@@ -273,7 +273,7 @@ class Journal:
         """
         found = b""
         with self._readable():
-            found = self._path.read_bytes()
+            found = read_bytes(self._path)
         with self._checked():
             return ExperimentState(filter(None, map(_parsed, _lines_with(b"settings_", found))))
 
@@ -330,7 +330,7 @@ class Journal:
     def _after_last_line(self) -> bytes | None:
         """The content after the last line read; None if that line no longer exists."""
         found = b""
-        with self._readable(), self._path.open("rb") as file:
+        with self._readable(), os.fdopen(opened(self._path), "rb") as file:
             file.seek(self._offset - len(self._last))
             found = file.read()
         return found[len(self._last) :] if found.startswith(self._last) else None

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
 
 from hdbkit.errors import DamagedResult
-from hdbkit.files import replace_file
+from hdbkit.files import read_bytes, replace_file
 from hdbkit.results.folder import RunFolder
 
 Value = str | int | float | bool | None
@@ -56,7 +56,7 @@ _Plans = RootModel[dict[str, QueryPlan]]
 def kept_settings(folder: RunFolder) -> dict[str, KeptSetting]:
     """The settings that a run kept, by their names. Raises ``DamagedResult``."""
     try:
-        return _Settings.model_validate_json(folder.settings.read_bytes()).root
+        return _Settings.model_validate_json(read_bytes(folder.settings)).root
     except (OSError, ValidationError) as error:
         raise DamagedResult(f"{folder.settings} cannot be read: {error}") from None
 
@@ -78,7 +78,7 @@ def write_plans(path: Path, plans: Mapping[str, QueryPlan]) -> None:
 def read_plans(path: Path) -> dict[str, QueryPlan]:
     """The plans that a run kept, in the order of the operations; empty without any. Raises ``DamagedResult``."""
     try:
-        found = _Plans.model_validate_json(path.read_bytes()).root
+        found = _Plans.model_validate_json(read_bytes(path)).root
     except FileNotFoundError:
         return {}
     except (OSError, ValidationError) as error:

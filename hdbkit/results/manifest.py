@@ -79,14 +79,18 @@ class Event(BaseModel):
     note: str = ""
 
 
+_MAX_US = 100 * 86_400 * 1_000_000
+"""Longer than any run: charts and checks have a part for each second of a window."""
+
+
 class Clock(BaseModel):
     """The run's start on both clocks, and the measured window in microseconds since it."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
     start_monotonic_ns: int
     start_wall: datetime
-    window_start_us: int | None = None
-    window_end_us: int | None = None
+    window_start_us: int | None = Field(default=None, ge=0, le=_MAX_US)
+    window_end_us: int | None = Field(default=None, ge=0, le=_MAX_US)
 
 
 class CheckLine(BaseModel):

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hdbkit.errors import DamagedResult
+from hdbkit.files import opened
 from hdbkit.results.columns import Outcome
 
 HEADER_BYTES = 4096
@@ -82,7 +83,7 @@ class SpoolReader:
     """Reads new records of a spool, also while the client writes."""
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDONLY)
+        self._fd = opened(path)
         try:
             self.client, self._type = _described(path, os.pread(self._fd, HEADER_BYTES, 0))
         except BaseException:
@@ -217,7 +218,7 @@ def require_readable(folder: Path) -> None:
 def _begun(folder: Path) -> Iterator[Path]:
     """The spools that have a header; a client that was killed before it wrote the header has no records."""
     for path in sorted(folder.glob("*.spool")):
-        with path.open("rb") as file:
+        with os.fdopen(opened(path), "rb") as file:
             if any(file.read(len(_MAGIC))):
                 yield path
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hdbkit.files import draft_of
+from hdbkit.files import draft_of, read_bytes
 from hdbkit.results import columns
 from hdbkit.results.columns import LATENCY_BUCKETS_US, Outcome
 from hdbkit.results.folder import make_folder
@@ -87,7 +87,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """The objects of a file with one JSON object per line; incomplete lines are skipped."""
     if not path.is_file():
         return []
-    return list(_objects(path.read_text(encoding="utf-8", errors="replace").splitlines()))
+    return list(_objects(read_bytes(path).decode(errors="replace").splitlines()))
 
 
 def _objects(lines: Iterable[str]) -> Iterable[dict[str, Any]]:

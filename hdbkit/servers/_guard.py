@@ -15,6 +15,7 @@ import fcntl
 import json
 import os
 import signal
+import stat
 import sys
 import time
 
@@ -69,11 +70,20 @@ def _exists(pid: int) -> bool:
     return True
 
 
+def _content(folder: str, name: str) -> str:
+    """The text of a regular file; what the server's account puts in its place makes nobody wait or read elsewhere."""
+    path = os.path.join(folder, name)  # noqa: PTH118
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, encoding="utf-8") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        return file.read()
+
+
 def server_pid(folder: str, note: dict[str, object]) -> int | None:
     """The process id of the server that runs in a folder, or None."""
     try:
-        with open(os.path.join(folder, str(note["pid_file"]))) as file:  # noqa: PTH118, PTH123
-            pid = int(file.readline())
+        pid = int(_content(folder, str(note["pid_file"])).partition("\n")[0])
     except (OSError, ValueError):
         return None
     return pid if is_ours(pid, str(note["binaries"]), folder) else None
@@ -138,8 +148,7 @@ def kill_helpers(folder: str, note: dict[str, object]) -> None:
 def remove_group(folder: str) -> None:
     """Remove the control group of a stopped server; retry until its last processes have left it."""
     try:
-        with open(os.path.join(folder, GROUP), encoding="utf-8") as file:  # noqa: PTH118, PTH123
-            group = file.read()
+        group = _content(folder, GROUP)
     except OSError:
         return
     for _ in range(100):
@@ -180,8 +189,7 @@ def clear(folder: str, note: dict[str, object]) -> None:
 def read_note(folder: str) -> dict[str, object]:
     """The content of ``server.json``; empty if the file does not exist yet."""
     try:
-        with open(os.path.join(folder, NOTE), encoding="utf-8") as file:  # noqa: PTH118, PTH123
-            content = json.load(file)
+        content = json.loads(_content(folder, NOTE))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

@@ -20,6 +20,7 @@ from pydantic import SecretStr
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
+from hdbkit.files import append
 from hdbkit.processes import is_alive
 from hdbkit.servers.folder_control import FolderControl
 from hdbkit.servers.log import NO_MESSAGE, last_lines, read_since
@@ -92,8 +93,7 @@ class MysqldServer(Launcher):
 
     def move(self, place: Place) -> None:
         """Add the new port to the options; the last line takes precedence."""
-        with (place.folder / _OPTIONS).open("a", encoding="utf-8") as file:
-            file.write(option_lines({"port": str(place.port)}))
+        append(place.folder / _OPTIONS, option_lines({"port": str(place.port)}))
 
     def start(self, place: Place) -> None:
         """Start it as a separate process and wait until it accepts a client."""

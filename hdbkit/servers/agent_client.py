@@ -18,6 +18,7 @@ from typing import Any
 from hdbkit.config import ControlSpec
 from hdbkit.config.control_spec import AGENT_PORT
 from hdbkit.config.passwords import TOKEN_VARIABLE, find_token
+from hdbkit.databases._base.listener import account_behind, name_of, trusted_accounts
 from hdbkit.errors import CannotConnect, NoneFree, ServerDown, ServerFailed
 
 CAUSE = "cause"
@@ -93,6 +94,7 @@ class AgentClient:
         if self.address.startswith("http:"):
             plain = http.client.HTTPConnection(host, port, timeout=_CONNECT_S)
             plain.connect()
+            self._check_account(plain)
             return plain
         connection = http.client.HTTPSConnection(host, port, timeout=_CONNECT_S, context=self._tls())
         try:
@@ -120,6 +122,18 @@ class AgentClient:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
+
+    def _check_account(self, connection: http.client.HTTPConnection) -> None:
+        """Without TLS, which is for this host alone, any of its accounts could listen there and get the token."""
+        stated = self._spec.agent_account
+        account = account_behind(connection.sock)
+        if account is not None and account not in trusted_accounts(stated, ()):
+            connection.close()
+            name = name_of(account)
+            advice = (
+                f"find out who listens; if it is the agent, set 'agent_account: {name}' in the target's 'control'"
+            )
+            raise CannotConnect(self.address, f"the account {name} listens there, which gets no token", advice)
 
     def _check_certificate(self, connection: http.client.HTTPSConnection) -> None:
         assert isinstance(connection.sock, ssl.SSLSocket)

@@ -21,6 +21,7 @@ from pydantic import SecretStr
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
+from hdbkit.files import append, read_bytes
 from hdbkit.processes import is_leaving
 from hdbkit.servers.binaries import program_folder, reported_version
 from hdbkit.servers.folder_control import PrivateControl
@@ -105,13 +106,12 @@ class PostgresServer(Launcher):
             "port": str(place.port),
             **settings,
         }
-        with (place.data / "postgresql.conf").open("a", encoding="utf-8") as file:
-            file.write(f"\n{_OURS}a private server for benchmarks\n{self.settings_text(values)}")
+        own = f"\n{_OURS}a private server for benchmarks\n{self.settings_text(values)}"
+        append(place.data / "postgresql.conf", own)
 
     def move(self, place: Place) -> None:
         """Add the new port to the configuration; the last line takes precedence."""
-        with (place.data / "postgresql.conf").open("a", encoding="utf-8") as file:
-            file.write(f"port = '{place.port}'\n")
+        append(place.data / "postgresql.conf", f"port = '{place.port}'\n")
 
     def start(self, place: Place) -> None:
         """Start with pg_ctl, which waits until the server accepts connections."""
@@ -177,7 +177,7 @@ def _require_entry(place: Place) -> None:
 def _wait_for_killed_server(pid_file: Path) -> None:
     """Wait until a killed server has exited: pg_ctl treats an exiting process or a zombie as a running server."""
     try:
-        pid = int(pid_file.read_text(encoding="ascii").partition("\n")[0])
+        pid = int(read_bytes(pid_file).partition(b"\n")[0])
     except (OSError, ValueError):
         return
     end = time.monotonic() + _EXIT_TIMEOUT_S

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from hdbkit.config import Target
 from hdbkit.contracts import ServerControl
 from hdbkit.errors import ServerFailed
+from hdbkit.files import append, read_bytes
 from hdbkit.processes import is_alive
 from hdbkit.servers.binaries import program_folder, reported_version
 from hdbkit.servers.folder_control import FolderControl
@@ -86,8 +87,7 @@ class RedisServer(Launcher):
 
     def move(self, place: Place) -> None:
         """Add the new port to the configuration; the last line takes precedence."""
-        with (place.folder / _CONFIGURATION).open("a", encoding="utf-8") as file:
-            file.write(self.settings_text({"port": str(place.port)}))
+        append(place.folder / _CONFIGURATION, self.settings_text({"port": str(place.port)}))
 
     def start(self, place: Place) -> None:
         """Start it as a separate process and wait until it has loaded its data and accepts clients."""
@@ -129,7 +129,7 @@ class RedisControl(FolderControl):
     def _restart(self) -> None:
         """Switch the log on or off before the server ends: one that starts with a log reads no snapshot."""
         configuration = self._server.folder / _CONFIGURATION
-        wanted = {**self._text.settings_in(configuration.read_text(encoding="utf-8")), **self._kept_lines()}[_LOG]
+        wanted = {**self._text.settings_in(read_bytes(configuration).decode()), **self._kept_lines()}[_LOG]
         if self._server.running:
             with self._session() as session:
                 session.ask("set_running_setting", name=_LOG, value=wanted)

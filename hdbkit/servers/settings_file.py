@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.errors import ServerFailed
-from hdbkit.files import own_groups, replace_file, sync_folder
+from hdbkit.files import own_groups, read_bytes, remove_file, replace_file, sync_folder
 
 _READ_BY_ALL = 0o644  # the tried values are not secret: every session of the server can read them
 
@@ -30,7 +30,7 @@ class SettingsFile:
     def read(self) -> bytes | None:
         """The content of the file."""
         try:
-            return self.path.read_bytes()
+            return read_bytes(self.path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -53,7 +53,7 @@ class SettingsFile:
             raise ServerFailed(problem)
         try:
             if content is None:
-                self.path.unlink()
+                remove_file(self.path)
             else:
                 there = self.path.exists()
                 had = (self.path if there else self.path.parent).stat()

@@ -43,6 +43,11 @@ def problem_in(setting: Setting, text: str) -> str | None:
     return None
 
 
+def is_switch(text: str) -> bool:
+    """Whether a text is a word of servers for on or off."""
+    return text.strip().lower() in ("on", "off", "yes", "no", "true", "false")
+
+
 def number_in(setting: Setting, text: str) -> float | None:
     """A number with or without a unit, converted to the setting's unit; None if number or unit are invalid."""
     found = _NUMBER.fullmatch(text)

@@ -5,6 +5,9 @@ The rules that must not break:
 * A job is a verb in a process of its own, which does not depend on the service. Its files in the results folder are
   all that is known of it, so a restarted service lists and follows it.
 * A request names targets, workloads and results of the workspace, never a path, an address or a password.
+* What the service's account keeps goes only to targets of the targets file (``config.withheld``), and a setting is
+  changed by its type, none that guards access (``servers.permitted``).
+* What was stored is text until it is escaped; HTML is shown only with this account's seal (``report.page``).
 * Every request needs a token with a role, except for the page that asks for one. A cookie is valid for pages, never
   for the API, and changes something only with the token of its session's forms.
 * No token and no password is in a file, a log line or a command line; tokens are kept as hashes.
@@ -13,10 +16,11 @@ The rules that must not break:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -27,6 +31,9 @@ from hdbkit.service.tokens import Role, Tokens
 from hdbkit.web.endpoint import EndpointOptions, listening, require_web
 from hdbkit.web.gate import Gate
 from hdbkit.web.guard import ANYONE, AuditLog, Guard, Scope, bearer_token
+
+if TYPE_CHECKING:
+    from hdbkit.service.jobs import Jobs
 
 __all__ = ["ServiceOptions", "Started", "serve"]
 
@@ -52,6 +59,9 @@ class ServiceOptions(EndpointOptions):
     panels: bool = Field(default=False, description="with the panels of the notebooks")
     cluster: tuple[str, ...] = Field(
         default=(), description=f"a cluster that requests may use: {FORMS}; repeat for several"
+    )
+    text_setting: tuple[str, ...] = Field(
+        default=(), description="text setting of servers that requests may change; its value may name a file"
     )
 
 
@@ -87,9 +97,8 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
             made = tokens.add(FIRST, Role.SETTINGS, FIRST_DAYS)
         secure = endpoint.certificate is not None
         with _panels(options, workspace) as voila:
-            guard = application(
-                workspace, tokens, endpoint.audit, endpoint.gate, options.cluster, secure=secure, voila=voila
-            )
+            jobs = Jobs(workspace, options.cluster, options.text_setting)
+            guard = application(jobs, workspace, tokens, endpoint.audit, endpoint.gate, secure=secure, voila=voila)
             os.nice(_NICE)
             say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
             endpoint.serve(guard, _RESERVED, channels=options.panels)
@@ -103,16 +112,16 @@ def _panels(options: ServiceOptions, workspace: Workspace) -> Iterator[Path | No
         return
     from hdbkit.service.panels.process import running_panels
 
-    with running_panels(workspace, options.cluster) as socket:
+    with running_panels(workspace, options.cluster, options.text_setting) as socket:
         yield socket
 
 
 def application(
+    jobs: Jobs,
     workspace: Workspace,
     tokens: Tokens,
     audit: AuditLog,
     gate: Gate,
-    clusters: Collection[str] = (),
     *,
     secure: bool = False,
     voila: Path | None = None,
@@ -120,14 +129,13 @@ def application(
     """The API and the pages of a workspace behind their guard.
 
     Args:
-        workspace: what the jobs work in.
+        jobs: what starts them, with what requests may name.
+        workspace: what they work in.
         tokens, audit, gate: who may send requests, the log, and the socket.
-        clusters: those that requests may name.
         secure: whether they are reached by TLS only.
         voila: the socket of Voila, for the panels.
     """
     from hdbkit.service.app import make_app
-    from hdbkit.service.jobs import Jobs
     from hdbkit.service.pages.rendering import STATIC
     from hdbkit.service.permissions import LOGGED
     from hdbkit.service.sessions import SESSION, SIGN_IN, Sessions
@@ -146,5 +154,5 @@ def application(
         scope["state"][SESSION], holder = found
         return holder
 
-    app = make_app(Jobs(workspace, clusters), workspace, sessions, voila)
+    app = make_app(jobs, workspace, sessions, voila)
     return Guard(app, who, audit, gate, advice=_ADVICE, logged=LOGGED, wrong=sessions.wrong, sign_in=SIGN_IN)

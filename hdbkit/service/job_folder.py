@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hdbkit.api import Running
 from hdbkit.errors import DamagedResult
 from hdbkit.experiment import ExperimentEvent
-from hdbkit.files import replace_file
+from hdbkit.files import read_bytes, replace_file
 from hdbkit.paths import Inside
 from hdbkit.processes import birth_of
 
@@ -167,7 +167,7 @@ class JobFolder:
 
     def _read(self, name: str, model: type[Record]) -> Record:
         try:
-            return model.model_validate_json((self.path / name).read_bytes())
+            return model.model_validate_json(read_bytes(self.path / name))
         except (OSError, ValidationError):
             raise DamagedResult(f"the job's file {self.path / name} is missing or damaged") from None
 

@@ -43,11 +43,14 @@ class NoJob(HdbkitError):
 class Jobs:
     """All jobs of a results folder. Jobs that have ended are kept in memory, so that a long list is quick to read.
 
-    Jobs may use ``clusters``, and no others.
+    Jobs may use ``clusters`` and change ``text_settings``, and no others.
     """
 
-    def __init__(self, workspace: Workspace, clusters: Collection[str] = ()) -> None:
+    def __init__(
+        self, workspace: Workspace, clusters: Collection[str] = (), text_settings: Collection[str] = ()
+    ) -> None:
         self._workspace, self.clusters = workspace, frozenset(clusters)
+        self._served = served.environment(clusters, text_settings)
         self._root = make_folder(workspace.results / JOBS, exist_ok=True)
         self._starting, self._lock = threading.Lock(), threading.Lock()  # the second is held for moments only
         self._launcher = ThreadPoolExecutor(1, "launcher")  # jobs inherit its priority, not that of the event loop
@@ -159,7 +162,7 @@ class Jobs:
         now = datetime.now(UTC)
         job_id = f"{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03}-{verb.name}-{secrets.token_hex(3)}"
         folder = JobFolder(make_folder(self._root / job_id))
-        environment = {**os.environ, **self._workspace.environment, **served.environment(self.clusters)}
+        environment = {**os.environ, **self._workspace.environment, **self._served}
         waiting = waiting_program(
             "hdbkit.service.job_process", str(folder.path), errors=folder.errors_file, environment=environment
         )

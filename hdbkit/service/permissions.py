@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from starlette.requests import HTTPConnection, Request
 
 from hdbkit.api import Workspace
 from hdbkit.config import Load, SweepSpec
-from hdbkit.config.served import cluster_problem, setting_problem
+from hdbkit.config.served import cluster_problem
 from hdbkit.errors import ConfigErrors, HdbkitError, Problem
 from hdbkit.service import answers
 from hdbkit.service.answers import Refused
@@ -112,15 +112,11 @@ _NO_CLUSTER = "none"
 
 
 def require_permitted(request: Any, clusters: Collection[str]) -> None:
-    """Check that a request names no other cluster, and no setting that reaches beyond the database.
+    """Check that a request names no other cluster. Raises ``ConfigErrors`` with each key that does.
 
-    Raises:
-        ConfigErrors: with each key that does.
+    Its settings are checked by its job, which asks the server what they are.
     """
-    sweep: SweepSpec | None = getattr(request, "sweep", None)
-    place, tried = ("sweep.settings", sweep.tried) if sweep else ("id", getattr(request, "settings", {}))
-    problems = [*_of_clusters(request, clusters), *_of_settings(place, tried)]
-    if problems:
+    if problems := list(_of_clusters(request, clusters)):
         raise ConfigErrors("the request", problems)
 
 
@@ -142,9 +138,3 @@ def _clusters_of(request: Any) -> Iterator[tuple[str, Any]]:
         elif isinstance(value, SweepSpec):
             yield from ((f"{name}.{place}", text) for place, text in _clusters_of(value))
             yield from ((f"{name}.factors.cluster", text) for text in value.factors.get("cluster", ()))
-
-
-def _of_settings(place: str, tried: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
-    for name, values in tried.items():
-        if problem := setting_problem(name, values):
-            yield Problem(f"{place}.{name}", problem)

@@ -15,7 +15,7 @@ from hdbkit.config import Target
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, InputError
 from hdbkit.servers import PrivateServer, find_binaries, private_server
-from hdbkit.servers.place import free_port
+from hdbkit.servers.place import SERVER_UID, free_port
 from tests.run.certificates import write_certificates
 from tests.run.conftest import password_of
 
@@ -130,7 +130,7 @@ REFUSED = {
     "rediss://127.0.0.1": "authority that signed the server's certificate is not trusted here; name .* tls_ca_file",
     "rediss://localhost?tls_ca_file={}/ca.pem": "is not for 'localhost'",
     "rediss://127.0.0.1?tls_ca_file={}/none.pem": "no such file of authorities; correct the option tls_ca_file",
-    "redis://127.0.0.1": r"whether the server requires TLS \(rediss://\)",
+    "redis://127.0.0.1?requirepeer={account}": r"whether the server requires TLS \(rediss://\)",
 }
 
 
@@ -148,7 +148,8 @@ def test_a_server_of_redis_over_tls(certificates: Path) -> None:
             engine.connect(reached).close()
         for url, reason in REFUSED.items():
             with pytest.raises(CannotConnect, match=reason):
-                engine.connect(Target.parse(url.format(certificates)).with_(**account))
+                text = url.format(certificates, account=os.geteuid() or SERVER_UID)
+                engine.connect(Target.parse(text).with_(**account))
         with pytest.raises(InputError, match="verifies the name of the proxy instead of db1"):
             engine.behind_proxy(target.with_(host="db1"), port)
 

@@ -15,6 +15,7 @@ from typing import Any
 from hdbkit.api import Workspace
 from hdbkit.service import ServiceOptions, application
 from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
+from hdbkit.service.jobs import Jobs
 from hdbkit.service.tokens import Role, Tokens
 from hdbkit.web.endpoint import listening
 
@@ -108,7 +109,7 @@ def running_service(
     tokens = Tokens(folder)
     given = {role.value: tokens.add(role.value, role) for role in Role}
     with listening(ServiceOptions(listen="127.0.0.1:0", tls=tls, state=folder), "service") as endpoint:
-        guard = application(place, tokens, endpoint.audit, endpoint.gate, voila=voila)
+        guard = application(Jobs(place), place, tokens, endpoint.audit, endpoint.gate, voila=voila)
         server = endpoint.server(guard, 10, channels=voila is not None)
         thread = threading.Thread(target=server.run, args=([endpoint.gate],))
         thread.start()

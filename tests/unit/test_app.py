@@ -107,16 +107,22 @@ def test_what_a_kernel_sends_is_for_this_account_and_for_valid_tokens_only(app: 
     assert place.parent.stat().st_mode & 0o077 == 0
     url, origin = f"ws://127.0.0.1:{port}{BASE}api/kernels/{kernel}/channels", f"http://127.0.0.1:{port}"
     assert channel_status(app, {"cookie": browser.cookie}, "", BASE) == 403  # no other path than that of a channel
-    with (
-        connect(url, additional_headers={"cookie": leaving.cookie}, origin=origin) as silent,  # type: ignore[arg-type]
-        connect(url, additional_headers={"cookie": browser.cookie}, origin=origin) as asking,  # type: ignore[arg-type]
-    ):
-        app.tokens.remove("leaving")
+    of_kernel = url.partition(str(port))[2]
+    assert channel_status(app, {"cookie": browser.cookie}, "", of_kernel) == 404  # it is of another token
+    for path in (of_kernel.removesuffix("/channels"), f"{BASE}voila/api/shutdown/{kernel}"):
+        assert browser.get(path).status_code == 404
+        assert browser.post(path, {}).status_code == 404
+    with connect(url, additional_headers={"cookie": leaving.cookie}, origin=origin) as asking:  # type: ignore[arg-type]
         asking.send(json.dumps(ASKED))
         while json.loads(asking.recv(timeout=60))["header"]["msg_type"] != "comm_info_reply":
             pass
-        with pytest.raises(ConnectionClosed):
-            silent.recv(timeout=60)
+        with connect(url, additional_headers={"cookie": leaving.cookie}, origin=origin) as silent:  # type: ignore[arg-type]
+            app.tokens.remove("leaving")
+            asking.send(json.dumps(ASKED))
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    asking.recv(timeout=60)
+            silent.close()
 
 
 def test_without_the_option_there_are_no_panels(service: Service) -> None:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import platform
 import socket
 import struct
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from hdbkit.config import Target
+from hdbkit.config import ControlSpec, Target
 from hdbkit.databases import database
+from hdbkit.databases._base.listener import account_behind
+from hdbkit.databases.postgresql.connect import _accepted_methods
 from hdbkit.errors import CannotConnect, HdbkitError, NoneFree, NotReady
+from hdbkit.servers.agent_client import AgentClient
 
 SECRET = "topsecret"
+OTHER = 65534
+_SETRESUID = {"x86_64": 117, "aarch64": 147}.get(platform.machine(), 0)
+"""The number of the system call, which concerns one thread; that of the C library concerns all."""
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0 or not _SETRESUID, reason="only root can act as another account")
 SALT = b"abcdefghijklmnopqrst"
 Talk = Callable[["Peer"], None]
 
@@ -63,10 +73,16 @@ def _listening(path: Path | None) -> socket.socket:
     return made
 
 
+def _become(account: int) -> None:
+    """Have this thread alone act as another account, as the kernel sees it."""
+    assert ctypes.CDLL(None, use_errno=True).syscall(_SETRESUID, -1, account, -1) == 0
+
+
 @contextlib.contextmanager
-def fake(talk: Talk, path: Path | None = None) -> Iterator[tuple[int, list[Peer]]]:
-    """The port of a server, or with a path its socket there, and the clients that came."""
+def fake(talk: Talk, path: Path | None = None, account: int | None = None) -> Iterator[tuple[int, list[Peer]]]:
+    """The port of a server, or with a path its socket there, and the clients that came; it runs as ``account``."""
     peers: list[Peer] = []
+    ready = threading.Event()
     threads: list[threading.Thread] = []
 
     def begin(do: Callable[..., None], *what: socket.socket) -> None:
@@ -74,9 +90,13 @@ def fake(talk: Talk, path: Path | None = None) -> Iterator[tuple[int, list[Peer]
         threads[-1].start()
 
     def serve() -> None:
+        if account is not None:
+            _become(account)
+            made.append(_listening(path))
+        ready.set()
         with contextlib.suppress(OSError):
             while True:
-                begin(attend, listening.accept()[0])
+                begin(attend, made[0].accept()[0])
 
     def attend(connection: socket.socket) -> None:
         with connection, contextlib.suppress(EOFError, OSError):
@@ -84,8 +104,10 @@ def fake(talk: Talk, path: Path | None = None) -> Iterator[tuple[int, list[Peer]
             peers.append(Peer(connection))
             talk(peers[-1])
 
-    with _listening(path) as listening:
-        begin(serve)
+    made = [_listening(path)] if account is None else []
+    begin(serve)
+    assert ready.wait(20)
+    with made[0] as listening:
         try:
             yield 0 if path else listening.getsockname()[1], peers
         finally:
@@ -194,19 +216,134 @@ def test_mysql_gives_the_password_by_the_method_that_the_target_names(monkeypatc
     assert SECRET.encode() in peers[-1].sent
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a socket to another account")
-def test_mysql_gives_no_readable_password_to_a_socket_that_another_account_made_in_a_shared_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder in which any account can make files."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
+@AS_ROOT
+@pytest.mark.parametrize("kind", ["mysql", "mariadb"])
+def test_mysql_gives_no_readable_password_to_a_socket_at_which_another_account_listens(
+    kind: str, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HDBKIT_PASSWORD", SECRET)
-    shared = Target(kind="mysql", host=str(tmp_path), user="bench", database="x")
-    with fake(asks_mysql(b"mysql_clear_password"), tmp_path / "a.sock") as (_, peers):
-        for owner, mode, gets_it in ((65534, 0o1777, False), (65534, 0o755, True), (0, 0o1777, True)):
-            os.chown(tmp_path / "a.sock", owner, owner)
-            tmp_path.chmod(mode)
-            with pytest.raises(CannotConnect):
-                database(shared).connect(shared)
-            assert (SECRET.encode() in peers[-1].sent) is gets_it
+    path = shared / "a.sock"
+    for account, options, gets_it in (
+        (None, {}, True),  # root, which could read the password anyhow
+        (OTHER, {}, False),
+        (OTHER, {"ssl_mode": "REQUIRED"}, False),
+        (OTHER, {"requirepeer": "nobody"}, True),
+        (OTHER, {"requirepeer": str(OTHER)}, True),
+        (OTHER, {"requirepeer": "daemon"}, False),
+        (None, {"requirepeer": "nobody"}, False),
+    ):
+        path.unlink(missing_ok=True)
+        at = Target(kind=kind, host=str(path), user="bench", database="x", options=options)
+        with fake(asks_mysql(b"mysql_clear_password"), path, account) as (_, peers):
+            with pytest.raises(CannotConnect) as caught:
+                database(at).connect(at)
+            assert any(SECRET.encode() in one.sent for one in peers) is gets_it, options
+        if account and not gets_it and "ssl_mode" not in options:
+            assert "the account nobody of this host listens there" in str(caught.value)
+            assert "set the option requirepeer of the target to nobody" in str(caught.value)
+
+
+@AS_ROOT
+def test_redis_gives_no_password_to_another_account_that_listens_on_this_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HDBKIT_PASSWORD", SECRET)
+
+    def talk(peer: Peer) -> None:
+        for _ in range(40):
+            peer.read(1)
+        peer.write(b"-WRONGPASS invalid username-password pair\r\n")
+
+    for account, options, gets_it in (
+        (None, {}, True),
+        (OTHER, {}, False),
+        (OTHER, {"tls": "off"}, False),
+        (OTHER, {"requirepeer": "nobody"}, True),
+        (None, {"requirepeer": "nobody"}, False),
+    ):
+        with fake(talk, account=account) as (port, peers):
+            for host in ("127.0.0.1", "localhost"):
+                at = target("redis", port, **options).with_(host=host, database=None)
+                with pytest.raises(CannotConnect) as caught:
+                    database(at).connect(at)
+                assert any(SECRET.encode() in one.sent for one in peers) is gets_it, options
+        if account and not gets_it:
+            assert "the account nobody of this host listens there, which is none that runs" in str(caught.value)
+
+
+@AS_ROOT
+def test_the_token_of_an_agent_goes_to_no_other_account_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HDBKIT_AGENT_TOKEN", SECRET)
+
+    def talk(peer: Peer) -> None:
+        while not peer.sent.endswith(b"\r\n\r\n"):
+            peer.read(1)
+        peer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+
+    for account, stated, gets_it in ((None, None, True), (OTHER, None, False), (OTHER, "nobody", True)):
+        with fake(talk, account=account) as (port, peers):
+            client = AgentClient(ControlSpec(agent=f"http://127.0.0.1:{port}", agent_account=stated))
+            if gets_it:
+                assert client.get("ping") == {}
+            else:
+                with pytest.raises(CannotConnect, match="set 'agent_account: nobody' in the target's 'control'"):
+                    client.get("ping")
+            assert any(SECRET.encode() in one.sent for one in peers) is gets_it
+
+
+@AS_ROOT
+def test_who_listens_is_known_before_and_after_a_connection_is_accepted() -> None:
+    kept: list[socket.socket] = []
+    steps = [threading.Event() for _ in range(3)]
+
+    def listen() -> None:
+        _become(OTHER)
+        kept.append(socket.create_server(("127.0.0.1", 0)))
+        kept.append(socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True))
+        steps[0].set()
+        steps[1].wait(20)
+        kept.extend([one.accept()[0] for one in kept])
+        for one in kept[:2]:
+            one.close()
+        steps[2].set()
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    assert steps[0].wait(20)
+    clients = [socket.create_connection(("127.0.0.1", one.getsockname()[1])) for one in list(kept)]
+    try:
+        assert [account_behind(one) for one in clients] == [OTHER, OTHER], "nobody has accepted them yet"
+        steps[1].set()
+        assert steps[2].wait(20)
+        assert [account_behind(one) for one in clients] == [OTHER, OTHER], "nobody listens any more"
+    finally:
+        steps[1].set()
+        thread.join()
+        for one in (*clients, *kept):
+            one.close()
+
+
+def test_postgresql_gives_no_password_in_clear_text_at_a_socket_where_libpq_uses_no_tls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PGREQUIREAUTH", raising=False)
+    for host, options, permitted in (
+        ("/tmp", {"sslmode": "require"}, False),
+        (None, {"sslmode": "verify-full"}, False),
+        ("/tmp", {"requirepeer": "postgres"}, True),
+        ("db1", {"sslmode": "require"}, True),
+        ("db1", {"requirepeer": "postgres"}, False),
+    ):
+        at = Target(kind="postgresql", host=host, user="bench", options=options)
+        assert (_accepted_methods(at) is None) is permitted
 
 
 def test_mysql_sends_no_file_that_the_server_asks_for() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.files import draft_of, replace_file
+from hdbkit.files import draft_of, is_regular, private, read_bytes, remove_file, replace_file
 
 
 def names(folder: Path) -> list[str]:
@@ -66,3 +66,65 @@ def test_threads_that_replace_a_file_at_once_do_not_disturb_each_other(tmp_path:
         list(pool.map(lambda content: [replace_file(path, content) for _ in range(5)], contents))
     assert path.read_bytes() in contents
     assert names(tmp_path) == ["state.json"]
+
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may read and write for others")
+
+
+@AS_ROOT
+def test_root_reads_and_writes_through_no_link_of_another_account(tmp_path: Path) -> None:
+    secret, theirs = tmp_path / "secret", tmp_path / "theirs"
+    secret.mkdir()
+    (secret / "a.conf").write_text("secret")
+    theirs.mkdir()
+    for name, target in (("a.conf", secret / "a.conf"), ("folder", secret), ("new.conf", secret / "new.conf")):
+        (theirs / name).symlink_to(target)
+        os.lchown(theirs / name, 65534, 65534)
+    for path in (theirs / "a.conf", theirs / "folder" / "a.conf"):
+        with pytest.raises(OSError, match="link of another account"):
+            read_bytes(path)
+        assert not is_regular(path)
+    with pytest.raises(OSError, match="link of another account"):
+        replace_file(theirs / "folder" / "a.conf", b"changed")
+    with pytest.raises(OSError, match="link of another account"):
+        remove_file(theirs / "folder" / "a.conf")
+    with pytest.raises(OSError, match="link of another account"):
+        open(theirs / "new.conf", "ab", opener=private).close()
+    replace_file(theirs / "a.conf", b"own")  # which replaces the link
+    assert (secret / "a.conf").read_text() == "secret"
+    assert not (secret / "new.conf").exists()
+    assert (theirs / "a.conf").read_text() == "own"
+
+
+@AS_ROOT
+def test_a_link_that_root_made_leads_where_it_says(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a").write_text("a")
+    (tmp_path / "short").symlink_to("data/../data")
+    (tmp_path / "whole").symlink_to(tmp_path / "short")
+    (tmp_path / "data" / "b").symlink_to("a")
+    assert read_bytes(tmp_path / "whole" / "b") == b"a"
+    replace_file(tmp_path / "whole" / "c", b"c")
+    assert (tmp_path / "data" / "c").read_bytes() == b"c"
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(OSError, match="symbolic links"):
+        read_bytes(tmp_path / "round")
+
+
+def test_what_is_no_regular_file_is_an_error_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        with pytest.raises(OSError):
+            read_bytes(path)
+        assert not is_regular(path)
+    with pytest.raises(OSError, match=r"not a regular file|No such device"):
+        open(tmp_path / "pipe", "ab", opener=private).close()
+
+
+def test_a_new_file_has_no_more_permissions_than_its_folder(tmp_path: Path) -> None:
+    tmp_path.chmod(0o750)
+    replace_file(tmp_path / "a", b"a")
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+    replace_file(tmp_path / "b", b"b", mode=0o600)
+    assert (tmp_path / "b").stat().st_mode & 0o777 == 0o600
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "b"]

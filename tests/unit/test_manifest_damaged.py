@@ -6,7 +6,10 @@ import copy
 import json
 import math
 import os
+import re
+import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +18,14 @@ import pytest
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.api import Workspace
 from hdbkit.errors import DamagedResult, HdbkitError
+from hdbkit.report.page import read_content
+from hdbkit.results.kept import known_settings, read_plans
 from hdbkit.results.manifest import ServerFacts
 from tests.unit.synthetic import write_run
 
 Place = tuple[str | int, ...]
 MISSING = object()
-VALUES = (MISSING, None, "x", -1, [], {}, {"x": None})
+VALUES = (MISSING, None, "x", -1, [], {}, {"x": None}, 1e308, 0, 10**30, "9" * 5000, 10**17)
 ALIKE = ("payment", "order_status", "delivery", "stock_level")
 """Operations whose figures have the same form as those of the first."""
 
@@ -95,6 +100,43 @@ def test_a_number_that_is_none_is_damage(tmp_path: Path, number: float) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), "result": {**summary, "metric_value": number}}))
     with pytest.raises(DamagedResult, match=r"result\.metric_value: input should be a finite number"):
         folder.read()
+
+
+@pytest.mark.parametrize("text", ["1e308", "-1e308", "1" * 30, "9" * 5000])
+def test_a_number_that_no_run_has_is_damage_and_the_other_runs_are_listed(tmp_path: Path, text: str) -> None:
+    good, bad = (write_run(tmp_path / name, duration_s=2).folder for name in ("20260101-a", "20260102-b"))
+    path = bad.path / "manifest.json"
+    for key in ("virtual_users", "seed", "start_monotonic_ns", "duration_s"):
+        content = path.read_text()
+        path.write_text(re.sub(rf'("{key}": )[0-9.]+', rf"\g<1>{text}", content))
+        assert path.read_text() != content
+        with pytest.raises(DamagedResult, match=r"is damaged: the number .* is too large"):
+            bad.read()
+        runs = Workspace(results=tmp_path).runs()
+        assert (list(runs["run_id"]), len(runs.attrs["damaged"])) == ([good.run_id], 1)
+        path.write_text(content)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "settings.json", "plans.json", "report.json", "seconds.parquet"])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link"])
+def test_no_reader_waits_for_a_pipe_or_a_device_in_a_run(tmp_path: Path, name: str, kind: str) -> None:
+    good, bad = (write_run(tmp_path / name, duration_s=2).folder for name in ("20260101-a", "20260102-b"))
+    path = bad.path / name
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(str(path))
+    else:
+        path.symlink_to("/dev/zero")
+    workspace = Workspace(results=tmp_path)
+    assert good.run_id in set(workspace.runs()["run_id"])
+    for read in (bad.read, lambda: workspace.result(bad.run_id).charts(), lambda: read_plans(bad.plans)):
+        with suppress(HdbkitError):
+            read()
+    assert name != "settings.json" or known_settings(bad) == {}
+    assert read_content(bad.report) is None
 
 
 def test_the_waits_for_locks_are_a_number(tmp_path: Path) -> None:

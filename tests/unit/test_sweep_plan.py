@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hdbkit.api.sweeping import _completed
 from hdbkit.config import Load, SweepSpec, Target, TprocHSpec, sweep_spec
 from hdbkit.contracts import ApplyBy, Setting
+from hdbkit.databases import database
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import new_experiment_id, run_plan
 from hdbkit.experiment.sweep import SweepPlan, plan_sweep, with_winners
@@ -214,14 +215,16 @@ def test_a_file_of_settings_keeps_what_the_server_has_of_the_settings_that_only_
         "port": Setting("port", "5432", None, None, ApplyBy.RESTART, kind="integer"),
     }
     files = {"own": {"port": "5432"}, "tuned": {"Memory": "1GB", "unknown": "1"}}
-    whole = _completed(SweepSpec(settings_file=files), known)
+    engine = database("postgresql")
+    whole = _completed(SweepSpec(settings_file=files), known, engine)
     assert whole.settings_file == {"own": {"memory": "128MB"}, "tuned": {"memory": "1GB", "unknown": "1"}}
     plan = plan_sweep(TARGET, whole, "s")
     assert [plan.settings_in(one) for one in (0, 1)] == list(whole.settings_file.values())
     assert plan.tried == {"memory": ("128MB", "1GB"), "unknown": ("1",)}
     with pytest.raises(InputError, match="own and tuned give the server the same settings"):
-        _completed(SweepSpec(settings_file={"own": {"port": "5432"}, "tuned": {"memory": "128MB"}}), known)
+        _completed(SweepSpec(settings_file={"own": {"port": "5432"}, "tuned": {"memory": "128MB"}}), known, engine)
     text = Setting("text", "", None, None, ApplyBy.RELOAD, kind="string")
-    for name in ("archive_command", "plperl.on_plperlu_init", "wsrep_sst_method"):
+    for name in ("archive_command", "plperl.on_plperlu_init", "log_statement"):
+        sweep = SweepSpec(settings_file={"own": {"memory": "1"}, "tuned": {name: "x"}})
         with pytest.raises(InputError, match=f"tuned changes {name}, which may name a program"):
-            _completed(SweepSpec(settings_file={"own": {"port": "1"}, "tuned": {name: "x"}}), known | {name: text})
+            _completed(sweep, known | {name: text}, engine)

@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 
 from hdbkit.control_groups import limits
 from hdbkit.errors import DamagedResult
+from hdbkit.files import is_regular, opened
 from hdbkit.results.columns import ERROR_CLASSES, OPERATIONS, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -99,7 +100,10 @@ def _files(folder: RunFolder) -> list[Path]:
         raise DamagedResult(
             f"{folder.path} has no records of operations: there is no folder {folder.operations.name}"
         )
-    return sorted(folder.operations.glob("*.parquet"))
+    files = sorted(folder.operations.glob("*.parquet"))
+    if wrong := next((one for one in files if not is_regular(one)), None):
+        raise DamagedResult(f"{wrong} cannot be read: it is not a regular file")
+    return files
 
 
 def _none() -> pa.Table:
@@ -119,7 +123,10 @@ def table(folder: RunFolder, name: str) -> pd.DataFrame | None:
 def read_table(path: Path) -> pd.DataFrame:
     """A Parquet file as a frame. Raises ``DamagedResult``."""
     try:
-        with pq.ParquetFile(path) as file:  # pq.read_table imports a library for many files, and starts threads
+        with (
+            os.fdopen(opened(path), "rb") as content,
+            pq.ParquetFile(content) as file,
+        ):  # pq.read_table imports a library for many files, and starts threads
             frame: pd.DataFrame = file.read(use_threads=False).to_pandas(use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise DamagedResult(f"{path} cannot be read: {_first_line(error)}") from None

@@ -21,7 +21,7 @@ from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import SessionOptions
-from hdbkit.errors import CannotConnect, InputError, NothingListens
+from hdbkit.errors import CannotConnect, InputError, NothingListens, Rejected
 
 S = TypeVar("S")
 """The option of a target that states which of its servers is wanted."""
@@ -67,11 +67,19 @@ def first_usable(target: Target, connect: Callable[[Target], S]) -> S:
             return connect(one)
         except CannotConnect as error:
             failures.append(error)
+    failures = [_with_reason(target, one) for one in failures]
     if len(failures) == 1:
         raise _with_start_command(target, failures[0])
     tried = (f"{one.host}{f':{one.port}' if one.port else ''}" for one in addresses)
     reasons = "; ".join(f"{address}: {error.reason}" for address, error in zip(tried, failures, strict=True))
     raise CannotConnect(target.url, f"none of its addresses can be used ({reasons})", failures[0].advice)
+
+
+def _with_reason(target: Target, error: CannotConnect) -> CannotConnect:
+    """The error of a refused login, with the reason why no password was sent, if one was withheld."""
+    if isinstance(error, Rejected) and (reason := target.withheld):
+        return type(error)(error.target, error.reason, reason)
+    return error
 
 
 def wants_primary(target: Target) -> bool:
@@ -244,7 +252,7 @@ def in_colon_file(path: Path, host: str, port: int, database: str, user: str) ->
 
 def password_of(target: Target) -> str | None:
     """The password of the target, or of its user in its password file."""
-    return target.secret() or in_account_file(target.password_file, target.user or "")
+    return target.secret_or(lambda: in_account_file(target.password_file, target.user or ""))
 
 
 def in_account_file(path: Path | None, user: str) -> str | None:

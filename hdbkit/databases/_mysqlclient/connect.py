@@ -10,10 +10,10 @@ import json
 import os
 import re
 import ssl
-import stat
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
@@ -24,6 +24,7 @@ from hdbkit.config import Target
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import Row, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, in_option_file, tls_failure
+from hdbkit.databases._base.listener import REQUIRE_PEER, is_heard_by, is_trusted, reached_socket, stranger
 from hdbkit.errors import CannotConnect, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.files import is_utf8
 from hdbkit.paths import home_folder
@@ -38,11 +39,14 @@ _BY_KEY = ("caching_sha2_password", "sha256_password")
 """Methods that do not if the server's public key is known before."""
 _SWITCHES = {"compress": None, "local_infile": 0}
 """Switches, and the driver's value for off; None omits the option, since any value turns compression on."""
-OPTIONS = ("socket", *_TLS, "ssl_mode", *_PASSED_ON, *_SWITCHES, "prepared", CONNECT_TIMEOUT, ATTRIBUTES)
+_OURS = ("prepared", CONNECT_TIMEOUT, ATTRIBUTES, REQUIRE_PEER)
+OPTIONS = ("socket", *_TLS, "ssl_mode", *_PASSED_ON, *_SWITCHES, *_OURS)
 """The options of a target: the socket's path, TLS (``ssl_mode`` is DISABLED, PREFERRED, REQUIRED, VERIFY_CA or
 VERIFY_IDENTITY) with the certificates of the authority and, for mutual TLS, of the client; some of the driver's own;
 ``prepared``: whether the server prepares calls of routines; the timeout of a connection in seconds;
-and which of several servers is wanted: any, read-write or read-only."""
+which of several servers is wanted: any, read-write or read-only; and the account that must listen at a socket."""
+ACCOUNTS = ("mysql", "mariadb")
+"""The accounts as which packages install such servers."""
 
 _SWITCH = ("on", "off", "true", "false", "1", "0")
 VALUES: Mapping[str, Collection[str]] = {
@@ -108,6 +112,7 @@ _PORT = 3306
 _OF_ENVIRONMENT = ("MYSQL_UNIX_PORT", "LIBMYSQL_PLUGINS", "LIBMYSQL_PLUGIN_DIR", "LIBMYSQL_ENABLE_CLEARTEXT_PLUGIN")
 """Variables of the client libraries that apply to connections."""
 _ACCOUNT = re.compile(r"'[^']*'@'[^']*'")
+_VARIABLE = "MYSQL_PWD"
 _TIMED_OUT = "(110)"
 _WITHIN_TIMEOUT = 0.9
 """The driver reports a connection that was closed during login as it reports a timeout, only earlier."""
@@ -128,7 +133,8 @@ def connected(target: Target, options: SessionOptions, sends_files: bool = False
         raise MissingDriver(target.kind, "mysqlclient", "mysql") from None
     began = time.monotonic()
     try:
-        return _mysql.connect(**_arguments(target, options, sends_files))
+        with _arguments(target, options, sends_files) as arguments:
+            return _mysql.connect(**arguments)
     except Error as error:
         code, text = _said(error)
         timeout_s = connect_timeout_s(target, options.connect_timeout_s)
@@ -154,7 +160,8 @@ def refused_from(target: Target) -> str | None:
     from MySQLdb import Error, _mysql
 
     try:
-        _mysql.connect(**_arguments(target, SessionOptions())).close()
+        with _arguments(target, SessionOptions()) as arguments:
+            _mysql.connect(**arguments).close()
     except Error as error:
         code, text = _said(error)
         found = _FROM.search(text)
@@ -164,12 +171,33 @@ def refused_from(target: Target) -> str | None:
     return None
 
 
-def _arguments(target: Target, options: SessionOptions, sends_files: bool = False) -> dict[str, Any]:
+@contextmanager
+def _arguments(target: Target, options: SessionOptions, sends_files: bool = False) -> Iterator[dict[str, Any]]:
+    """The arguments of a connection, for a block in which they lead to the socket that was checked."""
+    address = _address(target)
+    if "unix_socket" not in address:
+        yield _arguments_at(target, address, options, sends_files, is_known=False)
+        return
+    with reached_socket(address["unix_socket"]) as (path, account):
+        is_known = is_trusted(target, account, ACCOUNTS)
+        if not is_known and account is not None and (REQUIRE_PEER in target.options or not _is_of_mariadb()):
+            raise stranger(target, account)
+        try:
+            yield _arguments_at(target, {"unix_socket": path}, options, sends_files, is_known=is_known)
+        except Exception as error:
+            if account is not None and not is_known and _said(error)[0] == _NOT_ACCEPTED:
+                raise stranger(target, account) from None
+            raise
+
+
+def _arguments_at(
+    target: Target, address: dict[str, Any], options: SessionOptions, sends_files: bool, *, is_known: bool
+) -> dict[str, Any]:
     from MySQLdb.constants import CLIENT
 
     given = target.options
     arguments: dict[str, Any] = {
-        **_address(target),
+        **address,
         "user": target.user,
         "password": _password(target),
         "database": target.database,
@@ -182,7 +210,7 @@ def _arguments(target: Target, options: SessionOptions, sends_files: bool = Fals
         **_encrypted(target),
         **{name: 1 if is_on(target, name) else off for name, off in _SWITCHES.items() if name in given},
     }
-    if accepted := _accepted_methods(target):
+    if accepted := () if is_known else _accepted_methods(target, at_socket="unix_socket" in address):
         arguments["read_default_file"] = _option_file(accepted)
         arguments.setdefault("auth_plugin", accepted[0])  # not the server's own: a switch to another is refused
     return {name: value for name, value in arguments.items() if value is not None}
@@ -214,27 +242,19 @@ def _is_of_mariadb() -> bool:
     return library.startswith(("2.", "3.", "4.")) or "MariaDB" in library
 
 
-def _accepted_methods(target: Target) -> tuple[str, ...]:
+def _accepted_methods(target: Target, *, at_socket: bool) -> tuple[str, ...]:
     """The methods of login with which a server gets no password in clear text; empty: all.
 
-    TLS that the target requires, a socket that no other account can have made and a server of hdbkit's own permit
+    TLS that the target requires, a socket at which an account of servers listens and a server of hdbkit's own permit
     the others, and the option ``auth_plugin`` the one that it names. Without TLS, Oracle's client library refuses
     them itself.
     """
-    encrypted = _ssl_mode(target) in ("REQUIRED", *_VERIFYING)
-    if encrypted or target.server_folder or not _is_of_mariadb() or _is_reserved(_address(target).get("unix_socket")):
+    encrypted = _ssl_mode(target) in ("REQUIRED", *_VERIFYING) and not at_socket
+    own = target.server_folder is not None and is_heard_by(target, target.port or _PORT, ACCOUNTS)
+    if encrypted or own or not _is_of_mariadb():
         return ()
     named = (target.options["auth_plugin"],) if "auth_plugin" in target.options else ()
     return (*named, *_SAFE, *(_BY_KEY if "server_public_key_path" in target.options else ()))
-
-
-def _is_reserved(socket: str | None) -> bool:
-    """Whether a socket is there and only its server's account can have made it, unlike one in ``/tmp``."""
-    try:
-        own = socket is not None and Path(socket).stat().st_uid in (0, os.geteuid())
-        return own or (socket is not None and not Path(socket).parent.stat().st_mode & stat.S_IWOTH)
-    except OSError:
-        return False
 
 
 @cache
@@ -247,7 +267,9 @@ def _option_file(methods: tuple[str, ...]) -> str:
 
 def _password(target: Target) -> str | None:
     """The password as given, or that of the option file, whose other options might name another server."""
-    secret = target.secret() or (password_in_file(target) or (None, None))[1]
+    secret = target.secret_or(lambda: (password_in_file(target) or (None, None))[1])
+    if target.withheld and _VARIABLE in os.environ:  # the client library would send it in place of none
+        raise Rejected(target.url, f"{_VARIABLE} is not used for this address", target.withheld)
     if secret and not is_utf8(secret):
         raise CannotConnect(target.url, "the password is not valid UTF-8", "check the encoding of HDBKIT_PASSWORD")
     return secret

@@ -66,7 +66,9 @@ from hdbkit.databases._mysqlclient.grants import (
     grants_for,
     level_of,
 )
+from hdbkit.databases._mysqlclient.settings import ACCESS, PLAIN_TEXTS, PROTECTED
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, Rejected, TransactionError
+from hdbkit.files import read_bytes
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import (
     LAG,
@@ -121,25 +123,6 @@ _EXEMPT = ("SUPER", "CONNECTION_ADMIN", "READ ONLY ADMIN", "READ_ONLY ADMIN")
 """The privileges that exempt from read_only."""
 _PRIVILEGES = re.compile(r"you need \(at least one of\) the (.+) privilege\(s\)")
 """How the server names privileges that it misses, the narrowest last."""
-_ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
-_OWN_SESSIONS = "its own sessions set it"
-_PROTECTED = MappingProxyType(
-    {
-        **dict.fromkeys(("port", "socket", "bind_address", "skip_networking", "require_secure_transport"), _ADDRESS),
-        **dict.fromkeys(("extra_port", "admin_address", "admin_port"), _ADDRESS),
-        **dict.fromkeys(("mysqlx_port", "mysqlx_socket", "mysqlx_bind_address"), _ADDRESS),
-        **dict.fromkeys(("datadir", "basedir", "plugin_dir", "pid_file", "innodb_data_home_dir"), _FILES),
-        **dict.fromkeys(("innodb_data_file_path", "innodb_log_group_home_dir", "innodb_undo_directory"), _FILES),
-        **dict.fromkeys(
-            ("innodb_page_size", "lower_case_table_names"), "the data were created with its present value"
-        ),
-        "skip_name_resolve": "accounts that are defined by a host name would be locked out",
-        "persisted_globals_load": "the settings could not be restored",
-        **dict.fromkeys(("autocommit", "sql_mode", "character_set_client", "character_set_results"), _OWN_SESSIONS),
-    }
-)
-
-
 _AT = r"(\d{4}-\d\d-\d\d +\d+:\d\d:\d\d)"
 _STATUS_AT = re.compile(rf"{_AT} .*INNODB MONITOR OUTPUT")
 _DEADLOCK = re.compile(rf"LATEST DETECTED DEADLOCK\n-+\n{_AT}(.*?)\n-----", re.DOTALL)
@@ -204,7 +187,9 @@ class MysqlclientDatabase(BaseDatabase):
     analyze_needs = frozenset({"SELECT", "INSERT"})
     waits_apart_s = 0.11  # InnoDB lists its transactions anew when nobody has read the list for 0.1 s
     connection_settings: Mapping[str, int] = MappingProxyType({"max_connections": 1})
-    protected_settings: Mapping[str, str] = _PROTECTED
+    protected_settings: Mapping[str, str] = PROTECTED
+    access_settings: tuple[str, ...] = ACCESS
+    plain_texts: frozenset[str] = PLAIN_TEXTS
     default_port: int | None = 3306
     probed = Answers()
     denied = frozenset({"1142", "1143", "1370"})
@@ -418,7 +403,7 @@ class MysqlclientDatabase(BaseDatabase):
         if host.lower() != platform.node().lower() or not ends_here(_own(session).connection.fileno()):
             return None
         try:
-            process = int(Path(os.path.join(folder, file)).read_text(encoding="ascii"))  # noqa: PTH118  may be absolute
+            process = int(read_bytes(os.path.join(folder, file)))  # noqa: PTH118  may be absolute
             name = Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
         except (OSError, ValueError):
             return None

@@ -58,6 +58,15 @@ _PROTECTED: Final = MappingProxyType(
         **dict.fromkeys(("logarchmeth1", "logarchmeth2"), "the database could not be used before a backup"),
     }
 )
+_ACCESS: Final[tuple[str, ...]] = (
+    *("dbm.*auth*", "dbm.svc*", "dbm.srvcon*", "dbm.ssl*", "dbm.sys*_group", "dbm.trust*"),
+    *("dbm.*plugin*", "dbm.discover*"),
+    *("dbm.fed*", "dbm.keystore*", "dbm.clnt*", "dbm.tpname", "dbm.nname", "dbm.audit*", "dbm.diag*", "dbm.notify*"),
+    *("connect_proc", "discover_db", "encr*", "hadr*", "logarch*", "restrict_access"),
+    *("log_appl_info", "log_ddl_stmts"),
+    *("mon_*_data*", "section_actuals"),
+)
+"""What guards, opens or records access."""
 
 
 _PERCENTAGES: Final = tuple(
@@ -266,6 +275,7 @@ class Db2(ExploredDatabase):
     schema_type = Db2Schema
     connection_settings: Mapping[str, int] = MappingProxyType({"maxappls": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
+    access_settings: tuple[str, ...] = _ACCESS
     default_port: int | None = PORT
     options = OPTIONS
     option_values = VALUES

@@ -230,6 +230,8 @@ class Odbc(ExploredDatabase):
     def opened(self, target: Target, options: SessionOptions) -> pyodbc.Connection:
         """A connection that commits each command by itself."""
         secret = target.secret()
+        if target.withheld and (target.host or any(name.lower() == "dsn" for name in target.options)):
+            raise Rejected(target.url, "its data source may have a password", target.withheld)
         timeout_s = connect_timeout_s(target, options.connect_timeout_s)
         try:
             connection = _pyodbc().connect(connection_string(target, secret), autocommit=True, timeout=timeout_s)

@@ -55,6 +55,15 @@ _PROTECTED = MappingProxyType(
         **dict.fromkeys(("nls_date_format", "nls_numeric_characters"), _OWN_SESSIONS),
     }
 )
+_ACCESS: tuple[str, ...] = (
+    *("*listener*", "dispatchers", "shared_servers*", "service_names", "remote_*", "os_*"),
+    *("sec_*", "*dictionary_access*"),
+    *("sql92_security", "audit*", "unified_audit*", "ldap_*", "resource_limit", "allow_*", "encrypt*", "tde_*"),
+    *("wallet_root", "global_names", "outbound_dblink*", "*lockdown*", "*_os_credential", "utl_file_dir", "java_*"),
+    *("log_archive_*", "standby_*", "fal_*", "dg_broker*", "trace_enabled", "sql_trace", "read_only*", "_*"),
+    *("common_user_prefix", "max_auth_servers", "min_auth_servers", "*password*", "license_*", "instance_mode"),
+)
+"""What guards, opens or records access. Parameters that begin with an underscore are Oracle's own."""
 
 
 _IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_$]*$"
@@ -150,6 +159,7 @@ class Oracle(OracledbDatabase):
     schema_options: type[SchemaOptions] = OracleSchemaOptions
     connection_settings: Mapping[str, int] = MappingProxyType({"processes": 1})
     protected_settings: Mapping[str, str] = _PROTECTED
+    access_settings: tuple[str, ...] = _ACCESS
     default_port: int | None = PORT
     preload: tuple[str, ...] = ("oracledb", "hdbkit.databases._oracledb.session")
     options = OPTIONS

@@ -46,6 +46,7 @@ from hdbkit.databases.postgresql.connect import (
     reached,
     stated_pooling,
 )
+from hdbkit.databases.postgresql.settings import ACCESS, PLAIN_TEXTS, PROTECTED
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, TransactionError
 from hdbkit.paths import home_folder
 from hdbkit.processes import runs_as_long
@@ -108,19 +109,6 @@ _OTHER_SERVERS = frozenset({"hostaddr", "service", "servicefile"})
 _CONNECTIONS = MappingProxyType(
     {"max_connections": 1, "superuser_reserved_connections": -1, "reserved_connections": -1}
 )
-_ADDRESS, _FILES = "clients would lose the server", "the server would look for its files elsewhere"
-_OWN_SESSIONS = "its own sessions set it"
-_PROTECTED = MappingProxyType(
-    {
-        **dict.fromkeys(("port", "listen_addresses", "ssl"), _ADDRESS),
-        **dict.fromkeys(("unix_socket_directories", "unix_socket_group", "unix_socket_permissions"), _ADDRESS),
-        **dict.fromkeys(("data_directory", "config_file", "hba_file", "ident_file", "external_pid_file"), _FILES),
-        "allow_alter_system": "the settings could not be restored",
-        **dict.fromkeys(("search_path", "role", "session_authorization", "client_encoding"), _OWN_SESSIONS),
-    }
-)
-
-
 _READ = MappingProxyType({"S": ("USAGE",), "S.*": ("SELECT",)})
 _PRIVILEGES = MappingProxyType(
     {
@@ -160,7 +148,9 @@ class PostgreSQL(BaseDatabase):
     gauges = frozenset({"waiting_locks", LAG})
     schema_options: type[SchemaOptions] = PostgreSQLSchemaOptions
     connection_settings: Mapping[str, int] = _CONNECTIONS
-    protected_settings: Mapping[str, str] = _PROTECTED
+    protected_settings: Mapping[str, str] = PROTECTED
+    access_settings: tuple[str, ...] = ACCESS
+    plain_texts: frozenset[str] = PLAIN_TEXTS
     reload_signal: Signals | None = Signals.SIGHUP
     default_port: int | None = 5432
     option_values = VALUES

@@ -23,6 +23,7 @@ from hdbkit.databases._base.access import (
     handshake_problem,
     tls_failure,
 )
+from hdbkit.databases._base.listener import REQUIRE_PEER, is_heard_by
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.paths import home_folder
 from hdbkit.readings import Pooling, PoolMode
@@ -51,6 +52,8 @@ _SLOW_PLANS: dict[str, Any] = {
     "auto_explain.log_level": "notice",  # to the client, and not to the server's log
 }
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
+ACCOUNTS = ("postgres",)
+"""The account as which packages install the server."""
 OWN_OPTIONS = ("pooling", "prepared")
 """Options of a target that libpq does not have: what a pooler does, if it is not to be found out."""
 _PREPARED = {"true": True, "false": False}
@@ -331,7 +334,7 @@ def _connection_string(target: Target, settings: Mapping[str, Any], options: Ses
         **{name: value for name, value in target.options.items() if name not in OWN_OPTIONS},
         **{name: value for name, value in _address(target).items() if value is not None},
         "password": target.secret(),
-        "passfile": target.password_file,
+        "passfile": os.devnull if target.withheld else target.password_file,
         CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
         "application_name": options.application,
         "client_encoding": "UTF8",
@@ -345,11 +348,15 @@ def _connection_string(target: Target, settings: Mapping[str, Any], options: Ses
 def _accepted_methods(target: Target) -> str | None:
     """All but the password in clear text, which whoever listens at the address would get; None: libpq's own rule.
 
-    With TLS that the target or the environment requires, a server may ask for it: LDAP and PAM need that.
+    With TLS that the target or the environment requires, a server may ask for it: LDAP and PAM need that. At a
+    socket, where libpq uses no TLS, it may if the option requirepeer names its account.
     """
     known, mode = known_options(), target.options.get("sslmode", os.environ.get("PGSSLMODE"))
-    encrypted = mode in ("require", "verify-ca", "verify-full")
-    is_stated = "PGREQUIREAUTH" in os.environ or target.server_folder is not None
+    at_socket = not target.options.get("hostaddr") and (not target.host or target.host.startswith(("/", "@")))
+    encrypted = mode in ("require", "verify-ca", "verify-full") and not at_socket
+    own = target.server_folder is not None and is_heard_by(target, target.port or 5432, ACCOUNTS)
+    is_stated = "PGREQUIREAUTH" in os.environ or own
+    is_stated |= at_socket and REQUIRE_PEER in target.options
     return None if encrypted or is_stated or "require_auth" not in (known or ()) else "!password"
 
 

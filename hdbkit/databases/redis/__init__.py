@@ -25,16 +25,21 @@ from hdbkit.databases._base.access import (
     tls_failure,
 )
 from hdbkit.databases._base.database import BaseDatabase
-from hdbkit.databases.redis.settings import ANSWERS, PROTECTED, disturbing, values
+from hdbkit.databases._base.listener import REQUIRE_PEER, require_listener
+from hdbkit.databases.redis.settings import ACCESS, ANSWERS, PLAIN_TEXTS, PROTECTED, disturbing, values
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.processes import runs_as_long
 from hdbkit.readings import Disturbance, Encryption, ServerEvent
 
 if TYPE_CHECKING:
+    from redis.connection import AbstractConnection
+
     from hdbkit.databases.redis.cluster import RedisClusterSession
     from hdbkit.databases.redis.session import RedisSession
 
 _PORT = 6379
+ACCOUNTS = ("redis", "valkey", "keydb")
+"""The accounts as which packages install such servers."""
 _RECENT_S = 60
 _PASSWORD_VARIABLE = "REDISCLI_AUTH"  # noqa: S105  the name of a variable
 _REFUSALS: tuple[tuple[str, type[CannotConnect], str, str], ...] = (
@@ -96,12 +101,14 @@ class Redis(BaseDatabase):
     extra = "redis"
     answers = ANSWERS | {"list_routines"}
     protected_settings: Mapping[str, str] = PROTECTED
+    access_settings: tuple[str, ...] = ACCESS
+    plain_texts: frozenset[str] = PLAIN_TEXTS
     default_port: int | None = _PORT
     gauges = frozenset(
         {"connected_clients", "blocked_clients", "used_memory_bytes", "changes_since_save", "log_bytes"}
     )
     preload: tuple[str, ...] = ("redis.connection", "hdbkit.databases.redis.session")
-    options = (CONNECT_TIMEOUT, "tls", "tls_ca_file", "cluster")
+    options = (CONNECT_TIMEOUT, "tls", "tls_ca_file", "cluster", REQUIRE_PEER)
     option_values: Mapping[str, tuple[str, ...]] = MappingProxyType({"tls": ("on", "off"), "cluster": ("on", "off")})
 
     def at(self, target: Target) -> Database:
@@ -138,7 +145,7 @@ class Redis(BaseDatabase):
 
     def _connect(self, target: Target, scope: Scope, options: SessionOptions, tag: str = "") -> RedisSession:
         from redis.backoff import NoBackoff
-        from redis.connection import AbstractConnection, Connection, SSLConnection
+        from redis.connection import Connection, SSLConnection
         from redis.exceptions import RedisError
         from redis.retry import Retry
 
@@ -163,6 +170,8 @@ class Redis(BaseDatabase):
         kind: type[AbstractConnection] = Connection
         if _is_encrypted(target):
             kind, given["ssl_ca_certs"] = SSLConnection, target.options.get("tls_ca_file")
+        elif password:
+            kind = _checked(target)
         connection: Any = kind(**given)  # redis-py leaves most of it untyped
         try:
             connection.connect()
@@ -171,6 +180,9 @@ class Redis(BaseDatabase):
             connection.send_command("HELLO")
             said = connection.read_response()
             connection._sock.settimeout(None)  # from here on, each question has its own limit
+        except CannotConnect:
+            connection.disconnect()
+            raise
         except (RedisError, OSError) as error:
             connection.disconnect()
             raise _refusal(target, str(error)) from None
@@ -270,13 +282,30 @@ class RedisCluster(Redis):
         nodes: list[RedisSession] = []
         try:
             for host, port, slots in found:
-                address = target.with_(host=host or target.host, port=port, fallbacks=())
+                address = target.with_(host=host or target.host, port=port, fallbacks=(), password=_password(target))
                 nodes.append(self._connect(address, scope, wanted, slots.tag))
         except CannotConnect:
             for node in nodes:
                 node.close()
             raise
         return RedisClusterSession(nodes, [slots for *_, slots in found])
+
+
+def _checked(target: Target) -> type[AbstractConnection]:
+    """A connection whose other end is checked before the password is sent, which is in clear text."""
+    from redis.connection import Connection
+
+    class Checked(Connection):
+        def _connect(self) -> Any:
+            made = super()._connect()  # type: ignore[no-untyped-call]
+            try:
+                require_listener(target, made, ACCOUNTS)
+            except BaseException:
+                made.close()
+                raise
+            return made
+
+    return Checked
 
 
 def _own(session: Session) -> RedisSession:
@@ -300,10 +329,9 @@ def _number(target: Target) -> int:
 
 
 def _password(target: Target) -> str | None:
-    return (
-        target.secret()
-        or in_account_file(target.password_file, target.user or "default")
-        or os.environ.get(_PASSWORD_VARIABLE)
+    return target.secret_or(
+        lambda: in_account_file(target.password_file, target.user or "default"),
+        lambda: os.environ.get(_PASSWORD_VARIABLE),
     )
 
 

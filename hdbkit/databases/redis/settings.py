@@ -45,6 +45,20 @@ PROTECTED: Final[Mapping[str, str]] = MappingProxyType(
         "loglevel": "hdbkit reads in the log when the server is ready",
     }
 )
+ACCESS: Final[tuple[str, ...]] = (
+    # who reaches the server, and how
+    *("port", "bind*", "unixsocket*", "tls_*", "protected_mode", "cluster_*", "socket_mark_id"),
+    *("supervised", "daemonize", "sentinel*"),
+    # who is believed to be whom, and what then applies
+    *("requirepass", "masterauth", "masteruser", "user", "acl*", "rename_command", "enable_*", "loadmodule"),
+    # whom it follows, and where its data go
+    *("replicaof", "slaveof", "replica_*", "slave_*", "repl_*", "min_replicas_*", "min_slaves_*"),
+    # what is written down of the commands of others
+    *("hide_user_data_from_log", "syslog_*", "logfile", "loglevel", "crash_*", "slowlog_*"),
+)
+PLAIN_TEXTS: Final = frozenset(
+    {"save", "client-output-buffer-limit", "oom-score-adj-values", "latency-tracking-info-percentiles"}
+)
 _WORDS: Final = {"on": "yes", "off": "no"}
 _LOG: Final = "appendonly"
 _REWRITE_PATIENCE_S: Final = 600.0

@@ -67,6 +67,15 @@ _PROTECTED: Final = MappingProxyType(
         "database.RECOVERY": "backups of the log could no longer be restored",
     }
 )
+_ACCESS: Final[tuple[str, ...]] = (
+    *("remote *", "user connections", "contained database authentication", "*ownership chaining", "*db_chaining*"),
+    *("*trustworthy*", "xp_cmdshell", "clr *", "external *", "ole *", "ad hoc *", "database mail *", "* xps"),
+    *("allow *", "scan for startup procs", "polybase*", "hadoop*", "filestream*", "c2 *", "common criteria*"),
+    *("default trace *", "user options", "server trigger recursion", "access check *", "ekm *", "show advanced *"),
+    *("*read_only", "*encryption", "*restricted_user", "*single_user", "*ledger*"),
+    *("in_doubt *", "suppress recovery *"),
+)
+"""What guards, opens or records access, or executes programs."""
 _EXPLAINS: Final = re.compile(r"SET \w*SHOWPLAN_\w+ ON")
 """What has the server only explain the commands after it."""
 _QUERY: Final = re.compile(r"(SELECT|WITH)\b")
@@ -213,6 +222,7 @@ class SqlServer(ExploredDatabase):
     option_values: Mapping[str, Collection[str]] = MappingProxyType({**VALUES, **OF_SESSION})
     schema_options: type[SchemaOptions] = SqlServerSchemaOptions
     protected_settings: Mapping[str, str] = _PROTECTED
+    access_settings: tuple[str, ...] = _ACCESS
     preload: tuple[str, ...] = ("pyodbc", "hdbkit.databases.sqlserver")
     session_type = SqlServerSession
     schema_type = SqlServerSchema

@@ -132,7 +132,7 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
 
 def _password(target: Target) -> str | None:
     """The password, and behind it the attributes of the connection; OCI has no other place for them."""
-    secrets = (target.secret(), os.environ.get(ORACLE_PASSWORD))
+    secrets = (target.secret(), None if target.withheld else os.environ.get(ORACLE_PASSWORD))
     if any(";" in one for one in secrets if one):
         raise InputError("a password with a semicolon cannot be given to TimesTen through this driver")
     password, of_oracle = secrets

@@ -15,6 +15,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader
 from markupsafe import Markup
 
 from hdbkit.api import Workspace
+from hdbkit.files import read_bytes
 from hdbkit.report import page
 from hdbkit.report import templates as templates_of_reports
 from hdbkit.report.site import ASSETS, asset
@@ -48,7 +49,7 @@ def shown(job: Job, folder: JobFolder, workspace: Workspace) -> Shown:
 
 def _document(folder: JobFolder) -> dict[str, Any]:
     try:
-        found = json.loads(folder.result_file.read_bytes())
+        found = json.loads(read_bytes(folder.result_file))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -148,7 +149,7 @@ STATIC = {
 
 
 @cache
-def content_of(path: str) -> bytes:
+def static_file(path: str) -> bytes:
     """The content of a file of ``STATIC``; all but the scripts of jobs and panels is shared with sites."""
     name = path.rpartition("/")[2]
     return asset(name) if name in ASSETS else (_OWN / name).read_bytes()

@@ -14,13 +14,14 @@ from starlette.exceptions import HTTPException
 
 from hdbkit.api import Workspace
 from hdbkit.errors import HdbkitError
-from hdbkit.report.page import read_content
-from hdbkit.results.folder import is_run
+from hdbkit.report.page import content_of, read_content
+from hdbkit.report.run_report import run_page
+from hdbkit.results.folder import RunFolder, is_run
 from hdbkit.service.answers import Headers, Refused, status_of
 from hdbkit.service.job_folder import State
 from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
-from hdbkit.service.pages.rendering import STATIC, content_of, render, shown
+from hdbkit.service.pages.rendering import STATIC, render, shown, static_file
 from hdbkit.service.panels.process import BASE
 from hdbkit.service.permissions import JOB, Permissions
 from hdbkit.service.results import listed_targets, result_file, targets_version
@@ -66,7 +67,7 @@ def _add_files(app: FastAPI) -> None:
         if path not in STATIC:
             raise Refused(404, f"there is no file {name[:40]!r}")
         kept = {"cache-control": f"public, max-age={_KEPT_S}"}
-        return Response(content_of(path), media_type=STATIC[path], headers=kept)
+        return Response(static_file(path), media_type=STATIC[path], headers=kept)
 
 
 def _add_sign_in(app: FastAPI, sessions: Sessions) -> None:
@@ -111,8 +112,8 @@ def _add_results(app: FastAPI, jobs: Jobs, workspace: Workspace, permit: Permiss
         permit(request, Role.READ)
         if not is_run(workspace.results, run_id):
             raise Refused(404, f"there is no run {run_id}")
-        result = workspace.result(run_id)
-        content = read_content(result.folder.report) or read_content(result.report())
+        folder = RunFolder(workspace.results / run_id)
+        content = read_content(folder.report) or content_of(run_page(folder, folder.read()))
         return _page(request, "run.html", run_id=run_id, report=content)
 
 

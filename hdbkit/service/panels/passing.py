@@ -1,8 +1,13 @@
-"""Passes requests of signed-in browsers to Voila: pages, files, and the channel of a page to its kernel."""
+"""Passes requests of signed-in browsers to Voila: pages, files, and the channel of a page to its kernel.
+
+A kernel belongs to the token whose browser opened its page: it holds what was typed there, such as passwords.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, cast
@@ -27,6 +32,12 @@ _BLOCK = 64 * 1024
 _CHANNELS = "/channels"
 _PROTOCOL_ERROR = 1011
 _NOT_PERMITTED = 1008
+_UNKNOWN = 404
+_KERNEL = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OF_KERNEL = re.compile(r"/(?:kernels|shutdown|execution|query)/([^/]*)")
+"""The part of a path that names a kernel."""
+_KERNEL_BYTES = 36
+_MAX_KERNELS = 10_000
 _ENDED = "the panels have ended; restart the service"
 _POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
@@ -46,6 +57,7 @@ class Passing:
 
     def __init__(self, socket: Path, permit: Permissions, is_valid: Callable[[Scope], bool]) -> None:
         self._socket, self._permit, self._is_valid = str(socket), permit, is_valid
+        self._owners: OrderedDict[str, str] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on one request or channel."""
@@ -61,7 +73,17 @@ class Passing:
         writes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD"}
         if writes and not is_from_this_site(scope):
             raise Refused(403, "the request was not sent from this page; open it again")
+        named = _OF_KERNEL.search(scope["path"])
+        if named and self._owners.get(named[1]) != holder.hash:
+            raise Refused(_UNKNOWN, "there is no such kernel")
         return holder
+
+    def _note_kernels(self, found: bytes, holder: Holder) -> None:
+        """Note the kernel of a page that was made for this token."""
+        for kernel in _KERNEL.findall(found):
+            self._owners.setdefault(kernel.decode(), holder.hash)
+        while len(self._owners) > _MAX_KERNELS:
+            self._owners.popitem(last=False)
 
     async def _pass_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         holder = self._require(scope)
@@ -77,8 +99,13 @@ class Passing:
             asked = h11.Request(method=scope["method"], target=_target(scope), headers=head)
             for event in (asked, h11.Data(data=body), h11.EndOfMessage()):
                 writer.write(connection.send(event) or b"")
+            is_page, tail = scope["path"] == BASE, b""
             async for message in _answer(connection, reader):
                 answered = True
+                if is_page:  # before the browser has it, and opens the channel
+                    tail += message.get("body", b"")
+                    self._note_kernels(tail, holder)
+                    tail = tail[-_KERNEL_BYTES:]
                 await send(message)
         except (OSError, h11.RemoteProtocolError):  # Voila ends, as after Ctrl-C
             if not answered:
@@ -89,7 +116,9 @@ class Passing:
     async def _pass_channel(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             holder = self._require(scope)
-        except Refused:
+        except Refused as refused:
+            if refused.status == _UNKNOWN:
+                return await _answer_channel(send, _UNKNOWN)
             return await send({"type": "websocket.close", "code": _NOT_PERMITTED})
         if not scope["path"].endswith(_CHANNELS):  # another path would start a kernel
             return await send({"type": "websocket.close", "code": _NOT_PERMITTED})
@@ -107,9 +136,7 @@ class Passing:
                 await send({"type": "websocket.accept", "subprotocol": channel.subprotocol})
                 await self._pass_messages(scope, channel, receive, send)
         except InvalidStatus as error:  # there is no such kernel
-            status, empty = error.response.status_code, [(b"content-length", b"0")]
-            await send({"type": "websocket.http.response.start", "status": status, "headers": empty})
-            await send({"type": "websocket.http.response.body", "body": b""})
+            await _answer_channel(send, error.response.status_code)
         except (OSError, WebSocketException):
             await send({"type": "websocket.close", "code": _PROTOCOL_ERROR})
 
@@ -145,6 +172,13 @@ class Passing:
                 return True
             text = message.get("text")
             await channel.send(message["bytes"] if text is None else text)
+
+
+async def _answer_channel(send: Send, status: int) -> None:
+    """Answer who wants a channel with a status."""
+    empty = [(b"content-length", b"0")]
+    await send({"type": "websocket.http.response.start", "status": status, "headers": empty})
+    await send({"type": "websocket.http.response.body", "body": b""})
 
 
 async def _answer(connection: h11.Connection, reader: asyncio.StreamReader) -> AsyncIterator[Message]:

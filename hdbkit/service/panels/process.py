@@ -26,10 +26,12 @@ _LOOK_S = 0.1
 
 
 @contextmanager
-def running_panels(workspace: Workspace, clusters: Collection[str] = ()) -> Iterator[Path]:
+def running_panels(
+    workspace: Workspace, clusters: Collection[str] = (), text_settings: Collection[str] = ()
+) -> Iterator[Path]:
     """Run Voila for a block; the socket that it listens on. Its kernels end with it, and runs continue.
 
-    Panels may use ``clusters``, and no others.
+    Panels may use ``clusters`` and change ``text_settings``, and no others.
 
     Raises:
         InputError: it has not started.
@@ -50,7 +52,7 @@ def running_panels(workspace: Workspace, clusters: Collection[str] = ()) -> Iter
                 env={
                     **os.environ,
                     **workspace.environment,
-                    **served.environment(clusters),
+                    **served.environment(clusters, text_settings),
                     "JUPYTER_PATH": os.pathsep.join(paths),
                 },
             )

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import anywidget
 import ipywidgets
 
+from hdbkit.files import read_bytes
 from hdbkit.widgets.parts.base import STATIC, Panel
 
 LABELS = {"description_width": "92px"}
@@ -104,7 +105,7 @@ class FileLink(anywidget.AnyWidget):
 
     def offer_report(self, name: str, path: Path) -> None:
         """A link of this name that opens a report."""
-        self.offer(name, path.read_bytes(), "text/html", opens=True)
+        self.offer(name, read_bytes(path), "text/html", opens=True)
 
 
 class ReportLink:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -513,7 +514,8 @@ def test_a_database_is_a_number(server: Target, engine: Database) -> None:
 
 
 def test_a_private_server_demands_the_password_of_its_accounts(private: PrivateServer, engine: Database) -> None:
-    stranger = Target(kind="redis", host="127.0.0.1", port=private.place.port)
+    account = {"requirepeer": str(os.geteuid() if private.place.uid is None else private.place.uid)}
+    stranger = Target(kind="redis", host="127.0.0.1", port=private.place.port, options=account)
     with pytest.raises(Rejected, match="password"), closing(engine.connect(stranger)) as session:
         session.command("PING")  # type: ignore[attr-defined]
     with pytest.raises(Rejected, match="wrong user or password"):
