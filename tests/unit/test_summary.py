@@ -68,7 +68,7 @@ def test_the_transactions_of_our_own_questions_are_no_transactions_of_the_engine
     counters = counters_of(run.rows, 2_000_000, 12_000_000)
     before = summarize(run.folder, run.manifest).engine_tpm
     asked = counters[counters["name"] == "commits"].assign(name=OWN)
-    asked["value"] = asked["edge"].map({"start": 50.0, "end": 150.0}).fillna(100.0)
+    asked["value"] = asked["edge"].map({"run_start": 0.0, "start": 50.0, "": 100.0, "end": 150.0, "run_end": 150.0})
     write_table(run.folder.table("counters"), pd.concat([counters, asked]), columns.COUNTERS)
     assert before and summarize(run.folder, run.manifest).engine_tpm == pytest.approx(before - 100 * 60 / 10)
 
@@ -142,7 +142,8 @@ def test_latencies_are_those_of_the_sorted_rows(run: Synthetic, result: RunResul
         done = rows.loc[rows["outcome"] != 2, "latency_us"].to_numpy()
         assert line.count == len(rows)
         for quantile, share in QUANTILES.items():
-            assert line.at(quantile) == np.quantile(done, share, method="inverted_cdf")
+            known = len(done) * (1 - share) >= 10
+            assert line.at(quantile) == (np.quantile(done, share, method="inverted_cdf") if known else None)
         assert (line.max_us, line.mean_us) == (done.max(), pytest.approx(done.mean()))
 
 
