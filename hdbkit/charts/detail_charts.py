@@ -297,7 +297,7 @@ def changes_over_time(changes: pd.DataFrame, verdicts: pd.DataFrame, metric: Met
     ratios = {int(row["configuration"]): row for row in compared.to_dict("records")}
     drawn = drawn_lines(of_users, metric, _MAX_CHANGES + 1, _MAX_CHANGES + 1)
     lines = [line for line in drawn if line.configuration in ratios]
-    title = f"{metric.name} against the baseline<br>(above x1 is better, log)"
+    title = f"{metric.name} / baseline, log<br>(above x1 is better)"
     fig = figure("seconds of all runs, one after another", title, hovermode="closest")
     fig.add_hline(1, line_color=colour("muted"), line_width=1)
     for second in at.groupby("number")["second"].min().iloc[1:]:
