@@ -1,7 +1,7 @@
 """The contracts between packages, by subject: sessions, schemas, workloads, control, database,
 operations. Read this first.
 
-A **database** is one file in ``databases/`` and one folder of SQL in ``schemas/``. It hands out **sessions**; a
+A **database** is one package in ``databases/`` and one folder of SQL in ``schemas/``. It hands out **sessions**; a
 **workload** turns sessions into **users**; the run drives users and knows neither.
 
 Rules that types cannot express:

@@ -50,9 +50,9 @@ CONNECTIONS_BESIDE_CLIENTS = 2
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 """The first and the last port that the system gives to connections."""
 _LISTED = 5
-_MIN_DUE = 20
-"""Operations that a window needs at least; fewer have no 95 % quantile."""
 """How many tables a warning lists."""
+_MIN_DUE = 20
+"""Operations that a window needs at least; with fewer not even the median is known."""
 _FILES_BESIDE = 64
 """Open files of a process beside the spools that it reads, or the connections that it serves."""
 
@@ -84,7 +84,8 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
     ``results`` is where the run's folder will be.
 
     Raises:
-        InputError: with one sentence for the first obstacle; nothing was changed.
+        InputError: with one sentence for the first obstacle; nothing was changed, but with ``analyze`` the statistics
+            of tables may be new.
     """
     engine, asked = database(target), workload(wanted)
     driver = engine.driver_version()

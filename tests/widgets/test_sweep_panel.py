@@ -222,7 +222,8 @@ def test_looks_and_winner_blocks_are_in_the_plan_and_the_call(panel: SweepPanel)
 
 
 @pytest.mark.parametrize(
-    ("text", "values"), [("64MB, 1GB", ("64MB", "1GB")), (' "a, b", c ,', ("a, b", "c")), ("", ())]
+    ("text", "values"),
+    [("64MB, 1GB", ("64MB", "1GB")), (' "a, b", c ,', ("a, b", "c")), ("", ()), ('"a, ""b"""', ('a, "b"',))],
 )
 def test_values_are_separated_by_commas_and_quoted_where_they_hold_one(text: str, values: tuple[str, ...]) -> None:
     assert values_in(text) == values

@@ -245,4 +245,5 @@ def values_in(text: str) -> tuple[str, ...]:
 
 def text_of(values: tuple[str, ...]) -> str:
     """Values as typed; the inverse of ``values_in``."""
-    return ", ".join(f'"{one}"' if "," in one else one for one in values)
+    quoted = ('"{}"'.format(value.replace('"', '""')) if {",", '"'} & {*value} else value for value in values)
+    return ", ".join(quoted)
