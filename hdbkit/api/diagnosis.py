@@ -20,7 +20,17 @@ from hdbkit.api.discovery import DiscoveryVerbs, drivers, host_facts, kernel_fac
 from hdbkit.api.left_settings import advised, left_settings, resume_command, unknown_settings
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.hosts import is_local
-from hdbkit.contracts import ApplyBy, Capability, Database, ServerControl, Session, Setting, Workload
+from hdbkit.contracts import (
+    SERVER,
+    ApplyBy,
+    Capability,
+    Database,
+    ServerControl,
+    Session,
+    SessionOptions,
+    Setting,
+    Workload,
+)
 from hdbkit.control_groups import Limits, limits
 from hdbkit.databases import database, product_named
 from hdbkit.errors import (
@@ -262,7 +272,9 @@ def _changeable(server: ServerControl, protected: Collection[str]) -> Setting:
 
 
 def _timeouts(at: _Connected) -> Findings:
-    found = at.engine.timeouts(at.session)
+    """Those of a session as users have it, without the limits of hdbkit's own."""
+    with closing(at.engine.connect(at.target, SERVER, SessionOptions(is_own=False))) as session:
+        found = at.engine.timeouts(session)
     for limit in found:
         yield Finding("timeouts", State.WARNING, str(limit))
     if not found:

@@ -33,7 +33,7 @@ def test_the_read_only_part_runs_with_a_metric_of_its_own(replica: Target) -> No
     assert operations.keys() == {"order_status", "stock_level"}
     assert result.metric_value == pytest.approx(result.summary.operations_per_s)
     assert result.manifest.headline == "order_status"
-    assert operations["order_status"].p95_us > 0
+    assert operations["order_status"].max_us > 0
     assert result.manifest.server.role == "standby"
     assert result.summary.replication_lag_s.max >= 0
     assert result.checks.set_index("name")["passed"]["mix as asked"]

@@ -242,10 +242,10 @@ class Limit(Written):
         return 1 - QUANTILES[self.quantile]
 
     def value_ms(self, manifest: Manifest) -> float:
-        """The quantile of the run in milliseconds; NaN if no operation was completed."""
+        """The quantile of the run in ms, or the longest time where operations are too few; NaN if there are none."""
         response = manifest.measured.operations[manifest.headline].response
-        found = None if response is None else response.at(self.quantile)
-        return math.nan if found is None else found / 1000
+        known_us = response and (response.at(self.quantile) or response.max_us)
+        return math.nan if known_us is None else known_us / 1000
 
     def excess(self, manifest: Manifest) -> float:
         """The logarithm of the quantile over the limit; infinity where the quantile is unknown."""
