@@ -244,7 +244,7 @@ class Limit(Written):
     def value_ms(self, manifest: Manifest) -> float:
         """The quantile of the run in ms, or the longest time where operations are too few; NaN if there are none."""
         response = manifest.measured.operations[manifest.headline].response
-        known_us = response and (response.at(self.quantile) or response.max_us)
+        known_us = None if response is None else response.at(self.quantile) or response.max_us
         return math.nan if known_us is None else known_us / 1000
 
     def excess(self, manifest: Manifest) -> float:
