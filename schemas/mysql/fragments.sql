@@ -1,3 +1,5 @@
+-- lexer: backslash_text, backslash_double, backtick, spaced_comment, hash_comment, executable_comment, block_comment
+
 -- fragment: long_text
 MEDIUMTEXT
 

@@ -13,6 +13,7 @@ import scipy
 from hdbkit.config.specs.definition import Variable
 from hdbkit.contracts import Session
 from hdbkit.errors import InputError
+from hdbkit.lexer import Name, identifier
 from hdbkit.workloads.custom.variables import Drawing, ZipfRanks, spread
 
 COUNT = 40_000
@@ -37,8 +38,8 @@ class Keys:
     def __init__(self, *ends: Any) -> None:
         self._ends = ends
 
-    def ask(self, operation: str, **words: str) -> list[tuple[Any, ...]]:
-        assert (operation, words) == ("key_range", {"table": "things", "column": "id"})
+    def ask(self, operation: str, **words: Name) -> list[tuple[Any, ...]]:
+        assert (operation, words) == ("key_range", {"table": identifier("things"), "column": identifier("id")})
         return [self._ends]
 
 

@@ -20,9 +20,10 @@ from typing import Any, NamedTuple, NoReturn
 from MySQLdb import Error
 
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
-from hdbkit.databases._mysqlclient.connect import ENCODERS, plain, result_of
+from hdbkit.databases._mysqlclient.connect import ENCODERS, PLAIN_ENCODERS, Encoders, plain, result_of
 from hdbkit.databases._mysqlclient.wire import Call, Wire, answer_of, wire
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.lexer import Lexer
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_scope, statements
 
 BY_DESIGN = 30001
@@ -52,6 +53,12 @@ _ADVICE = {
 }
 """What the server's text does not tell, by the number of the error."""
 _CANNOT_BE_PREPARED = "1295"
+_NO_BACKSLASHES = "NO_BACKSLASH_ESCAPES"
+_READ_BY_MODE: Mapping[str, Callable[[Lexer], Lexer]] = {
+    "ANSI_QUOTES": Lexer.with_names_in_double_quotes,
+    _NO_BACKSLASHES: Lexer.without_backslashes,
+}
+"""What a mode of the session changes of how the server reads SQL."""
 _PLACE = re.compile(r"\0(?:\[(\d+)\])?")
 """Where a value stands in a text, with the number of its elements."""
 
@@ -80,6 +87,8 @@ class MysqlclientSession:
         self._templates: dict[str, Template] = {}
         self._begun = False
         self._sent_begin = False
+        self._modes: frozenset[str] = frozenset()
+        self._encoders = ENCODERS
         self._max_bytes = 1 << 30
         self._takes_values = "execute_with_values" in statements(dialects, SERVER_STATEMENTS)
         self._awaited: Wire | None = None
@@ -94,6 +103,8 @@ class MysqlclientSession:
             opened = self.query("open_session_of_users", sql_mode=scope.sql_mode)
         packet_bytes, infile, self.version, self.is_mariadb, self.sql_mode, self.max_conditions = opened[0]
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
+        self._modes = _READ_BY_MODE.keys() & self.sql_mode.split(",")
+        self._encoders = PLAIN_ENCODERS if _NO_BACKSLASHES in self._modes else ENCODERS
         self.statement_timeout_ms = 0
         """The timeout of statements that hdbkit set; 0: none."""
         self.lock_timeout_s = 0
@@ -116,7 +127,7 @@ class MysqlclientSession:
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement (its first result set); ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement).filled(arguments)
-        text = _rendered(_template(found), [arguments[name] for name in found.parameters])
+        text = _rendered(_template(found), [arguments[name] for name in found.parameters], self._encoders)
         results = [result for result in self._answered(text) if not isinstance(result, int)]
         rows = self.rows(results[0]) if results else []
         return self._run(rows) if found.makes_commands else rows
@@ -164,7 +175,7 @@ class MysqlclientSession:
         """Prepare it by SQL, though clients may send it as text; of several commands, only the first."""
         found = self._find(statement)
         try:
-            self._prepared(replace(found, text=found.text.partition(";")[0]))
+            self._prepared(replace(found, text=found.commands[0]) if found.commands else found)
         except TransactionError as error:
             if error.code == _CANNOT_BE_PREPARED:
                 return False
@@ -173,7 +184,7 @@ class MysqlclientSession:
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:
         template = self._templates[statement]
-        text = _rendered(template, arguments)
+        text = _rendered(template, arguments, self._encoders)
         return Call.of(text) if self._wire and template.answers_last else text
 
     def perform(self, bound: bytes) -> Any:
@@ -251,11 +262,13 @@ class MysqlclientSession:
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
         assert self._begun, "a call outside a transaction"
         self.prepare(name for name, _ in calls)
-        results = self._answered(b";".join([_rendered(self._templates[name], given) for name, given in calls]))
+        results = self._answered(
+            b";".join([_rendered(self._templates[name], given, self._encoders) for name, given in calls])
+        )
         return [[] if isinstance(result, int) else list(result.fetch_row(0)) for result in results]
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[bytes]:
-        return [_rendered(self._templates[name], given) for name, given in calls]
+        return [_rendered(self._templates[name], given, self._encoders) for name, given in calls]
 
     def perform_all(self, bound: Sequence[bytes]) -> list[Any]:
         """Perform a whole transaction of several calls in one packet."""
@@ -297,13 +310,13 @@ class MysqlclientSession:
 
     def _prepared_or_literal(self, statement: Statement) -> Template:
         """See ``prepare``; of a CALL followed by a SELECT, the server prepares only the CALL."""
-        first, _, rest = statement.text.partition(";")
+        first, *rest = statement.commands or [statement.text]
         if not first.startswith("CALL"):
             return self._prepared(statement) if self._takes_values and not rest else _template(statement)
         if not self.prepares_calls:
             return _template(statement)._replace(answers_last=bool(rest))
         call = self._prepared(replace(statement, text=first))
-        return call._replace(text=b";".join([call.text, rest.encode()])) if rest else call
+        return call._replace(text=b";".join([call.text, *(one.encode() for one in rest)])) if rest else call
 
     def _prepared(self, statement: Statement) -> Template:
         """The EXECUTE of a statement that the server prepared, with values or with variables set before."""
@@ -320,7 +333,11 @@ class MysqlclientSession:
         return Template(f"{ahead}{execute} {name}{using}".encode(), positions)
 
     def _find(self, name: str) -> Statement:
-        return in_scope(self._own, self.dialects, name)
+        found = in_scope(self._own, self.dialects, name)
+        for mode, read in _READ_BY_MODE.items():
+            if mode in self._modes:
+                found = replace(found, lexer=read(found.lexer))
+        return found
 
     def _answered(self, text: bytes) -> list[Any]:
         """The answers to one packet, sent together with a pending START TRANSACTION."""
@@ -413,14 +430,14 @@ def _marked(statement: Statement, mark: str) -> tuple[str, tuple[tuple[int, int]
     return _PLACE.sub(marks_of, statement.rendered(place_of)), tuple(positions)
 
 
-def _rendered(template: Template, values: Sequence[Any]) -> bytes:
+def _rendered(template: Template, values: Sequence[Any], encoders: Encoders) -> bytes:
     text, positions, _ = template
     if not positions:
-        return text % tuple([ENCODERS[type(value)](value) for value in values])
+        return text % tuple([encoders[type(value)](value) for value in values])
     literals = list[bytes]()
     for index, count in positions:
         value = values[index]
-        literals += _elements(value, count) if count else [ENCODERS[type(value)](value)]
+        literals += _elements(value, count) if count else [encoders[type(value)](value)]
     return text % tuple(literals)
 
 

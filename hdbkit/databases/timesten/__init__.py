@@ -33,7 +33,7 @@ from hdbkit.databases.timesten.connect import (
 )
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign
 from hdbkit.readings import HostNeeds
-from hdbkit.sql import ANSI
+from hdbkit.sql import ANSI, IDENTIFIER
 
 _GROUP: Final = "create_cache_group_"
 _CACHED_TABLE: Final = re.compile(r"^(\w+) \($", re.MULTILINE)

@@ -14,7 +14,7 @@ UPDATE build_spec SET finished = 1 WHERE 1;
 
 -- name: end_inserts
 -- Those of loaders that were killed go on.
-KILL QUERY WHERE query_kind = 'Insert' AND startsWith(query, 'INSERT INTO {table} ') SYNC;
+KILL QUERY WHERE query_kind = 'Insert' AND startsWith(query, concat('INSERT INTO ', :table, ' ')) SYNC;
 
 -- name: empty_table
 TRUNCATE TABLE {table};
