@@ -276,6 +276,6 @@ def identifier(text: str) -> Name:
             break
         at += 1
     raise ValueError(
-        f"'{text[:80]}' is not a name such as orders, sales.orders or sales.\"Orders\"; put quotes around a part that has "
-        "other characters than letters, digits and _"
+        f"'{text[:80]}' is not a name such as orders, sales.orders or sales.\"Orders\"; put quotes around a "
+        "part that has other characters than letters, digits and _"
     )

@@ -218,7 +218,7 @@ def _replaced(text: str, places: Iterable[tuple[int, int, str]]) -> str:
 
 
 def _use(found: re.Match[str]) -> tuple[str, str]:
-    return found["name"], found["type"].lower().replace("::", "").removeprefix(" as").strip()
+    return found["name"], found["type"].lower().strip().removeprefix("::").removeprefix("as ").strip()
 
 
 _ADDED: list[Path] = []

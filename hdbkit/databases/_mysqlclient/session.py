@@ -48,7 +48,6 @@ _NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error)
 """How errors of files name a full disk or an exhausted quota; their codes stand for every failure of a file."""
 _TOO_LARGE = 1153
 _ADVICE = {
-    1173: "; some tables have none by their specification: set innodb_force_primary_key to OFF for the build",
     4501: " hdbkit sends several in one packet: set connection_sharing to 0 in this route of MySQL Router",
 }
 """What the server's text does not tell, by the number of the error."""

@@ -236,6 +236,12 @@ class TimesTen(OracledbDatabase):
         """A connection to the DSN of ``target``."""
         return connected(target, options)
 
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account, whose name the server takes as a part of the command alone. Raises ``InputError``."""
+        if not IDENTIFIER.fullmatch(target.user or ""):
+            raise InputError(f"the account of {target.url} must be an identifier, not {target.user!r}")
+        return super().provision(admin, target)
+
     def behind_proxy(self, target: Target, port: int) -> Target:
         """The address is in the DSN. Raises ``InputError``."""
         raise InputError("connections to TimesTen would bypass the proxy: their address is in the DSN")

@@ -6,6 +6,11 @@ SELECT name FROM system.tables WHERE database = currentDatabase() ORDER BY name;
 -- name: list_indexes
 SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase() ORDER BY name;
 
+-- name: create_build
+-- A column of a key is never updated.
+CREATE TABLE build_spec (spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL) {{table_options}};
+CREATE TABLE build_part (part {{text(100)}} NOT NULL PRIMARY KEY, loaded {{bigint}} NOT NULL) {{table_options}};
+
 -- name: update_build_spec
 UPDATE build_spec SET spec = :spec, finished = 0 WHERE 1;
 

@@ -109,7 +109,7 @@ def test_a_new_session_has_isolation_timeouts_and_workers(ibm_db: Module) -> Non
         assert [one for one in ibm_db.texts if one != "commit"] == [
             "SET CURRENT ISOLATION = RR",
             "SET CURRENT LOCK TIMEOUT 2",
-            "SET CURRENT DEGREE = '4'",
+            "SELECT 'SET CURRENT DEGREE = ''' || TRIM(CHAR(4)) || '''' FROM SYSIBM.SYSDUMMY1",
         ]
         ibm_db.answers = lambda text, _: [result("E M S", ("waits for a lock", 2000, "hdbkit"))] if text else None
         found = [(one.ends, one.seconds, one.setter) for one in database(TARGET).timeouts(made)]

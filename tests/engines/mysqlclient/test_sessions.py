@@ -22,6 +22,7 @@ import pytest
 
 import hdbkit
 from hdbkit.config import Isolation, Load, Target, TprocCSpec
+from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.contracts import Access, Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient.database import MysqlclientDatabase, proxy_named, shared_by
@@ -534,6 +535,46 @@ def test_lines_and_history_are_partitioned_and_history_keyed_unseen(connect: Ses
     finally:
         session.query("drop_table", table="order_line")
         session.query("drop_table", table="history")
+
+
+@pytest.fixture
+def demanding(server: PrivateServer) -> Iterator[tuple[Target, str]]:
+    """An empty database of a server that refuses tables without a primary key, and its setting."""
+    setting = "innodb_force_primary_key" if server.target.kind == "mariadb" else "sql_require_primary_key"
+    with closing(_session(server.admin)) as session:
+        session.execute("CREATE DATABASE demanding")
+        session.execute(f"SET GLOBAL {setting} = ON")
+        yield server.admin.with_(database="demanding"), setting
+        session.execute(f"SET GLOBAL {setting} = OFF")
+        session.execute("DROP DATABASE demanding")
+
+
+def test_where_the_server_demands_keys_a_table_without_one_is_refused_before_anything_is_made(
+    demanding: tuple[Target, str],
+) -> None:
+    target, setting = demanding
+    with pytest.raises(InputError, match=rf"\({setting} = ON\), and history of TPROC-C .*; add --history-key, which"):
+        build(target, TprocCSpec(warehouses=1))
+    with pytest.raises(
+        InputError, match=rf"and region, nation, .* of TPROC-H .*; set {setting} to OFF for the build"
+    ):
+        build(target, TprocHSpec())
+    with closing(database(target).schema(target, workload(TprocCSpec(warehouses=1)))) as schema:
+        assert not schema.log().tables
+
+
+@pytest.mark.parametrize("partitions", [0, 2])
+def test_where_the_server_demands_keys_every_other_table_has_one_when_it_is_made(
+    demanding: tuple[Target, str], partitions: int
+) -> None:
+    target, _ = demanding
+    keyed = workload(TprocCSpec(warehouses=1, history_key=True, partitions=partitions))
+    with closing(database(target).schema(target, keyed)) as schema:
+        schema.create(keyed.record)
+        try:
+            assert schema.log().tables == {*keyed.tables}
+        finally:
+            schema.drop()
 
 
 def test_a_storage_engine_that_is_not_there_is_refused_before_anything_is_made(server: PrivateServer) -> None:
