@@ -89,8 +89,9 @@ _EXECUTED: Final = {
 """Comments whose content is code, by how they begin: those that MySQL executes; those of MariaDB, which skips the
 versions 5.7.0 to 9.99.99 of the other product. A version above the server's own is taken for code, too."""
 _LETTER = r"A-Za-z_\u0080-\U0010ffff"
-_CODE: Final = rf"[{_LETTER}][{_LETTER}\d$]*+|\d\w*+|\s++|."
-"""A word at once, so that a quote behind a letter of it begins nothing else."""
+_WORD = rf"[{_LETTER}][{_LETTER}\d$]*+"
+_CODE: Final = rf"(?:{_WORD}(?!')|\d\w*+|\s++|[,()=<>+.;:?{{}}|&^%!~@\]])++|{_WORD}|."
+"""Words at once, so that a quote behind a letter of one begins nothing else, and what begins no quote or comment."""
 _NAMING: Final = {"name": '""', "backtick": "``", "backslash_backtick": "``", "bracket": "[]"}
 """The marks of quoted names, by form."""
 _PLAIN: Final = {"backslash_text": "text", "backslash_double": "name"}
@@ -183,7 +184,7 @@ def lexer_with(forms: str) -> Lexer:
 def _tokens(lexer: Lexer, text: str) -> tuple[Token, ...]:
     pattern = _pattern(lexer)
     found: list[Token] = []
-    at = executed = 0
+    at = code_from = executed = 0
     while at < len(text):
         if executed and text.startswith("*/", at):
             executed -= 1
@@ -191,11 +192,12 @@ def _tokens(lexer: Lexer, text: str) -> tuple[Token, ...]:
         else:
             token, begins_executed = _token(pattern, text, at)
             executed += begins_executed
+        if token.kind is not Kind.CODE:
+            found += [Token(Kind.CODE, text[code_from:at])] if at > code_from else []
+            found.append(token)
+            code_from = at + len(token.text)
         at += len(token.text)
-        if token.kind is Kind.CODE and found and found[-1].kind is Kind.CODE:
-            token = Token(Kind.CODE, found.pop().text + token.text)
-        found.append(token)
-    return tuple(found)
+    return (*found, Token(Kind.CODE, text[code_from:])) if at > code_from else tuple(found)
 
 
 def _token(pattern: re.Pattern[str], text: str, at: int) -> tuple[Token, bool]:
