@@ -15,8 +15,6 @@ from hdbkit.results.run_result import OperationResult
 SCHEMA: Final = "hammerdb-job-report-v1"
 _MAX: Final = 1e15
 _ID: Final = 64
-_SETTINGS: Final = {"warehouses": "count_ware", "rampup_minutes": "rampup", "duration_minutes": "duration"}
-"""What becomes of the configuration, by its names."""
 
 
 def is_report(content: Any) -> bool:
@@ -25,7 +23,7 @@ def is_report(content: Any) -> bool:
 
 
 def read_report(content: Any) -> Jobs:
-    """The job of a document; left out if it lacks what a result needs, or is of TPROC-H."""
+    """The job of a document; left out if it lacks what a result needs, or has another metric."""
     about = _part(content, "job")
     job_id = str(about.get("jobid") or "1")[:_ID]
     try:
@@ -36,14 +34,16 @@ def read_report(content: Any) -> Jobs:
 
 def _job(content: Mapping[str, Any], about: Mapping[str, Any], job_id: str) -> Job:
     given, result = _part(content, "benchmark_config"), _part(content, "result")
-    if "nopm" not in result:
-        raise LeftOut(f"it has no NOPM: its benchmark is {str(about.get('benchmark'))[:30]}")
+    words = table()["jobs"]["document"]
+    metric = words["value"]
+    if metric not in result:
+        raise LeftOut(f"it has no {metric.upper()}: its benchmark is {str(about.get('benchmark'))[:30]}")
     database = database_named(str(about.get("database") or about.get("database_display")))
     users = result.get("active_virtual_users", given.get("virtual_users"))
     prefix = table()["databases"][database]["prefix"]
     settings = [
         Given(0, "diset", ("tpcc", f"{prefix}{name}", f"{_number(given[stated], stated):g}"))
-        for stated, name in _SETTINGS.items()
+        for stated, name in words["settings"].items()
         if given.get(stated) is not None
     ]
     if given.get("duration_minutes") is None:
@@ -53,8 +53,8 @@ def _job(content: Mapping[str, Any], about: Mapping[str, Any], job_id: str) -> J
         started=time_of(about["timestamp"]) if about.get("timestamp") else None,
         benchmark="TPC-C",
         settings=(Given(0, "dbset", ("db", database)), *settings),
-        virtual_users=int(_number(users, "virtual_users")),
-        value=int(_number(result["nopm"], "nopm")),
+        virtual_users=int(_number(users, "virtual_users", least=1)),
+        value=int(_number(result[metric], metric, least=1)),
         tpm=int(_number(result.get("tpm"), "tpm")),
         profile_id=0,
         host=dict(_host(_part(content, "system"))),
@@ -69,13 +69,13 @@ def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: Any, name: str, least: int = 0) -> float:
     """A number, or its text. Raises :class:`LeftOut` for anything else."""
     try:
         found = math.nan if isinstance(value, bool) else float(value)
     except (ValueError, TypeError, OverflowError):
         found = math.nan
-    if not 0 <= found < _MAX or (name in ("nopm", "virtual_users") and not found):
+    if not least <= found < _MAX:
         raise LeftOut(f"its {name} is {json.dumps(value, default=str)[:30]}")
     return found
 

@@ -39,7 +39,7 @@ LOGGED = re.compile(
     rb"\d+ \d+ (\d+(\.\d+)?|failed|skipped|serialization|deadlock|other) \d+ \d{9,} \d{1,6}( \d+){0,2}\s"
 )
 AGGREGATED = re.compile(rb"\d{9,11}( \d+){5,16}\s")
-"""A line of a log of ``--aggregate-interval``: the start of an interval, and at least count and sums."""
+"""A line of a log of aggregates (``aggregate-interval``): the start of an interval, and at least count and sums."""
 _COLUMNS = ["client", "number", "time_us", "script", "second", "microsecond", "lag_or_retries", "retries"]
 _VALUE = r"([\d.,]+)"
 _PROCESSED = re.compile(
@@ -99,8 +99,8 @@ def of_output(text: str) -> Measured:
 def of_aggregates() -> Measured:
     """No run: a log of aggregates has neither clients nor single times."""
     raise Unreadable(
-        "a log of --aggregate-interval states no clients and no single times; import what pgbench printed, or a log "
-        "that was written without that option"
+        "a log of aggregates (aggregate-interval) states no clients and no single times; import what pgbench "
+        "printed, or a log without them"
     )
 
 
@@ -169,7 +169,7 @@ def _share_logged(rows: pd.DataFrame) -> float:
 
 def _sampled(logged: int, share: float) -> str:
     return (
-        f"the log has {logged:,} of about {round(logged / share):,} transactions (pgbench --sampling-rate): counts "
+        f"the log has {logged:,} of about {round(logged / share):,} transactions (sampling-rate of pgbench): counts "
         "and TPS are scaled, times are those of the sample"
     )
 

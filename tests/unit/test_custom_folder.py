@@ -417,6 +417,13 @@ def test_a_text_that_does_not_end_has_its_line(tmp_path: Path) -> None:
     assert errors(path) == ["5 statements.sql: note: what begins with ' in line 2 of the statement has no end"]
 
 
+def test_a_file_of_yaml_that_cannot_be_read_hides_no_errors_of_the_sql(tmp_path: Path) -> None:
+    path = folder(tmp_path, "operations: [\n", sql=SQL.replace("VALUES (:id)", "VALUES ('x)"))
+    first, second = errors(path)
+    assert "is not valid YAML" in first
+    assert second == "5 statements.sql: note: what begins with ' in line 1 of the statement has no end"
+
+
 @pytest.mark.parametrize(
     ("key", "error"),
     [

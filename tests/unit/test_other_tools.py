@@ -317,7 +317,7 @@ def test_a_sampled_log_is_scaled_and_the_run_says_so(tmp_path: Path) -> None:
     assert sampled.metric_value == pytest.approx(whole.metric_value, rel=0.01) == pytest.approx(200, rel=0.01)
     assert sampled.measured.operations["script 0"].count == pytest.approx(1992, abs=2)
     (remark,) = done.remarks
-    assert "the log has 400 of about 1,992 transactions (pgbench --sampling-rate)" in remark
+    assert "the log has 400 of about 1,992 transactions (sampling-rate of pgbench)" in remark
     assert any(one in remark for one in sampled.warnings)
     assert not any("sampl" in one for one in whole.warnings)
 
@@ -428,7 +428,10 @@ def test_a_log_names_the_database_in_words(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (f"{SYSBENCH[:60]}\nCPU speed:\n    total number of events:  10\n", "it has no transactions"),
-        ("1795942298 361 1965105 17810174979 703 31883 0 0 0\n", "a log of --aggregate-interval states no clients"),
+        (
+            "1795942298 361 1965105 17810174979 703 31883 0 0 0\n",
+            "a log of aggregates (aggregate-interval) states no clients",
+        ),
         ("Time (seconds),Requests\n0,1\n", "import the *.summary.json"),
         (PGBENCH[:100], "it lacks the clients"),
         (2 * logged(1, 5) + logged(1, 15), "may be a lag or a number of retries"),

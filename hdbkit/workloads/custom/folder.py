@@ -36,7 +36,7 @@ from hdbkit.databases import database, kinds
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.results.columns import OPERATIONS, SECONDS
 from hdbkit.sql import ANSI, Statement, lexers_of, read_statements, words_for
-from hdbkit.workloads.custom.texts import OTHERS, Names, text_problems
+from hdbkit.workloads.custom.texts import OTHERS, Names, text_problems, unended
 
 Texts = dict[str, dict[str, str]]
 
@@ -60,9 +60,17 @@ def read_folder(folder: Path) -> tuple[Definition, Texts]:
     problems += of_files
     if isinstance(content, dict):
         problems += disagreements(content, lines, statements, folder)
+    else:
+        every = [(one, lexers_of(dialect)) for dialect, of in statements.items() for one in of.values()]
+        problems += [in_file(one, what, folder) for one, lexers in every for what in unended(one, lexers)]
     if problems or definition is None:
         raise ConfigErrors(str(folder), sorted(problems, key=_by_file_and_line))
     return definition, {dialect: {one.name: one.body for one in of.values()} for dialect, of in statements.items()}
+
+
+def in_file(one: Statement, what: str, folder: Path) -> Problem:
+    """A problem with the place of a statement in its folder."""
+    return Problem(f"{one.origin.relative_to(folder)}: {one.name}", what, one.line)
 
 
 def _by_file_and_line(problem: Problem) -> tuple[bool, str, int]:
@@ -207,15 +215,12 @@ class _Files:
             lexers = lexers_of(dialect)
             for name, one in of.items():
                 whole = word_problems(words_for(one, lexers), self._parameters)
-                yield from (self._in_file(one, what) for what in (*text_problems(one, names, lexers), *whole))
+                yield from (in_file(one, what, self._folder) for what in (*text_problems(one, names, lexers), *whole))
                 if name in _OWN:
-                    yield self._in_file(one, "hdbkit has a statement of this name; rename it")
+                    yield in_file(one, "hdbkit has a statement of this name; rename it", self._folder)
                 if not names.is_used(name):
                     begin = ", ".join(f"{prefix}..." for prefix in OTHERS)
-                    yield self._in_file(one, f"no operation uses this statement (others begin with {begin})")
-
-    def _in_file(self, one: Statement, what: str) -> Problem:
-        return Problem(f"{one.origin.relative_to(self._folder)}: {one.name}", what, one.line)
+                    yield in_file(one, f"no operation uses this statement (others begin with {begin})", self._folder)
 
     def _of_tables(self) -> Iterator[Problem]:
         if self._tables and not self._content.get("schema_name"):

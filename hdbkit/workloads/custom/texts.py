@@ -44,16 +44,24 @@ class Names(NamedTuple):
         return statement in self.of_operations or statement == self.counter or statement.startswith(OTHERS)
 
 
+def unended(statement: Statement, lexers: Sequence[Lexer]) -> Iterator[str]:
+    """What is wrong with a text whatever its names mean: a character that no server takes, a text without its end."""
+    if "\0" in statement.text:
+        yield "has a character NUL, which ends a text; remove it"
+    ends = [lexer.open_end(statement.text) for lexer in lexers]
+    if ends[0] and all(ends):
+        line, mark = ends[0]
+        yield f"what begins with {mark} in line {line + 1} of the statement has no end"
+
+
 def text_problems(statement: Statement, names: Names, lexers: Sequence[Lexer]) -> Iterator[str]:
     """What is wrong with a text for each of the lexers."""
+    yield from unended(statement, lexers)
     read = [[*_problems(replace(statement, lexer=lexer), names)] for lexer in lexers]
     yield from (what for what in dict.fromkeys(read[0]) if all(what in others for others in read))
 
 
 def _problems(statement: Statement, names: Names) -> Iterator[str]:
-    if end := statement.lexer.open_end(statement.text):
-        line, mark = end
-        yield f"what begins with {mark} in line {line + 1} of the statement has no end"
     of_operation = statement.name in names.of_operations
     for value in dict.fromkeys(_VALUE.findall(statement.code)):
         if of_operation and value not in names.variables:
