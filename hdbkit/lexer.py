@@ -94,7 +94,6 @@ _CODE: Final = rf"(?:{_WORD}(?!')|\d\w*+|\s++|[,()=<>+.;:?{{}}|&^%!~@\]])++|{_WO
 """Words at once, so that a quote behind a letter of one begins nothing else, and what begins no quote or comment."""
 _NAMING: Final = {"name": '""', "backtick": "``", "backslash_backtick": "``", "bracket": "[]"}
 """The marks of quoted names, by form."""
-_PLAIN: Final = {"backslash_text": "text", "backslash_double": "name"}
 _NAME_PART: Final = re.compile(r'"(?:[^"]|"")+"|`(?:[^`]|``)+`|\[(?:[^\]]|\]\])+\]|[^\W\d][\w$]*')
 _ENDS: Final = {'"': '"', "`": "`", "[": "]"}
 _MAX_PARTS: Final = 3
@@ -153,10 +152,6 @@ class Lexer(NamedTuple):
         form = next((one for one in self.forms if one in _NAMING), "name")
         start, end = _NAMING[form][0], _NAMING[form][1]
         return start + (name.replace("\\", "\\\\") if "backslash" in form else name).replace(end, 2 * end) + end
-
-    def without_backslashes(self) -> Lexer:
-        """As the server reads it where backslashes are plain characters."""
-        return Lexer(tuple(_PLAIN.get(one, one) for one in self.forms))
 
     def with_backslashes(self) -> Lexer:
         """As the server reads it where backslashes are escapes in every text."""

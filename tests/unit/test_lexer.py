@@ -72,7 +72,6 @@ def test_no_byte_of_a_text_is_lost(text: str, lexer: Lexer) -> None:
         (MY, "a /*M! b' */ c", "a  c"),
         (MARIA, "a /*M!100100 b */ c", "a  b  c"),
         (MARIA, "a /*!50700 b' */ c /*!100100 d */", "a  c  d "),
-        (MY.without_backslashes(), r"a '\' b", "a _ b"),
         (MY.with_names_in_double_quotes(), r'a "\" b', "a _ b"),
         (MS, "a [it's]]x] b", "a _ b"),
         (MS, "a /* /* ' */ ' */ b", "a  b"),

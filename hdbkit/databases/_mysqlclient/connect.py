@@ -349,14 +349,6 @@ def _text(value: Any) -> bytes:
     return b"'%b'" % str(value).replace("\\", "\\\\").replace("'", "''").encode()
 
 
-def _plain_text(value: Any) -> bytes:
-    return b"'%b'" % str(value).replace("'", "''").encode()
-
-
-def _plain_array(values: Any) -> bytes:
-    return _plain_text(json.dumps(values, default=str))
-
-
 def _array(values: Any) -> bytes:
     """Arrays of integers, the common case, are written as Python lists, which takes a third of the time."""
     if {*map(type, values)} == {int}:
@@ -364,8 +356,7 @@ def _array(values: Any) -> bytes:
     return _text(json.dumps(values, default=str))
 
 
-Encoders = defaultdict[type, Callable[[Any], bytes]]
-ENCODERS: Encoders = defaultdict(
+ENCODERS: defaultdict[type, Callable[[Any], bytes]] = defaultdict(
     lambda: _text,
     {
         type(None): lambda _: b"NULL",
@@ -378,10 +369,6 @@ ENCODERS: Encoders = defaultdict(
     },
 )
 """By type, the conversion of a value to a literal."""
-PLAIN_ENCODERS: Encoders = defaultdict(
-    lambda: _plain_text, {kind: _plain_array if kind in (tuple, list) else own for kind, own in ENCODERS.items()}
-)
-"""The same for a session in whose literals a backslash is a plain character."""
 
 
 def result_of(raw: Any) -> tuple[str, list[Row]]:

@@ -20,10 +20,9 @@ from typing import Any, NamedTuple, NoReturn
 from MySQLdb import Error
 
 from hdbkit.contracts import Arguments, Capability, Row, Scope, Table
-from hdbkit.databases._mysqlclient.connect import ENCODERS, PLAIN_ENCODERS, Encoders, plain, result_of
+from hdbkit.databases._mysqlclient.connect import ENCODERS, plain, result_of
 from hdbkit.databases._mysqlclient.wire import Call, Wire, answer_of, wire
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
-from hdbkit.lexer import Lexer
 from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_scope, statements
 
 BY_DESIGN = 30001
@@ -47,17 +46,11 @@ _CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for co
 _NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error) 28\b", re.IGNORECASE)
 """How errors of files name a full disk or an exhausted quota; their codes stand for every failure of a file."""
 _TOO_LARGE = 1153
-_ADVICE = {
-    4501: " hdbkit sends several in one packet: set connection_sharing to 0 in this route of MySQL Router",
-}
+_ADVICE = {4501: " hdbkit sends several in one packet: set connection_sharing to 0 in this route of MySQL Router"}
 """What the server's text does not tell, by the number of the error."""
 _CANNOT_BE_PREPARED = "1295"
-_NO_BACKSLASHES = "NO_BACKSLASH_ESCAPES"
-_READ_BY_MODE: Mapping[str, Callable[[Lexer], Lexer]] = {
-    "ANSI_QUOTES": Lexer.with_names_in_double_quotes,
-    _NO_BACKSLASHES: Lexer.without_backslashes,
-}
-"""What a mode of the session changes of how the server reads SQL."""
+_QUOTES = "ANSI_QUOTES"
+"""The mode in which double quotes enclose names; NO_BACKSLASH_ESCAPES is refused."""
 _PLACE = re.compile(r"\0(?:\[(\d+)\])?")
 """Where a value stands in a text, with the number of its elements."""
 
@@ -86,8 +79,7 @@ class MysqlclientSession:
         self._templates: dict[str, Template] = {}
         self._begun = False
         self._sent_begin = False
-        self._modes: frozenset[str] = frozenset()
-        self._encoders = ENCODERS
+        self._quotes_names = False
         self._max_bytes = 1 << 30
         self._takes_values = "execute_with_values" in statements(dialects, SERVER_STATEMENTS)
         self._awaited: Wire | None = None
@@ -102,8 +94,7 @@ class MysqlclientSession:
             opened = self.query("open_session_of_users", sql_mode=scope.sql_mode)
         packet_bytes, infile, self.version, self.is_mariadb, self.sql_mode, self.max_conditions = opened[0]
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
-        self._modes = _READ_BY_MODE.keys() & self.sql_mode.split(",")
-        self._encoders = PLAIN_ENCODERS if _NO_BACKSLASHES in self._modes else ENCODERS
+        self._quotes_names = _QUOTES in self.sql_mode.split(",")
         self.statement_timeout_ms = 0
         """The timeout of statements that hdbkit set; 0: none."""
         self.lock_timeout_s = 0
@@ -126,7 +117,7 @@ class MysqlclientSession:
     def query(self, statement: str, /, **arguments: Any) -> list[Row]:
         """The rows of a named statement (its first result set); ``{word}`` and ``:word`` take arguments."""
         found = self._find(statement).filled(arguments)
-        text = _rendered(_template(found), [arguments[name] for name in found.parameters], self._encoders)
+        text = _rendered(_template(found), [arguments[name] for name in found.parameters])
         results = [result for result in self._answered(text) if not isinstance(result, int)]
         rows = self.rows(results[0]) if results else []
         return self._run(rows) if found.makes_commands else rows
@@ -183,7 +174,7 @@ class MysqlclientSession:
 
     def bind(self, statement: str, arguments: Arguments) -> bytes:
         template = self._templates[statement]
-        text = _rendered(template, arguments, self._encoders)
+        text = _rendered(template, arguments)
         return Call.of(text) if self._wire and template.answers_last else text
 
     def perform(self, bound: bytes) -> Any:
@@ -261,13 +252,11 @@ class MysqlclientSession:
     def batch(self, calls: Sequence[tuple[str, Arguments]]) -> list[list[Row]]:
         assert self._begun, "a call outside a transaction"
         self.prepare(name for name, _ in calls)
-        results = self._answered(
-            b";".join([_rendered(self._templates[name], given, self._encoders) for name, given in calls])
-        )
+        results = self._answered(b";".join([_rendered(self._templates[name], given) for name, given in calls]))
         return [[] if isinstance(result, int) else list(result.fetch_row(0)) for result in results]
 
     def bind_all(self, calls: Sequence[tuple[str, Arguments]]) -> list[bytes]:
-        return [_rendered(self._templates[name], given, self._encoders) for name, given in calls]
+        return [_rendered(self._templates[name], given) for name, given in calls]
 
     def perform_all(self, bound: Sequence[bytes]) -> list[Any]:
         """Perform a whole transaction of several calls in one packet."""
@@ -333,10 +322,7 @@ class MysqlclientSession:
 
     def _find(self, name: str) -> Statement:
         found = in_scope(self._own, self.dialects, name)
-        for mode, read in _READ_BY_MODE.items():
-            if mode in self._modes:
-                found = replace(found, lexer=read(found.lexer))
-        return found
+        return replace(found, lexer=found.lexer.with_names_in_double_quotes()) if self._quotes_names else found
 
     def _answered(self, text: bytes) -> list[Any]:
         """The answers to one packet, sent together with a pending START TRANSACTION."""
@@ -429,14 +415,14 @@ def _marked(statement: Statement, mark: str) -> tuple[str, tuple[tuple[int, int]
     return _PLACE.sub(marks_of, statement.rendered(place_of)), tuple(positions)
 
 
-def _rendered(template: Template, values: Sequence[Any], encoders: Encoders) -> bytes:
+def _rendered(template: Template, values: Sequence[Any]) -> bytes:
     text, positions, _ = template
     if not positions:
-        return text % tuple([encoders[type(value)](value) for value in values])
+        return text % tuple([ENCODERS[type(value)](value) for value in values])
     literals = list[bytes]()
     for index, count in positions:
         value = values[index]
-        literals += _elements(value, count) if count else [encoders[type(value)](value)]
+        literals += _elements(value, count) if count else [ENCODERS[type(value)](value)]
     return text % tuple(literals)
 
 

@@ -31,7 +31,7 @@ from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoAccess, Trans
 from hdbkit.loading import build
 from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import PrivateServer, private_server
-from hdbkit.sql import made, statements
+from hdbkit.sql import lexer_of, made, statements
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conftest import login_options
@@ -310,6 +310,24 @@ def test_the_sql_of_users_has_the_mode_of_the_server_or_their_own(
             assert mode is None
         else:
             assert mode is not None
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("ANSI_QUOTES", "SELECT \"\\\" FROM (SELECT '\\\\' AS \"\\\") AS a WHERE ':no' <> :word"),
+        ("", "SELECT '\\\\', :word, '\\':no' -- :no"),
+    ],
+)
+def test_a_text_is_read_by_the_mode_of_its_session(server: PrivateServer, mode: str, text: str) -> None:
+    lexer = lexer_of(database(server.target).dialects)
+    read = {"read": made("read", text, Path("own.sql"), lexer)}
+    own = replace(scope(server.target), statements=read, sql_mode=mode)
+    with closing(database(server.target).connect(server.target, own)) as session:
+        session.prepare(["read"])
+        (row,) = session.rows(session.perform(session.bind("read", ("a\\'b",))))
+    assert row[0] == "\\"
+    assert "a\\'b" in row or len(row) == 1
 
 
 def test_the_servers_defaults_do_not_change_the_sql_of_hdbkit(server: PrivateServer, admin: Any) -> None:
