@@ -6,9 +6,12 @@ A dialect is a folder, such as ``postgresql``, or a variant within one, ``odbc/l
 Files are SQL, or scripts (Lua) and commands of an engine without SQL. In a file, each statement follows a line
 ``-- name: create_accounts``; the comment lines after that are its description, and comment lines at its end belong to
 the next statement. ``:word`` is a value (bound by the driver), ``{word}`` an identifier or integer (or a tuple of
-these) inserted into the text. A script states its parameters, and the columns of its result, in lines of its
-description, ``-- parameters: account_id, amount`` and ``-- returns: balance(100), owner``; what is in parentheses
-says how the engine stores a value. So does a call in SQL whose results are values that it sets. In a cluster,
+these) inserted into the text. Both are read in code alone: in texts, quoted names and comments, as the engine's
+:mod:`hdbkit.lexer` knows them, they are plain text, and so they are behind a backslash.
+
+A script states its parameters, and the columns of its result, in lines of its description,
+``-- parameters: account_id, amount`` and ``-- returns: balance(100), owner``; what is in parentheses says how the
+engine stores a value. So does a call in SQL whose results are values that it sets. In a cluster,
 ``-- key: {$account_id}`` is the key on whose node it runs; ``-- nodes: sum`` says that it runs on each node and the
 numbers are added (``rows``: all rows; ``common``: the rows that each node returns).
 
@@ -26,7 +29,7 @@ raises. An error instead would be written to the server's log with its statement
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -35,6 +38,7 @@ from typing import Any
 
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.files import read_text
+from hdbkit.lexer import STANDARD, Lexer, Name, lexer_with
 from hdbkit.paths import data_folder
 
 ANSI = "ansi"
@@ -51,15 +55,18 @@ _COMMANDS = ".commands"
 _SCRIPTS = (".lua", _COMMANDS)
 _FILES = (".sql", *_SCRIPTS)
 _FRAGMENTS = "fragments.sql"
-COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
-_VALUE = re.compile(r"(?<![:\w]):([a-z_][a-z0-9_]*)")
+_LEXER = re.compile(r"^--\s*lexer:\s*(.*)$", re.MULTILINE)
+_VALUE = re.compile(r"(?<![:\w\\]):(?P<name>[a-z_][a-z0-9_]*)")
 _TYPED = re.compile(
-    r"(?P<cast>\b(?i:CAST)\s*\(\s*)?(?<![:\w]):(?P<name>[a-z_][a-z0-9_]*)"
+    r"(?P<cast>\b(?i:CAST)\s*\(\s*)?(?<![:\w\\]):(?P<name>[a-z_][a-z0-9_]*)"
     r"(?P<type>(?(cast)\s+(?i:AS)\s+[\w ]+|(?:\s*::\s*\w+)?))"
 )
 """A value with the type that it is cast to: ``:id::text``, ``CAST(:id AS text)``."""
-_WORD = re.compile(r"(?<!\{)\{([a-z_][a-z0-9_]*)\}(?!\})")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*|[0-9]+")
+_WORD = re.compile(r"(?<![{\\])\{([a-z_][a-z0-9_]*)\}(?!\})")
+_PLAIN = re.compile(r"\\(?=:[A-Za-z_]|\{[A-Za-z_]\w*\})")
+"""What makes a colon or a brace behind it plain text."""
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*|[0-9]+")
+"""What is inserted into a statement as it is."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,8 @@ class Statement:
     """The dialect that it came from."""
     nodes: str = ""
     """How the results of several nodes become one: ``sum``, ``rows`` or ``common``; empty: one node is asked."""
+    lexer: Lexer = STANDARD
+    """How the engine that executes it reads its text."""
 
     @property
     def body(self) -> str:
@@ -127,12 +136,12 @@ class Statement:
         """The names of its values, without duplicates, in order of first use, or as a script states them."""
         if self.declared is not None:
             return self.declared
-        return tuple(dict.fromkeys(_VALUE.findall(self.text)))
+        return tuple(dict.fromkeys(_VALUE.findall(self.code)))
 
     @property
     def uses(self) -> tuple[tuple[str, str], ...]:
         """The names of its values with the type that each is cast to, without duplicates, in order of first use."""
-        return tuple(dict.fromkeys(map(_use, _TYPED.finditer(self.text))))
+        return tuple(dict.fromkeys(map(_use, _TYPED.finditer(self.code))))
 
     def expanded(self, known: Mapping[str, Fragment]) -> Statement:
         """The statement with each ``{{fragment}}`` replaced by its text. Raises ``InputError`` for an unknown one."""
@@ -149,31 +158,67 @@ class Statement:
 
     def filled(self, words: Mapping[str, Any]) -> Statement:
         """The statement with each ``{word}`` replaced by an identifier or integer."""
-        return replace(self, text=_WORD.sub(lambda m: _identifier(words, m[1]), self.text))
+        return self._filled(words, self.words)
 
     def partly_filled(self, words: Mapping[str, Any]) -> Statement:
         """The same for the words that are given; the others stay in the text."""
-        filled = _WORD.sub(lambda m: _identifier(words, m[1]) if m[1] in words else m[0], self.text)
-        return replace(self, text=filled)
+        return self._filled(words, self.words & words.keys())
+
+    def _filled(self, words: Mapping[str, Any], named: Collection[str]) -> Statement:
+        there = [one for one in _WORD.finditer(self.code) if one[1] in named]
+        places = [(*one.span(), _identifier(words, one[1], self.lexer)) for one in there]
+        return replace(self, text=_replaced(self.text, places)) if places else self
 
     @property
     def words(self) -> frozenset[str]:
         """The names of the ``{word}`` placeholders in its text."""
-        return frozenset(_WORD.findall(self.text))
+        return frozenset(_WORD.findall(self.code))
+
+    @property
+    def code(self) -> str:
+        """The text with what is quoted hidden and comments blank, character by character."""
+        return self.lexer.code(self.text)
+
+    @property
+    def commands(self) -> list[str]:
+        """The commands that semicolons separate."""
+        return self.lexer.commands(self.text)
 
     def rendered(self, placeholder: Callable[[str, int], str]) -> str:
-        """The text with each value replaced by ``placeholder(name, index)``; ``index`` counts names from 1."""
+        """What is sent: the text with each value replaced by ``placeholder(name, index)``.
+
+        ``index`` counts names from 1. A command may follow the text: a comment at its end has a line of its own.
+        """
         order = {name: index for index, name in enumerate(self.parameters, 1)}
-        return _VALUE.sub(lambda m: placeholder(m[1], order[m[1]]), self.text)
+        return self._sent((*_place(m), placeholder(m["name"], order[m["name"]])) for m in _VALUE.finditer(self.code))
 
     def rendered_by_use(self, placeholder: Callable[[int], str]) -> str:
-        """The text with each value replaced by ``placeholder(index)``; ``index`` counts its uses from 1."""
+        """The same with ``placeholder(index)``; ``index`` counts the uses of values from 1."""
         order = {use: index for index, use in enumerate(self.uses, 1)}
-        return _TYPED.sub(lambda m: f"{m['cast'] or ''}{placeholder(order[_use(m)])}{m['type']}", self.text)
+        return self._sent((*_place(m), placeholder(order[_use(m)])) for m in _TYPED.finditer(self.code))
+
+    def _sent(self, values: Iterable[tuple[int, int, str]]) -> str:
+        plain = ((*m.span(), "") for m in _PLAIN.finditer(self.code))
+        text = _replaced(self.text, sorted([*values, *plain]))
+        return f"{text}\n" if self.lexer.ends_in_comment(self.text) else text
+
+
+def _place(found: re.Match[str]) -> tuple[int, int]:
+    """Where a value is, with its colon."""
+    return found.start("name") - 1, found.end("name")
+
+
+def _replaced(text: str, places: Iterable[tuple[int, int, str]]) -> str:
+    """The text with other words at some places, in order."""
+    parts, at = list[str](), 0
+    for start, end, new in places:
+        parts += [text[at:start], new]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
 def _use(found: re.Match[str]) -> tuple[str, str]:
-    return found["name"], found["type"].lower().replace("::", "").removeprefix(" as").strip()
+    return found["name"], found["type"].lower().strip().removeprefix("::").removeprefix("as ").strip()
 
 
 _ADDED: list[Path] = []
@@ -225,12 +270,56 @@ def statements(dialects: tuple[str, ...], folder: str) -> Mapping[str, Statement
 
 def _unexpanded(dialects: tuple[str, ...], folder: str) -> dict[str, Statement]:
     outer, _, _ = folder.rpartition(".")
+    read_by = lexer_of(dialects)
     found = _unexpanded(dialects, outer) if outer else {}
     for dialect in dialects:
         for path in _scripts(_folder_of(dialect).joinpath(*folder.split(".")).glob("*")):
             own = parsed(path, _variant(dialect)).items()
-            found.update({name: replace(one, dialect=dialect) for name, one in own})
+            found.update({name: replace(one, dialect=dialect, lexer=read_by) for name, one in own})
     return found
+
+
+@cache
+def lexer_of(dialects: tuple[str, ...]) -> Lexer:
+    """How an engine reads SQL; the last of ``dialects`` that states it takes precedence."""
+    for dialect in reversed(dialects):
+        path = _folder_of(dialect) / _FRAGMENTS
+        if path.is_file() and (stated := _LEXER.search(_of_variant(read_text(path), _variant(dialect)))):
+            try:
+                return lexer_with(stated[1])
+            except ValueError as error:
+                raise InputError(f"{path}: {error}") from None
+    return STANDARD
+
+
+@cache
+def lexers_of(dialect: str) -> tuple[Lexer, ...]:
+    """How the engines read SQL that execute statements of a dialect: of all, if it is standard SQL."""
+    product = dialect.partition("_")[0]  # a product has a folder such as db2_derby
+    chains = [(ANSI, product, dialect)] if dialect != ANSI else [(ANSI,), *_dialects()]
+    return tuple(dict.fromkeys(map(lexer_of, chains)))
+
+
+def words_for(statement: Statement, lexers: Iterable[Lexer]) -> frozenset[str]:
+    """The ``{words}`` of a text that each of these lexers reads as such."""
+    return frozenset.intersection(*(replace(statement, lexer=one).words for one in lexers))
+
+
+def in_its_file(statement: Statement, what: str, dialects: tuple[str, ...]) -> Problem:
+    """A problem with the place of the statement in the folder that defines it; without one if the folder has gone."""
+    for folder in (*(statement.origin / one for one in reversed(dialects)), statement.origin):
+        for path in sorted(folder.glob("*.sql")):
+            if there := read_statements(path)[0].get(statement.name):
+                return Problem(f"{path.relative_to(statement.origin)}: {statement.name}", what, there.line)
+    return Problem(statement.name, what)
+
+
+def _dialects() -> Iterator[tuple[str, ...]]:
+    """The folders of dialects, and the variants that say how something is written."""
+    for path in (folder for schemas in _all_schemas() for folder in sorted(schemas.glob("*"))):
+        written = path / _FRAGMENTS
+        for variant in sorted(variants(written)) if written.is_file() else ():
+            yield (ANSI, f"{path.name}/{variant}" if variant else path.name)
 
 
 def _variant(dialect: str) -> str:
@@ -320,11 +409,13 @@ def _arguments(given: str) -> list[str]:
     return [one.strip() for one in found]
 
 
-def _identifier(words: Mapping[str, Any], name: str) -> str:
+def _identifier(words: Mapping[str, Any], name: str, lexer: Lexer) -> str:
     given = words[name]
+    if isinstance(given, Name):
+        return given.written(lexer)
     parts = [str(part) for part in (given if isinstance(given, tuple) else (given,))]
     for part in parts:
-        if not _IDENTIFIER.fullmatch(part):
+        if not IDENTIFIER.fullmatch(part):
             raise InputError(f"{name} must be an identifier or an integer, not {part!r}")
     return ", ".join(parts)
 
@@ -337,7 +428,9 @@ def parsed(path: Path, variant: str = "") -> dict[str, Statement]:
     return found
 
 
-def read_statements(path: Path, variant: str | None = None) -> tuple[dict[str, Statement], list[Problem]]:
+def read_statements(
+    path: Path, variant: str | None = None, dialect: str = ANSI
+) -> tuple[dict[str, Statement], list[Problem]]:
     """The statements of a file, or of a variant in it, and all errors. Raises ``InputError`` if it cannot be read."""
     try:
         whole = read_text(path) if variant is None else _of_variant(read_text(path), variant)
@@ -347,7 +440,7 @@ def read_statements(path: Path, variant: str | None = None) -> tuple[dict[str, S
     starts = [whole.count("\n", 0, match.start()) + 1 for match in _NAME.finditer(whole)]
     found: dict[str, Statement] = {}
     problems = []
-    rest = COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), before)
+    rest = min((one.code(before) for one in lexers_of(dialect)), key=lambda code: len(code.strip()))
     if rest.strip():
         line = rest[: len(rest) - len(rest.lstrip())].count("\n") + 1
         problems.append(
@@ -367,7 +460,7 @@ def read_statements(path: Path, variant: str | None = None) -> tuple[dict[str, S
     return found, problems
 
 
-def made(name: str, body: str, origin: Path) -> Statement:
+def made(name: str, body: str, origin: Path, lexer: Lexer = STANDARD) -> Statement:
     """A statement from its text; leading comment lines are its description."""
     lines = body.strip().splitlines()
     leading = _leading_comment(lines)
@@ -379,7 +472,9 @@ def made(name: str, body: str, origin: Path) -> Statement:
     declared = stated.get("parameters", () if origin.suffix in _SCRIPTS else None)
     key, nodes = (" ".join(stated.get(word, ())) for word in ("key", "nodes"))
     returns = stated.get("returns", ())
-    return Statement(name, text, origin, " ".join(comment), declared=declared, returns=returns, key=key, nodes=nodes)
+    return Statement(
+        name, text, origin, " ".join(comment), declared=declared, returns=returns, key=key, nodes=nodes, lexer=lexer
+    )
 
 
 def _divided(body: str) -> tuple[str, str]:

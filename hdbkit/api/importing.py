@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
@@ -17,14 +18,28 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from hdbkit.api.not_results import settings_in
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.config.metric import Metric
 from hdbkit.config.specs import OtherSpec
 from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.files import replace_file
-from hdbkit.hammerdb import Given, Job, Translation, is_job_file, read_jobs, read_log, read_settings, table, translate
-from hdbkit.other_tools import Reader, Unreadable, content_of, measured_in, result_of
+from hdbkit.hammerdb import (
+    Given,
+    Job,
+    Jobs,
+    Translation,
+    is_job_file,
+    is_report,
+    read_jobs,
+    read_log,
+    read_report,
+    read_settings,
+    table,
+    translate,
+)
+from hdbkit.other_tools import Reader, Unreadable, content_of, measured_in, result_of, text_of
 from hdbkit.plan import RunPlan
 from hdbkit.results.catalog import profile_tag
 from hdbkit.results.folder import RunFolder, is_run, make_folder
@@ -46,6 +61,7 @@ _OF_OTHERS = "the result was imported from another tool's file; what the file do
 _TIME_LENGTH = len("20260131-120000")
 _OTHER_PROGRAM = "another program measured it; hdbkit only read its file"
 _DATED = "its time is that of the file, which does not state one"
+_OF_EVERY_IMPORT = frozenset({_NOMINAL, _OF_OTHERS, _DATED})
 _TITLES = {"TPS": "transactions", "requests/s": "requests"}
 
 
@@ -125,6 +141,8 @@ class ImportedRuns:
     """The ids of the new runs, in the order of the file."""
     left_out: pd.DataFrame
     """A row per result that is no new run: job (or ``1`` for the first one of a file), reason."""
+    remarks: tuple[str, ...] = ()
+    """What must be known of how a file states its figures, such as a sample that was scaled."""
 
 
 class ImportVerbs(BareWorkspace):
@@ -133,8 +151,9 @@ class ImportVerbs(BareWorkspace):
     def import_results(self, file: Path | str) -> ImportedRuns:
         """Import runs that another tool measured, which lists, comparisons and reports then show.
 
-        It reads HammerDB's database of jobs (``hammer.DB``), its log and its jobs as JSON; what pgbench and sysbench
-        print, and pgbench's log of each transaction; and summaries of BenchBase (``*.summary.json``).
+        It reads HammerDB's database of jobs (``hammer.DB``), its log, its jobs as JSON and its documents of results;
+        what pgbench and sysbench print, and pgbench's log of each transaction; of BenchBase summaries
+        (``*.summary.json``) and lists of requests (``*.raw.csv``).
 
         A run has the figures that the file states, and no others. It is marked as measured by that tool. Runs of one
         profile id of HammerDB have a profile: ``hammerdb-1000``. The file is not changed; what was imported before is
@@ -148,7 +167,7 @@ class ImportVerbs(BareWorkspace):
             >>> hdbkit.import_results("/tmp/hammer.DB").run_ids  # doctest: +SKIP
         """
         root, path = self.results, Path(file)
-        run_ids, left_out = [], list[tuple[str, str]]()
+        run_ids, left_out, remarks = [], list[tuple[str, str]](), list[str]()
         for name, made in _runs_in(path):
             manifest = _made(made)
             if isinstance(manifest, Manifest) and (before := _before(root, manifest.run_id)):
@@ -158,7 +177,8 @@ class ImportVerbs(BareWorkspace):
                 continue
             _write_run(RunFolder(root / manifest.run_id), manifest)
             run_ids.append(manifest.run_id)
-        return ImportedRuns(tuple(run_ids), pd.DataFrame(left_out, columns=["job", "reason"]))
+            remarks += [f"{manifest.run_id}: {one}" for one in manifest.warnings if one not in _OF_EVERY_IMPORT]
+        return ImportedRuns(tuple(run_ids), pd.DataFrame(left_out, columns=["job", "reason"]), tuple(remarks))
 
 
 def _before(root: Path, run_id: str) -> str:
@@ -195,11 +215,25 @@ def _runs_in(path: Path) -> Iterator[tuple[str, _Run | str]]:
             for number, (part, read) in enumerate(found, 1):
                 yield str(number), partial(_run_of_other, read, part, ended)
             return
-        jobs = read_log(content.decode(errors="replace"), path.name)
+        jobs = _jobs_in(text_of(content), path)
     for job in jobs.timed:
         started = job.started or datetime.fromtimestamp(path.stat().st_mtime, UTC)
         yield job.job_id, partial(_run_of, job, started, str(path))
     yield from jobs.left_out
+
+
+def _jobs_in(text: str, path: Path) -> Jobs:
+    """The jobs of HammerDB in a text: documents of its results, a log, or a job as JSON. Raises ``InputError``."""
+    try:
+        content = json.loads(text) if text.lstrip().startswith(("{", "[")) else None
+    except (ValueError, RecursionError):
+        content = None  # read_log says why
+    read = [read_report(one) for one in (content if isinstance(content, list) else [content]) if is_report(one)]
+    if read:
+        return Jobs([job for one in read for job in one.timed], [each for one in read for each in one.left_out])
+    if said := settings_in(path, text):
+        raise InputError(said)
+    return read_log(text, path.name)
 
 
 def _write_run(folder: RunFolder, manifest: Manifest) -> None:
@@ -234,6 +268,8 @@ def _run_of(job: Job, started: datetime, source: str) -> Manifest:
         size=spec.size if is_sized else None,
         host=HostFacts(**job.host),
         warnings=[_NOMINAL, *([] if job.started else [_DATED])],
+        software={"hdbkit": version("hdbkit"), **({_TOOL: job.version} if job.version else {})},
+        server=ServerFacts(kind=made.target.kind, version=job.server_version or None),
         tags=[_NAME, *([profile_tag(f"{_NAME}-{job.profile_id}")] if job.profile_id else [])],
         note=f"{_TOOL} job {job.job_id}",
     )
@@ -268,7 +304,7 @@ def _run_of_other(read: Reader, content: bytes, ended: datetime) -> Manifest:
         server=ServerFacts(
             kind=target.kind, title=engine.title if engine else None, version=found.server_version or None
         ),
-        warnings=[_OF_OTHERS, *([] if found.started else [_DATED])],
+        warnings=[_OF_OTHERS, *found.remarks, *([] if found.started else [_DATED])],
     )
 
 

@@ -76,7 +76,7 @@ def _import(
         Path,
         typer.Argument(
             help="of HammerDB a script (.tcl, .py, .sh), a configuration (.xml), hammer.DB, hammerdb.log or a job as "
-            "JSON; what pgbench or sysbench printed, a log of pgbench, a summary of BenchBase"
+            "JSON; what pgbench or sysbench printed, a log of pgbench, a summary or a list of requests of BenchBase"
         ),
     ],
     folder: Annotated[Path, typer.Option(help="where targets.yaml and run.yaml are written")] = Path("imported"),
@@ -87,20 +87,19 @@ def _import(
         str | None, typer.Option(help="HammerDB's name of the database, such as pg [default: what the file chooses]")
     ] = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Import results of another tool as runs, or translate settings of HammerDB into a target and a load.
 
     A script or a configuration is translated; nothing of it is executed. Any other file has results.
     """
     if not is_settings_file(file):
-        _import_results(file, as_json)
-        return
+        return _import_results(file, as_json)
     done = api.import_settings(file, folder, benchmark=benchmark, database=database)
     if as_json:
         commands = {"build": done.build_command, "run": done.run_command}
         left_out = documents.of_frame(done.left_out)
         show.print_json({"files": list(map(str, done.files)), "commands": commands, "left_out": left_out})
-        return
+        return Exit.DONE
     if len(done.left_out):
         show.console.print("without a counterpart:")
         show.console.print(show.table(done.left_out))
@@ -110,16 +109,23 @@ def _import(
         f"run: {done.run_command}",
     ):
         show.console.print(line, markup=False, soft_wrap=True)
+    return Exit.DONE
 
 
-def _import_results(file: Path, as_json: bool) -> None:
+def _import_results(file: Path, as_json: bool) -> int:
     done = api.import_results(file)
+    code = Exit.DONE if done.run_ids else Exit.WRONG_INPUT
     if as_json:
-        show.print_json({"runs": list(done.run_ids), "left_out": documents.of_frame(done.left_out)})
-        return
+        left_out = documents.of_frame(done.left_out)
+        show.print_json({"runs": list(done.run_ids), "left_out": left_out, "remarks": list(done.remarks)})
+        return code
     if len(done.left_out):
         show.console.print("not imported:")
         show.console.print(show.table(done.left_out))
     for run_id in done.run_ids:
         show.console.print(f"imported {run_id}", markup=False, soft_wrap=True)
-    show.console.print(f"{many(len(done.run_ids), 'run')} imported; see: hdbkit runs list", markup=False)
+    for remark in done.remarks:
+        show.notes.print(f"warning: {remark}", markup=False, soft_wrap=True)
+    following = "; see: hdbkit runs list" if done.run_ids else ""
+    show.console.print(f"{many(len(done.run_ids), 'run')} imported{following}", markup=False)
+    return code

@@ -1,6 +1,7 @@
 """The parameters of a notebook: its cell tagged ``parameters``, and files with other values.
 
 The cell contains only lines ``name: type = value`` and comments, so that values can be validated before execution.
+Of ``name = value``, the type is that of the value.
 Types are made of int, float, bool, str, list, dict and None, such as ``list[int]`` or ``float | None``. Secrets are
 rejected, also by name, because executed notebooks contain the values.
 """
@@ -107,7 +108,8 @@ def read_notebook(path: Path, targets: Path | None = None) -> NotebookInputs:
         raise InputError(f"{path} is not a readable notebook") from None
     if len(sources) != 1:
         raise InputError(
-            f"{path} has {len(sources)} cells tagged '{TAG}'; it needs one, with lines 'name: type = value'"
+            f"{path} has {len(sources)} cells tagged '{TAG}'; it needs one, with lines 'name: type = value' or "
+            "'name = value'"
         )
     try:
         statements = ast.parse(sources[0]).body
@@ -132,9 +134,12 @@ def _parameter(statement: ast.stmt, path: Path) -> tuple[str, Parameter]:
     match statement:
         case ast.AnnAssign(target=ast.Name(id=name), annotation=written, value=ast.expr() as value):
             pass
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            written = ast.parse(_type_of(value), mode="eval").body
         case _:
             raise InputError(
-                f"the parameters of {path} (line {statement.lineno}) may only contain 'name: type = value'"
+                f"the parameters of {path} (line {statement.lineno}) may only contain 'name: type = value' or "
+                "'name = value'"
             )
     try:
         kind: TypeAdapter[Any] = TypeAdapter(_type(written), config=_STRICT)
@@ -143,6 +148,15 @@ def _parameter(statement: ast.stmt, path: Path) -> tuple[str, Parameter]:
         reason = "the value does not match the type" if isinstance(error, ValidationError) else str(error)
         raise InputError(f"parameter '{name}' of {path} needs a plain type and a literal value ({reason})") from None
     return name, Parameter(ast.unparse(written), kind, default)
+
+
+def _type_of(value: ast.expr) -> str:
+    """The type of a default that has none, as usual in papermill's notebooks; of None any plain type."""
+    try:
+        default = ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return "None"  # the default is refused
+    return type(default).__name__ if default is not None else " | ".join([*_TYPES, "None"])
 
 
 def _type(written: ast.expr) -> Any:

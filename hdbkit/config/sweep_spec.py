@@ -391,7 +391,7 @@ class SweepSpec(Preparation):
         content, lines = read_yaml(path)
         if isinstance(content, dict) and isinstance(content.get("spec"), dict) and "experiment_id" in content:
             content, lines = (content["spec"], {at[1:]: line for at, line in lines.items() if at[:1] == ("spec",)})
-        if isinstance(content, dict) and "settings" not in content and _is_hammerpost(content):
+        if isinstance(content, dict) and "settings" not in content and is_hammerpost(content):
             lines = {("settings", *at): line for at, line in lines.items()}
             settings = {name: value if isinstance(value, list) else [value] for name, value in content.items()}
             content = {"name": path.stem if re.fullmatch(_NAME, path.stem) else "sweep", "settings": settings}
@@ -413,7 +413,7 @@ def _special(values: object) -> tuple[str, ...]:
         return ()
 
 
-def _is_hammerpost(content: dict[Any, Any]) -> bool:
+def is_hammerpost(content: dict[Any, Any]) -> bool:
     """Whether a file has nothing but settings: lists of values, among them single values that are kept."""
     if SweepSpec.model_fields.keys() & content.keys() or any(isinstance(one, dict) for one in content.values()):
         return False

@@ -367,6 +367,13 @@ _SCHEMA: Final = (
         takes_long=True,
     ),
     Operation("create_build", "create the tables of the build record", needs=_SQL),
+    Operation(
+        "demanded_keys",
+        "the setting by which the server refuses tables without a primary key; no row if it takes them",
+        columns=("setting",),
+        needs=_SQL,
+        without="a server that refuses such tables does so in the middle of a build",
+    ),
     Operation("drop_build", "drop them", needs=_SQL, takes_long=True),
     Operation("insert_build_spec", "record what is built, as not complete", ("spec",), needs=_SQL),
     Operation("update_build_spec", "replace it, as not complete", ("spec",), needs=_SQL),

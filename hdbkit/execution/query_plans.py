@@ -62,7 +62,7 @@ def explained(
     forms = [form for form in (_AS_TEXT, _FOR_PROGRAMS) if form in known]
     found: dict[str, QueryPlan] = {}
     known_calls = {name: scope.statements.get(name.split()[-1]) for name in calls}
-    asked = {name: one for name, one in known_calls.items() if one and ";" not in one.text}  # a second is executed
+    asked = {name: one for name, one in known_calls.items() if one and len(one.commands) == 1}  # a second is executed
     own = {
         f"{form}_{name}": replace(known[form].around(one), name=f"{form}_{name}")
         for form in forms

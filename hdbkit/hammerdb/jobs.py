@@ -11,7 +11,7 @@ import json
 import math
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -48,6 +48,9 @@ class Job:
     """``name``, ``processor`` and ``cores`` of the host of its clients, as far as they are known."""
     profiled: dict[str, OperationResult] = field(default_factory=dict)
     """By operation; times include the ramp-up, and quantiles are of a sample of the calls."""
+    server_version: str = ""
+    version: str = ""
+    """Of HammerDB; empty: not stated."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def read_jobs(path: Path) -> Jobs:
             for row in database.execute("SELECT * FROM jobmain ORDER BY timestamp, jobid").fetchall():
                 try:
                     found.timed.append(_job(database, row))
-                except _LeftOut as error:
+                except LeftOut as error:
                     found.left_out.append((str(row["jobid"]), str(error)))
     except (sqlite3.Error, IndexError) as error:
         raise InputError(f"{path} cannot be read as a database of jobs: {error}") from None
@@ -114,7 +117,7 @@ def read_log(text: str, name: str) -> Jobs:
         job_id = hashlib.sha256("\n".join(taken).encode(errors="replace")).hexdigest()[:16]
         try:
             found.timed.append(_logged(job_id, started, seen))
-        except _LeftOut as error:
+        except LeftOut as error:
             found.left_out.append((job_id, str(error)))
         seen, taken = {}, []
     if not found.timed and not found.left_out:
@@ -141,14 +144,10 @@ def _texts(text: str, name: str) -> list[str]:
 
 def _logged(job_id: str, started: datetime | None, seen: dict[str, str]) -> Job:
     if "users" not in seen or "duration" not in seen:
-        raise _LeftOut("the file does not state its virtual users and minutes before its result")
+        raise LeftOut("the file does not state its virtual users and minutes before its result")
     if not int(seen["value"]):
-        raise _LeftOut("its result is 0")
-    databases = table()["databases"].items()
-    named = seen["database"].replace(" ", "").lower()
-    database = next((name for name, one in databases if named and one["title"].lower().startswith(named)), "")
-    if not database:
-        raise _LeftOut(f"its database '{seen['database'][:30]}' is not known")
+        raise LeftOut("its result is 0")
+    database = database_named(seen["database"])
     prefix = table()["databases"][database]["prefix"]
     given = {"duration": seen["duration"], "rampup": seen.get("rampup", "0")}
     if "sessions" in seen:
@@ -168,8 +167,19 @@ def _logged(job_id: str, started: datetime | None, seen: dict[str, str]) -> Job:
     )
 
 
-class _LeftOut(Exception):
+class LeftOut(Exception):
     """Why a job cannot be imported."""
+
+
+def database_named(title: str) -> str:
+    """HammerDB's word for a database, by any of the names that its files have. Raises :class:`LeftOut`."""
+    named, databases = title.replace(" ", "").lower(), table()["databases"]
+    if named in databases:
+        return named
+    found = next((name for name, one in databases.items() if named and one["title"].lower().startswith(named)), "")
+    if not (found := found or str(table()["others"].get(named, ""))):
+        raise LeftOut(f"its database '{title[:30]}' is not known")
+    return found
 
 
 def _job(database: sqlite3.Connection, row: sqlite3.Row) -> Job:
@@ -177,13 +187,13 @@ def _job(database: sqlite3.Connection, row: sqlite3.Row) -> Job:
     wanted = table()["jobs"]
     users, result = (_found(database, job_id, wanted[name]) for name in ("users", "results"))
     if not users or not result:
-        raise _LeftOut("it has no timed result of TPC-C")
+        raise LeftOut("it has no timed result of TPC-C")
     value, tpm = int(result["value"]), int(result["tpm"])
     if not value:
-        raise _LeftOut("its result is 0")
+        raise LeftOut("its result is 0")
     return Job(
         job_id=job_id,
-        started=_time(row["timestamp"]),
+        started=time_of(row["timestamp"]),
         benchmark=str(row["bm"]),
         settings=tuple(_settings(str(row["db"]), str(row["jobdict"]))),
         virtual_users=int(users["users"]),
@@ -202,12 +212,12 @@ def _found(database: sqlite3.Connection, job_id: str, patterns: list[str]) -> re
     return next(filter(None, found), None)
 
 
-def _time(text: object) -> datetime:
+def time_of(text: object) -> datetime:
     """The time of a job's start, stored as the local time of the host that ran it."""
     try:
         return datetime.fromisoformat(str(text)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
-        raise _LeftOut(f"its time '{str(text)[:30]}' is not a time") from None
+        raise LeftOut(f"its time '{str(text)[:30]}' is not a time") from None
 
 
 def _profile(row: sqlite3.Row) -> int:
@@ -217,10 +227,7 @@ def _profile(row: sqlite3.Row) -> int:
 
 def _settings(title: str, content: str) -> Iterator[Given]:
     """The settings of a job as a script would give them."""
-    databases = table()["databases"]
-    named = next((name for name, one in databases.items() if one["title"].lower() == title.lower()), None)
-    if named is None:
-        raise _LeftOut(f"its database '{title[:30]}' is not known")
+    named = database_named(title)
     yield Given(0, "dbset", ("db", named))
     for dictionary, inner in _pairs(content):
         if dictionary not in table()["dictionaries"]:
@@ -236,7 +243,7 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
     try:
         words = [word for one in commands(text) for word in one.words]
     except Unclosed:
-        raise _LeftOut("its settings cannot be read") from None
+        raise LeftOut("its settings cannot be read") from None
     for key, value in zip(words[::2], words[1::2], strict=False):
         if key is not None and value is not None:
             yield key, value
@@ -255,11 +262,14 @@ def _profiled(database: sqlite3.Connection, job_id: str) -> dict[str, OperationR
     for row in _rows(database, "SELECT * FROM jobtiming WHERE jobid = ? AND summary = 1", job_id):
         name = table()["jobs"]["profiled"].get(str(row["procname"]).upper())
         if name and isinstance(row["calls"], int):
-            known: dict[str, Any] = {us: 1000 * float(row[ms]) for us, ms in _TIMES.items() if _is_time(row[ms])}
-            found[name] = OperationResult(
-                count=row["calls"], committed=None, rolled_back=None, failed=None, retries=None, **known
-            )
+            found[name] = times_of(row["calls"], dict(row))
     return found
+
+
+def times_of(calls: int, row: Mapping[str, Any]) -> OperationResult:
+    """A line of a time profile, of which only some times may be there."""
+    known: dict[str, Any] = {us: 1000 * float(row[ms]) for us, ms in _TIMES.items() if _is_time(row.get(ms))}
+    return OperationResult(count=calls, committed=None, rolled_back=None, failed=None, retries=None, **known)
 
 
 def _is_time(value: object) -> bool:

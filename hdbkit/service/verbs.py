@@ -119,7 +119,8 @@ def _import(one: asked.ImportRequest, _: Course) -> Document:
         file.write_text(one.content, encoding="utf-8")
         if not is_settings_file(file):
             found = api.import_results(file)
-            return {"runs": list(found.run_ids), "left_out": documents.of_frame(found.left_out)}
+            left_out = documents.of_frame(found.left_out)
+            return {"runs": list(found.run_ids), "left_out": left_out, "remarks": list(found.remarks)}
         made = api.import_settings(file, Path(folder, "made"), benchmark=one.benchmark, database=one.database)
         files = {path.name: path.read_text(encoding="utf-8") for path in made.files}
         return {"files": files, "left_out": documents.of_frame(made.left_out)}

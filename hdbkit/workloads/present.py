@@ -20,12 +20,11 @@ from hdbkit.errors import (
     HdbkitError,
     InputError,
     NoAccess,
-    Problem,
     SchemaProblem,
     TransactionError,
 )
 from hdbkit.readings import ServerRole
-from hdbkit.sql import SERVER_STATEMENTS, Statement, find, read_statements
+from hdbkit.sql import SERVER_STATEMENTS, Statement, find, in_its_file
 from hdbkit.workloads import workload
 from hdbkit.workloads.built import build_command, differences, drop_command, grown, require_access
 
@@ -107,24 +106,15 @@ def require_routines(schema: Schema, work: Workload, access: Access) -> None:
 def _require_valid(schema: Schema, work: Workload, load: Load) -> None:
     dialects = database(schema.target).dialects
     asked = work.statements(load, dialects)
-    if any(_TEMPORARY.search(one.text) for _, one in asked):
+    if any(_TEMPORARY.search(one.code) for _, one in asked):
         return  # a table that one statement of an operation makes for the next is not there yet
     problems = [
-        _in_its_file(one, f"{user}: {error.text}", dialects)
+        in_its_file(one, f"{user}: {error.text}", dialects)
         for user, one, _, error in parsed_statements(schema, work, load)
         if error is not None
     ]
     if problems:
         raise ConfigErrors(work.spec.named, problems)
-
-
-def _in_its_file(statement: Statement, what: str, dialects: tuple[str, ...]) -> Problem:
-    """A problem with the place of the statement in the folder that defines it; without one if the folder has gone."""
-    for folder in (*(statement.origin / one for one in reversed(dialects)), statement.origin):
-        for path in sorted(folder.glob("*.sql")):
-            if found := read_statements(path)[0].get(statement.name):
-                return Problem(f"{path.relative_to(statement.origin)}: {statement.name}", what, found.line)
-    return Problem(statement.name, what)
 
 
 def parsed_statements(
@@ -174,7 +164,7 @@ def denied_statements(schema: Schema, work: Workload, load: Load) -> list[Denied
     if not engine.denied or Capability.PLANS not in engine.capabilities:
         return []
     explain, found = find(engine.dialects, SERVER_STATEMENTS, _EXPLAIN), []
-    asked = {one: user for user, one in work.statements(load, engine.dialects) if ";" not in one.text}
+    asked = {one: user for user, one in work.statements(load, engine.dialects) if len(one.commands) == 1}
     for one, user in asked.items():
         error = _refusal(cast(SqlSession, schema.session), explain.around(one))
         if error is not None and error.code in engine.denied:

@@ -1,6 +1,8 @@
 -- What engines write differently. Statements name a fragment in double braces; an engine's own fragments.sql replaces
 -- fragments by name.
 
+-- lexer: text, name, line_comment, block_comment
+
 -- fragment: smallint
 SMALLINT
 

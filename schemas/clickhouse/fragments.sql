@@ -1,3 +1,5 @@
+-- lexer: backslash_text, dollar_text, backslash_backtick, backslash_double, line_comment, hash_comment, slash_comment, block_comment
+
 -- fragment: long_text
 VARCHAR
 

@@ -1,5 +1,7 @@
 -- What Db2 writes differently. The folders db2_luw and db2_derby have what only Db2, and only Apache Derby, writes so.
 
+-- lexer: text, name, line_comment, nested_comment
+
 -- fragment: now
 CURRENT TIMESTAMP
 

@@ -1,3 +1,5 @@
+-- lexer: backslash_text, backslash_double, backtick, spaced_comment, hash_comment, executable_comment_of_two, block_comment
+
 -- fragment: sessions
 information_schema.PROCESSLIST
 

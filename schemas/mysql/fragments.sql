@@ -1,3 +1,5 @@
+-- lexer: backslash_text, backslash_double, backtick, spaced_comment, hash_comment, executable_comment, block_comment
+
 -- fragment: long_text
 MEDIUMTEXT
 
@@ -43,3 +45,13 @@ CASE WHEN p.STATE LIKE 'Waiting for%lock' THEN 'lock'
 
 -- fragment: working
 p.COMMAND NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID')
+
+-- fragment: history_columns
+h_c_id    INTEGER       NOT NULL,
+    h_c_d_id  SMALLINT      NOT NULL,
+    h_d_id    SMALLINT      NOT NULL,
+    h_c_w_id  INTEGER       NOT NULL,
+    h_w_id    INTEGER       NOT NULL,
+    h_date    DATETIME      NOT NULL,
+    h_amount  NUMERIC(6,2)  NOT NULL,
+    h_data    VARCHAR(24)   NOT NULL

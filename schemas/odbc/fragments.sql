@@ -98,3 +98,15 @@ TEXT
 -- variant: unique_index
 -- fragment: primary_key(table, name, columns)
 CREATE UNIQUE INDEX {name} ON {table} {columns}
+
+-- variant: mysql
+-- lexer: backslash_text, backslash_double, backtick, spaced_comment, hash_comment, executable_comment, block_comment
+
+-- variant: mariadb
+-- lexer: backslash_text, backslash_double, backtick, spaced_comment, hash_comment, executable_comment_of_two, block_comment
+
+-- variant: postgresql
+-- lexer: text, escape_text, dollar_text, name, line_comment, nested_comment
+
+-- variant: sqlite
+-- lexer: text, name, backtick, plain_bracket, line_comment, block_comment

@@ -1,5 +1,7 @@
 -- Engines whose routines are PL/SQL packages: Oracle Database and TimesTen.
 
+-- lexer: q_text, text, name, line_comment, block_comment
+
 -- fragment: from_nothing
 FROM DUAL
 

@@ -1,3 +1,5 @@
+-- lexer: text, escape_text, dollar_text, name, line_comment, nested_comment
+
 -- fragment: returning(columns)
 RETURNING {columns}
 

@@ -1,5 +1,7 @@
 -- Types decide how values are stored and read: DECIMAL_2 and DECIMAL_4 are read as decimals with so many decimals.
 
+-- lexer: text, name, backtick, plain_bracket, line_comment, block_comment
+
 -- fragment: decimal(precision, scale)
 DECIMAL_{scale}
 

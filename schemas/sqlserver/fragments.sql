@@ -1,6 +1,8 @@
 -- What T-SQL writes differently (SQL Server 2019 or later). Text is compared by its bytes, as the specification's names
 -- are, and may have any character: UTF-8 collations exist since 2019.
 
+-- lexer: text, bracket, name, line_comment, nested_comment
+
 -- fragment: collation
 COLLATE Latin1_General_100_BIN2_UTF8
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from contextlib import closing
 from decimal import Decimal
@@ -14,8 +15,9 @@ from hdbkit.contracts import Database, Scope, SqlSession, Table
 from hdbkit.databases import sql_session
 from hdbkit.errors import InputError
 from hdbkit.execution.network import network_facts
-from hdbkit.sql import Statement
+from hdbkit.sql import Statement, lexer_of, made
 from hdbkit.workloads.tproc_c.conformance.rules import Small
+from tests.sources import OF_SOURCES
 
 PAY = "client_update_warehouse_ytd"
 
@@ -63,6 +65,44 @@ def test_a_statement_may_be_named_by_a_word_of_sql(target: Target, small: Small)
         for i_id, count in ((100_000, 0), (1, 1)):
             raw = session.perform(session.bind("read", (i_id,)))
             assert len(session.rows(raw)) == session.row_count(raw) == count
+
+
+LITERALS: dict[str, Callable[[str], str]] = {
+    "text": lambda text: "'" + text.replace("'", "''") + "'",
+    "backslash_text": lambda text: "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'",
+    "escape_text": lambda text: "E'" + text.replace("\\", "\\\\").replace("'", "''") + "'",
+    "dollar_text": lambda text: f"$q${text}$q$",
+}
+COMMENTS = {
+    "line_comment": "-- it's :x {y};\n",
+    "spaced_comment": "--\tit's :x {y};\n--\n",
+    "hash_comment": "# it's :x {y};\n",
+    "block_comment": "/* it's :x {y}; */",
+    "nested_comment": "/* /* it's */ :x {y}; */",
+    "executable_comment": "/*!40001 */",
+    "executable_comment_of_two": "/*M!100100 */ /*!50700 it's :x */",
+}
+
+
+def test_the_server_gets_texts_and_comments_as_they_are_written(
+    engine: Database, target: Target, small: Small
+) -> None:
+    lexer, source = lexer_of(engine.dialects), random.Random(1)
+    texts = [
+        "it's :i_id {i_id} \\{i_id} 100 % %s ? ; -- # /* $$ \\n \" ` [",
+        *("".join(source.choices("':{}a$?%#-/*\\\"`;\n E[]", k=20)) for _ in range(20)),
+    ]
+    comments = " ".join(COMMENTS[one] for one in lexer.forms if one in COMMENTS and engine.kind not in OF_SOURCES)
+    forms = [LITERALS[one] for one in lexer.forms if one in LITERALS]
+    texts += [text.replace("\\", "") for text in texts]  # a server may read backslashes in plain texts, or may not
+    pairs = [(text, form) for text in texts for form in forms if "\\" not in text or form is not LITERALS["text"]]
+    written = [form(text) for text, form in pairs]
+    text = f"SELECT {', '.join(written)} {comments}\nFROM item WHERE i_id = :i_id {comments}"
+    own = {"look": made("look", text, Path("own.sql"), lexer)}
+    with closing(sql_session(target, Scope("tproc_c", own))) as session:
+        session.prepare(["look"])
+        (row,) = session.rows(session.perform(session.bind("look", (1,))))
+    assert list(row) == [text for text, _ in pairs]
 
 
 def test_a_session_names_the_code_that_carries_its_calls(db: SqlSession) -> None:

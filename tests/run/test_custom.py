@@ -87,7 +87,7 @@ def mixed(transfers: Target, tmp_path_factory: pytest.TempPathFactory) -> hdbkit
     (folder / "workload.yaml").write_text(
         "name: mixed\nschema_name: tpcb_like\ndetails: [aid]\n"
         "operations: {look: {weight: 4}, both: {statements: [first, second]}}\n"
-        "variables: {aid: {key: {table: pgbench_tellers, column: tid}}, id: {sequence: {start: 1000000}}}\n"
+        "variables: {aid: {key: {table: '\"pgbench_tellers\"', column: tid}}, id: {sequence: {start: 1000000}}}\n"
     )
     (folder / "all.sql").write_text(
         "-- name: look\nSELECT CAST(:aid AS CHAR(9)), abalance FROM pgbench_accounts WHERE aid = :aid;\n"  # two types

@@ -138,7 +138,10 @@ def test_errors_of_the_definition_have_their_line_and_hide_no_others(tmp_path: P
         ("-- name: look\nSELECT 1", "look: a statement of this name is in statements.sql too; remove one of them"),
         ("-- name: check_a\nSELECT {rows2}", "check_a: {rows2} is not a parameter. Did you mean 'rows'?"),
         ("-- name: check_a\nSELECT {Rows}", "check_a: {Rows} is not a parameter. Did you mean 'rows'?"),
-        ("-- name: check_a\nSELECT {number}", "check_a: {number} is not a parameter."),
+        (
+            "-- name: check_a\nSELECT {number}",
+            "check_a: {number} is not a parameter. For plain braces, write \\{number}",
+        ),
         ("-- name: check_a\nSELECT {half}", "check_a: {half} must be a whole number, 0 or more, not 0.5"),
         ("-- name: check_a\nSELECT :id", "check_a: :id has no value; only statements of operations have variables"),
         ("-- name: note\nSELECT :Id", "note: :Id is not a variable. Did you mean 'id'?"),
@@ -386,3 +389,48 @@ def test_every_example_is_read(name: str) -> None:
     work = workload(specification(EXAMPLES / name))
     assert work.metric.better is Better.HIGHER
     assert sum(part.rows for part in work.parts()) >= 100_000
+
+
+def test_a_statement_for_all_engines_has_the_errors_that_every_engine_sees(tmp_path: Path) -> None:
+    """What is a text on one engine is none on another."""
+    path = folder(tmp_path, sql=SQL.replace("VALUES (:id)", "VALUES (:id /* :a */, ':b', ':c', :e -- :f\n)"))
+    assert [one.partition(": ")[2] for one in errors(path)] == [
+        "note: :e is not a variable. For a plain colon, write \\:e"
+    ]
+
+
+def test_before_it_is_sent_a_statement_is_read_by_the_rules_of_its_engine(tmp_path: Path) -> None:
+    path = folder(tmp_path, sql=SQL.replace("VALUES (:id)", "VALUES (:id, 'it\\', :x, ')"))
+    work = workload(specification(path))
+    assert work.scope(("ansi", "mysql")).statements["note"].parameters == ("id",)
+    with pytest.raises(ConfigErrors) as caught:
+        work.scope(("ansi", "postgresql"))
+    assert {(one.where, one.line) for one in caught.value.problems} == {("statements.sql: note", 5)}
+    assert [one.what.partition(".")[0] for one in caught.value.problems] == [
+        "what begins with ' in line 1 of the statement has no end",
+        ":x is not a variable",
+    ]
+
+
+def test_a_text_that_does_not_end_has_its_line(tmp_path: Path) -> None:
+    path = folder(tmp_path, sql=SQL.replace("VALUES (:id)", "VALUES (:id,\n'x)"))
+    assert errors(path) == ["5 statements.sql: note: what begins with ' in line 2 of the statement has no end"]
+
+
+def test_a_file_of_yaml_that_cannot_be_read_hides_no_errors_of_the_sql(tmp_path: Path) -> None:
+    path = folder(tmp_path, "operations: [\n", sql=SQL.replace("VALUES (:id)", "VALUES ('x)"))
+    first, second = errors(path)
+    assert "is not valid YAML" in first
+    assert second == "5 statements.sql: note: what begins with ' in line 1 of the statement has no end"
+
+
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        ("{table: a;b, column: id}", "table: 'a;b' is not a name such as"),
+        ("{table: a, column: 'x y'}", "column: 'x y'"),
+    ],
+)
+def test_a_key_that_is_no_name_is_refused(tmp_path: Path, key: str, error: str) -> None:
+    path = folder(tmp_path, YAML.replace("{uniform: {max: 10 * rows}}", f"{{key: {key}}}"))
+    assert any(f" workload.yaml: variables.id.key.{error}" in one for one in errors(path))

@@ -12,7 +12,8 @@ import scipy
 
 from hdbkit.config.specs.definition import Variable
 from hdbkit.contracts import Session
-from hdbkit.errors import InputError
+from hdbkit.errors import ErrorClass, InputError, TransactionError
+from hdbkit.lexer import Name, identifier
 from hdbkit.workloads.custom.variables import Drawing, ZipfRanks, spread
 
 COUNT = 40_000
@@ -37,8 +38,8 @@ class Keys:
     def __init__(self, *ends: Any) -> None:
         self._ends = ends
 
-    def ask(self, operation: str, **words: str) -> list[tuple[Any, ...]]:
-        assert (operation, words) == ("key_range", {"table": "things", "column": "id"})
+    def ask(self, operation: str, **words: Name) -> list[tuple[Any, ...]]:
+        assert (operation, words) == ("key_range", {"table": identifier("things"), "column": identifier("id")})
         return [self._ends]
 
 
@@ -71,6 +72,29 @@ def test_keys_are_drawn_between_the_ends_that_the_table_has(options: dict[str, f
 def test_keys_that_cannot_be_drawn_are_refused(ends: tuple[Any, ...], options: dict[str, float], error: str) -> None:
     with pytest.raises(InputError, match=re.escape(error)):
         draw_keys(*ends, **options)
+
+
+class QuotedKeys(Keys):
+    """A server that knows the column ``"Id"`` and no ``id``."""
+
+    def ask(self, operation: str, **words: Name) -> list[tuple[Any, ...]]:
+        if words["column"] != identifier('"Id"'):
+            raise TransactionError(ErrorClass.OTHER, "42703", "no such column")
+        assert words["table"] == identifier('sales."Orders"')
+        return [self._ends]
+
+
+def test_a_key_whose_name_needs_quotes_is_found() -> None:
+    for column in ("Id", '"Id"'):
+        variable = Variable(key={"table": 'sales."Orders"', "column": column})
+        session = cast(Session, QuotedKeys(3, 3))
+        assert Drawing({}, np.random.default_rng(1)).of("v", variable, session)(2) == [3, 3]
+
+
+def test_a_key_that_is_not_there_is_named_with_the_servers_reason() -> None:
+    variable = Variable(key={"table": 'sales."Orders"', "column": "no"})
+    with pytest.raises(InputError, match=r'the keys sales\."Orders"\.no cannot be read: no such column'):
+        Drawing({}, np.random.default_rng(1)).of("v", variable, cast(Session, QuotedKeys(3, 3)))
 
 
 def test_uniform_numbers_are_equally_likely_up_to_both_ends() -> None:

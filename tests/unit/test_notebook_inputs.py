@@ -104,7 +104,9 @@ def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("users = [1]", "may only contain 'name: type = value'"),
+        ("users = many()", "parameter 'users'"),
+        ("users = other = 1", "may only contain 'name: type = value'"),
+        ("users = (1, 2)", "'tuple' is not made of"),
         ("import os\nusers: int = 1", "may only contain 'name: type = value'"),
         ("users: int", "may only contain 'name: type = value'"),
         ("users: Path = 1", "'Path' is not made of"),
@@ -118,6 +120,20 @@ def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
 def test_a_parameters_cell_that_is_not_typed_is_refused(tmp_path: Path, source: str, said: str) -> None:
     with pytest.raises(InputError, match=f"{said.replace('(', '[(]')}"):
         read_notebook(notebook(tmp_path, source))
+
+
+def test_a_value_without_a_type_has_that_of_its_default(tmp_path: Path) -> None:
+    """As papermill's own notebooks are written."""
+    read = read_notebook(
+        notebook(tmp_path, "users = 4  # of the load\nrate = 1.5\nname = 'a'\nlist_of = [1]\nlimit = None")
+    )
+    assert {name: one.written for name, one in read.parameters.items()} == {
+        **{"users": "int", "rate": "float", "name": "str", "list_of": "list"},
+        "limit": "int | float | bool | str | list | dict | None",
+    }
+    assert read.check({"users": 8, "rate": 2, "limit": "x"}, "a file")
+    with pytest.raises(ConfigErrors, match="users"):
+        read.check({"users": "8"}, "a file")
 
 
 def test_a_notebook_without_the_cell_is_refused(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from hdbkit import sql
 from hdbkit.errors import InputError
+from hdbkit.lexer import identifier
 
 ANSI = """-- Header of the file, no statement.
 
@@ -32,10 +33,10 @@ def schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (tmp_path / engine / "shop").mkdir(parents=True)
     (tmp_path / "ansi" / "shop" / "a.sql").write_text(ANSI, encoding="utf-8")
     monkeypatch.setattr(sql, "data_folder", lambda _: tmp_path)
-    for known in (sql.statements, sql.fragments):
+    for known in (sql.statements, sql.fragments, sql.lexer_of, sql.lexers_of):
         known.cache_clear()
     yield tmp_path
-    for known in (sql.statements, sql.fragments):
+    for known in (sql.statements, sql.fragments, sql.lexer_of, sql.lexers_of):
         known.cache_clear()
 
 
@@ -221,3 +222,39 @@ def test_all_statements_are_listed_once_and_can_be_selected_by_folder_and_name(s
         listed("shed")
     with pytest.raises(InputError, match="own has no statement 'nothing'; see: hdbkit sql show own"):
         listed(None, "nothing")
+
+
+def own(text: str, dialect: str = "postgresql") -> sql.Statement:
+    return sql.made("own", text, Path("own.sql"), sql.lexer_of(("ansi", dialect)))
+
+
+def test_values_and_words_in_texts_and_comments_are_plain_text() -> None:
+    text = "SELECT :id, {n}, ':id {n}', $$:id {n}$$, E'\\':id', \":id {n}\" /* :id {n} */ FROM t -- :id {n}"
+    found = own(text)
+    assert (found.parameters, found.words) == (("id",), {"n"})
+    sent = text.replace(":id", "$1", 1).replace("{n}", "7", 1)
+    assert found.filled({"n": 7}).rendered(lambda _, index: f"${index}") == f"{sent}\n"
+    assert found.filled({"n": 7}).rendered_by_use("${}".format) == f"{sent}\n"
+
+
+def test_a_backslash_makes_a_value_or_a_word_plain() -> None:
+    found = own("SELECT \\:id, \\{n}, :id")
+    assert (found.parameters, found.words) == (("id",), set())
+    assert found.rendered(lambda *_: "?") == "SELECT :id, {n}, ?"
+
+
+def test_a_comment_at_the_end_takes_nothing_that_follows() -> None:
+    assert own("SELECT 1 -- one").rendered(lambda *_: "?") + ";COMMIT" == "SELECT 1 -- one\n;COMMIT"
+    assert own("SELECT 1 /* one */").rendered(lambda *_: "?") == "SELECT 1 /* one */"
+
+
+def test_a_name_is_inserted_with_the_quotes_of_the_dialect() -> None:
+    name = identifier('sales."Or;ders"')
+    for dialect, written in (("postgresql", 'sales."Or;ders"'), ("mysql", "sales.`Or;ders`")):
+        assert own("SELECT max(a) FROM {table}", dialect).filled({"table": name}).text.endswith(written)
+
+
+def test_casts_are_seen_through_comments() -> None:
+    found = own("SELECT :id /* a */ ::text, CAST(:id /* b */ AS text), :id")
+    assert found.uses == (("id", "text"), ("id", ""))
+    assert found.rendered_by_use("${}".format) == "SELECT $1 /* a */ ::text, CAST($1 /* b */ AS text), $2"

@@ -18,7 +18,7 @@ from hdbkit.config.installed import read_workload
 from hdbkit.config.load import Load
 from hdbkit.config.specs.definition import BUILDING, MAX_WEIGHT, Definition, Number, value_problems, word_problems
 from hdbkit.config.workload_spec import WorkloadSpec
-from hdbkit.sql import made
+from hdbkit.sql import lexers_of, made, words_for
 from hdbkit.text import exact_number, option_words
 
 
@@ -77,12 +77,12 @@ class CustomSpec(WorkloadSpec):
 
     @model_validator(mode="after")
     def _values_make_sense(self) -> Self:
-        statements = [made(name, text, Path()) for of in self.statements.values() for name, text in of.items()]
+        texts = [(dialect, name, text) for dialect, of in self.statements.items() for name, text in of.items()]
         for at, what in value_problems(self.definition.variables, self.definition.tables, self.parameters):
             raise ValueError(f"{'.'.join(at)}: {what}")
-        for one in statements:
-            for what in word_problems(one, self.parameters):
-                raise ValueError(f"{one.name}: {what}")
+        for dialect, name, text in texts:
+            for what in word_problems(words_for(made(name, text, Path()), lexers_of(dialect)), self.parameters):
+                raise ValueError(f"{name}: {what}")
         return self
 
     def with_(self, **changes: Any) -> Self:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from math import ceil, erf, expm1, floor, sqrt
@@ -22,7 +22,7 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.quantities import Dimension, Quantity
 from hdbkit.errors import InputError
-from hdbkit.sql import Statement
+from hdbkit.lexer import identifier
 from hdbkit.text import exact_number
 
 Number = int | float
@@ -47,7 +47,6 @@ BUILDING = ("create_", "key_", "load_", "index_")
 """The names of statements that a build runs begin with these."""
 SERVERS_OWN = "server"
 """The mode of SQL that the server gives to a session."""
-NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 
 
 def _not_bool(given: Any) -> Any:
@@ -67,6 +66,15 @@ def _understood(text: Number | str) -> Number | str:
 
 Bound = Annotated[Number | str, BeforeValidator(_not_bool), AfterValidator(_understood)]
 """A number, or an expression over the parameters."""
+
+
+def _is_name(text: str) -> str:
+    identifier(text)
+    return text
+
+
+Identifier = Annotated[str, AfterValidator(_is_name)]
+"""The name of a table or column; a part in quotes is taken as it is."""
 
 
 def number(bound: Bound, parameters: Mapping[str, Number]) -> Fraction:
@@ -204,8 +212,8 @@ class Choice(ConfigModel):
 class Key(ConfigModel):
     """A number between the lowest and the highest key that a table has when a user connects."""
 
-    table: str = Field(pattern=NAME)
-    column: str = Field(pattern=NAME)
+    table: Identifier = Field(examples=["orders", 'sales."Orders"'], description="its name, perhaps with its schema")
+    column: Identifier = Field(examples=["id", '"Id"'])
     exponent: float | None = Field(default=None, gt=0, le=10, description="of Zipf's distribution; none: uniform")
 
 
@@ -326,9 +334,9 @@ def name_of(folder: str) -> str:
     return words if words[:1].isalpha() else f"w-{words}".rstrip("-")
 
 
-def word_problems(statement: Statement, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the values of the parameters that a statement has in its text."""
-    for word in sorted(statement.words & parameters.keys() - OF_BUILD):
+def word_problems(words: Iterable[str], parameters: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the values of the parameters that a statement has in its text, by their names."""
+    for word in sorted({*words} & parameters.keys() - OF_BUILD):
         value = parameters[word]
         if (
             isinstance(value, int | float)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from hdbkit.contracts import Row
+from hdbkit.lexer import STANDARD, Lexer
 from hdbkit.sql import Statement
 
-_TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|;|[^'\";/-]+|.", re.DOTALL)
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-_UNTOUCHED = ("'", '"', "--", "/*")
-_MARK = re.compile(r"\?")
 _ROW = re.compile(r"\s*INSERT\b.*\bVALUES\s*(\((?:\?|%s)(?:\s*,\s*(?:\?|%s))*\))\s*", re.DOTALL | re.IGNORECASE)
 """An INSERT of one row that is all values, with placeholders that can be repeated."""
 _BLOCK = "create_routine_"
@@ -78,40 +75,25 @@ class Compiled:
         return ", ".join([text, *[found[1]] * (count - 1)])
 
 
-def pieces_of(text: str) -> list[str]:
+def pieces_of(text: str, lexer: Lexer = STANDARD) -> list[str]:
     """The commands of a text, which semicolons outside of quotes and comments separate, or lines with a slash."""
-    if _END_OF_BLOCK.search(text):
-        return [one.strip() for one in _END_OF_BLOCK.split(text) if one.strip()]
-    found = [""]
-    for part in _TOKEN.findall(text):
-        if part == ";":
-            found.append("")
-        else:
-            found[-1] += part
-    return [one.strip() for one in found if _COMMENT.sub("", one).strip()]
+    ends = [one.span() for one in _END_OF_BLOCK.finditer(lexer.code(text))]
+    if not ends:
+        return [one.strip() for one in lexer.commands(text)]
+    starts = [0, *(end for _, end in ends)]
+    blocks = [text[start:end] for start, end in zip(starts, [*(start for start, _ in ends), len(text)], strict=True)]
+    return [one.strip() for one in blocks if one.strip()]
 
 
-def numbered(text: str) -> tuple[str, int]:
+def numbered(text: str, lexer: Lexer = STANDARD) -> tuple[str, int]:
     """A command with ``$1``, ``$2`` in place of its question marks, and how many there are."""
-    count = 0
-
-    def number(_: re.Match[str]) -> str:
-        nonlocal count
-        count += 1
-        return f"${count}"
-
-    parts = (part if part.startswith(_UNTOUCHED) else _MARK.sub(number, part) for part in _TOKEN.findall(text))
-    return "".join(parts), count
+    count = lexer.code(text).count("?")
+    return lexer.replaced(text, "?", (f"${number}" for number in range(1, count + 1))), count
 
 
-def with_literals(text: str, values: Sequence[Any]) -> str:
+def with_literals(text: str, values: Iterable[Any], lexer: Lexer = STANDARD) -> str:
     """A command with its values in place of its question marks, as literals of standard SQL."""
-    given = iter(values)
-    parts = (
-        part if part.startswith(_UNTOUCHED) else _MARK.sub(lambda _: literal(next(given)), part)
-        for part in _TOKEN.findall(text)
-    )
-    return "".join(parts)
+    return lexer.replaced(text, "?", map(literal, values))
 
 
 def literal(value: Any) -> str:
@@ -125,9 +107,9 @@ def literal(value: Any) -> str:
 
 def compiled(statement: Statement, paramstyle: str) -> Compiled:
     """A statement for a driver with this ``paramstyle`` (PEP 249)."""
-    whole = statement.name.startswith(_BLOCK) and not _END_OF_BLOCK.search(statement.text)
-    texts = [statement.text] if whole else pieces_of(statement.text)
-    pieces = tuple(piece(Statement("", text, statement.origin, ""), paramstyle) for text in texts)
+    whole = statement.name.startswith(_BLOCK) and not _END_OF_BLOCK.search(statement.code)
+    texts = [statement.text] if whole else pieces_of(statement.text, statement.lexer)
+    pieces = tuple(piece(replace(statement, text=text, declared=None), paramstyle) for text in texts)
     return Compiled(statement.name, statement.parameters, pieces, statement.may_roll_back)
 
 
@@ -151,8 +133,7 @@ def piece(statement: Statement, paramstyle: str) -> Piece:
             "pyformat": f"%({_placeholder(name)})s",
         }[paramstyle]
 
-    escaped = plain(statement.text, paramstyle).text
-    text = Statement("", escaped, statement.origin, "").rendered(mark)
+    text = replace(statement, text=plain(statement.text, paramstyle).text).rendered(mark)
     by_name = paramstyle in ("named", "pyformat")
     once = by_name or paramstyle == "numeric"
     return Piece(text, statement.parameters if once else tuple(used), by_name)

@@ -5,7 +5,8 @@ A workload's own statements create its tables: ``create_<table>``, ``create_rout
 engine's folder ``server`` has the common statements: ``list_tables``, ``analyze``, ``drop_table``, the build record.
 
 Storage options are statements too. With ``partitions``, ``create_<table>_partitioned`` replaces ``create_<table>`` if
-it exists, followed by ``create_<table>_partition`` for each partition. ``history_key`` runs ``key_<table>``. Other
+it exists, followed by ``create_<table>_partition`` for each partition. With ``history_key``, a statement of that name
+with ``_keyed`` replaces it, else ``key_<table>`` follows. Other
 options are set in each transaction that creates something, by the engine's statement ``use_<option>``, or change each
 new table, by its statement ``make_<option>``.
 """
@@ -54,6 +55,8 @@ _INDEX = "index_"
 _ANALYZE = "analyze"
 _WORD = re.compile(r"\w+")
 _STATEMENT = re.compile(r"statement drop_\w+")
+_HAS_KEY = re.compile(r"\b(PRIMARY\s+KEY|UNIQUE)\b", re.IGNORECASE)
+"""Some servers take a unique key without nulls for a primary one; they decide about it."""
 
 
 class SqlSchemaOptions(SchemaOptions):
@@ -148,6 +151,8 @@ class SqlSchema(Schema):
     def create(self, spec: str) -> None:
         """Create what is missing: schema, build record and tables; replace a record of another ``spec``."""
         log = self.log()
+        missing = [table for table in self._workload.tables if table not in log.tables]
+        self._require_keys(missing)
         if not log.exists and Capability.SCHEMAS in self._capabilities:
             self._create_schema()
         if not self._listed("tables") >= _RECORD:
@@ -156,9 +161,8 @@ class SqlSchema(Schema):
             self.session.query("insert_build_spec", spec=spec)
         elif log.spec != spec:
             self.session.query("update_build_spec", spec=spec)
-        for table in self._workload.tables:
-            if table not in log.tables:
-                self._create_table(table)
+        for table in missing:
+            self._create_table(table)
 
     def _create_schema(self) -> None:
         try:
@@ -179,16 +183,49 @@ class SqlSchema(Schema):
 
     def _run_create_table(self, table: str) -> None:
         known, partitions = self._scope.statements, self._options.get("partitions", 0)
-        partitioned = partitions and f"create_{table}_partitioned" in known
-        self.session.query(f"create_{table}_partitioned" if partitioned else f"create_{table}", partitions=partitions)
+        creating, is_keyed = self._creating(table)
+        partitioned = creating.startswith(f"create_{table}_partitioned")
+        self.session.query(creating, partitions=partitions)
         if partitioned and f"create_{table}_partition" in known:
             for number in range(partitions):
                 self.session.query(f"create_{table}_partition", number=number, partitions=partitions)
-        if self._options.get("history_key") and f"key_{table}" in known:
+        if self._options.get("history_key") and f"key_{table}" in known and not is_keyed:
             self.session.query(f"key_{table}")
         for name in filter(self._options.get, self._options):
             if f"make_{name}" in self._known:
                 self.session.query(f"make_{name}", table=table)
+
+    def _creating(self, table: str) -> tuple[str, bool]:
+        """The statement that creates a table by the options, and whether it has the key."""
+        known, name = self._scope.statements, f"create_{table}"
+        if self._options.get("partitions") and f"{name}_partitioned" in known:
+            name = f"{name}_partitioned"
+        is_keyed = bool(self._options.get("history_key")) and f"{name}_keyed" in known
+        return (f"{name}_keyed" if is_keyed else name), is_keyed
+
+    def _require_keys(self, tables: Iterable[str]) -> None:
+        """Raise ``InputError`` where the server refuses tables without a primary key and one of them gets none."""
+        known = self._scope.statements
+        for setting in self._demanded_keys():
+            unkeyed = [name for name in tables if not _HAS_KEY.search(known[self._creating(name)[0]].code)]
+            if not unkeyed:
+                return
+            optional = all(f"create_{name}_keyed" in known for name in unkeyed)
+            advice = "add --history-key, which gives it a key that no statement uses, or " if optional else ""
+            raise InputError(
+                f"the server of {self.target.described} refuses tables without a primary key ({setting} = ON), and "
+                f"{', '.join(unkeyed)} of {self._workload.title} is created without one; {advice}set {setting} to "
+                "OFF for the build"
+            )
+
+    def _demanded_keys(self) -> list[str]:
+        """The settings of the server that demand keys; none if it cannot be asked."""
+        if "demanded_keys" not in self._known:
+            return []
+        try:
+            return [setting for (setting,) in self.session.query("demanded_keys")]
+        except TransactionError:
+            return []
 
     def load(self, part: str, loads: Iterable[PartLoad], sent: Callable[[int, int], None]) -> None:
         """Load a part and record it, in one transaction."""

@@ -50,12 +50,11 @@ _CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for co
 _NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error) 28\b", re.IGNORECASE)
 """How errors of files name a full disk or an exhausted quota; their codes stand for every failure of a file."""
 _TOO_LARGE = 1153
-_ADVICE = {
-    1173: "; some tables have none by their specification: set innodb_force_primary_key to OFF for the build",
-    4501: " hdbkit sends several in one packet: set connection_sharing to 0 in this route of MySQL Router",
-}
+_ADVICE = {4501: " hdbkit sends several in one packet: set connection_sharing to 0 in this route of MySQL Router"}
 """What the server's text does not tell, by the number of the error."""
 _CANNOT_BE_PREPARED = "1295"
+_QUOTES = "ANSI_QUOTES"
+"""The mode in which double quotes enclose names; NO_BACKSLASH_ESCAPES is refused."""
 _PLACE = re.compile(r"\0(?:\[(\d+)\])?")
 """Where a value stands in a text, with the number of its elements."""
 
@@ -85,6 +84,7 @@ class MysqlclientSession(AskingSession):
         self._templates: dict[str, Template] = {}
         self._begun = False
         self._sent_begin = False
+        self._quotes_names = False
         self._max_bytes = 1 << 30
         self._takes_values = "execute_with_values" in statements(dialects, SERVER_STATEMENTS)
         self._awaited: Wire | None = None
@@ -99,6 +99,7 @@ class MysqlclientSession(AskingSession):
             opened = self.query("open_session_of_users", sql_mode=scope.sql_mode)
         packet_bytes, infile, self.version, self.is_mariadb, self.sql_mode, self.max_conditions = opened[0]
         self._max_bytes, self.local_infile = int(packet_bytes) - 1, bool(infile)
+        self._quotes_names = _QUOTES in self.sql_mode.split(",")
         self.statement_timeout_ms = 0
         """The timeout of statements that hdbkit set; 0: none."""
         self.lock_timeout_s = 0
@@ -179,7 +180,7 @@ class MysqlclientSession(AskingSession):
         """Prepare it by SQL, though clients may send it as text; of several commands, only the first."""
         found = self._find(statement)
         try:
-            self._prepared(replace(found, text=found.text.partition(";")[0]))
+            self._prepared(replace(found, text=found.commands[0]) if found.commands else found)
         except TransactionError as error:
             if error.code == _CANNOT_BE_PREPARED:
                 return False
@@ -316,13 +317,13 @@ class MysqlclientSession(AskingSession):
 
     def _prepared_or_literal(self, statement: Statement) -> Template:
         """See ``prepare``; of a CALL followed by a SELECT, the server prepares only the CALL."""
-        first, _, rest = statement.text.partition(";")
+        first, *rest = statement.commands or [statement.text]
         if not first.startswith("CALL"):
             return self._prepared(statement) if self._takes_values and not rest else _template(statement)
         if not self.prepares_calls:
             return _template(statement)._replace(answers_last=bool(rest))
         call = self._prepared(replace(statement, text=first))
-        return call._replace(text=b";".join([call.text, rest.encode()])) if rest else call
+        return call._replace(text=b";".join([call.text, *(one.encode() for one in rest)])) if rest else call
 
     def _prepared(self, statement: Statement) -> Template:
         """The EXECUTE of a statement that the server prepared, with values or with variables set before."""
@@ -339,7 +340,8 @@ class MysqlclientSession(AskingSession):
         return Template(f"{ahead}{execute} {name}{using}".encode(), positions)
 
     def _find(self, name: str) -> Statement:
-        return in_scope(self._own, self.dialects, name)
+        found = in_scope(self._own, self.dialects, name)
+        return replace(found, lexer=found.lexer.with_names_in_double_quotes()) if self._quotes_names else found
 
     def _answered(self, text: bytes) -> list[Any]:
         """The answers to one packet, sent together with a pending START TRANSACTION."""

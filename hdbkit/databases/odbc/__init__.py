@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -27,7 +28,7 @@ from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._pyodbc import DRIVER, error_parts, module, quoted
 from hdbkit.databases.odbc.source import BASE, ERRORS, KIND, Source, explored, indexes, tables
 from hdbkit.errors import CannotConnect, ErrorClass, InputError, Rejected
-from hdbkit.sql import SERVER_STATEMENTS, Statement, find, statements
+from hdbkit.sql import SERVER_STATEMENTS, find, lexer_of, statements
 
 if TYPE_CHECKING:
     import pyodbc
@@ -324,7 +325,7 @@ class Prepared:
     """
 
     def __init__(self, connection: pyodbc.Connection, dialects: tuple[str, ...]) -> None:
-        self._connection = connection
+        self._connection, self._lexer = connection, lexer_of(dialects)
         self._prepare, self._execute = (
             find(dialects, SERVER_STATEMENTS, name) for name in ("prepare_statement", "execute_statement")
         )
@@ -346,9 +347,9 @@ class Prepared:
         """Prepare a statement. Raises the driver's error."""
         if text in self._commands or not self._usable or not _PREPARABLE.match(text):
             return
-        with_numbers, count = numbered(text)
+        with_numbers, count = numbered(text, self._lexer)
         words = {"name": f"hdbkit_{hashlib.sha256(text.encode()).hexdigest()[:24]}"}
-        inner = Statement("", with_numbers, self._prepare.origin, "")
+        inner = replace(self._prepare, text=with_numbers)
         self._connection.execute(self._prepare.partly_filled(words).around(inner).text)
         values = f" ({', '.join('?' * count)})" if count else ""
         self._commands[text] = f"{self._execute.filled(words).text}{values}"

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from hdbkit.contracts import Capability
-from hdbkit.databases._base.dbapi_statements import compiled, pieces_of
+from hdbkit.databases._base.dbapi_statements import compiled
 from hdbkit.errors import ErrorClass
 from hdbkit.sql import ANSI, SERVER_STATEMENTS, find, is_known
 
@@ -182,7 +182,7 @@ def _rows(connection: pyodbc.Connection, dialects: tuple[str, ...], name: str) -
 
     try:
         cursor = connection.cursor()
-        for text in pieces_of(find(dialects, SERVER_STATEMENTS, name).text):
+        for text in find(dialects, SERVER_STATEMENTS, name).commands:
             cursor.execute(text)
         return [tuple(row) for row in cursor.fetchall()]
     except pyodbc.Error:

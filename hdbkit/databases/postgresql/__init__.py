@@ -301,7 +301,7 @@ class PostgreSQL(BaseDatabase):
         names = frozenset({'"' + found[2].replace('"', '""') + '"'})
         if found[1] in _ROUTINES:
             return [Access(routines=names)]
-        privileges = (statement.text.split(maxsplit=1)[0].upper(), "SELECT", "LOCK")
+        privileges = (statement.code.split(maxsplit=1)[0].upper(), "SELECT", "LOCK")
         return [Access({privilege: names}) for privilege in dict.fromkeys(privileges)]
 
     def missing_grants(

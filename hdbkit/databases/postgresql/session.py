@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from select import POLLIN, poll
 from textwrap import shorten
@@ -401,7 +402,10 @@ class PsycopgSession(AskingSession):
         self.connection.finish()
 
     def _find(self, name: str) -> Statement:
-        return in_scope(self.scope.statements, self.dialects, name)
+        found = in_scope(self.scope.statements, self.dialects, name)
+        if self.connection.parameter_status(b"standard_conforming_strings") == b"off":
+            return replace(found, lexer=found.lexer.with_backslashes())
+        return found
 
     def _identifier(self, name: str) -> str:
         return pq.Escaping(self.connection).escape_identifier(name.encode()).decode()
@@ -548,7 +552,7 @@ def _filled(statement: Statement, arguments: dict[str, Any]) -> tuple[bytes, lis
 
 @cache
 def _as_it_is(statement: Statement) -> bytes:
-    return statement.filled({}).text.encode()
+    return statement.filled({}).rendered(lambda name, _: f":{name}").encode()
 
 
 def _plain(row: Row) -> Row:

@@ -39,7 +39,7 @@ from hdbkit.databases.sqlserver.connect import (
 from hdbkit.databases.sqlserver.schema import SqlServerSchema, SqlServerSchemaOptions
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign, TransactionError
 from hdbkit.readings import Encryption, Timeout
-from hdbkit.sql import ANSI, SERVER_STATEMENTS, Statement, find, fragments
+from hdbkit.sql import ANSI, SERVER_STATEMENTS, Statement, find, fragments, lexer_of
 
 KIND: Final = "sqlserver"
 _ENDS: Final = ("begin", "commit", "roll_back")
@@ -154,7 +154,10 @@ class SqlServerSession(DbapiSession):
         """Commands that are only explained have their values in their texts, since only batches are explained."""
         if any(_EXPLAINS.match(one.text) for one in statement.pieces):
             calls = statement.calls([self.encoded(arguments[name]) for name in statement.parameters])
-            pieces = tuple(Piece(with_literals(text, values), (), False) for text, values in calls)
+            pieces = tuple(
+                Piece(with_literals(text, values, lexer_of(self.engine.dialects)), (), False)
+                for text, values in calls
+            )
             statement = replace(statement, parameters=(), pieces=pieces)
         return super()._run(statement, arguments)
 

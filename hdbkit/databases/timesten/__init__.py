@@ -33,7 +33,7 @@ from hdbkit.databases.timesten.connect import (
 )
 from hdbkit.errors import ErrorClass, InputError, RolledBackByDesign
 from hdbkit.readings import HostNeeds
-from hdbkit.sql import ANSI
+from hdbkit.sql import ANSI, IDENTIFIER
 
 _GROUP: Final = "create_cache_group_"
 _CACHED_TABLE: Final = re.compile(r"^(\w+) \($", re.MULTILINE)
@@ -235,6 +235,12 @@ class TimesTen(OracledbDatabase):
     def opened(self, target: Target, options: SessionOptions) -> Any:
         """A connection to the DSN of ``target``."""
         return connected(target, options)
+
+    def provision(self, admin: Target, target: Target) -> list[str]:
+        """Create the account, whose name the server takes as a part of the command alone. Raises ``InputError``."""
+        if not IDENTIFIER.fullmatch(target.user or ""):
+            raise InputError(f"the account of {target.url} must be an identifier, not {target.user!r}")
+        return super().provision(admin, target)
 
     def behind_proxy(self, target: Target, port: int) -> Target:
         """The address is in the DSN. Raises ``InputError``."""

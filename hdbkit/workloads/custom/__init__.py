@@ -28,8 +28,10 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.errors import ConfigErrors, HalfBuilt, InputError, Problem, SchemaProblem, TransactionError
-from hdbkit.sql import Statement, made, statements
+from hdbkit.lexer import identifier
+from hdbkit.sql import Statement, in_its_file, lexer_of, made, statements
 from hdbkit.workloads.built import build_command, drop_command, require_access, require_sight
+from hdbkit.workloads.custom.texts import Names, text_problems
 
 _GROUP = "custom"
 
@@ -55,18 +57,30 @@ class Custom(Workload):
             if one.keying_s or one.thinking_s
         }
         self.metric: Metric = definition.metric
+        used = {statement for name in self.operations for statement in self._statements_of(name)}
+        self._names = Names(definition.variables, definition.parameters, used, self.metric.counter)
         self.details: Mapping[str, str] = dict.fromkeys(definition.details, "i8")
         self.tables: Mapping[str, Table] = {
             name: Table(name, tuple(content.columns)) for name, content in definition.tables.items()
         }
 
     def scope(self, dialects: tuple[str, ...]) -> Scope:
-        """The folder's statements, common ones first, with parameters filled in."""
+        """The folder's statements, common ones first, with parameters filled in.
+
+        Raises:
+            ConfigErrors: with each statement that is wrong as this engine reads it, and its line.
+        """
         found: dict[str, Statement] = dict(statements(dialects, _GROUP))
+        read_by, problems = lexer_of(dialects), list[Problem]()
         for dialect in dialects:
             texts = self.spec.statements.get(dialect, {})
-            own = (made(name, text, Path(self.spec.folder)) for name, text in texts.items())
+            own = [made(name, text, Path(self.spec.folder), read_by) for name, text in texts.items()]
+            problems += [
+                in_its_file(one, what, dialects) for one in own for what in text_problems(one, self._names, [read_by])
+            ]
             found |= {one.name: one.partly_filled(self.spec.parameters) for one in own}
+        if problems:
+            raise ConfigErrors(self.spec.named, problems)
         return Scope(self.spec.definition.schema_name, found, self.spec.definition.sql_mode)
 
     def load(self, given: Load) -> CustomLoad:
@@ -109,10 +123,10 @@ class Custom(Workload):
             found.append(("the metric", known[counter]))
         drawn = {name for _, one in found for name in one.parameters}
         keys = {name: one.key for name, one in definition.variables.items() if name in drawn and one.key}
-        return found + [
-            (f"variable {name}", known["key_range"].filled({"table": key.table, "column": key.column}))
-            for name, key in keys.items()
-        ]
+        for name, key in keys.items():
+            words = {"table": identifier(key.table), "column": identifier(key.column)}
+            found.append((f"variable {name}", known["key_range"].filled(words)))
+        return found
 
     def _statements_of(self, operation: str) -> tuple[str, ...]:
         return self.spec.definition.operations[operation].statements or (operation,)

@@ -35,7 +35,8 @@ from hdbkit.contracts import Capability
 from hdbkit.databases import database, kinds
 from hdbkit.errors import ConfigErrors, InputError, Problem
 from hdbkit.results.columns import OPERATIONS, SECONDS
-from hdbkit.sql import ANSI, COMMENT, Statement, read_statements
+from hdbkit.sql import ANSI, Statement, lexers_of, read_statements, words_for
+from hdbkit.workloads.custom.texts import OTHERS, Names, text_problems, unended
 
 Texts = dict[str, dict[str, str]]
 
@@ -59,9 +60,17 @@ def read_folder(folder: Path) -> tuple[Definition, Texts]:
     problems += of_files
     if isinstance(content, dict):
         problems += disagreements(content, lines, statements, folder)
+    else:
+        every = [(one, lexers_of(dialect)) for dialect, of in statements.items() for one in of.values()]
+        problems += [in_file(one, what, folder) for one, lexers in every for what in unended(one, lexers)]
     if problems or definition is None:
         raise ConfigErrors(str(folder), sorted(problems, key=_by_file_and_line))
     return definition, {dialect: {one.name: one.body for one in of.values()} for dialect, of in statements.items()}
+
+
+def in_file(one: Statement, what: str, folder: Path) -> Problem:
+    """A problem with the place of a statement in its folder."""
+    return Problem(f"{one.origin.relative_to(folder)}: {one.name}", what, one.line)
 
 
 def _by_file_and_line(problem: Problem) -> tuple[bool, str, int]:
@@ -94,7 +103,7 @@ def _statements(folder: Path) -> tuple[dict[str, dict[str, Statement]], list[Pro
     for path in sorted([*folder.glob("*.sql"), *folder.glob("*/*.sql")]):
         dialect, file = ANSI if path.parent == folder else path.parent.name, str(path.relative_to(folder))
         try:
-            read, of_file = read_statements(path)
+            read, of_file = read_statements(path, dialect=dialect)
         except InputError as error:
             problems.append(Problem(file, str(error).removeprefix(f"{path} ")))
             continue
@@ -126,8 +135,6 @@ def _engine_folders() -> list[str]:
 
 Statements = Mapping[str, Mapping[str, Statement]]
 """By dialect and name."""
-_OTHERS: Final = ("create_", "index_", "load_", "check_", "key_", "count_")
-"""What the names of statements begin with that are not of an operation."""
 _RUN_ANYWAY: Final = {"load_": "the build", "index_": "the build", "check_": "each check"}
 """Who runs every statement of such a name."""
 _OWN: Final = ("key_range", "count_rows")
@@ -135,16 +142,6 @@ _OWN: Final = ("key_range", "count_rows")
 _BUILT_IN: Final = {"row"}
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
 _WORD_NAME: Final = re.compile(r"[A-Za-z_]\w*")
-# looser than those of hdbkit.sql, so that a misspelt name is found rather than sent to the server
-_VALUE: Final = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)")
-_WORD: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
-_WORD_OF_TRANSACTION: Final = r"(?:\s+(?:WORK|TRAN|TRANSACTION))?\s*"
-_TRANSACTION: Final = re.compile(
-    rf"^\s*((?:BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT){_WORD_OF_TRANSACTION})(?:;|$)"
-    rf"|;\s*((?:COMMIT|ROLLBACK){_WORD_OF_TRANSACTION})$",
-    re.IGNORECASE,
-)
-"""A command that begins or ends a transaction. Of a block, neither BEGIN nor END stands alone."""
 _DERIVED: Final = {"scheduled_ns", "start_ns", "end_ns", "valid", "t_end_us", "transaction"}
 """Columns of records and of queries over the operations, beside those of the files."""
 _UNITS: Final = {Measure.QUANTILE.value: "ms", Measure.GEOMETRIC_MEAN.value: "s"}
@@ -212,40 +209,18 @@ class _Files:
                         yield self._problem(what, *at)
 
     def _of_statements(self) -> Iterator[Problem]:
-        of_operations = {statement for name in self._operations for statement in self._listed(name)}
-        counter = self._metric.get("counter")
-        for of in self._statements.values():
+        listed = {statement for name in self._operations for statement in self._listed(name)}
+        names = Names(self._variables, self._parameters, listed, self._metric.get("counter"))
+        for dialect, of in self._statements.items():
+            lexers = lexers_of(dialect)
             for name, one in of.items():
-                is_known = name in of_operations or name == counter or name.startswith(_OTHERS)
-                for what in (*self._values_in(one, name in of_operations, is_known), *self._words_in(one)):
-                    yield self._in_file(one, what)
-                if name in of_operations and (found := _TRANSACTION.search(COMMENT.sub("", one.text))):
-                    command = " ".join((found[1] or found[2]).split()).upper()
-                    what = f"{command} is sent by hdbkit, since an operation is one transaction; remove it"
-                    yield self._in_file(one, what)
+                whole = word_problems(words_for(one, lexers), self._parameters)
+                yield from (in_file(one, what, self._folder) for what in (*text_problems(one, names, lexers), *whole))
                 if name in _OWN:
-                    yield self._in_file(one, "hdbkit has a statement of this name; rename it")
-                if not is_known:
-                    begin = ", ".join(f"{prefix}..." for prefix in _OTHERS)
-                    yield self._in_file(one, f"no operation uses this statement (others begin with {begin})")
-
-    def _in_file(self, one: Statement, what: str) -> Problem:
-        return Problem(f"{one.origin.relative_to(self._folder)}: {one.name}", what, one.line)
-
-    def _values_in(self, one: Statement, is_of_operation: bool, is_known: bool) -> Iterator[str]:
-        """The ``:values`` in a text that nothing binds."""
-        for value in dict.fromkeys(_VALUE.findall(one.text)):
-            if is_of_operation and value not in self._variables:
-                yield f":{value} is not a variable.{did_you_mean(value.lower(), list(self._variables))}"
-            if is_known and not is_of_operation:
-                yield f":{value} has no value; only statements of operations have variables"
-
-    def _words_in(self, one: Statement) -> Iterator[str]:
-        """The ``{words}`` in a text that nothing fills in, or not as SQL needs it."""
-        of_build = OF_BUILD if one.name.startswith("create_") else set()
-        for word in sorted({*_WORD.findall(one.text)} - self._parameters.keys() - of_build):
-            yield f"{{{word}}} is not a parameter.{did_you_mean(word.lower(), list(self._parameters))}"
-        yield from word_problems(one, self._parameters)
+                    yield in_file(one, "hdbkit has a statement of this name; rename it", self._folder)
+                if not names.is_used(name):
+                    begin = ", ".join(f"{prefix}..." for prefix in OTHERS)
+                    yield in_file(one, f"no operation uses this statement (others begin with {begin})", self._folder)
 
     def _of_tables(self) -> Iterator[Problem]:
         if self._tables and not self._content.get("schema_name"):

@@ -7,6 +7,7 @@ to generate variates from monotone discrete distributions, ACM TOMACS 6, 1996): 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -26,8 +27,9 @@ from hdbkit.config.specs.definition import (
     limits,
     number,
 )
-from hdbkit.contracts import Session
-from hdbkit.errors import InputError
+from hdbkit.contracts import Row, Session
+from hdbkit.errors import InputError, TransactionError
+from hdbkit.lexer import identifier
 
 Draw = Callable[[int], list[Any]]
 """Draws this many values, as plain Python objects."""
@@ -96,7 +98,7 @@ class Drawing:
 
     def _key(self, kind: Key, session: Session | None) -> Draw:
         assert session is not None, "a key needs a session"
-        ends = session.ask("key_range", table=kind.table, column=kind.column)[0]
+        ends = key_range(session, kind)
         if ends[0] is None:
             raise InputError(f"the table {kind.table} has no row, so {kind.column} has no range to draw keys from")
         keys = f"the keys {kind.table}.{kind.column}"
@@ -111,6 +113,24 @@ class Drawing:
             return self._of_range(drawn, *limits(drawn, {}))
         except InputError as error:
             raise InputError(f"{keys}: {error}") from None
+
+
+def key_range(session: Session, key: Key) -> Row:
+    """The lowest and the highest key; a name that the server does not know as it is written is tried with quotes.
+
+    So ``Id`` is a column ``id``, as the server reads it, or else ``"Id"``, since YAML takes the quotes away.
+    """
+    refused: TransactionError | None = None
+    tables, columns = ([name, name.exact] for name in (identifier(key.table), identifier(key.column)))
+    for table, column in dict.fromkeys(product(tables, columns)):
+        try:
+            return session.ask("key_range", table=table, column=column)[0]
+        except TransactionError as error:
+            if error.lost:
+                raise
+            refused = refused or error
+    assert refused is not None
+    raise InputError(f"the keys {key.table}.{key.column} cannot be read: {refused.text}")
 
 
 def _uniform(low: int, high: int, decimals: int, generator: np.random.Generator) -> Draw:

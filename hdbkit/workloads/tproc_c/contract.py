@@ -227,6 +227,14 @@ def _tables() -> Iterator[Operation]:
         needs=_SQL,
         without="the option history_key does nothing",
     )
+    for name, words in (("history", ()), ("history_partitioned", ("partitions",))):
+        yield Operation(
+            f"create_{name}_keyed",
+            "create the table history with a primary key",
+            words,
+            needs=_SQL,
+            without="the option history_key adds the key to the table that is there",
+        )
     no_partitions = "the option partitions leaves this table in one piece"
     for name in ("history", "order_line", "orders"):
         yield Operation(

@@ -1,8 +1,10 @@
 -- A workload's schema in the database, and the build record in it.
 
 -- name: create_build
--- The build record: specification and loaded parts, so that a build can be resumed.
-CREATE TABLE build_spec (spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL, routines {{text(64)}}) {{table_options}};
+-- The build record: specification and loaded parts, so that a build can be resumed. The first has one row; its key is
+-- there for servers that refuse tables without one.
+CREATE TABLE build_spec (
+    spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL PRIMARY KEY, routines {{text(64)}}) {{table_options}};
 CREATE TABLE build_part (part {{text(100)}} NOT NULL PRIMARY KEY, loaded {{bigint}} NOT NULL) {{table_options}};
 
 -- name: insert_build_spec

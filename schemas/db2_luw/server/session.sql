@@ -3,9 +3,9 @@
 -- name: set_lock_timeout
 SET CURRENT LOCK TIMEOUT {seconds};
 
--- name: set_parallel_workers
+-- commands: set_parallel_workers
 -- The degree of parallelism within a query.
-SET CURRENT DEGREE = '{degree}';
+SELECT 'SET CURRENT DEGREE = ''' || TRIM(CHAR({degree})) || '''' FROM SYSIBM.SYSDUMMY1;
 
 -- name: reads_never_wait
 -- 1 if who reads a row that an open transaction changed sees the version before (currently committed).

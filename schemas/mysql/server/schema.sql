@@ -41,3 +41,10 @@ ANALYZE TABLE {table};
 -- name: analyze
 -- Statistics for the optimizer, after the load.
 ANALYZE TABLE {table};
+
+-- name: demanded_keys
+-- The setting by which the server refuses tables without a primary key, unless it adds keys of its own.
+SELECT VARIABLE_NAME FROM performance_schema.session_variables
+WHERE VARIABLE_NAME = 'sql_require_primary_key' AND VARIABLE_VALUE = 'ON'
+  AND NOT EXISTS (SELECT 1 FROM performance_schema.session_variables
+                  WHERE VARIABLE_NAME = 'sql_generate_invisible_primary_key' AND VARIABLE_VALUE = 'ON');

@@ -59,26 +59,28 @@ CREATE TABLE customer (
 
 -- name: create_history
 CREATE TABLE history (
-    h_c_id    INTEGER       NOT NULL,
-    h_c_d_id  SMALLINT      NOT NULL,
-    h_d_id    SMALLINT      NOT NULL,
-    h_c_w_id  INTEGER       NOT NULL,
-    h_w_id    INTEGER       NOT NULL,
-    h_date    DATETIME      NOT NULL,
-    h_amount  NUMERIC(6,2)  NOT NULL,
-    h_data    VARCHAR(24)   NOT NULL
+    {{history_columns}}
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- name: create_history_partitioned
 CREATE TABLE history (
-    h_c_id    INTEGER       NOT NULL,
-    h_c_d_id  SMALLINT      NOT NULL,
-    h_d_id    SMALLINT      NOT NULL,
-    h_c_w_id  INTEGER       NOT NULL,
-    h_w_id    INTEGER       NOT NULL,
-    h_date    DATETIME      NOT NULL,
-    h_amount  NUMERIC(6,2)  NOT NULL,
-    h_data    VARCHAR(24)   NOT NULL
+    {{history_columns}}
+) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+PARTITION BY HASH (h_w_id) PARTITIONS {partitions};
+
+-- name: create_history_keyed
+-- With a key that no statement uses, for servers that refuse tables without one; it includes the partitioning column.
+CREATE TABLE history (
+    h_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE,
+    {{history_columns}},
+    PRIMARY KEY (h_id, h_w_id)
+) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- name: create_history_partitioned_keyed
+CREATE TABLE history (
+    h_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE,
+    {{history_columns}},
+    PRIMARY KEY (h_id, h_w_id)
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 PARTITION BY HASH (h_w_id) PARTITIONS {partitions};
 

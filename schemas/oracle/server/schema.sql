@@ -43,13 +43,13 @@ END;
 -- name: analyze
 -- Statistics for the optimizer, after the load.
 BEGIN
-    DBMS_STATS.GATHER_TABLE_STATS(USER, UPPER('{table}'), degree => DBMS_STATS.DEFAULT_DEGREE);
+    DBMS_STATS.GATHER_TABLE_STATS(USER, UPPER(:table), degree => DBMS_STATS.DEFAULT_DEGREE);
 END;
 /
 
 -- name: update_statistics
 BEGIN
-    DBMS_STATS.GATHER_TABLE_STATS(USER, UPPER('{table}'), degree => DBMS_STATS.DEFAULT_DEGREE);
+    DBMS_STATS.GATHER_TABLE_STATS(USER, UPPER(:table), degree => DBMS_STATS.DEFAULT_DEGREE);
 END;
 /
 

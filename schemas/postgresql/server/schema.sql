@@ -6,9 +6,10 @@ SELECT set_config('default_tablespace', :tablespace, true);
 
 -- commands: make_unlogged
 -- A partitioned table has no storage, so its partitions are changed.
-SELECT format('ALTER TABLE %s SET UNLOGGED', relid) FROM pg_partition_tree(CAST('{table}' AS regclass)) WHERE isleaf
+SELECT format('ALTER TABLE %s SET UNLOGGED', relid) FROM pg_partition_tree(CAST(:table AS regclass)) WHERE isleaf
 UNION ALL
-SELECT 'ALTER TABLE {table} SET UNLOGGED' WHERE NOT EXISTS (SELECT FROM pg_partition_tree(CAST('{table}' AS regclass)));
+SELECT format('ALTER TABLE %s SET UNLOGGED', CAST(:table AS regclass))
+WHERE NOT EXISTS (SELECT FROM pg_partition_tree(CAST(:table AS regclass)));
 
 -- name: create_schema
 CREATE SCHEMA {schema};

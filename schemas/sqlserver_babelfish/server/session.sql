@@ -6,7 +6,7 @@ SELECT CONCAT(CAST(SERVERPROPERTY('ProductVersion') AS VARCHAR(50)), ' (Babelfis
 
 -- name: set_statement_timeout
 -- By PostgreSQL: it does not answer when a driver cancels a statement, which ends the connection.
-SELECT set_config('statement_timeout', '{seconds}s', false);
+SELECT set_config('statement_timeout', CONCAT({seconds}, 's'), false);
 
 -- name: explain_text
 -- The plan of a statement, as PostgreSQL shows it, without a result of its own for the time that it took to parse.

@@ -21,13 +21,13 @@ DROP SEQUENCE {sequence};
 -- name: analyze
 -- Statistics for the optimizer, after the load; commands that were prepared before are prepared again.
 BEGIN
-    EXECUTE IMMEDIATE 'CALL ttOptUpdateStats(''{table}'', 1)';
+    EXECUTE IMMEDIATE 'CALL ttOptUpdateStats(''' || :table || ''', 1)';
 END;
 /
 
 -- name: update_statistics
 BEGIN
-    EXECUTE IMMEDIATE 'CALL ttOptUpdateStats(''{table}'', 1)';
+    EXECUTE IMMEDIATE 'CALL ttOptUpdateStats(''' || :table || ''', 1)';
 END;
 /
 

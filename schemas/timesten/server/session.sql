@@ -14,7 +14,7 @@ ALTER SESSION SET ISOLATION_LEVEL = SERIALIZABLE;
 -- name: set_lock_timeout
 -- In tenths of a second.
 BEGIN
-    EXECUTE IMMEDIATE 'CALL ttLockWait({seconds}.{tenths})';
+    EXECUTE IMMEDIATE 'CALL ttLockWait(' || {seconds} || '.' || {tenths} || ')';
 END;
 /
 
@@ -132,6 +132,6 @@ SELECT COUNT(*) FROM sys.all_users WHERE username = UPPER(:role);
 
 -- commands: create_role
 -- The password is sent as text.
-SELECT 'CREATE USER {role} IDENTIFIED BY "' || REPLACE(:password, '"', '') || '"' FROM dual
+SELECT 'CREATE USER ' || :role || ' IDENTIFIED BY "' || REPLACE(:password, '"', '') || '"' FROM dual
 UNION ALL
-SELECT 'GRANT CREATE SESSION, CREATE TABLE, CREATE PROCEDURE, CREATE SEQUENCE TO {role}' FROM dual;
+SELECT 'GRANT CREATE SESSION, CREATE TABLE, CREATE PROCEDURE, CREATE SEQUENCE TO ' || :role FROM dual;

@@ -43,7 +43,7 @@ LOOP = re.compile(r"FOR one AS\b(.*?)\bDO\b(.*?)END FOR;", re.DOTALL)
 """A loop over a query: HPL/SQL has the form of other databases."""
 UNREAD = {
     *(f"server.set_isolation_{level}.0" for level in ("read_committed", "repeatable_read", "serializable")),
-    *("server.set_lock_timeout.0", "server.set_parallel_workers.0"),  # special registers
+    *("server.set_lock_timeout.0",),  # special registers
     *("server.checkpoint.0", "server.claim_schema.0"),  # FLUSH BUFFERPOOLS, LOCK TABLE
     *(
         f"tproc_c.drop_routine_{name}.0"

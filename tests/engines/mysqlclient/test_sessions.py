@@ -22,6 +22,7 @@ import pytest
 
 import hdbkit
 from hdbkit.config import Isolation, Load, Target, TprocCSpec
+from hdbkit.config.specs.tproc_h import TprocHSpec
 from hdbkit.contracts import Access, Capability, Scope, SessionOptions, Table
 from hdbkit.databases import database
 from hdbkit.databases._mysqlclient.database import MysqlclientDatabase, proxy_named, shared_by
@@ -30,7 +31,7 @@ from hdbkit.errors import CannotConnect, ErrorClass, InputError, NoAccess, Trans
 from hdbkit.loading import build
 from hdbkit.readings import PoolMode, ServerRole
 from hdbkit.servers import PrivateServer, private_server
-from hdbkit.sql import made, statements
+from hdbkit.sql import lexer_of, made, statements
 from hdbkit.workloads import workload
 from hdbkit.workloads.tproc_c.tables import TABLES
 from tests.conftest import login_options
@@ -311,6 +312,24 @@ def test_the_sql_of_users_has_the_mode_of_the_server_or_their_own(
             assert mode is not None
 
 
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("ANSI_QUOTES", "SELECT \"\\\" FROM (SELECT '\\\\' AS \"\\\") AS a WHERE ':no' <> :word"),
+        ("", "SELECT '\\\\', :word, '\\':no' -- :no"),
+    ],
+)
+def test_a_text_is_read_by_the_mode_of_its_session(server: PrivateServer, mode: str, text: str) -> None:
+    lexer = lexer_of(database(server.target).dialects)
+    read = {"read": made("read", text, Path("own.sql"), lexer)}
+    own = replace(scope(server.target), statements=read, sql_mode=mode)
+    with closing(database(server.target).connect(server.target, own)) as session:
+        session.prepare(["read"])
+        (row,) = session.rows(session.perform(session.bind("read", ("a\\'b",))))
+    assert row[0] == "\\"
+    assert "a\\'b" in row or len(row) == 1
+
+
 def test_the_servers_defaults_do_not_change_the_sql_of_hdbkit(server: PrivateServer, admin: Any) -> None:
     admin.execute("SET GLOBAL sql_select_limit = 1, sql_safe_updates = 1, default_storage_engine = MyISAM")
     admin.execute("SET GLOBAL completion_type = 2, group_concat_max_len = 4")
@@ -534,6 +553,46 @@ def test_lines_and_history_are_partitioned_and_history_keyed_unseen(connect: Ses
     finally:
         session.query("drop_table", table="order_line")
         session.query("drop_table", table="history")
+
+
+@pytest.fixture
+def demanding(server: PrivateServer) -> Iterator[tuple[Target, str]]:
+    """An empty database of a server that refuses tables without a primary key, and its setting."""
+    setting = "innodb_force_primary_key" if server.target.kind == "mariadb" else "sql_require_primary_key"
+    with closing(_session(server.admin)) as session:
+        session.execute("CREATE DATABASE demanding")
+        session.execute(f"SET GLOBAL {setting} = ON")
+        yield server.admin.with_(database="demanding"), setting
+        session.execute(f"SET GLOBAL {setting} = OFF")
+        session.execute("DROP DATABASE demanding")
+
+
+def test_where_the_server_demands_keys_a_table_without_one_is_refused_before_anything_is_made(
+    demanding: tuple[Target, str],
+) -> None:
+    target, setting = demanding
+    with pytest.raises(InputError, match=rf"\({setting} = ON\), and history of TPROC-C .*; add --history-key, which"):
+        build(target, TprocCSpec(warehouses=1))
+    with pytest.raises(
+        InputError, match=rf"and region, nation, .* of TPROC-H .*; set {setting} to OFF for the build"
+    ):
+        build(target, TprocHSpec())
+    with closing(database(target).schema(target, workload(TprocCSpec(warehouses=1)))) as schema:
+        assert not schema.log().tables
+
+
+@pytest.mark.parametrize("partitions", [0, 2])
+def test_where_the_server_demands_keys_every_other_table_has_one_when_it_is_made(
+    demanding: tuple[Target, str], partitions: int
+) -> None:
+    target, _ = demanding
+    keyed = workload(TprocCSpec(warehouses=1, history_key=True, partitions=partitions))
+    with closing(database(target).schema(target, keyed)) as schema:
+        schema.create(keyed.record)
+        try:
+            assert schema.log().tables == {*keyed.tables}
+        finally:
+            schema.drop()
 
 
 def test_a_storage_engine_that_is_not_there_is_refused_before_anything_is_made(server: PrivateServer) -> None:
