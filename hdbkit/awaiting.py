@@ -283,11 +283,11 @@ def _signals_noted(wait: _Wait) -> Iterator[list[int]]:
 
 
 def _deliver(came: list[int], outcome: str) -> None:
-    """Call the handlers of signals that came; an interrupt states what became of the question."""
+    """Call the handlers of signals that came; what they raise states what became of the question."""
     try:
         for number in came:
             signal.raise_signal(number)
-    except KeyboardInterrupt as stop:
+    except BaseException as stop:
         if outcome and not stop.args:
             stop.args = (outcome,)
         raise

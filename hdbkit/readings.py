@@ -142,6 +142,10 @@ class Timeout:
         return f"{self.ends} end after {self.seconds:g} s, which {self.setter} sets"
 
 
+_POSSIBLY = "possibly "
+"""How the statement ``lock_holders`` begins a holder that the server does not tell for sure."""
+
+
 @dataclass(frozen=True)
 class LockHolder:
     """What a session waits for, and who holds it."""
@@ -156,6 +160,11 @@ class LockHolder:
     """What the holder does: ``idle in transaction``."""
     age_s: float | None = None
     """How long its transaction has been open, or it has been prepared."""
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether the server does not tell it for sure."""
+        return self.holder.startswith(_POSSIBLY)
 
     @classmethod
     def of(cls, *row: Any) -> LockHolder:
@@ -172,7 +181,8 @@ class LockHolder:
         since = "" if self.age_s is None else f"for {duration_text(self.age_s)}"
         state = self.state or ("its transaction is open" if since else "")
         about = ", ".join(filter(None, [who, " ".join(filter(None, [state, since]))]))
-        return f"{self.waits_for}, held by {self.holder}{f' ({about})' if about else ''}"
+        held = "possibly held by" if self.may_hold else "held by"
+        return f"{self.waits_for}, {held} {self.holder.removeprefix(_POSSIBLY)}{f' ({about})' if about else ''}"
 
 
 @dataclass(frozen=True)
