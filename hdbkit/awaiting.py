@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Final, Generic, Protocol, TypeVar
 
-from hdbkit.errors import ErrorClass, GivenUp, TransactionError
+from hdbkit.errors import CannotConnect, ErrorClass, GivenUp, NoneFree, Rejected, TransactionError
 from hdbkit.text import without_controls
 
 ANSWER_S: Final = 60.0
@@ -178,6 +178,8 @@ class _Wait:
         _channel.helps = True
         try:
             found = self.session.obstacle()
+        except CannotConnect as error:
+            found = "" if isinstance(error, Rejected | NoneFree) else "the server, which answers no other session either"
         except Exception:
             found = ""
         if self.is_over or self.obstacle:

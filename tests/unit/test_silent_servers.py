@@ -52,10 +52,15 @@ def test_a_server_that_never_answers_is_given_up(kind: str, silent: socket.socke
 def test_an_interrupt_ends_a_connect(kind: str, silent: socket.socket) -> None:
     target = target_of(kind, silent, 60)
 
+    accepted: list[socket.socket] = []
+
     def interrupt() -> None:
-        silent.accept()
+        accepted.append(silent.accept()[0])
         os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Thread(target=interrupt, daemon=True).start()
+    interrupting = threading.Thread(target=interrupt, daemon=True)
+    interrupting.start()
     with pytest.raises(KeyboardInterrupt):
         connect(target)
+    interrupting.join()
+    accepted[0].close()
