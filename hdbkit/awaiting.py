@@ -179,7 +179,8 @@ class _Wait:
         try:
             found = self.session.obstacle()
         except CannotConnect as error:
-            found = "" if isinstance(error, Rejected | NoneFree) else "the server, which answers no other session either"
+            answers = isinstance(error, Rejected | NoneFree)
+            found = "" if answers else "the server, which answers no other session either"
         except Exception:
             found = ""
         if self.is_over or self.obstacle:
