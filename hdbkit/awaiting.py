@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Final, Generic, Protocol, TypeVar
 
-from hdbkit.errors import ErrorClass, GivenUp, TransactionError
+from hdbkit.errors import CannotConnect, ErrorClass, GivenUp, NoneFree, Rejected, TransactionError
 from hdbkit.text import without_controls
 
 ANSWER_S: Final = 60.0
@@ -178,6 +178,9 @@ class _Wait:
         _channel.helps = True
         try:
             found = self.session.obstacle()
+        except CannotConnect as error:
+            answers = isinstance(error, Rejected | NoneFree)
+            found = "" if answers else "the server, which answers no other session either"
         except Exception:
             found = ""
         if self.is_over or self.obstacle:
@@ -283,11 +286,11 @@ def _signals_noted(wait: _Wait) -> Iterator[list[int]]:
 
 
 def _deliver(came: list[int], outcome: str) -> None:
-    """Call the handlers of signals that came; an interrupt states what became of the question."""
+    """Call the handlers of signals that came; what they raise states what became of the question."""
     try:
         for number in came:
             signal.raise_signal(number)
-    except KeyboardInterrupt as stop:
+    except BaseException as stop:
         if outcome and not stop.args:
             stop.args = (outcome,)
         raise

@@ -146,6 +146,8 @@ class Timeout:
 
 BLOCKER = "blocker"
 """The kind of a run's event that names what sessions of the load waited for, and who held it."""
+_POSSIBLY = "possibly "
+"""How the statement ``lock_holders`` begins a holder that the server does not tell for sure."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,11 @@ class LockHolder:
     age_s: float | None = None
     """How long its transaction has been open, or it has been prepared."""
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether the server does not tell it for sure."""
+        return self.holder.startswith(_POSSIBLY)
+
     @classmethod
     def of(cls, *row: Any) -> LockHolder:
         """That of a row of the statement ``lock_holders``."""
@@ -178,7 +185,8 @@ class LockHolder:
         since = "" if self.age_s is None else f"for {duration_text(self.age_s)}"
         state = self.state or ("its transaction is open" if since else "")
         about = ", ".join(filter(None, [who, " ".join(filter(None, [state, since]))]))
-        return f"{self.waits_for}, held by {self.holder}{f' ({about})' if about else ''}"
+        held = "possibly held by" if self.may_hold else "held by"
+        return f"{self.waits_for}, {held} {self.holder.removeprefix(_POSSIBLY)}{f' ({about})' if about else ''}"
 
 
 @dataclass(frozen=True)

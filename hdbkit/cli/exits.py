@@ -131,21 +131,24 @@ def stopped_like_ctrl_c() -> Iterator[None]:
 
 
 class Terminated(BaseException):
-    """SIGTERM came while this process only watched."""
+    """SIGTERM or SIGHUP came while this process only watched."""
 
 
 @contextmanager
 def leaving_on_sigterm() -> Iterator[None]:
-    """SIGTERM ends the block with ``Terminated``; what it watches continues in processes of its own."""
+    """SIGTERM, or SIGHUP of a closed terminal, ends the block with ``Terminated``; what it watches continues in
+    processes of its own."""
 
     def leave(*_: object) -> NoReturn:
         raise Terminated
 
-    before = signal.signal(signal.SIGTERM, leave)
+    numbers = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is not signal.SIG_IGN]
+    before = [signal.signal(number, leave) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _say(text: str, code: Exit) -> Exit:

@@ -135,8 +135,8 @@ def run(
         try:
             with leaving_on_sigterm():
                 result = api.run(target, spec, load, label=label, watch=lines)
-        except Terminated:
-            return show.left_running(lines.run_id, Exit.TERMINATED)
+        except Terminated as left:
+            return show.left_running(lines.run_id, Exit.TERMINATED, str(left))
     return show_run(result, as_json)
 
 

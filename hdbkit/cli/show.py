@@ -442,9 +442,14 @@ def sweep(done: SweepResult) -> None:
     console.print(done.advice, markup=False) if done.advice else None
 
 
-def left_running(name: str, code: Exit) -> Exit:
-    """Say that what was watched continues; ``name`` is empty if a run has hardly started."""
-    if not name:
+def left_running(name: str, code: Exit, cancelled: str = "") -> Exit:
+    """Say that what was watched continues; ``name`` is empty if a run has hardly started.
+
+    A run whose checks were waiting for the server, which was ``cancelled`` there, has not.
+    """
+    if not name and cancelled:
+        notes.print(f"hdbkit: stopped; {cancelled}; no run was started", markup=False, soft_wrap=True)
+    elif not name:
         notes.print("detached; a run that has started continues, see: hdbkit runs list")
     else:
         ways = f"Watch it with: hdbkit attach {name}; stop it with: hdbkit stop {name}"

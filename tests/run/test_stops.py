@@ -10,8 +10,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+import hdbkit
 from hdbkit.api import connect
+from hdbkit.config import Load
 from hdbkit.programs import start_program
+from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
 from tests.run.conftest import password_of, wait_for
 from tests.run.faults import answered
@@ -24,12 +27,13 @@ TABLES = "SELECT relname FROM pg_class WHERE relname IN ('kept', 'locked') AND r
 def folder(built: PrivateServer, tmp_path: Path) -> Iterator[Path]:
     """A workload of two tables, which is built."""
     columns = "{rows: 10, columns: {id: row}}"
-    words = f"schema_name: stops\noperations: {{r: {{}}}}\ntables: {{kept: {columns}, locked: {columns}}}\n"
+    words = f"schema_name: stops\noperations: {{r: {{}}, u: {{}}}}\ntables: {{kept: {columns}, locked: {columns}}}\n"
     created = "".join(
         f"-- name: create_{one}\nCREATE TABLE {one} (id int PRIMARY KEY);\n" for one in ("kept", "locked")
     )
     (tmp_path / "workload.yaml").write_text(words)
-    (tmp_path / "s.sql").write_text(f"{created}-- name: r\nSELECT count(*) FROM locked;\n")
+    used = "-- name: r\nSELECT count(*) FROM locked;\n-- name: u\nUPDATE locked SET id = id WHERE id = 1;\n"
+    (tmp_path / "s.sql").write_text(created + used)
     connect(built.target).build(tmp_path, loaders=1)
     yield tmp_path
     answered(built.admin, "DROP SCHEMA IF EXISTS stops CASCADE")
@@ -63,3 +67,15 @@ def test_a_drop_that_is_stopped_is_not_executed_later(
     assert not answered(built.admin, WAITING)
     lock.rollback()
     assert answered(built.admin, TABLES) == [("locked",)]
+
+
+def test_what_a_killed_client_had_sent_is_cancelled_in_the_server(
+    built: PrivateServer, folder: Path, lock: psycopg.Connection
+) -> None:
+    lock.rollback()
+    running = hdbkit.start(built.target, folder, Load(virtual_users=1, rampup_s=0, duration_s=600))
+    wait_for(lambda: running.status is Status.MEASURING)
+    lock.execute("LOCK TABLE stops.locked IN SHARE MODE")
+    wait_for(lambda: bool(answered(built.admin, WAITING)))
+    running.stop(at_once=True)
+    wait_for(lambda: not answered(built.admin, WAITING))  # the lock is still held

@@ -7,18 +7,19 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
+from typing import Any
 
 import pytest
 
 from hdbkit import awaiting
 from hdbkit.awaiting import awaited, in_time, reported_to, stopped_by
 from hdbkit.errors import ErrorClass, GivenUp, TransactionError
+from hdbkit.readings import LockHolder
 
 WAITED_S = 60
 
 
-def after(events: list[threading.Event], do: Callable[[], object]) -> None:
+def after(events: list[threading.Event], do: Callable[[], Any]) -> None:
     """Do something in another thread once all events have happened."""
 
     def work() -> None:
@@ -244,7 +245,7 @@ def test_an_interrupt_ends_a_connect_at_once() -> None:
         begun.set()
         answer.wait(WAITED_S)
 
-    after([begun], partial(os.kill, os.getpid(), signal.SIGINT))
+    after([begun], lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         in_time(connect, WAITED_S, lambda _: None)
     answer.set()
@@ -256,3 +257,22 @@ def test_a_connect_that_fails_fails_with_its_own_error() -> None:
 
     with pytest.raises(GivenUp, match="reason"):
         in_time(connect, WAITED_S, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (
+            ("a lock on t", "session 9", "bench", "psql", "idle in transaction", 720),
+            "a lock on t, held by session 9 (psql of bench, idle in transaction for 12 minutes)",
+        ),
+        (
+            ("a lock", "possibly session 9", "bench", "", "", None),
+            "a lock, possibly held by session 9 (a session of bench)",
+        ),
+        (("a lock", "session 9", None, None, None, None), "a lock, held by session 9"),
+        (("the end of a commit", "", "", "", "", None), "the end of a commit"),
+    ],
+)
+def test_a_holder_is_named_as_far_as_the_server_tells(row: tuple[object, ...], text: str) -> None:
+    assert str(LockHolder.of(*row)) == text

@@ -8,15 +8,17 @@ trips.
 from __future__ import annotations
 
 import re
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
-from select import POLLIN, poll
+from select import POLLIN, POLLOUT, poll
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
-from psycopg import Error, adapt, pq
+from psycopg import Error, NotSupportedError, adapt, pq
 
 from hdbkit.awaiting import awaited
 from hdbkit.contracts import PENDING, Arguments, Capability, Row, Scope, Table
@@ -50,6 +52,7 @@ _CLASSES = {
     "53": ErrorClass.RESOURCES,
 }
 
+_CANCEL_S = 5.0
 _READ_ONLY = "25006"
 _SLOW_PLAN = re.compile(
     r"duration: ([\d.]+) ms  plan:\nQuery Text: (.*?)(?: /\*traceparent=[^\n]*\*/)?\n"
@@ -162,8 +165,24 @@ class PsycopgSession(AskingSession):
             self._checked(self._exchanged(self.connection.exec_, text.encode()))
 
     def cancel(self) -> None:
-        """By a request of its own connection, which a pooler passes on."""
-        self.connection.get_cancel().cancel()
+        """By a request over a connection of its own, which a pooler passes on; before libpq 17 by another session.
+
+        What libpq had before for such a request waits for the server while it holds the GIL.
+        """
+        try:
+            request = self.connection.cancel_conn()
+        except NotSupportedError:
+            with closing(self.another()) as other:
+                other.ask("cancel_statement", number=self.number)
+            return
+        request.start()
+        state, end = pq.PollingStatus.WRITING, time.monotonic() + _CANCEL_S
+        while state in (pq.PollingStatus.READING, pq.PollingStatus.WRITING) and time.monotonic() < end:
+            ready = poll()
+            ready.register(request.socket, POLLIN if state == pq.PollingStatus.READING else POLLOUT)
+            ready.poll(1000 * _CANCEL_S)
+            state = pq.PollingStatus(request.poll())
+        request.finish()
 
     def begin(self) -> None:
         """Start a transaction; sent together with the first statement."""

@@ -13,17 +13,17 @@ JOIN information_schema.INNODB_TRX AS b ON b.trx_id = w.blocking_trx_id
 LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = b.trx_mysql_thread_id
 WHERE t.trx_mysql_thread_id = :number
 UNION
-SELECT CONCAT('the server (', h.STATE, ')'), CONCAT('possibly session ', p.ID), p.USER, '',
+SELECT CONCAT('a lock (', h.STATE, ')'), CONCAT('possibly session ', p.ID), p.USER, '',
        IF(p.COMMAND = 'Sleep', IF(t.trx_id IS NULL, 'idle', 'idle in transaction'), p.COMMAND),
        COALESCE({{age_of_transaction(t)}}, p.TIME)
 FROM information_schema.PROCESSLIST AS h
 JOIN information_schema.PROCESSLIST AS p ON p.ID <> h.ID AND p.ID <> CONNECTION_ID() AND p.USER <> 'system user'
 LEFT JOIN information_schema.INNODB_TRX AS t ON t.trx_mysql_thread_id = p.ID
 WHERE h.ID = :number AND h.STATE LIKE 'Waiting for%lock%' AND p.STATE NOT LIKE 'Waiting for%lock%'
-  AND (t.trx_id IS NOT NULL OR p.TIME >= h.TIME);
+  AND (t.trx_id IS NOT NULL OR p.TIME > h.TIME + 1);
 
 -- name: lock_holders_plain
 -- What a session waits for, by its state; the holder is not visible to every account.
-SELECT CONCAT('the server (', p.STATE, '; GRANT PROCESS ON *.* shows who may hold the lock)'), '', '', '', '', NULL
+SELECT CONCAT('a lock (', p.STATE, '; GRANT PROCESS ON *.* shows who may hold the lock)'), '', '', '', '', NULL
 FROM information_schema.PROCESSLIST AS p
 WHERE p.ID = :number AND p.STATE LIKE 'Waiting for%lock%';

@@ -100,7 +100,7 @@ WHERE m.LOCK_STATUS = 'PENDING' AND m.OWNER_THREAD_ID = PS_THREAD_ID(:number);
 
 -- name: lock_holders_plain
 -- What a session waits for, by its state; the holder is not visible to every account.
-SELECT CONCAT('the server (', p.STATE, '; GRANT SELECT ON performance_schema.* shows who holds the lock)'), '', '', '', '', NULL
+SELECT CONCAT('a lock (', p.STATE, '; GRANT SELECT ON performance_schema.* shows who holds the lock)'), '', '', '', '', NULL
 FROM {{sessions}} AS p
 WHERE p.ID = :number AND p.STATE LIKE 'Waiting for%';
 
