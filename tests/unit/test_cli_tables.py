@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -11,8 +12,10 @@ from rich.console import Console
 
 from hdbkit.cli import looking, show
 from hdbkit.config.steps import Step
+from hdbkit.results.manifest import CheckLine
 from hdbkit.results.run_result import StepLatencies, StepResult
-from tests.unit.synthetic import figures
+from tests.conftest import HdbkitCommand
+from tests.unit.synthetic import figures, with_result, write_run
 
 LONG = "checkpoint_completion_target=0.9, synchronous_commit=off"
 
@@ -101,3 +104,15 @@ def _runs(row: dict[str, object]) -> pd.DataFrame:
     found = pd.DataFrame([row])
     found.attrs["damaged"] = []
     return found
+
+
+def test_a_failed_check_is_in_the_first_line_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: HdbkitCommand
+) -> None:
+    monkeypatch.setenv("HDBKIT_RESULTS", str(tmp_path))
+    run = with_result(write_run(tmp_path / "a-run", duration_s=2))
+    assert "not reliable" not in command("runs", "show", "a-run").out
+    checks = [CheckLine(name="no standstill", passed=False, detail="it stood still")]
+    run.folder.write(run.manifest.model_copy(update={"checks": checks}))
+    first = command("runs", "show", "a-run").out.splitlines()[0]
+    assert first.startswith("a-run") and "not reliable, 1 check failed: no standstill" in first
