@@ -242,6 +242,9 @@ def awaited(session: Asking, what: str, limit_s: float | None = ANSWER_S) -> Ite
     wait = _Wait(session, what, limit_s)
     with _signals_noted(wait) as came:
         _watch.add(wait)
+        if came:  # a signal that came before the watch knew of the question
+            wait.give_up("stopped")
+            _watch.wake()
         try:
             yield
         except TransactionError as error:
@@ -324,7 +327,7 @@ class _Watch:
             if self._thread is None:
                 self._start()
             elif wait.due < self._wakes_at:
-                self._wake()
+                self.wake()
 
     def remove(self, wait: _Wait) -> None:
         """Watch it no longer."""
@@ -335,9 +338,10 @@ class _Watch:
         """Let no signal of a question that has ended count for the next."""
         with self._lock, suppress(BlockingIOError):
             os.read(self._opened()[0], 512)
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Have the thread look at what is due."""
         with suppress(OSError):
             os.write(self._opened()[1], b"\0")
 
@@ -372,7 +376,7 @@ class _Watch:
         """End the thread ahead of a fork: no thread of ours may be in a process that forks."""
         thread, self._pauses = self._thread, True
         if thread is not None and thread is not threading.current_thread():
-            self._wake()
+            self.wake()
             thread.join()
 
     def go_on(self) -> None:

@@ -154,7 +154,8 @@ class Statement:
 
     def around(self, inner: Statement) -> Statement:
         """The statement with ``{statement}`` replaced by another, whose values it takes."""
-        return replace(self, text=self.text.replace("{statement}", inner.text))
+        text = f"{inner.text}\n" if inner.lexer.ends_in_comment(inner.text) else inner.text
+        return replace(self, text=self.text.replace("{statement}", text))
 
     def filled(self, words: Mapping[str, Any]) -> Statement:
         """The statement with each ``{word}`` replaced by an identifier or integer."""

@@ -379,9 +379,9 @@ _SCHEMA: Final = (
     Operation("update_build_spec", "replace it, as not complete", ("spec",), needs=_SQL),
     Operation("select_build_spec", "what is built", columns=("spec",), needs=_SQL),
     Operation("insert_build_part", "record a loaded part", ("part", "rows"), needs=_SQL),
+    Operation("delete_build_part", "remove one from the record", ("part",), needs=_SQL),
     Operation("select_build_parts", "the loaded parts", columns=("part", "rows"), needs=_SQL),
-    Operation("finish_build", "record that the build is complete, with its routines", ("routines",), needs=_SQL),
-    Operation("select_build_routines", "the digest of the routines", columns=("routines",), needs=_SQL),
+    Operation("finish_build", "record that the build is complete", needs=_SQL),
     Operation("select_build_finished", "whether the build is complete", columns=("finished",), needs=_SQL),
     Operation(
         "insert_row", "the beginning of an INSERT of one row, for bulk loads", ("table", "columns"), needs=_SQL

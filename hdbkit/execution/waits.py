@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,18 +174,23 @@ class WaitSampler(Beside):
         sent_ns = time.monotonic_ns()
         found = session.ask(self._questions[0], **_arguments(self._plan.target, self._questions[0], self._interval_s))
         rows = [[*row[:_AGE], *map(float, row[_AGE:])] for row in found]
-        self._note_holders(session, {row[0] for row in rows if row[1] == "lock"}, sent_ns)
+        with suppress(HdbkitError):
+            self._note_holders(session, {tuple(row[:5]) for row in rows if row[1] == "lock"}, sent_ns)
         return {"sent_ns": sent_ns, "returned_ns": time.monotonic_ns(), "rows": rows}
 
-    def _note_holders(self, session: Session, waiting: set[Any], now_ns: int) -> None:
-        """Note who holds what a session waits for that has waited in each sample of a second; once a second."""
-        self._waiting = {number: self._waiting.get(number, now_ns) for number in waiting}
-        number, since_ns = min(self._waiting.items(), key=lambda item: item[1], default=(0, now_ns))
+    def _note_holders(self, session: Session, waiting: set[tuple[Any, ...]], now_ns: int) -> None:
+        """Note who holds what a session waits for, if each sample of a second has the same wait; once a second.
+
+        A wait is a session with the event, the table and the session that blocks it.
+        """
+        self._waiting = {wait: self._waiting.get(wait, now_ns) for wait in waiting}
+        (number, *_), since_ns = min(self._waiting.items(), key=lambda item: item[1], default=((0,), now_ns))
         if now_ns < max(since_ns, self._noted_ns) + _HELD_NS:
             return
         self._noted_ns = now_ns
         if holders := self._database.lock_holders(session, int(number)):
-            self._events.add({"t_ns": now_ns, "kind": BLOCKER, "text": str(holders[0])})
+            text = str(replace(holders[0], age_s=None))  # without its age, each holder is one event
+            self._events.try_to_add({"t_ns": now_ns, "kind": BLOCKER, "text": text})
 
     def _connected(self) -> Session:
         if needs_instruments(self._plan.target, self._plan.load):

@@ -193,7 +193,8 @@ class _Build:
         with self._step(Stage.CHECKS):
             checks = self._check(loaders)
         self._progress.stage(Stage.DONE)
-        grown_from = workload(spec_from(json.loads(log.spec))).scale if log.spec and log.finished else ""
+        before = workload(spec_from(json.loads(log.spec))).scale if log.spec and log.finished else ""
+        grown_from = before if before != self._workload.scale else ""  # else its routines were renewed
         took_s = time.monotonic() - started
         return BuildResult(
             self._rows, self._size_bytes, len(log.parts), took_s, checks, grown_from, self._workload.scale

@@ -19,11 +19,11 @@ from hdbkit.other_tools.figures import (
     MAX_NAME,
     MAX_OPERATIONS,
     MAX_SECONDS,
-    QUANTILES,
     Measured,
     Unreadable,
     figures_of,
     operation_of,
+    quantiles_in,
     unused_name,
 )
 from hdbkit.other_tools.files import beside
@@ -114,7 +114,7 @@ def of_requests(content: bytes) -> Measured:
         raise Unreadable("it is not a list of BenchBase's requests, or its times are not possible") from None
     operations: dict[str, OperationResult] = {}
     for name, times in list(took_us.groupby(rows[_NAME]))[:MAX_OPERATIONS]:
-        quantiles = {quantile: float(times.quantile(level)) for quantile, level in QUANTILES.items()}
+        quantiles = quantiles_in(times)
         operations[unused_name(str(name), operations)] = operation_of(
             len(times), {"mean_us": float(times.mean()), **quantiles}, False
         )

@@ -7,12 +7,21 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
+import pandas as pd
+
+from hdbkit.analysis.run.quantiles import supported
 from hdbkit.results.run_result import ClientUse, Latencies, OperationResult, RunResult
 
 MAX_OPERATIONS = 128
 MAX_NAME = 80
 MAX_SECONDS = 1e9
 QUANTILES = {"p50_us": 0.5, "p90_us": 0.9, "p95_us": 0.95, "p99_us": 0.99, "p999_us": 0.999, "max_us": 1.0}
+
+
+def quantiles_in(times_us: pd.Series[float]) -> dict[str, float]:
+    """The maximum, and the quantiles beyond which enough operations lie, as in runs of our own."""
+    known = {name: share for name, share in QUANTILES.items() if share == 1 or supported(len(times_us), share)}
+    return {name: float(times_us.quantile(share)) for name, share in known.items()}
 
 
 @dataclass(frozen=True)

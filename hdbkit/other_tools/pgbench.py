@@ -18,12 +18,12 @@ from hdbkit.other_tools.figures import (
     MAX_NAME,
     MAX_OPERATIONS,
     MAX_SECONDS,
-    QUANTILES,
     Measured,
     Unreadable,
     figures_of,
     number_in,
     operation_of,
+    quantiles_in,
     text_in,
     unused_name,
 )
@@ -134,7 +134,7 @@ def of_client_logs(content: bytes) -> Measured:
         raise Unreadable("it has no completed transaction, or its times are not possible")
     operations = {}
     for script, times in list(took_us[done].groupby(rows["script"][done]))[:MAX_OPERATIONS]:
-        quantiles = {name: float(times.quantile(level)) for name, level in QUANTILES.items()}
+        quantiles = quantiles_in(times)
         operations[f"script {str(script)[:MAX_NAME]}"] = operation_of(
             round(len(times) / share), {"mean_us": float(times.mean()), **quantiles}, lags
         )

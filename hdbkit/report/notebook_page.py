@@ -44,6 +44,22 @@ _ATTRIBUTES = {
     "details": {"open"},
     "th": {"scope", "colspan", "rowspan"},
 }
+_STYLES = {
+    *("color", "background", "background-color", "font-weight", "font-style", "font-size", "font-family", "opacity"),
+    *(
+        "text-align",
+        "text-anchor",
+        "vertical-align",
+        "white-space",
+        "border",
+        "border-bottom",
+        "border-top",
+        "padding",
+    ),
+    *("border-collapse", "border-left", "border-right", "border-radius", "margin", "width", "height", "max-width"),
+    *("fill", "stroke", "stroke-width", "display"),
+}
+"""What an output may set; none of it moves something over the page."""
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
 
 Cell = Mapping[str, Any]
@@ -140,7 +156,7 @@ def _cleaned(html: str) -> str:
     """HTML of an output without what is more than text, tables and drawings."""
     return nh3.clean(
         html, tags=_TAGS, clean_content_tags={"script", "style", "title"}, attributes=_ATTRIBUTES,
-        url_schemes={"https", "http", "data"},
+        url_schemes={"https", "http", "data"}, filter_style_properties=_STYLES,
     )  # fmt: skip
 
 

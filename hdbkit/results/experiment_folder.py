@@ -446,7 +446,7 @@ def _facts(root: Path, line: JournalLine) -> Mapping[str, Any]:
 def run_facts(manifest: Manifest) -> dict[str, Any]:
     """The facts of an ended run that the journal stores, so that a runs frame does not read manifests."""
     failed = [check.name for check in manifest.checks if check.passed is False]
-    facts = {**_measured(manifest.result), METRIC_VALUE: manifest.compared_value, CHECKS_FAILED: failed}
+    facts = {**_measured(manifest.result), CHECKS_FAILED: failed}
     if manifest.result and manifest.result.slices:
         facts[SLICES] = {str(one.configuration): _measured(one) for one in manifest.result.slices.configurations}
     return facts

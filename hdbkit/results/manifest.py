@@ -295,7 +295,8 @@ class Manifest(BaseModel):
         """The value of the metric for ratios: a rate of 0 counts as half an operation, which has a logarithm."""
         value = self.metric_value
         if value == 0 and self.metric.measure is Measure.RATE:
-            return 0.5 * self.metric.per_s / (self.measured.measured_s or self.measured.window_s)
+            seconds = self.measured.measured_s or self.measured.window_s
+            return 0.5 * self.metric.per_s / seconds if seconds else None
         return value
 
     @property

@@ -26,10 +26,12 @@ def _others(folder: RunFolder, manifest: Manifest) -> Iterator[str]:
         return
     begin, end = times
     for run_id, changed_ns in manifest_times(folder.path.parent):
-        if run_id == manifest.run_id or changed_ns < begin.timestamp() * 1e9:
+        there = RunFolder(folder.path.parent / run_id)
+        ended_before = changed_ns < begin.timestamp() * 1e9 and not there.spools.exists()
+        if run_id == manifest.run_id or ended_before:
             continue
         try:
-            other = RunFolder(folder.path.parent / run_id).read()
+            other = there.read()
         except DamagedResult:
             continue
         between = _times(other)

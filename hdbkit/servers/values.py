@@ -88,8 +88,9 @@ def same_value(setting: Setting, wanted: str, got: str) -> bool:
 
 
 def is_rounded(setting: Setting, wanted: str, got: str) -> bool:
-    """Whether ``got`` may be what the server made of a number by its own steps: both differ by at most a half."""
-    if setting.kind not in _NUMBERS:
+    """Whether ``got`` may be what the server made of a size by its own steps: both differ by at most a half."""
+    of_memory = setting.unit is not None and setting.unit.lstrip("0123456789") in SIZES
+    if setting.kind != "size" and not of_memory:
         return False
     number, read = number_in(setting, wanted), number_in(setting, got)
     if number is None or read is None or min(number, read) <= 0:

@@ -1,5 +1,7 @@
 -- Oracle Database 19c and later.
 
+-- lexer: q_text, text, name, line_comment, block_comment
+
 -- fragment: smallint
 NUMBER(5)
 

@@ -1,5 +1,7 @@
 -- Oracle TimesTen 22.1 (Classic) and later. The types are those of Oracle Database, which tables of cache groups need.
 
+-- lexer: q_text, text, name, line_comment, block_comment
+
 -- fragment: smallint
 NUMBER(5)
 

@@ -131,7 +131,13 @@ def test_a_dead_loader_ends_the_build_which_is_resumed_passes_its_checks_and_is_
     _grow(target, partitioned)
 
 
-@pytest.mark.parametrize("lost", ["DROP FUNCTION payment", "UPDATE build_spec SET routines = 'of another version'"])
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "DROP FUNCTION payment",
+        "UPDATE build_part SET part = 'routines of another version' WHERE part LIKE 'routines %'",
+    ],
+)
 def test_a_build_renews_routines_that_are_missing_or_of_another_version(built: PrivateServer, lost: str) -> None:
     """A dump may leave routines out, and a schema keeps those of the version that built it. The data stay."""
     target = built.target

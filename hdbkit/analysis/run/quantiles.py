@@ -115,7 +115,7 @@ def by_user(folder: RunFolder, window: Window) -> pd.DataFrame:
     return _supported(found)
 
 
-_Counts = TypeVar("_Counts", npt.NDArray[np.int64], "pd.Series[int]")
+_Counts = TypeVar("_Counts", int, npt.NDArray[np.int64], "pd.Series[int]")
 
 
 def supported(n: _Counts, share: float) -> Any:

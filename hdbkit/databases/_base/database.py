@@ -12,13 +12,12 @@ from __future__ import annotations
 import importlib
 import re
 import socket
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
-from hdbkit.awaiting import LOCK_TIMEOUT_MS
 from hdbkit.config import Target
 from hdbkit.contracts import ApplyBy, Capability, Database, Row, SchemaOptions, Scope, Session
 from hdbkit.databases._base.access import check_options
@@ -95,9 +94,7 @@ class BaseDatabase(Database):
 
     def timeouts(self, session: Session) -> list[Timeout]:
         """By the statement ``timeouts``: what ends, after how many milliseconds, and who sets that."""
-        return others(
-            [Timeout(ends, float(ms) / 1000, setter) for ends, ms, setter in self.asked(session, "timeouts")]
-        )
+        return [Timeout(ends, float(ms) / 1000, setter) for ends, ms, setter in self.asked(session, "timeouts")]
 
     def disturbances(self, session: Session) -> list[Disturbance]:
         """By the statement ``disturbing_settings``: name, value, effect."""
@@ -160,12 +157,6 @@ class BaseDatabase(Database):
     def loading_session(self, session: Any, target: Target, scope: Scope) -> Any:
         """Any session can load."""
         return session
-
-
-def others(timeouts: Iterable[Timeout]) -> list[Timeout]:
-    """Those that are not the limit of waits for a lock that hdbkit's own sessions have."""
-    own_s = LOCK_TIMEOUT_MS / 1000
-    return [one for one in timeouts if one.seconds != own_s or not one.setter.startswith("hdbkit")]
 
 
 def options_of(engine: Database, storage: Mapping[str, object]) -> SchemaOptions:

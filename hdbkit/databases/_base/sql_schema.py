@@ -52,6 +52,8 @@ _CLAIM_PATIENCE_S = 1.0
 _CLAIM_ANSWER_S = 60.0
 """No lock is waited for: a server that takes longer serves one session at a time."""
 _INDEX = "index_"
+_ROUTINES = "routines "
+"""How the part of the record begins that states which routines were created."""
 _ANALYZE = "analyze"
 _WORD = re.compile(r"\w+")
 _STATEMENT = re.compile(r"statement drop_\w+")
@@ -127,7 +129,8 @@ class SqlSchema(Schema):
         tables = found - _RECORD
         if not spec:
             return BuildLog(exists=True, tables=tables)
-        return BuildLog(True, tables, str(spec[0][0]), bool(finished[0][0]), {key: int(rows) for key, rows in parts})
+        loaded = {key: int(rows) for key, rows in parts if not key.startswith(_ROUTINES)}
+        return BuildLog(True, tables, str(spec[0][0]), bool(finished[0][0]), loaded)
 
     def claim(self) -> bool:
         """By a lock in a transaction of a session of its own, which a pooler gives no other client meanwhile.
@@ -277,13 +280,17 @@ class SqlSchema(Schema):
 
     def _are_current(self) -> bool:
         """Whether the build recorded the routines that this version creates."""
-        rows = self.session.query("select_build_routines")
-        return bool(rows) and rows[0][0] == self._digest()
+        return self._recorded() == [self._digest()]
+
+    def _recorded(self) -> list[str]:
+        """The parts of the record that state which routines were created."""
+        return [key for key, _ in self.session.query("select_build_parts") if key.startswith(_ROUTINES)]
 
     def _digest(self) -> str:
-        """A digest of the texts that create the routines here."""
-        texts = [self._scope.statements[f"create_routine_{name}"].text for name in self._workload.routines]
-        return hashlib.sha256("\0".join(texts).encode()).hexdigest()
+        """A part of the record with a digest of the texts that create the routines, without storage options."""
+        plain = self._workload.scope(self._engine.dialects).statements
+        texts = [plain[f"create_routine_{name}"].text for name in self._workload.routines]
+        return _ROUTINES + hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
     def _routines(self) -> frozenset[str]:
         """The stored routines in the schema; none on an engine without them."""
@@ -348,8 +355,11 @@ class SqlSchema(Schema):
             self.session.query(statement)
 
     def finish(self) -> None:
-        stored = Capability.STORED_ROUTINES in self._capabilities
-        self.session.query("finish_build", routines=self._digest() if stored else "")
+        if self._workload.routines and Capability.STORED_ROUTINES in self._capabilities and not self._are_current():
+            for part in self._recorded():
+                self.session.query("delete_build_part", part=part)
+            self.session.query("insert_build_part", part=self._digest(), rows=0)
+        self.session.query("finish_build")
 
     def drop(self) -> list[str]:
         """Drop routines and tables of the workload, then the build record, then the schema if it is empty."""

@@ -44,7 +44,7 @@ from hdbkit.databases._base.access import (
     first_usable,
     wants_primary,
 )
-from hdbkit.databases._base.database import BaseDatabase, others
+from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._base.probing import Answers, at
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
@@ -368,9 +368,7 @@ class MysqlclientDatabase(BaseDatabase):
 
     def timeouts(self, session: Session) -> list[Timeout]:
         """Those of the session; one that is not the server's was set by hdbkit, or comes with the account."""
-        return others(
-            [Timeout(ends, float(seconds), setter) for ends, seconds, setter in self.asked(session, "timeouts")]
-        )
+        return [Timeout(ends, float(seconds), setter) for ends, seconds, setter in self.asked(session, "timeouts")]
 
     def disturbances(self, session: Session) -> list[Disturbance]:
         """Settings that make commits unsafe, the redo log short, or the log long."""

@@ -43,7 +43,13 @@ ACCESS: Final[tuple[str, ...]] = (
     *("sql_log_bin", "sql_log_off", "relay_log*"),
     # what is written down of the statements of others
     *("general_log*", "slow_query_log*", "log_slow_query*", "log_output", "log_raw", "log_queries_*", "log_error*"),
-    *("log_slow_admin_statements", "log_slow_slave_statements", "log_slow_replica_statements", "log_syslog*"),
+    *(
+        "log_warnings",
+        "log_slow_admin_statements",
+        "log_slow_slave_statements",
+        "log_slow_replica_statements",
+        "log_syslog*",
+    ),
     *("server_audit*", "audit*", "sql_error_log*", "query_response_time*", "core_file", "*in_core_*"),
 )
 PLAIN_TEXTS: Final = frozenset(

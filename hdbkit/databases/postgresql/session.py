@@ -11,7 +11,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache, partial
 from select import POLLIN, POLLOUT, poll
@@ -422,8 +422,9 @@ class PsycopgSession(AskingSession):
 
     def _find(self, name: str) -> Statement:
         found = in_scope(self.scope.statements, self.dialects, name)
-        if self.connection.parameter_status(b"standard_conforming_strings") == b"off":
-            return replace(found, lexer=found.lexer.with_backslashes())
+        with suppress(Error):  # a closed connection has no parameters; the statement then fails by itself
+            if self.connection.parameter_status(b"standard_conforming_strings") == b"off":
+                return replace(found, lexer=found.lexer.with_backslashes())
         return found
 
     def _identifier(self, name: str) -> str:

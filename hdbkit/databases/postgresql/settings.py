@@ -34,6 +34,7 @@ ACCESS: Final[tuple[str, ...]] = (
     # what is written down of the statements of others, and who may read it
     *("log_statement*", "log_duration", "log_min_duration_*", "log_min_error_statement", "log_parameter_*"),
     *("log_file_mode", "log_transaction_sample_rate", "log_replication_commands", "log_destination"),
-    *("logging_collector", "debug_print_*", "auto_explain.*", "syslog_*"),
+    *("logging_collector", "debug_print_*", "auto_explain.*", "syslog_*", "log_connections", "log_disconnections"),
+    *("log_hostname", "log_min_messages", "track_activities", "standard_conforming_strings"),
 )
 PLAIN_TEXTS: Final = frozenset({"debug_io_direct", "wal_consistency_checking", "default_table_access_method"})

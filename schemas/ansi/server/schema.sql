@@ -3,8 +3,7 @@
 -- name: create_build
 -- The build record: specification and loaded parts, so that a build can be resumed. The first has one row; its key is
 -- there for servers that refuse tables without one.
-CREATE TABLE build_spec (
-    spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL PRIMARY KEY, routines {{text(64)}}) {{table_options}};
+CREATE TABLE build_spec (spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL PRIMARY KEY) {{table_options}};
 CREATE TABLE build_part (part {{text(100)}} NOT NULL PRIMARY KEY, loaded {{bigint}} NOT NULL) {{table_options}};
 
 -- name: insert_build_spec
@@ -20,19 +19,18 @@ SELECT spec FROM build_spec;
 -- name: insert_build_part
 INSERT INTO build_part (part, loaded) VALUES (:part, :rows);
 
+-- name: delete_build_part
+DELETE FROM build_part WHERE part = :part;
+
 -- name: select_build_parts
 SELECT part, loaded FROM build_part ORDER BY part;
 
 -- name: finish_build
-UPDATE build_spec SET finished = 1, routines = :routines;
+UPDATE build_spec SET finished = 1;
 
 -- name: select_build_finished
 -- 1 if the build is complete, else 0.
 SELECT finished FROM build_spec;
-
--- name: select_build_routines
--- A digest of the texts of the stored routines; null until a build is complete.
-SELECT routines FROM build_spec;
 
 -- name: drop_build
 DROP TABLE build_part;

@@ -8,14 +8,14 @@ SELECT name FROM system.data_skipping_indices WHERE database = currentDatabase()
 
 -- name: create_build
 -- A column of a key is never updated.
-CREATE TABLE build_spec (spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL, routines {{text(64)}}) {{table_options}};
+CREATE TABLE build_spec (spec {{long_text}} NOT NULL, finished {{smallint}} NOT NULL) {{table_options}};
 CREATE TABLE build_part (part {{text(100)}} NOT NULL PRIMARY KEY, loaded {{bigint}} NOT NULL) {{table_options}};
 
 -- name: update_build_spec
 UPDATE build_spec SET spec = :spec, finished = 0 WHERE 1;
 
 -- name: finish_build
-UPDATE build_spec SET finished = 1, routines = :routines WHERE 1;
+UPDATE build_spec SET finished = 1 WHERE 1;
 
 -- name: end_inserts
 -- Those of loaders that were killed go on.
