@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -33,6 +34,17 @@ def test_a_run_names_those_that_used_its_schema_meanwhile(
     at(tmp_path / "other", begin_s, **target)
     found = warn_of_others(own.folder, own.manifest)
     assert [str(one).partition(" used")[0] for one in found] == ["other"] * named
+
+
+def test_a_run_that_still_measures_is_named_though_its_manifest_is_old(tmp_path: Path) -> None:
+    """Its supervisor writes the manifest when the window begins, and then at its end."""
+    own, other = at(tmp_path / "own", 1), at(tmp_path / "other", 0)
+    begin = own.manifest.clock
+    assert begin is not None
+    os.utime(other.folder.path / "manifest.json", (begin.start_wall.timestamp() - 1,) * 2)
+    assert warn_of_others(own.folder, own.manifest) == []
+    other.folder.spools.mkdir()
+    assert len(warn_of_others(own.folder, own.manifest)) == 1
 
 
 def test_a_run_that_has_ended_before_is_not_read(tmp_path: Path) -> None:

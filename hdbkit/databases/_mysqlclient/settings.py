@@ -50,7 +50,7 @@ ACCESS: Final[tuple[str, ...]] = (
         "log_slow_replica_statements",
         "log_syslog*",
     ),
-    *("server_audit*", "audit*", "sql_error_log*", "query_response_time*", "core_file", "*in_core_*"),
+    *("log_warnings", "server_audit*", "audit*", "sql_error_log*", "query_response_time*", "core_file", "*in_core_*"),
 )
 PLAIN_TEXTS: Final = frozenset(
     {
