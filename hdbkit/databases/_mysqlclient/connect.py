@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
+from hdbkit.config.passwords import of_variable
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import Row, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, in_option_file, tls_failure
@@ -268,7 +269,8 @@ def _option_file(methods: tuple[str, ...]) -> str:
 def _password(target: Target) -> str | None:
     """The password as given, or that of the option file, whose other options might name another server."""
     secret = target.secret_or(lambda: (password_in_file(target) or (None, None))[1])
-    if target.withheld and _VARIABLE in os.environ:  # the client library would send it in place of none
+    known = of_variable(_VARIABLE)
+    if target.withheld and known is not None:  # the client library would send it in place of none
         raise Rejected(target.url, f"{_VARIABLE} is not used for this address", target.withheld)
     if secret and not is_utf8(secret):
         raise CannotConnect(target.url, "the password is not valid UTF-8", "check the encoding of HDBKIT_PASSWORD")

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hdbkit.config import Target
+from hdbkit.config.passwords import of_variable
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._base.access import (
@@ -40,7 +41,8 @@ _NOT_OF_ENVIRONMENT: Mapping[str, str] = {
 """What libpq would take from the environment where the target states nothing: another server, or other settings."""
 _OF_SESSIONS = ("PGTZ", "PGDATESTYLE", "PGGEQO")
 """Variables that libpq sends to each server as settings."""
-_NAMES_NOTHING = ("PGPASSWORD", "PGPASSFILE", "PGAPPNAME", "PGCLIENTENCODING", "PGCONNECT_TIMEOUT")
+PASSWORD = "PGPASSWORD"  # noqa: S105  the name of a variable, not a password
+_NAMES_NOTHING = (PASSWORD, "PGPASSFILE", "PGAPPNAME", "PGCLIENTENCODING", "PGCONNECT_TIMEOUT")
 """Variables that hdbkit replaces, and passwords, whose source is reported."""
 _UNTRUSTED = "certificate verify failed"
 UNLIMITED = {"idle_session_timeout": 0}
@@ -327,13 +329,13 @@ def server_certificate_end(target: Target) -> datetime | None:
 
 
 def _connection_string(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> bytes:
-    own = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    own, secret = " ".join(f"-c {name}={value}" for name, value in settings.items()), target.secret()
     fields = {
         **({} if SERVICE in target.options else _NOT_OF_ENVIRONMENT),
         "require_auth": _accepted_methods(target),
         **{name: value for name, value in target.options.items() if name not in OWN_OPTIONS},
         **{name: value for name, value in _address(target).items() if value is not None},
-        "password": target.secret(),
+        "password": of_variable(PASSWORD) if secret is None else secret,
         "passfile": os.devnull if target.withheld else target.password_file,
         CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
         "application_name": options.application,

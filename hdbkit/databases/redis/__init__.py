@@ -6,7 +6,6 @@ has the keys. A target's database is a number, 0 by default.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hdbkit.config import Target
 from hdbkit.config.hosts import is_local
+from hdbkit.config.passwords import of_variable
 from hdbkit.contracts import SERVER, Capability, Database, Schema, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._base.access import (
     CONNECT_TIMEOUT,
@@ -254,7 +254,7 @@ class Redis(BaseDatabase):
         """The target's password file, or a variable of redis-cli."""
         if in_account_file(target.password_file, target.user or "default") is not None:
             return str(target.password_file)
-        return _PASSWORD_VARIABLE if os.environ.get(_PASSWORD_VARIABLE) else None
+        return _PASSWORD_VARIABLE if of_variable(_PASSWORD_VARIABLE) else None
 
 
 class RedisCluster(Redis):
@@ -331,7 +331,7 @@ def _number(target: Target) -> int:
 def _password(target: Target) -> str | None:
     return target.secret_or(
         lambda: in_account_file(target.password_file, target.user or "default"),
-        lambda: os.environ.get(_PASSWORD_VARIABLE),
+        lambda: of_variable(_PASSWORD_VARIABLE),
     )
 
 
