@@ -106,6 +106,13 @@ _ABOUT_THE_SERVER: Final = (
         method="free_connections",
     ),
     Operation(
+        "statement_limit",
+        "the limit of statements that all sessions have prepared, those in use, and those of this session",
+        columns=("setting", "limit", "used", "of_session"),
+        without="too many prepared statements are only noticed when virtual users connect",
+        method="statement_limit",
+    ),
+    Operation(
         "timeouts",
         "the timeouts of this session: what each ends, after how long, and who set it",
         columns=("ends", "milliseconds", "setter"),

@@ -31,6 +31,7 @@ from hdbkit.readings import (
     MissingGrant,
     ServerEvent,
     ServerRole,
+    StatementLimit,
     Timeout,
     WriteCycle,
     answered,
@@ -84,6 +85,11 @@ class BaseDatabase(Database):
         rows = self.asked(session, "free_connections")
         limits = [int(limit) for row in rows for limit in row if limit is not None]
         return max(0, min(limits)) if limits else None
+
+    def statement_limit(self, session: Session) -> StatementLimit | None:
+        """By the statement ``statement_limit``."""
+        rows = self.asked(session, "statement_limit")
+        return StatementLimit(str(rows[0][0]), *map(int, rows[0][1:])) if rows else None
 
     def read_only_by(self, session: Session) -> str:
         """By the statement ``read_only_by``."""

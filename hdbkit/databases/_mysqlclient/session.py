@@ -52,6 +52,7 @@ _NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error)
 _TOO_LARGE = 1153
 _ADVICE = {
     1173: "; some tables have none by their specification: set innodb_force_primary_key to OFF for the build",
+    1461: "; each session prepares its own: raise max_prepared_stmt_count, or use fewer virtual users",
     4501: " hdbkit sends several in one packet: set connection_sharing to 0 in this route of MySQL Router",
 }
 """What the server's text does not tell, by the number of the error."""

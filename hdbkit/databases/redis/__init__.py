@@ -26,10 +26,10 @@ from hdbkit.databases._base.access import (
 )
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.listener import REQUIRE_PEER, require_listener
-from hdbkit.databases.redis.settings import ACCESS, ANSWERS, PLAIN_TEXTS, PROTECTED, disturbing, values
+from hdbkit.databases.redis.settings import ACCESS, ANSWERS, PLAIN_TEXTS, PROTECTED, disturbing, timeouts, values
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import Disturbance, Encryption, ServerEvent
+from hdbkit.readings import Disturbance, Encryption, ServerEvent, Timeout
 
 if TYPE_CHECKING:
     from redis.connection import AbstractConnection
@@ -232,6 +232,10 @@ class Redis(BaseDatabase):
         """By CONFIG."""
         return [Disturbance(*row) for row in disturbing(values(_own(session).command))]
 
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """By CONFIG."""
+        return timeouts(values(_own(session).command))
+
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """By CONFIG; the server does not tell which were changed."""
         found = values(_own(session).command)
@@ -340,7 +344,7 @@ def _refusal(target: Target, text: str) -> CannotConnect:
         return failure
     for sign, kind, reason, advice in _REFUSALS:
         if sign.lower() in text.lower():
-            return kind(target.url, reason, advice)
+            return kind(target.url, reason, advice, text if issubclass(kind, Rejected | NoneFree) else "")
     encrypts = "" if _is_encrypted(target) else ", and whether the server requires TLS (rediss://)"
     return CannotConnect(target.url, text, f"check host, port and firewall{encrypts}")
 
