@@ -104,6 +104,8 @@ _ERRORS: dict[int, tuple[str, str]] = {
 _REJECTIONS = (1044, 1045, 1049, 1129, 1130, 1226, 1698, 1820, 1862, 3118, 3159, 4151, _NOT_ACCEPTED)
 """What only a running server says."""
 _KINDS = {1040: NoneFree, 1053: NotReady, 1203: NoneFree, **dict.fromkeys(_REJECTIONS, Rejected)}
+_OF_CLIENT = range(2000, 3000)
+"""The numbers of errors that the client library makes; the others are the server's."""
 _NO_PASSWORD = ("a password is required, but none was given", "set HDBKIT_PASSWORD or name a password file")
 _REFUSED = (1045, 1130, 1698)
 _FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")
@@ -345,7 +347,7 @@ def _connect_error(target: Target, code: int, text: str, late: bool = False) -> 
     kind = NothingListens if (reason, advice) == _RUNS else _KINDS.get(code, CannotConnect)
     if code in _ERRORS:
         reason, advice = reason.format(**words), advice.format(**words)
-    return kind(target.url, reason, advice)
+    return kind(target.url, reason, advice, "" if code in _OF_CLIENT else text.strip())
 
 
 @cache
