@@ -30,6 +30,10 @@ class Kind(StrEnum):
         "rounded", "the server rounded a setting",
         "another value than the asked one was measured", "ask for a multiple of the server's step",
     )
+    SCHEMA = (
+        "schema", "the schema was changed in the run",
+        "its parts measured different plans or work", "run again, and leave the schema as it is meanwhile",
+    )
     SIMULTANEOUS = (
         "simultaneous", "another run used the schema, too",
         "each includes the other's load", "run one at a time",

@@ -360,6 +360,14 @@ _SCHEMA: Final = (
         columns=("name",),
         needs=_SQL | {Capability.STORED_ROUTINES},
     ),
+    Operation(
+        "list_objects",
+        "what the session's schema consists of, with a text that changes when the definition of an object does",
+        columns=("kind", "name", "definition"),
+        needs=_SQL,
+        without="of a schema that is changed in a run, only tables, indexes and routines with new names are noticed",
+        method="schema_objects",
+    ),
     Operation("schema_exists", "whether the session's schema exists", columns=("exists",), needs=_OWN_SCHEMA),
     Operation("create_schema", "create a schema", ("schema",), needs=_OWN_SCHEMA),
     Operation(

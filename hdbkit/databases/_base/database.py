@@ -86,6 +86,13 @@ class BaseDatabase(Database):
         limits = [int(limit) for row in rows for limit in row if limit is not None]
         return max(0, min(limits)) if limits else None
 
+    def schema_objects(self, session: Session) -> dict[tuple[str, str], str]:
+        """By the statement ``list_objects``; else the names of tables, indexes and routines."""
+        if rows := self.asked(session, "list_objects"):
+            return {(str(kind), str(name)): str(definition) for kind, name, definition in rows}
+        kinds = {"list_tables": "table", "list_indexes": "index", "list_routines": "routine"}
+        return {(kind, str(row[0])): "" for listed, kind in kinds.items() for row in self.asked(session, listed)}
+
     def statement_limit(self, session: Session) -> StatementLimit | None:
         """By the statement ``statement_limit``."""
         rows = self.asked(session, "statement_limit")

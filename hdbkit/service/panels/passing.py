@@ -71,7 +71,8 @@ class Passing:
 
     def _require(self, scope: Scope) -> Holder:
         """The holder of a token that permits panels: they reach any server, and change its settings."""
-        starts = scope["type"] == "http" and scope["path"] == BASE  # a page with a kernel of its own
+        is_page = scope["type"] == "http" and scope["path"] == BASE
+        starts = is_page and self._panels.listens  # with a kernel of its own
         holder = self._permit(HTTPConnection(scope), Role.SETTINGS, starts=starts)
         writes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD"}
         if writes and not is_from_this_site(scope):
