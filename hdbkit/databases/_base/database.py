@@ -94,9 +94,9 @@ class BaseDatabase(Database):
         return {(kind, str(row[0])): "" for listed, kind in kinds.items() for row in self.asked(session, listed)}
 
     def statement_limit(self, session: Session) -> StatementLimit | None:
-        """By the statement ``statement_limit``."""
+        """By the statement ``statement_limit``; null is unknown, as on a server that counts nothing."""
         rows = self.asked(session, "statement_limit")
-        return StatementLimit(str(rows[0][0]), *map(int, rows[0][1:])) if rows else None
+        return StatementLimit(str(rows[0][0]), *map(int, rows[0][1:])) if rows and None not in rows[0] else None
 
     def read_only_by(self, session: Session) -> str:
         """By the statement ``read_only_by``."""

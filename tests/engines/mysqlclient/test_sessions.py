@@ -522,11 +522,14 @@ def test_a_limit_of_prepared_statements_is_a_lack_of_resources_which_is_known_be
     server: PrivateServer, admin: Any, connect: Sessions, tmp_path: Path
 ) -> None:
     """By the statements that a session of the load prepares; where none is free, the server's own error counts."""
+    limit = database(server.target).statement_limit(admin)
+    assert limit is None or limit.setting == "max_prepared_stmt_count"
     if "execute_with_values" not in statements(database(server.target).dialects, "server"):
         pytest.skip("clients of this server send their statements as text")
     (tmp_path / "workload.yaml").write_text("operations: {one: {}, two: {}}\nvariables: {n: {uniform: {max: 9}}}\n")
     (tmp_path / "all.sql").write_text("-- name: one\nSELECT :n\n-- name: two\nSELECT :n + 1\n")
-    used = database(server.target).statement_limit(admin).used
+    assert limit is not None
+    used = limit.used
     admin.execute(f"SET GLOBAL max_prepared_stmt_count = {used + 3}")
     load = Load(virtual_users=2, rampup_s=0, duration_s=0.3)
     with pytest.raises(InputError, match=r"is \d+, of which 3 are free, but 2 virtual users prepare at least 2 st"):
