@@ -30,6 +30,10 @@ class Kind(StrEnum):
         "rounded", "the server rounded a setting",
         "another value than the asked one was measured", "ask for a multiple of the server's step",
     )
+    SCHEMA = (
+        "schema", "the schema changed during the run",
+        "its parts measured different plans or work", "run again, and leave the schema as it is meanwhile",
+    )
     SIMULTANEOUS = (
         "simultaneous", "another run used the schema, too",
         "each includes the other's load", "run one at a time",
@@ -39,7 +43,7 @@ class Kind(StrEnum):
         "the ratio includes the other work", "compare runs with the same workload and load",
     )
     ZERO = (
-        "zero", "the metric of a run is 0",
+        "zero", "a metric is 0",
         "the ratio is a bound", "look at the errors and waits of the run",
     )
     RATE = (
@@ -59,7 +63,7 @@ class Kind(StrEnum):
         "its figures count differently", "compare runs of one tool",
     )
     STANDSTILL = (
-        "standstill", "the load stood still for a while",
+        "standstill", "the load stood still",
         "the mean includes the pause", "find what held it; repeat the run",
     )
     RESTART = "restart", "the server restarted during a run", "the result includes its recovery", "repeat the run"

@@ -92,11 +92,14 @@ class MissingDriver(InputError):
 
 
 class CannotConnect(InputError):
-    """A server refuses the connection; ``target`` is its address without a password."""
+    """A server refuses the connection; ``target`` is its address without a password.
 
-    def __init__(self, target: str, reason: str, advice: str) -> None:
-        super().__init__(target, reason, advice)
-        self.target, self.reason, self.advice = target, reason, advice
+    ``stated``: the words of the server or pooler itself, if it answered.
+    """
+
+    def __init__(self, target: str, reason: str, advice: str, stated: str = "") -> None:
+        super().__init__(target, reason, advice, stated)
+        self.target, self.reason, self.advice, self.stated = target, reason, advice, stated
 
     def __str__(self) -> str:
         return f"cannot connect to {self.target}: {self.reason}; {self.advice}"
@@ -116,6 +119,13 @@ class NotReady(CannotConnect):
 
 class Rejected(CannotConnect):
     """The server runs, and rejects the account, the database or the client; a pooler may answer for it."""
+
+
+def login_refusal(error: BaseException) -> str:
+    """The words with which a server that runs refused a login; empty for every other error."""
+    if not isinstance(error, CannotConnect) or isinstance(error, NothingListens | NotReady):
+        return ""
+    return error.stated or (error.reason if isinstance(error, NoneFree | Rejected) else "")
 
 
 class SchemaProblem(InputError):

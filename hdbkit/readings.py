@@ -131,6 +131,10 @@ STATEMENTS = "statements"
 """What a :class:`Timeout` of statements ends."""
 
 
+IDLE_SESSIONS = "idle sessions"
+"""What a :class:`Timeout` of sessions ends that wait for their next operation."""
+
+
 @dataclass(frozen=True)
 class Timeout:
     """A timeout of an account's sessions: what it ends, such as ``statements``, after which time, and who sets it."""
@@ -142,6 +146,21 @@ class Timeout:
     def __str__(self) -> str:
         """For example ``statements end after 7 s, which the server sets``."""
         return f"{self.ends} end after {self.seconds:g} s, which {self.setter} sets"
+
+
+@dataclass(frozen=True)
+class StatementLimit:
+    """The server's limit of prepared statements: its setting and value, those in use, and those of a session."""
+
+    setting: str
+    value: int
+    used: int
+    of_session: int
+
+    @property
+    def free(self) -> int:
+        """How many more the server allows."""
+        return max(0, self.value - self.used)
 
 
 BLOCKER = "blocker"

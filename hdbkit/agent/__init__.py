@@ -22,7 +22,7 @@ from pydantic import Field
 from hdbkit.agent.server import ControlledServer, Snapshots
 from hdbkit.config import Target
 from hdbkit.config.control_spec import AGENT_PORT
-from hdbkit.config.passwords import TOKEN_VARIABLE, read_secret
+from hdbkit.config.passwords import TOKEN_VARIABLE, of_variable, read_secret
 from hdbkit.errors import InputError
 from hdbkit.servers import control
 from hdbkit.web.endpoint import EndpointOptions, listening, require_web
@@ -91,7 +91,8 @@ def serve(target: Target, options: AgentOptions, say: Callable[[Started], None])
 
 def _token(file: Path | None) -> tuple[Token, str | None]:
     """The token, and its text if it was generated here."""
-    given = read_secret(file) if file else os.environ.pop(TOKEN_VARIABLE, None)
+    given = read_secret(file) if file else of_variable(TOKEN_VARIABLE)
+    os.environ.pop(TOKEN_VARIABLE, None)
     if given is not None:
         return Token(given), None
     made = new_token()

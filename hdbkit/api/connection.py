@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
@@ -18,7 +17,7 @@ from pydantic import SecretStr
 from hdbkit.api.discovery import host_facts
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.cluster import Cluster
-from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE
+from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE, of_variable
 from hdbkit.config.quantities import quantity, quantity_text
 from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Schema, Verb, Workload
 from hdbkit.control_groups import limits
@@ -315,7 +314,7 @@ def _provision(engine: Database, admin: Target, target: Target) -> list[str]:
 
 
 def _admin(account: Target) -> Target:
-    secret = None if account.withheld else os.environ.get(ADMIN_PASSWORD_VARIABLE)
+    secret = None if account.withheld else of_variable(ADMIN_PASSWORD_VARIABLE)
     return account.with_(password=SecretStr(secret)) if secret and account.password is None else account
 
 

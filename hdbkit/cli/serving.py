@@ -60,7 +60,7 @@ def _serving(*, panels: bool) -> Callable[..., None]:
             _show_started(started, line, [], as_json)
 
         with stopped_like_ctrl_c():  # so that the panels end with the service
-            serve(ServiceOptions(**given, panels=panels), api.DEFAULT, say)
+            serve(ServiceOptions(**given, panels=panels), api.DEFAULT, say, show.notes.print)
 
     return command
 

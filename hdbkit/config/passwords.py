@@ -22,6 +22,7 @@ ADMIN_PASSWORD_VARIABLE = "HDBKIT_ADMIN_PASSWORD"  # noqa: S105  the name of ano
 TOKEN_VARIABLE = "HDBKIT_AGENT_TOKEN"  # noqa: S105  the name of a variable, too
 KEYRING_SERVICE = "hdbkit"
 _MAX_SECRET = 4096
+_LINE_BREAKS = frozenset("\r\n")
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,41 @@ class FoundPassword:
 
 def find_password(address: str | None, variable: str = PASSWORD_VARIABLE) -> FoundPassword | None:
     """The password from the environment, else from the keyring for an address (a URL without options), else None."""
-    named = os.environ.get(variable)
+    named = of_variable(variable)
     if named is not None:
         return FoundPassword(SecretStr(named), variable)
     kept = _ask_keyring(address)[0] if address else None
-    return FoundPassword(SecretStr(kept), "the keyring") if kept else None
+    return FoundPassword(SecretStr(one_line(kept, "the keyring")), "the keyring") if kept else None
+
+
+def of_variable(name: str) -> str | None:
+    """A secret from a variable of the environment; None if it is not set. Raises ``InputError``, see ``one_line``."""
+    secret = os.environ.get(name)
+    return None if secret is None else one_line(secret, name)
+
+
+def one_line(secret: str, source: str) -> str:
+    """A secret that is one line; ``source`` is what an error names, never the secret.
+
+    Raises:
+        InputError: it has a line break, as from a file that was read whole: no login with it succeeds.
+    """
+    if not _LINE_BREAKS & {*secret}:
+        return secret
+    how = "ends with" if secret[-1] in _LINE_BREAKS else "contains"
+    raise InputError(
+        f"the secret in {source} {how} a line break, which no password or token has; set it again without the line "
+        "break (printf and $(cat FILE) add none; echo and here-documents do); nothing was sent"
+    )
 
 
 def find_token(address: str, file: Path | None) -> str | None:
     """The token of an agent: from ``HDBKIT_AGENT_TOKEN``, the keyring, or a file; None if there is none.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: the file cannot be read, or the variable has a line break.
     """
-    named = os.environ.get(TOKEN_VARIABLE)
+    named = of_variable(TOKEN_VARIABLE)
     kept = named or (None if file else _ask_keyring(address)[0])
     return kept or (read_secret(file) if file else None)
 

@@ -19,7 +19,7 @@ from hdbkit.config.control_spec import ControlSpec
 from hdbkit.config.files import read_yaml, validate
 from hdbkit.config.installed import kind_of
 from hdbkit.config.model import ConfigModel
-from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE, FoundPassword, find_password
+from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE, FoundPassword, find_password, one_line
 from hdbkit.config.problems import SECRET, did_you_mean
 from hdbkit.config.withheld import reason_to_withhold
 from hdbkit.errors import ConfigErrors, InputError, Problem
@@ -242,9 +242,10 @@ class Target(ConfigModel):
         """The password from memory, ``HDBKIT_PASSWORD`` or the keyring; if None, the driver looks for one itself.
 
         For a private server, an empty password makes the driver use only its password file. With ``password_file``,
-        the keyring is not used. It is empty as well where it is withheld.
+        the keyring is not used. It is empty as well where it is withheld. Raises ``InputError`` for a line break.
         """
         if self.password:
+            one_line(self.password.get_secret_value(), "memory")
             return FoundPassword(self.password, "memory")
         if self.server_folder:
             return FoundPassword(SecretStr(""), "the private server's password file")

@@ -26,6 +26,7 @@ from hdbkit.readings import (
     PoolMode,
     ServerEvent,
     ServerRole,
+    StatementLimit,
     Timeout,
     WriteCycle,
 )
@@ -176,6 +177,12 @@ class Database(Protocol):
 
     def free_connections(self, session: Session) -> int | None:
         """How many more connections this account may open; None if the server has no such limit."""
+
+    def schema_objects(self, session: Session) -> dict[tuple[str, str], str]:
+        """By kind and name of each object of the session's schema, a text that changes with its definition."""
+
+    def statement_limit(self, session: Session) -> StatementLimit | None:
+        """The server's limit of statements that its sessions prepared; None if it has none."""
 
     def read_only_by(self, session: Session) -> str:
         """Which setting makes the account's transactions read-only, and who sets it; empty if none is known to."""

@@ -106,6 +106,13 @@ _ABOUT_THE_SERVER: Final = (
         method="free_connections",
     ),
     Operation(
+        "statement_limit",
+        "the limit of statements that all sessions have prepared, those in use, and those of this session",
+        columns=("setting", "limit", "used", "of_session"),
+        without="too many prepared statements are only noticed when virtual users connect",
+        method="statement_limit",
+    ),
+    Operation(
         "timeouts",
         "the timeouts of this session: what each ends, after how long, and who set it",
         columns=("ends", "milliseconds", "setter"),
@@ -352,6 +359,14 @@ _SCHEMA: Final = (
         "the stored routines of the session's schema",
         columns=("name",),
         needs=_SQL | {Capability.STORED_ROUTINES},
+    ),
+    Operation(
+        "list_objects",
+        "what the session's schema consists of, with a text that changes when the definition of an object does",
+        columns=("kind", "name", "definition"),
+        needs=_SQL,
+        without="of a schema that is changed in a run, only tables, indexes and routines with new names are noticed",
+        method="schema_objects",
     ),
     Operation("schema_exists", "whether the session's schema exists", columns=("exists",), needs=_OWN_SCHEMA),
     Operation("create_schema", "create a schema", ("schema",), needs=_OWN_SCHEMA),

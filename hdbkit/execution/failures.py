@@ -19,10 +19,10 @@ from typing import Any
 
 from hdbkit.config import Load
 from hdbkit.contracts import Prepared
-from hdbkit.errors import RETRIED, ErrorClass, HdbkitError, RolledBackByDesign, TransactionError
+from hdbkit.errors import RETRIED, ErrorClass, HdbkitError, RolledBackByDesign, TransactionError, login_refusal
 from hdbkit.execution.control import Field
 from hdbkit.files import replace_file
-from hdbkit.results.columns import ERROR_CLASSES, Outcome
+from hdbkit.results.columns import CONNECTING, ERROR_CLASSES, LOGIN_REFUSED, Outcome
 
 _CODES = {name: code for code, name in enumerate(ERROR_CLASSES)}
 _SAVE_EVERY_NS = 1_000_000_000
@@ -31,8 +31,6 @@ _FAILURES_WITHOUT_PAUSE = 4
 _MIN_PAUSE_S, _MAX_PAUSE_S = 0.01, 1.0
 _MIN_BACKOFF_S, _MAX_BACKOFF_S = 0.001, 0.1
 
-CONNECTING = "(connecting)"
-"""Stands for the operation of an error that a virtual user met while it reconnected."""
 PATTERN = "*.errors.json"
 """The files that clients write beside their spools."""
 
@@ -63,8 +61,11 @@ class ErrorCounts:
         self._count((error.error_class.value, error.code, error.text, operation), retried)
 
     def add_connecting(self, error: HdbkitError) -> None:
-        """Count a failed attempt to reconnect; it belongs to no operation."""
-        self._count((ErrorClass.CONNECTION_LOST.value, "", str(error), CONNECTING), retried=True)
+        """Count a failed attempt to connect; it belongs to no operation."""
+        if words := login_refusal(error):
+            self._count((LOGIN_REFUSED, "", words, CONNECTING), retried=True)
+        else:
+            self._count((ErrorClass.CONNECTION_LOST.value, "", str(error), CONNECTING), retried=True)
 
     def save(self) -> None:
         """Write the counts; a killed client loses at most a second's counts of texts, never of classes.

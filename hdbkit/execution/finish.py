@@ -89,7 +89,7 @@ def nothing_completed(manifest: Manifest) -> str:
     if result is None or result.completed or (manifest.plan.load.iterations and not result.failed):
         return ""
     checked = f"no {manifest.noun} failed"
-    errors = next((one.detail for one in manifest.checks if result.failed and one.name == checked), "")
+    errors = next((one.detail for one in manifest.checks if one.passed is False and one.name == checked), "")
     waited = result.standstill.waited_for if result.standstill else ""
     how = errors or waited or "give a longer duration_s, or find out what the server waits for"
     return f"no {manifest.noun} was completed in the window of {result.window_s:.3g} s; {how}"

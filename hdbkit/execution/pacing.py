@@ -20,7 +20,7 @@ from hdbkit.contracts import Prepared, Waits
 from hdbkit.execution.control import NEVER_NS, Field
 
 _MAX_SLEEP_S = 0.1
-_MAX_MEANS: Final = 10.0
+MAX_MEANS: Final = 10.0
 """Thinking times are limited to this multiple of their mean (TPC-C 5.2.5.4)."""
 
 
@@ -91,7 +91,7 @@ class Pacer(Timetable):
         self._think(end_ns, self._thinking_ns[prepared.operation])
 
     def _think(self, from_ns: int, mean_ns: float) -> None:
-        self._free_ns = from_ns + round(min(self._draw(1), _MAX_MEANS) * mean_ns)
+        self._free_ns = from_ns + round(min(self._draw(1), MAX_MEANS) * mean_ns)
 
 
 class OpenLoop(Timetable):

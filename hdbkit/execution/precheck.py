@@ -18,6 +18,7 @@ from hdbkit.config.fault import Thing, shared_outages
 from hdbkit.config.load import Cache
 from hdbkit.config.routing import Policy
 from hdbkit.contracts import (
+    NO_ROUTES,
     SERVER,
     Capability,
     Database,
@@ -30,7 +31,8 @@ from hdbkit.contracts import (
     Workload,
 )
 from hdbkit.databases import database
-from hdbkit.errors import InputError, MissingDriver, NoAccess, TransactionError
+from hdbkit.errors import ErrorClass, InputError, MissingDriver, NoAccess, TransactionError
+from hdbkit.execution.idle_sessions import idle_timeout, too_idle
 from hdbkit.execution.network import network_facts
 from hdbkit.execution.routes import check_routes, open_routes, policies_of
 from hdbkit.execution.virtual_user import session_options
@@ -53,6 +55,8 @@ _LISTED = 5
 """How many tables a warning lists."""
 _MIN_DUE = 20
 """Operations that a window needs at least; with fewer not even the median is known."""
+_MANY_STATEMENTS = 256
+"""A session of a load prepares fewer."""
 _FILES_BESIDE = 64
 """Open files of a process beside the spools that it reads, or the connections that it serves."""
 
@@ -106,6 +110,7 @@ def precheck(target: Target, wanted: WorkloadSpec, planned: Planner, results: Pa
         _allow_open_files(engine, target, plan.load)
         _check_ports(target, plan.load)
         _check_connections(engine, session, plan, pooling)
+        _check_statements(engine, session, plan)
         disturbed = _check_faults(plan, session, results)
         plan = plan.model_copy(update={"pooling": pooling})
         _check_slow_plans(engine, session, plan)
@@ -197,7 +202,9 @@ def _warnings(engine: Database, schema: Schema, plan: RunPlan) -> tuple[str, ...
         warnings.append(f"the driver applied {', '.join(names)} of the environment, which decide how sessions work")
     warnings += shared_outages(plan.load.faults)
     warnings += [workload(plan.workload).hint(plan.load), served_in_order(engine, plan)]
-    warnings += [_rare(plan), plan.load.cluster.warning if plan.load.cluster else ""]
+    idle = answered(lambda: idle_timeout(engine, plan, schema.session), None)
+    warnings += [_rare(plan), too_idle(plan, idle) if idle else ""]
+    warnings += [plan.load.cluster.warning if plan.load.cluster else ""]
     warnings += [f"{name} has no effect without {missing}" for name, missing in plan.load.without_effect.items()]
     timed = all(phase.duration_s for phase in workload(plan.workload).phases(plan.load) if phase.measured)
     own = plan.target.server_folder is not None  # hdbkit set its cycle so that windows have none of that writing
@@ -242,6 +249,8 @@ def _server(engine: Database, session: Session, plan: RunPlan, pooling: Pooling,
     if footprint := answered(lambda: engine.footprint(session), None):
         facts |= {"cache": footprint.cache, "cache_bytes": footprint.cache_bytes}
         facts["on_this_host"] = engine.server_process(session) is not None
+    if idle := answered(lambda: idle_timeout(engine, plan, session), None):
+        facts |= {"idle_timeout_s": idle.seconds, "idle_timeout": str(idle)}
     return ServerFacts(**facts)
 
 
@@ -331,6 +340,28 @@ def _check_connections(engine: Database, session: Session, plan: RunPlan, poolin
             f"{_users(plan.load)} and the run's own {CONNECTIONS_BESIDE_CLIENTS} sessions need {needed + 1} "
             f"connections of the pool with session pooling, but the pooler of {plan.target.described} gave "
             f"{served + 1}; use fewer {_noun(plan.load)}, or raise the pooler's limit: {POOL_LIMITS}"
+        )
+
+
+def _check_statements(engine: Database, session: Session, plan: RunPlan) -> None:
+    """The sessions of a load prepare the same statements, which one that executes nothing counts."""
+    limit, load, work = answered(lambda: engine.statement_limit(session), None), plan.load, workload(plan.workload)
+    if limit is None or limit.free >= load.sessions * _MANY_STATEMENTS:
+        return
+    with closing(engine.connect(plan.target, work.scope(engine.dialects), session_options(plan))) as of_user:
+        try:
+            work.user(of_user, load, UserPlan(0, load.seed), NO_ROUTES).next_batch()
+            prepared = answered(lambda: engine.statement_limit(of_user), None)
+        except TransactionError as error:
+            if error.error_class is not ErrorClass.RESOURCES:
+                raise
+            prepared = replace(limit, of_session=limit.free + 1)
+    each = prepared.of_session if prepared else 0
+    if each * load.sessions > limit.free:
+        raise InputError(
+            f"{limit.setting} of {plan.target.described} is {limit.value}, of which {limit.free} are free, but "
+            f"{_users(load)} prepare at least {each} statements in each session; use fewer {_noun(load)} or raise "
+            f"{limit.setting}"
         )
 
 

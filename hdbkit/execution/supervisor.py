@@ -39,6 +39,7 @@ from hdbkit.execution.profiler import Profiler
 from hdbkit.execution.query_plans import PlanWatch, plans_of
 from hdbkit.execution.restoring import RunFaults, left_changed, note_changes, turn_on_instruments, undo_changes
 from hdbkit.execution.sampler import Sampler, ServerHost
+from hdbkit.execution.schema_changes import Objects, schema_changes
 from hdbkit.execution.waits import WaitSampler
 from hdbkit.files import JsonLines, results_umask
 from hdbkit.plan import RunPlan
@@ -107,6 +108,7 @@ class Supervisor:
         self._profiler = Profiler(folder.spools)
         self._faults = RunFaults(folder, self._plan, kept)
         self._losses: set[int] = set()
+        self._objects: Objects = {}
         self._start_ns = 0
         self._shown_s = time.monotonic()
 
@@ -162,6 +164,7 @@ class Supervisor:
             self._generator.wait(_READY_POLL_S)
         note_changes(self._folder, self._plan)
         self._take_snapshot()
+        self._objects = self._schema_objects()
         turn_on_instruments(self._folder, self._plan)
         self._read_counters("run_start")
         self._waits.start()
@@ -170,6 +173,18 @@ class Supervisor:
         clock = Clock(start_monotonic_ns=self._start_ns, start_wall=datetime.now(UTC))
         self._write(self._manifest.model_copy(update={"clock": clock, "doing": ""}).moved_to(Status.RAMPUP))
         self._generator.start_at(self._start_ns)
+
+    def _schema_objects(self) -> Objects:
+        """What the schema consists of; nothing if that is not known."""
+        engine = database(self._plan.target)
+        if not self._manifest.operations or Capability.SQL not in engine.capabilities:
+            return {}
+        try:
+            with closing(self._connected()) as session:
+                return engine.schema_objects(session)
+        except (HdbkitError, OSError) as error:
+            self._note("objects of the schema not read", reason=str(error))
+            return {}
 
     def _show_waits(self) -> None:
         """State what clients wait for that cannot begin."""
@@ -422,6 +437,8 @@ class Supervisor:
                 self._keep_plans()
             self._restore()
             self._warn(warn_of_others(self._folder, self._manifest))
+            if self._objects and not self._at_once():
+                self._warn(schema_changes(self._objects, self._schema_objects()))
             if status is Status.DONE:
                 self._write(self._manifest.model_copy(update={"checks": self._schema_checks(), "doing": ""}))
             manifest = _finish().complete(self._folder, self._manifest)

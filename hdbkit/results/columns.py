@@ -34,6 +34,10 @@ ERROR_CLASSES: Final = (
     "other",
 )
 """The error classes, by their code in a record; code 0 means none."""
+CONNECTING: Final = "(connecting)"
+"""Stands for the operation of an error that a virtual user met while it connected."""
+LOGIN_REFUSED: Final = "login_refused"
+"""The class of such an error, in place of a lost connection, if the server runs and refused the login."""
 
 # Parquet files: {column: Arrow type name}. Written by results.writer, read by analysis and charts.
 OPERATIONS: Final = {

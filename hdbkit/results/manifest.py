@@ -175,6 +175,8 @@ class ServerFacts(_Facts):
     cache: str | None = Field(default=None, description="the setting with the size of its cache")
     cache_bytes: int | float | None = None
     on_this_host: bool | None = Field(default=None, description="it runs on the host of the clients")
+    idle_timeout_s: float | None = Field(default=None, description="when it ends idle sessions of the load")
+    idle_timeout: str | None = Field(default=None, description="the sentence about that timeout")
 
 
 class HostFacts(_Facts):

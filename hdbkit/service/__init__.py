@@ -34,6 +34,7 @@ from hdbkit.web.guard import ANYONE, AuditLog, Guard, Scope, bearer_token
 
 if TYPE_CHECKING:
     from hdbkit.service.jobs import Jobs
+    from hdbkit.service.panels.process import Panels
 
 __all__ = ["ServiceOptions", "Started", "serve"]
 
@@ -76,8 +77,15 @@ class Started:
     results: Path
 
 
-def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started], None]) -> None:
-    """Listen until SIGINT or SIGTERM; ``say`` is called once, when the service listens. Jobs continue after it.
+def serve(
+    options: ServiceOptions,
+    workspace: Workspace,
+    say: Callable[[Started], None],
+    note: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Listen until SIGINT or SIGTERM. Jobs continue after it.
+
+    ``say`` is called once, when the service listens; ``note`` with what becomes of the panels, by a thread.
 
     Raises:
         InputError: the options are invalid, the address is not available, or another service has the results folder.
@@ -96,24 +104,24 @@ def serve(options: ServiceOptions, workspace: Workspace, say: Callable[[Started]
         if not any(one.is_valid for one in tokens.listed()):
             made = tokens.add(FIRST, Role.SETTINGS, FIRST_DAYS)
         secure = endpoint.certificate is not None
-        with _panels(options, workspace) as voila:
-            jobs = Jobs(workspace, options.cluster, options.text_setting)
-            guard = application(jobs, workspace, tokens, endpoint.audit, endpoint.gate, secure=secure, voila=voila)
+        jobs = Jobs(workspace, options.cluster, options.text_setting)
+        with _panels(options, workspace, note) as voila:
             os.nice(_NICE)
+            guard = application(jobs, workspace, tokens, endpoint.audit, endpoint.gate, secure=secure, voila=voila)
             say(Started(endpoint.url, endpoint.fingerprint, made, endpoint.audit.path, workspace.results))
             endpoint.serve(guard, _RESERVED, channels=options.panels)
 
 
 @contextmanager
-def _panels(options: ServiceOptions, workspace: Workspace) -> Iterator[Path | None]:
-    """The socket of Voila, which runs for the block, if it is wanted."""
+def _panels(options: ServiceOptions, workspace: Workspace, note: Callable[[str], None]) -> Iterator[Panels | None]:
+    """Voila, which runs for the block, if it is wanted."""
     if not options.panels:
         yield None
         return
     from hdbkit.service.panels.process import running_panels
 
-    with running_panels(workspace, options.cluster, options.text_setting) as socket:
-        yield socket
+    with running_panels(workspace, options.cluster, options.text_setting, note) as panels:
+        yield panels
 
 
 def application(
@@ -124,7 +132,7 @@ def application(
     gate: Gate,
     *,
     secure: bool = False,
-    voila: Path | None = None,
+    voila: Panels | None = None,
 ) -> Guard:
     """The API and the pages of a workspace behind their guard.
 
@@ -133,7 +141,7 @@ def application(
         workspace: what they work in.
         tokens, audit, gate: who may send requests, the log, and the socket.
         secure: whether they are reached by TLS only.
-        voila: the socket of Voila, for the panels.
+        voila: what serves the panels.
     """
     from hdbkit.service.app import make_app
     from hdbkit.service.pages.rendering import STATIC

@@ -5,7 +5,6 @@ expected, with status 422; 404 is an unknown job, 403 a role that does not permi
 from __future__ import annotations
 
 from importlib import metadata
-from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Request
@@ -23,6 +22,7 @@ from hdbkit.service.jobs import Jobs
 from hdbkit.service.live import Live, streamed
 from hdbkit.service.metrics import CONTENT_TYPE, RunMetrics
 from hdbkit.service.models import ErrorAnswer, ExperimentList, JobList, TargetList
+from hdbkit.service.panels.process import Panels
 from hdbkit.service.permissions import JOB, Permissions, Starter
 from hdbkit.service.results import Experiments, listed_targets, result_file, targets_version
 from hdbkit.service.sessions import Sessions
@@ -61,9 +61,9 @@ ExperimentId = Annotated[
 
 
 def make_app(
-    jobs: Jobs, workspace: Workspace, sessions: Sessions | None = None, voila: FilePath | None = None
+    jobs: Jobs, workspace: Workspace, sessions: Sessions | None = None, voila: Panels | None = None
 ) -> FastAPI:
-    """Create the application; with ``sessions`` also the pages, with ``voila``, a socket, also the panels."""
+    """Create the application; with ``sessions`` also the pages, with ``voila`` also the panels."""
     app = FastAPI(
         title="hdbkit service",
         description=_ABOUT,

@@ -15,6 +15,7 @@ from hdbkit.contracts import Access, Capability, Database, Schema, Session, Sess
 from hdbkit.databases import database
 from hdbkit.errors import (
     ConfigErrors,
+    ErrorClass,
     GivenUp,
     HalfBuilt,
     HdbkitError,
@@ -138,6 +139,9 @@ def parsed_statements(
             except GivenUp:
                 raise
             except TransactionError as error:
+                if error.error_class is ErrorClass.RESOURCES:  # a state of the server, and no fault of the statement
+                    what = f"statements of {work.title} cannot be prepared in {schema.target.described}"
+                    raise InputError(f"{what}: {error.text}") from error
                 yield user, one, True, error
 
 

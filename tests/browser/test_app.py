@@ -13,6 +13,7 @@ from hdbkit.service.tokens import Role
 from tests.conftest import PATIENCE_MS
 from tests.unit.conftest import place  # noqa: F401
 from tests.unit.services import running_service
+from tests.unit.test_app import until
 from tests.unit.test_service_browser import hold
 
 pytestmark = [pytest.mark.browser, pytest.mark.new_interpreters, pytest.mark.flaky(reruns=1)]
@@ -64,6 +65,7 @@ def test_panels_work_for_people_in_workspaces_of_their_own_until_a_token_ends(
 
     said: list[str] = []
     with running_panels(place) as voila, running_service(place, tmp_path, voila) as app:
+        until(lambda: voila.listens)
         address = f"http://127.0.0.1:{app.clients['none'].port}"
         tokens = {"settings": app.clients["settings"].token, "other": app.tokens.add("other", Role.SETTINGS)}
         pages = {name: signed_in(chromium, address, tokens[name], said) for name in people}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -225,7 +226,10 @@ def test_a_server_out_of_connections(server: PrivateServer) -> None:
     assert_survived(result)
     assert_on_the_timeline(result, "connection_lost")
     connecting = result.table("errors").query("operation == '(connecting)'")
-    assert connecting["text"].str.contains("no more connections are allowed").any()
+    assert connecting["text"].str.contains("too many connections for role").any()
+    failed = result.checks.set_index("name").loc["no transaction failed"]
+    assert not failed["passed"]
+    assert re.match(r"\d+ logins? refused, from \d.*too many connections", failed["detail"])
 
 
 @pytest.fixture

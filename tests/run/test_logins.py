@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,9 +13,10 @@ import pyarrow.parquet as pq
 
 import hdbkit
 from hdbkit.config import Load
+from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer
 from tests.run.agents import remote_target
-from tests.run.faults import password_of
+from tests.run.faults import ask, folder_of, password_of, until, wait_for
 from tests.unit.own_workload import folder
 
 NOTED = """\
@@ -53,6 +55,31 @@ def test_each_operation_logs_in_and_nothing_is_lost(built: PrivateServer) -> Non
     assert (rows["wait_us"] > 0).all(), "the login is in the response time"
     assert not (result.checks["passed"] == False).any()  # noqa: E712
     assert "--connect-per-operation" in result.manifest.command
+
+
+def test_a_login_that_is_refused_in_the_window_is_named_with_its_time_and_the_servers_words(
+    built: PrivateServer,
+) -> None:
+    """Whoever connects for each operation has no failed operation then, and no lost connection."""
+    load = Load(virtual_users=2, connect_per_operation=True, rampup_s=0, duration_s=60)
+    running = hdbkit.start(built.target, load=load)
+    wait_for(running, Status.MEASURING)
+    spools = folder_of(running).spools
+    user = built.target.user
+    ask(built, f"ALTER ROLE {user} NOLOGIN")
+    try:
+        until(
+            lambda: any("not permitted" in one.read_text() for one in spools.glob("*.errors.json")), "it is refused"
+        )
+    finally:
+        ask(built, f"ALTER ROLE {user} LOGIN")
+    running.stop()
+    result = running.wait()
+    (row,) = result.table("errors").query("error_class == 'login_refused'").itertuples()
+    assert row.text == f'role "{user}" is not permitted to log in'
+    failed = result.checks.set_index("name").loc["no transaction failed"]
+    assert not failed["passed"]
+    assert re.fullmatch(rf"\d+ logins? refused, from [\d.]+ s to .* after its start: {row.text}", failed["detail"])
 
 
 def test_operations_are_performed_at_the_addresses_of_their_policies(built: PrivateServer, tmp_path: Path) -> None:

@@ -14,17 +14,20 @@ import pytest
 from pydantic import SecretStr
 
 import hdbkit
+from hdbkit.caution import Kind
 from hdbkit.config import Load, Target, TprocCSpec
 from hdbkit.contracts import SERVER
 from hdbkit.databases import database, product_named, sql_session
 from hdbkit.errors import CannotConnect, InputError, NoAccess
 from hdbkit.loading import build, drop
 from hdbkit.loading.build import Silent
+from hdbkit.results.manifest import Status
 from hdbkit.servers import PrivateServer, find_binaries, private_server
 from hdbkit.workloads import specification
 from tests.conftest import login_options
 from tests.quick import QUICK
 from tests.run.conftest import password_of
+from tests.run.faults import wait_for
 
 ONE, TWO = TprocCSpec(warehouses=1), TprocCSpec(warehouses=2)
 SMALL = specification("params/workloads/key-value", parameters={"rows": 500})
@@ -209,3 +212,23 @@ def test_a_workload_without_routines_needs_no_privilege_on_them(servers: Servers
     teller = foreign(server).with_(user="teller", password=SecretStr("of-the-test"))
     assert hdbkit.connect(teller).check(SMALL)["passed"].ne(False).all()
     assert "table entries" in drop(teller, SMALL)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_schema_that_is_changed_while_a_run_measures_is_named(servers: Servers, kind: str) -> None:
+    server = servers(kind)
+    build(server.target, SMALL)
+    table = "key_value.entries" if kind == "postgresql" else "entries"
+    load = Load(virtual_users=1, rampup_s=0, duration_s=3)
+    try:
+        assert not [one for one in hdbkit.run(server.target, SMALL, load=load).warnings if one.kind is Kind.SCHEMA]
+        running = hdbkit.start(server.target, SMALL, load=load)
+        wait_for(running, Status.MEASURING)
+        with closing(sql_session(server.target)) as session:
+            session.execute(f"CREATE INDEX added_in_the_run ON {table} (content)")
+            session.execute(f"ALTER TABLE {table} ADD COLUMN another integer")
+        (warning,) = [one for one in running.wait().warnings if one.kind is Kind.SCHEMA]
+        assert "column entries.another was added" in warning
+        assert "added_in_the_run was added" in warning
+    finally:
+        drop(server.target, SMALL)

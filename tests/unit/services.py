@@ -16,6 +16,7 @@ from hdbkit.api import Workspace
 from hdbkit.service import ServiceOptions, application
 from hdbkit.service.job_folder import JOBS, Asked, JobFolder, State
 from hdbkit.service.jobs import Jobs
+from hdbkit.service.panels.process import Panels
 from hdbkit.service.tokens import Role, Tokens
 from hdbkit.web.endpoint import listening
 
@@ -103,9 +104,9 @@ def written_job(place: Workspace, number: int) -> JobFolder:
 
 @contextmanager
 def running_service(
-    place: Workspace, folder: Path, voila: Path | None = None, *, tls: bool = False
+    place: Workspace, folder: Path, voila: Panels | None = None, *, tls: bool = False
 ) -> Iterator[Service]:
-    """A service in this process, with a token of each role; ``voila``: the socket of the panels."""
+    """A service in this process, with a token of each role; ``voila``: what serves the panels."""
     tokens = Tokens(folder)
     given = {role.value: tokens.add(role.value, role) for role in Role}
     with listening(ServiceOptions(listen="127.0.0.1:0", tls=tls, state=folder), "service") as endpoint:

@@ -6,7 +6,8 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from http.client import IncompleteRead
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,8 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from hdbkit.api import Workspace
-from hdbkit.errors import InputError
-from hdbkit.service.panels.process import BASE, OWN, running_panels
+from hdbkit.service.panels.process import BASE, OWN, Panels, running_panels
 from hdbkit.service.tokens import Role
 from tests.unit.services import Client, Service, running_service
 from tests.unit.test_service_pages import SAME, Browser
@@ -36,14 +36,32 @@ ASKED = {
 }  # fmt: skip
 
 
+class Listening(Panels):
+    """Something that listens in place of Voila."""
+
+    listens, failure = True, ""
+
+    def __init__(self, socket: Path) -> None:
+        self.socket = socket
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + 180
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.fixture(scope="module")
-def voila() -> Iterator[Path]:
-    with running_panels(Workspace()) as socket:
-        yield socket
+def voila() -> Iterator[Panels]:
+    with running_panels(Workspace()) as panels:
+        until(lambda: panels.listens)
+        yield panels
 
 
 @pytest.fixture
-def app(place: Workspace, tmp_path: Path, voila: Path) -> Iterator[Service]:
+def app(place: Workspace, tmp_path: Path, voila: Panels) -> Iterator[Service]:
     with running_service(place, tmp_path, voila) as made:
         yield made
 
@@ -95,7 +113,7 @@ def test_voila_never_sees_a_cookie_and_serves_neither_files_nor_kernels(app: Ser
 
 
 @pytest.mark.long
-def test_what_a_kernel_sends_is_for_this_account_and_for_valid_tokens_only(app: Service, voila: Path) -> None:
+def test_what_a_kernel_sends_is_for_this_account_and_for_valid_tokens_only(app: Service, voila: Panels) -> None:
     port = app.clients["none"].port
     app.clients["leaving"] = Client(port, app.tokens.add("leaving", Role.SETTINGS))
     browser, leaving = Browser(app, "settings"), Browser(app, "leaving")
@@ -131,13 +149,30 @@ def test_without_the_option_there_are_no_panels(service: Service) -> None:
     assert "/panels" not in browser.get("/").text
 
 
-def test_a_voila_that_does_not_start_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: Any) -> list[str]:
-        return ["sh", "-c", "echo one; echo 'no module of this name' >&2; exit 1"]
+def test_while_voila_starts_its_page_loads_again_and_what_fails_is_reported_beside_the_other_pages(
+    place: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*_: Any) -> list[str]:
+        return ["sh", "-c", f"until [ -e {tmp_path}/go ]; do sleep 0.05; done; echo 'no such module' >&2; exit 1"]
 
-    monkeypatch.setattr("hdbkit.service.panels.process.command_of", failing)
-    with pytest.raises(InputError, match="has not started: no module of this name"), running_panels(Workspace()):
-        pass
+    monkeypatch.setattr("hdbkit.service.panels.process.command_of", slow)
+    notes: list[str] = []
+    with running_panels(Workspace(), note=notes.append) as panels, running_service(place, tmp_path, panels) as app:
+        browser = Browser(app, "settings")
+        page = [browser.get(BASE) for _ in range(70)][-1]  # that it loads again is no start
+        assert (page.status_code, '<meta http-equiv="refresh" content="2">' in page.text) == (503, True)
+        assert "<script" not in page.text
+        assert browser.get("/").status_code == browser.get("/panels").status_code == 200
+        assert channel_status(app, {"cookie": browser.cookie}, "") >= 400
+        assert Browser(app, "read").get(BASE).status_code == 403
+        (tmp_path / "go").touch()
+        until(lambda: len(notes) == 2)
+        page = browser.get(BASE)
+        assert (page.status_code, "refresh" in page.text) == (503, False)
+        assert "Voila has not started: no such module; restart the service" in page.text
+        assert browser.get("/").status_code == 200
+    assert notes[0] == "Voila starts, which serves the panels; the other pages are served meanwhile"
+    assert notes[1].startswith("Voila has not started: no such module; the other pages are still served")
 
 
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n"])
@@ -145,7 +180,7 @@ def test_a_voila_that_ends_while_a_page_loads_leaves_no_traceback(
     place: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str], sent: bytes
 ) -> None:
     ending = tmp_path / "ending"
-    with socket.socket(socket.AF_UNIX) as listener, running_service(place, tmp_path, ending) as app:
+    with socket.socket(socket.AF_UNIX) as listener, running_service(place, tmp_path, Listening(ending)) as app:
         listener.bind(str(ending))
         listener.listen()
         listener.settimeout(60)

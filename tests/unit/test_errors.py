@@ -35,6 +35,7 @@ EXAMPLES = [
     errors.AgentLost("https://db1:8443", 300.0, "Connection refused", "20261120-2104-memory-abc"),
     BuildFailed("warehouse 7", "the disk was full", "make room on it"),
     TransactionError(ErrorClass.DEADLOCK, "40P01", "deadlock detected"),
+    errors.GivenUp(ErrorClass.OTHER, "", "statement drop_table waited 30 s for a lock"),
     *(one(f"a {one.__name__}") for one in (InputError, errors.SchemaProblem, errors.HalfBuilt, errors.NoAccess)),
     *(
         one(f"a {one.__name__}")

@@ -10,13 +10,18 @@ import pytest
 
 from hdbkit import api
 from hdbkit.config import Target, passwords
-from hdbkit.config.passwords import keyring_trouble, read_secret
+from hdbkit.config.control_spec import ControlSpec
+from hdbkit.config.passwords import find_token, keyring_trouble, read_secret
+from hdbkit.databases import database
 from hdbkit.databases._base.access import in_colon_file, in_option_file
 from hdbkit.errors import InputError
 
 KEYRING = """
 from keyring import errors
-ENTRIES = {("hdbkit", "postgresql://bench@db1/tpcc"): "from-the-keyring"}
+ENTRIES = {
+    ("hdbkit", "postgresql://bench@db1/tpcc"): "from-the-keyring",
+    ("hdbkit", "postgresql://bench@db1/broken"): "text\\n",
+}
 def get_password(service, name):
     if name.endswith("/locked"):
         raise errors.KeyringError("locked")
@@ -71,6 +76,46 @@ def test_memory_comes_before_the_environment_and_that_before_the_keyring(monkeyp
     assert (TARGET.secret(), api.password_source(TARGET)) == ("from-the-environment", "HDBKIT_PASSWORD")
     typed = TARGET.with_(password="from-memory")
     assert (typed.secret(), api.password_source(typed)) == ("from-memory", "memory")
+
+
+@pytest.mark.usefixtures("keyring")
+@pytest.mark.parametrize(
+    ("kind", "variable"),
+    [
+        ("postgresql", "HDBKIT_PASSWORD"),
+        ("postgresql", "PGPASSWORD"),
+        ("mariadb", "MYSQL_PWD"),
+        ("redis", "REDISCLI_AUTH"),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\nmore"])
+def test_a_password_with_a_line_break_is_named_by_its_source_and_never_sent_or_shown(
+    kind: str, variable: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, f"known-text{end}")
+    target = Target.parse(f"{kind}://bench@127.0.0.1:1/0")
+    with pytest.raises(InputError, match=f"{variable} (ends with|contains) a line break") as caught:
+        database(target).connect(target)
+    assert "known-text" not in str(caught.value)
+    with pytest.raises(InputError, match=f"{variable} (ends with|contains) a line break"):
+        api.password_source(target)
+
+
+@pytest.mark.usefixtures("keyring")
+def test_a_line_break_of_the_keyring_of_memory_and_of_other_secrets_is_named_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(InputError, match="the keyring ends with a line break"):
+        TARGET.with_(database="broken").secret()
+    with pytest.raises(InputError, match="memory ends with a line break"):
+        TARGET.with_(password="known-text\n").secret()
+    monkeypatch.setenv("HDBKIT_ADMIN_PASSWORD", "known-text\n")
+    administered = TARGET.with_(control=ControlSpec(user="root")).control_account
+    with pytest.raises(InputError, match="HDBKIT_ADMIN_PASSWORD ends with a line break"):
+        administered.secret()
+    monkeypatch.setenv("HDBKIT_AGENT_TOKEN", "known-text\n")
+    with pytest.raises(InputError, match="HDBKIT_AGENT_TOKEN ends with a line break"):
+        find_token("https://db1", None)
 
 
 @pytest.mark.usefixtures("keyring")

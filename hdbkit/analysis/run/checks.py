@@ -26,8 +26,9 @@ from hdbkit.analysis.run.standstills import MIN_COMPLETED, sampling_gaps
 from hdbkit.analysis.run.summary import summarize
 from hdbkit.analysis.statistics.autocorrelation import correlation, residuals_of
 from hdbkit.analysis.wording import CONFIDENCE
+from hdbkit.errors import ErrorClass
 from hdbkit.readings import ENDS, OWN
-from hdbkit.results.columns import COUNTED, Outcome
+from hdbkit.results.columns import COUNTED, ERROR_CLASSES, LOGIN_REFUSED, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import CheckLine, Manifest
 from hdbkit.results.run_result import LittlesLaw, RunResult
@@ -41,6 +42,9 @@ SURE = 1e-4
 """A statistical check of inputs fails only where chance alone would do so once in ten thousand runs."""
 MIX_TOLERANCE_PCT = 0.1
 _WHOLE = 0.99
+_TO_THE_END_US = 2_000_000
+"""A user that is refused tries again within a second."""
+_LOST = ErrorClass.CONNECTION_LOST.value
 _REASONS = 5
 """So many different errors are listed; the others are counted."""
 
@@ -245,12 +249,50 @@ def _no_jump(run: _Run) -> Line:
 
 
 def _none_failed(run: _Run) -> Line:
-    failed, errors = run.result.failed, run.result.errors
+    failed, errors, refused = run.result.failed, run.result.errors, _refused(run)
+    if refused and not failed:
+        return False, refused
     if not failed:
         retries = f"{many(run.result.retries or 0, 'retry')} after deadlocks and serialization failures"
         return True, f"no {run.noun} failed; {retries}"
     classes = ", ".join(f"{name} {n:,}" for name, n in sorted(errors.items(), key=lambda one: -one[1]))
-    return False, f"{many(failed, run.noun)} failed in the window: {classes}{_reasons(run)}"
+    failures = f"{many(failed, run.noun)} failed in the window: {classes}{_reasons(run)}"
+    return False, "; ".join(filter(None, [refused, failures, _idle(run)]))
+
+
+def _idle(run: _Run) -> str:
+    """That connections were lost after they had been idle for longer than the server allows; empty otherwise."""
+    server, lost = run.manifest.server, run.result.errors.get(_LOST, 0)
+    if not server.idle_timeout_s or not lost:
+        return ""
+    before = "coalesce(lag(t_end_us) OVER (PARTITION BY virtual_user ORDER BY t_start_us), 0)"
+    with operations_of(run.folder) as rows:
+        after = rows.project(f"error_class, t_end_us, t_start_us - {before} AS idle_us").filter(
+            f"error_class = {ERROR_CLASSES.index(_LOST)} AND idle_us >= {1e6 * server.idle_timeout_s:.0f} "
+            f"AND t_end_us >= {run.window.start_us} AND t_end_us < {run.window.end_us}"
+        )
+        ((count,),) = after.aggregate("count(*)").fetchall()
+    if not count:
+        return ""
+    return f"{count:,} of {many(lost, 'lost connection')} had been idle for longer: {server.idle_timeout}"
+
+
+def _refused(run: _Run) -> str:
+    """That the server refused logins in the window, from when to when, in its own words; empty if it did not."""
+    errors = table(run.folder, "errors")
+    if errors is None:
+        return ""
+    window = run.window
+    refused = errors[(errors["error_class"] == LOGIN_REFUSED) & (errors["last_us"] >= window.start_us)]
+    refused = refused[refused["first_us"] <= window.end_us]
+    if not len(refused):
+        return ""
+    first_us, last_us = refused["first_us"].min(), refused["last_us"].max()
+    until = "to the end" if last_us >= window.end_us - _TO_THE_END_US else f"to {last_us / 1e6:,.1f} s"
+    count, most = int(refused["count"].sum()), refused.sort_values("count")["text"].iloc[-1]
+    return (
+        f"{many(count, 'login')} refused, from {first_us / 1e6:,.1f} s {until} after its start: {_first_line(most)}"
+    )
 
 
 def _reasons(run: _Run) -> str:

@@ -21,7 +21,7 @@ from hdbkit.config import Target
 from hdbkit.config.problems import did_you_mean
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import SessionOptions
-from hdbkit.errors import CannotConnect, InputError, NothingListens, Rejected
+from hdbkit.errors import CannotConnect, InputError, NothingListens, Rejected, login_refusal
 
 S = TypeVar("S")
 """The option of a target that states which of its servers is wanted."""
@@ -72,13 +72,14 @@ def first_usable(target: Target, connect: Callable[[Target], S]) -> S:
         raise _with_start_command(target, failures[0])
     tried = (f"{one.host}{f':{one.port}' if one.port else ''}" for one in addresses)
     reasons = "; ".join(f"{address}: {error.reason}" for address, error in zip(tried, failures, strict=True))
-    raise CannotConnect(target.url, f"none of its addresses can be used ({reasons})", failures[0].advice)
+    stated = next(filter(None, map(login_refusal, failures)), "")
+    raise CannotConnect(target.url, f"none of its addresses can be used ({reasons})", failures[0].advice, stated)
 
 
 def _with_reason(target: Target, error: CannotConnect) -> CannotConnect:
     """The error of a refused login, with the reason why no password was sent, if one was withheld."""
     if isinstance(error, Rejected) and (reason := target.withheld):
-        return type(error)(error.target, error.reason, reason)
+        return type(error)(error.target, error.reason, reason, error.stated)
     return error
 
 

@@ -30,6 +30,7 @@ from hdbkit.readings import (
     MissingGrant,
     ServerEvent,
     ServerRole,
+    StatementLimit,
     Timeout,
     WriteCycle,
     answered,
@@ -83,6 +84,18 @@ class BaseDatabase(Database):
         rows = self.asked(session, "free_connections")
         limits = [int(limit) for row in rows for limit in row if limit is not None]
         return max(0, min(limits)) if limits else None
+
+    def schema_objects(self, session: Session) -> dict[tuple[str, str], str]:
+        """By the statement ``list_objects``; else the names of tables, indexes and routines."""
+        if rows := self.asked(session, "list_objects"):
+            return {(str(kind), str(name)): str(definition) for kind, name, definition in rows}
+        kinds = {"list_tables": "table", "list_indexes": "index", "list_routines": "routine"}
+        return {(kind, str(row[0])): "" for listed, kind in kinds.items() for row in self.asked(session, listed)}
+
+    def statement_limit(self, session: Session) -> StatementLimit | None:
+        """By the statement ``statement_limit``; null is unknown, as on a server that counts nothing."""
+        rows = self.asked(session, "statement_limit")
+        return StatementLimit(str(rows[0][0]), *map(int, rows[0][1:])) if rows and None not in rows[0] else None
 
     def read_only_by(self, session: Session) -> str:
         """By the statement ``read_only_by``."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from hdbkit.config import Target
+from hdbkit.config.passwords import of_variable
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import Row, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s, in_option_file, tls_failure
@@ -103,6 +104,8 @@ _ERRORS: dict[int, tuple[str, str]] = {
 _REJECTIONS = (1044, 1045, 1049, 1129, 1130, 1226, 1698, 1820, 1862, 3118, 3159, 4151, _NOT_ACCEPTED)
 """What only a running server says."""
 _KINDS = {1040: NoneFree, 1053: NotReady, 1203: NoneFree, **dict.fromkeys(_REJECTIONS, Rejected)}
+_OF_CLIENT = range(2000, 3000)
+"""The numbers of errors that the client library makes; the others are the server's."""
 _NO_PASSWORD = ("a password is required, but none was given", "set HDBKIT_PASSWORD or name a password file")
 _REFUSED = (1045, 1130, 1698)
 _FROM = re.compile(r"'@'([^']*)'|Host '([^']*)'")
@@ -268,7 +271,8 @@ def _option_file(methods: tuple[str, ...]) -> str:
 def _password(target: Target) -> str | None:
     """The password as given, or that of the option file, whose other options might name another server."""
     secret = target.secret_or(lambda: (password_in_file(target) or (None, None))[1])
-    if target.withheld and _VARIABLE in os.environ:  # the client library would send it in place of none
+    known = of_variable(_VARIABLE)
+    if target.withheld and known is not None:  # the client library would send it in place of none
         raise Rejected(target.url, f"{_VARIABLE} is not used for this address", target.withheld)
     if secret and not is_utf8(secret):
         raise CannotConnect(target.url, "the password is not valid UTF-8", "check the encoding of HDBKIT_PASSWORD")
@@ -343,7 +347,7 @@ def _connect_error(target: Target, code: int, text: str, late: bool = False) -> 
     kind = NothingListens if (reason, advice) == _RUNS else _KINDS.get(code, CannotConnect)
     if code in _ERRORS:
         reason, advice = reason.format(**words), advice.format(**words)
-    return kind(target.url, reason, advice)
+    return kind(target.url, reason, advice, "" if code in _OF_CLIENT else text.strip())
 
 
 @cache

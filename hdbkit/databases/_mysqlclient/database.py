@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from pydantic import Field
 
 from hdbkit.config import Target
-from hdbkit.config.passwords import PASSWORD_VARIABLE
+from hdbkit.config.passwords import PASSWORD_VARIABLE, of_variable
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import (
     SERVER,
@@ -457,7 +457,7 @@ class MysqlclientDatabase(BaseDatabase):
         """The option file, if it has a password for this account, else ``MYSQL_PWD``."""
         if found := password_in_file(target):
             return str(found[0])
-        return "MYSQL_PWD" if "MYSQL_PWD" in os.environ else None
+        return "MYSQL_PWD" if of_variable("MYSQL_PWD") is not None else None
 
     def influences(self, target: Target) -> list[str]:
         """The variables of the client library."""

@@ -50,7 +50,10 @@ _CLASS_OF = {code: error_class for error_class, codes in _CLASSES.items() for co
 _NO_SPACE = re.compile(r"(?:errcode:|os errno) (?:28|122)\b|(?:errno:|got error) 28\b", re.IGNORECASE)
 """How errors of files name a full disk or an exhausted quota; their codes stand for every failure of a file."""
 _TOO_LARGE = 1153
-_ADVICE = {4501: " hdbkit sends several in one packet: set connection_sharing to 0 in this route of MySQL Router"}
+_ADVICE = {
+    1461: "; each session prepares its own: raise max_prepared_stmt_count, or use fewer virtual users",
+    4501: " hdbkit sends several in one packet: set connection_sharing to 0 in this route of MySQL Router",
+}
 """What the server's text does not tell, by the number of the error."""
 _CANNOT_BE_PREPARED = "1295"
 _QUOTES = "ANSI_QUOTES"

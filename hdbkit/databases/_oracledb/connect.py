@@ -8,13 +8,13 @@ as well.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import closing
 from types import MappingProxyType
 from typing import Any, Final
 
 from hdbkit.config import Target
+from hdbkit.config.passwords import of_variable
 from hdbkit.contracts import Session, SessionOptions
 from hdbkit.databases._base.access import CONNECT_TIMEOUT, connect_timeout_s
 from hdbkit.databases._base.dbapi import DbapiDatabase
@@ -219,7 +219,7 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
             given[name] = _whole(target, name)
     if "server_dn_match" in target.options:
         given["ssl_server_dn_match"] = target.options["server_dn_match"] == "on"
-    if wallet_password := os.environ.get(WALLET_PASSWORD):
+    if wallet_password := of_variable(WALLET_PASSWORD):
         given["wallet_password"] = wallet_password
     if not target.host:
         return {**given, "dsn": target.database}

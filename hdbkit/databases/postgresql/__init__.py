@@ -17,6 +17,7 @@ from pydantic import Field
 
 from hdbkit.config import Target
 from hdbkit.config.hosts import is_local
+from hdbkit.config.passwords import of_variable
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import (
     SERVER,
@@ -38,6 +39,7 @@ from hdbkit.databases._base.file_lock import HostSchema
 from hdbkit.databases._base.probing import Answers, Probe, Product, at
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
 from hdbkit.databases.postgresql.connect import (
+    PASSWORD,
     SSL_REQUEST,
     VALUES,
     check_sources,
@@ -319,8 +321,8 @@ class PostgreSQL(BaseDatabase):
 
     def password_source(self, target: Target) -> str | None:
         """``PGPASSWORD``, or the password file of libpq if it has a line for this account."""
-        if "PGPASSWORD" in os.environ:
-            return "PGPASSWORD"
+        if of_variable(PASSWORD) is not None:
+            return PASSWORD
         named = target.password_file or target.options.get("passfile") or os.environ.get("PGPASSFILE")
         path = Path(named) if named else home_folder() / ".pgpass"
         try:

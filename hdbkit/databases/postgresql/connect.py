@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import socket
 import struct
@@ -14,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hdbkit.config import Target
+from hdbkit.config.passwords import of_variable
 from hdbkit.config.target import ATTRIBUTES
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._base.access import (
@@ -40,7 +42,8 @@ _NOT_OF_ENVIRONMENT: Mapping[str, str] = {
 """What libpq would take from the environment where the target states nothing: another server, or other settings."""
 _OF_SESSIONS = ("PGTZ", "PGDATESTYLE", "PGGEQO")
 """Variables that libpq sends to each server as settings."""
-_NAMES_NOTHING = ("PGPASSWORD", "PGPASSFILE", "PGAPPNAME", "PGCLIENTENCODING", "PGCONNECT_TIMEOUT")
+PASSWORD = "PGPASSWORD"  # noqa: S105  the name of a variable, not a password
+_NAMES_NOTHING = (PASSWORD, "PGPASSFILE", "PGAPPNAME", "PGCLIENTENCODING", "PGCONNECT_TIMEOUT")
 """Variables that hdbkit replaces, and passwords, whose source is reported."""
 _UNTRUSTED = "certificate verify failed"
 UNLIMITED = {"idle_session_timeout": 0}
@@ -80,6 +83,7 @@ _CLEAR = "requested a cleartext password"
 _UNENCRYPTED = ("no encryption", "SSL off")
 """What a server adds to its refusal of a connection without TLS, and those before PostgreSQL 14."""
 _WITH_TLS = "set the option sslmode of the target to prefer or require"
+_NOT_IN_HBA = ("no pg_hba.conf entry", "pg_hba.conf rejects")
 _ERRORS = (
     # text of libpq or the server, meaning, advice
     (
@@ -97,10 +101,9 @@ _ERRORS = (
         "set the option sslmode of the target to verify-full or require, or permit it by require_auth=password",
     ),
     ("authentication failed", "user '{user}' was not accepted", "check the user name and the server's pg_hba.conf"),
-    (
-        "no pg_hba.conf entry",
-        "the server does not allow this connection",
-        "add user, database and address to pg_hba.conf",
+    *(
+        (sign, "the server does not allow this connection", "add user, database and address to pg_hba.conf")
+        for sign in _NOT_IN_HBA
     ),
     (
         'access file "auto_explain"',
@@ -169,7 +172,7 @@ _REJECTIONS = (
     "password authentication failed",
     "SASL authentication failed",
     "authentication failed",
-    "no pg_hba.conf entry",
+    *_NOT_IN_HBA,
     "too many",
     "permission denied for database",
     "not permitted to log in",
@@ -184,6 +187,8 @@ _REJECTIONS = (
 """What only a running server says."""
 
 
+_STATED = re.compile(r"(?:FATAL|ERROR): +(.+)")
+"""What a server or pooler says of a login, among the words of libpq."""
 _STATES: Mapping[bytes, tuple[type[CannotConnect], str, str]] = {
     b"57P03": (NotReady, "the server is starting up or shutting down", "try again in a moment"),
     b"53300": (NoneFree, "no more connections are allowed", _FEWER),
@@ -301,7 +306,7 @@ def _connected(target: Target, settings: Mapping[str, Any], options: SessionOpti
         error = connect_error(target, text)
         if ignored := ", ".join(of_environment(target)[1]):
             advice = f"{error.advice} ({ignored} of the environment: ignored, since the target alone counts)"
-            raise type(error)(error.target, error.reason, advice)
+            raise type(error)(error.target, error.reason, advice, error.stated)
         raise error
     return connection
 
@@ -327,13 +332,13 @@ def server_certificate_end(target: Target) -> datetime | None:
 
 
 def _connection_string(target: Target, settings: Mapping[str, Any], options: SessionOptions) -> bytes:
-    own = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    own, secret = " ".join(f"-c {name}={value}" for name, value in settings.items()), target.secret()
     fields = {
         **({} if SERVICE in target.options else _NOT_OF_ENVIRONMENT),
         "require_auth": _accepted_methods(target),
         **{name: value for name, value in target.options.items() if name not in OWN_OPTIONS},
         **{name: value for name, value in _address(target).items() if value is not None},
-        "password": target.secret(),
+        "password": of_variable(PASSWORD) if secret is None else secret,
         "passfile": os.devnull if target.withheld else target.password_file,
         CONNECT_TIMEOUT: connect_timeout_s(target, options.connect_timeout_s),
         "application_name": options.application,
@@ -404,11 +409,13 @@ def connect_error(target: Target, text: str) -> CannotConnect:
         return failure
     if words["sslmode"] == "disable" and "pg_hba.conf" in text and any(sign in text for sign in _UNENCRYPTED):
         return Rejected(target.url, "the server does not allow this connection without TLS", _WITH_TLS)
+    stated = next(reversed(_STATED.findall(text)), "")
     for sign, reason, advice in _ERRORS:
         if sign in text:
-            return _KINDS.get(sign, CannotConnect)(target.url, reason.format(**words), advice.format(**words))
+            kind = _KINDS.get(sign, CannotConnect)
+            return kind(target.url, reason.format(**words), advice.format(**words), stated)
     if found := _STATES.get(_state_at_start(target)):
         kind, reason, advice = found
-        return kind(target.url, reason, advice)
+        return kind(target.url, reason, advice, stated)
     last = text.splitlines()[-1] if text else "no reason given"
-    return CannotConnect(target.url, last.removeprefix("FATAL:").strip(), "check the target")
+    return CannotConnect(target.url, last.removeprefix("FATAL:").strip(), "check the target", stated)

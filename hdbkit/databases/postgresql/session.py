@@ -54,6 +54,8 @@ _CLASSES = {
 
 _CANCEL_S = 5.0
 _READ_ONLY = "25006"
+_NOT_IN_STATE = "55000"
+"""Among others, prepared transactions are disabled."""
 _SLOW_PLAN = re.compile(
     r"duration: ([\d.]+) ms  plan:\nQuery Text: (.*?)(?: /\*traceparent=[^\n]*\*/)?\n"
     r"(?:Query Parameters: .*?\n)?(?=[^\n]*\(cost=)",
@@ -523,7 +525,11 @@ class PsycopgSession(AskingSession):
         self.rollback()
         if code == BY_DESIGN:
             raise RolledBackByDesign(words)
-        raise TransactionError(_CLASSES.get(code) or _CLASSES.get(code[:2], ErrorClass.OTHER), code, words)
+        known = _CLASSES.get(code) or _CLASSES.get(code[:2], ErrorClass.OTHER)
+        hint = result.error_field(pq.DiagnosticField.MESSAGE_HINT)
+        if hint and (known is ErrorClass.RESOURCES or code == _NOT_IN_STATE):  # it names the setting
+            words = f"{words}; {hint.decode('utf-8', 'replace').strip()}"
+        raise TransactionError(known, code, words)
 
     def _lost(self, text: str, code: str = "") -> NoReturn:
         self._begun = self._sent_begin = False

@@ -6,7 +6,6 @@ has the keys. A target's database is a number, 0 by default.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from hdbkit.config import Target
 from hdbkit.config.hosts import is_local
+from hdbkit.config.passwords import of_variable
 from hdbkit.contracts import SERVER, Capability, Database, Schema, Scope, Session, SessionOptions, Workload
 from hdbkit.databases._base.access import (
     CONNECT_TIMEOUT,
@@ -26,10 +26,10 @@ from hdbkit.databases._base.access import (
 )
 from hdbkit.databases._base.database import BaseDatabase
 from hdbkit.databases._base.listener import REQUIRE_PEER, require_listener
-from hdbkit.databases.redis.settings import ACCESS, ANSWERS, PLAIN_TEXTS, PROTECTED, disturbing, values
+from hdbkit.databases.redis.settings import ACCESS, ANSWERS, PLAIN_TEXTS, PROTECTED, disturbing, timeouts, values
 from hdbkit.errors import CannotConnect, InputError, MissingDriver, NoneFree, NothingListens, NotReady, Rejected
 from hdbkit.processes import runs_as_long
-from hdbkit.readings import Disturbance, Encryption, ServerEvent
+from hdbkit.readings import Disturbance, Encryption, ServerEvent, Timeout
 
 if TYPE_CHECKING:
     from redis.connection import AbstractConnection
@@ -232,6 +232,10 @@ class Redis(BaseDatabase):
         """By CONFIG."""
         return [Disturbance(*row) for row in disturbing(values(_own(session).command))]
 
+    def timeouts(self, session: Session) -> list[Timeout]:
+        """By CONFIG."""
+        return timeouts(values(_own(session).command))
+
     def settings_of(self, session: Session) -> dict[str, dict[str, Any]]:
         """By CONFIG; the server does not tell which were changed."""
         found = values(_own(session).command)
@@ -254,7 +258,7 @@ class Redis(BaseDatabase):
         """The target's password file, or a variable of redis-cli."""
         if in_account_file(target.password_file, target.user or "default") is not None:
             return str(target.password_file)
-        return _PASSWORD_VARIABLE if os.environ.get(_PASSWORD_VARIABLE) else None
+        return _PASSWORD_VARIABLE if of_variable(_PASSWORD_VARIABLE) else None
 
 
 class RedisCluster(Redis):
@@ -331,7 +335,7 @@ def _number(target: Target) -> int:
 def _password(target: Target) -> str | None:
     return target.secret_or(
         lambda: in_account_file(target.password_file, target.user or "default"),
-        lambda: os.environ.get(_PASSWORD_VARIABLE),
+        lambda: of_variable(_PASSWORD_VARIABLE),
     )
 
 
@@ -340,7 +344,7 @@ def _refusal(target: Target, text: str) -> CannotConnect:
         return failure
     for sign, kind, reason, advice in _REFUSALS:
         if sign.lower() in text.lower():
-            return kind(target.url, reason, advice)
+            return kind(target.url, reason, advice, text if issubclass(kind, Rejected | NoneFree) else "")
     encrypts = "" if _is_encrypted(target) else ", and whether the server requires TLS (rediss://)"
     return CannotConnect(target.url, text, f"check host, port and firewall{encrypts}")
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hdbkit.contracts import OPERATIONS, Capability, Row
 from hdbkit.errors import ErrorClass, TransactionError
+from hdbkit.readings import IDLE_SESSIONS, Timeout
 
 ANSWERS: Final = frozenset(
     one.name for one in OPERATIONS if Capability.SETTINGS in one.needs and Capability.SERVER not in one.needs
@@ -70,9 +71,13 @@ def disturbing(known: Mapping[str, str]) -> list[tuple[str, str, str]]:
     if known.get("maxmemory", "0") != "0" and policy != "noeviction":
         effect = "rows vanish when the memory is full, and operations on them fail"
         rows.append(("maxmemory-policy", policy, effect))
-    if (idle_s := known.get("timeout", "0")) != "0":
-        rows.append(("timeout", idle_s, f"a session that is idle for {idle_s} s is closed"))
     return rows
+
+
+def timeouts(known: Mapping[str, str]) -> list[Timeout]:
+    """What ends sessions."""
+    idle_s = float(known.get("timeout", "0"))
+    return [Timeout(IDLE_SESSIONS, idle_s, "the server (timeout)")] if idle_s else []
 
 
 Command = Callable[..., Any]

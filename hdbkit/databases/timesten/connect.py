@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from hdbkit.config import Target
+from hdbkit.config.passwords import of_variable
 from hdbkit.contracts import SessionOptions
 from hdbkit.databases._oracledb.connect import CLASS_OF as OF_CODE
 from hdbkit.databases._oracledb.connect import code_and_text, driver, load_client
@@ -132,7 +133,7 @@ def parameters(target: Target, options: SessionOptions) -> dict[str, Any]:
 
 def _password(target: Target) -> str | None:
     """The password, and behind it the attributes of the connection; OCI has no other place for them."""
-    secrets = (target.secret(), None if target.withheld else os.environ.get(ORACLE_PASSWORD))
+    secrets = (target.secret(), None if target.withheld else of_variable(ORACLE_PASSWORD))
     if any(";" in one for one in secrets if one):
         raise InputError("a password with a semicolon cannot be given to TimesTen through this driver")
     password, of_oracle = secrets

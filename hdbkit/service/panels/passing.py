@@ -9,16 +9,17 @@ import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Any, cast
 
 import h11
 from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse
 from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
 from hdbkit.service.answers import Refused
-from hdbkit.service.panels.process import BASE, OWN
+from hdbkit.service.pages.rendering import render
+from hdbkit.service.panels.process import BASE, OWN, Panels
 from hdbkit.service.permissions import Permissions
 from hdbkit.service.sessions import is_from_this_site
 from hdbkit.service.tokens import Holder, Role
@@ -39,6 +40,7 @@ _OF_KERNEL = re.compile(r"/(?:kernels|shutdown|execution|query)/([^/]*)")
 _KERNEL_BYTES = 36
 _MAX_KERNELS = 10_000
 _ENDED = "the panels have ended; restart the service"
+_UNAVAILABLE = 503
 _POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' blob:; worker-src 'self' blob:; "
@@ -50,13 +52,14 @@ class Passing:
     """An ASGI application in front of Voila.
 
     Args:
-        socket: what Voila listens on.
+        panels: Voila.
         permit: the limits of requests.
         is_valid: whether the session of a request is still valid; asked for each message of a channel.
     """
 
-    def __init__(self, socket: Path, permit: Permissions, is_valid: Callable[[Scope], bool]) -> None:
-        self._socket, self._permit, self._is_valid = str(socket), permit, is_valid
+    def __init__(self, panels: Panels, permit: Permissions, is_valid: Callable[[Scope], bool]) -> None:
+        self._panels, self._permit, self._is_valid = panels, permit, is_valid
+        self._socket = str(panels.socket)
         self._owners: OrderedDict[str, str] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +71,8 @@ class Passing:
 
     def _require(self, scope: Scope) -> Holder:
         """The holder of a token that permits panels: they reach any server, and change its settings."""
-        starts = scope["type"] == "http" and scope["path"] == BASE  # a page with a kernel of its own
+        is_page = scope["type"] == "http" and scope["path"] == BASE
+        starts = is_page and self._panels.listens  # with a kernel of its own
         holder = self._permit(HTTPConnection(scope), Role.SETTINGS, starts=starts)
         writes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD"}
         if writes and not is_from_this_site(scope):
@@ -87,11 +91,13 @@ class Passing:
 
     async def _pass_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         holder = self._require(scope)
+        if not self._panels.listens:
+            return await self._answer_meanwhile(scope, receive, send)
         body = (await receive()).get("body", b"")
         try:
             reader, writer = await asyncio.open_unix_connection(self._socket)
         except OSError:
-            raise Refused(503, _ENDED) from None
+            raise Refused(_UNAVAILABLE, _ENDED) from None
         answered = False
         try:
             connection = h11.Connection(h11.CLIENT)
@@ -109,9 +115,15 @@ class Passing:
                 await send(message)
         except (OSError, h11.RemoteProtocolError):  # Voila ends, as after Ctrl-C
             if not answered:
-                raise Refused(503, _ENDED) from None
+                raise Refused(_UNAVAILABLE, _ENDED) from None
         finally:
             writer.close()
+
+    async def _answer_meanwhile(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A page that loads again until Voila listens; what has ended does not come back."""
+        if failure := self._panels.failure:
+            raise Refused(_UNAVAILABLE, f"{failure}; restart the service, whose other pages are still served")
+        await HTMLResponse(render("starting.html"), _UNAVAILABLE)(scope, receive, send)
 
     async def _pass_channel(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

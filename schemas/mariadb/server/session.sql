@@ -83,6 +83,12 @@ SELECT @@max_connections - (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL
             THEN @@max_user_connections - (SELECT COUNT(*) FROM information_schema.PROCESSLIST
                                            WHERE USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)) END;
 
+-- name: statement_limit
+SELECT 'max_prepared_stmt_count', @@GLOBAL.max_prepared_stmt_count,
+       (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'PREPARED_STMT_COUNT'),
+       (SELECT SUM(CASE VARIABLE_NAME WHEN 'COM_PREPARE_SQL' THEN VARIABLE_VALUE ELSE -VARIABLE_VALUE END)
+        FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME IN ('COM_PREPARE_SQL', 'COM_DEALLOC_SQL'));
+
 -- name: read_settings
 -- Every setting of the server: value, default, and whether it was set explicitly, except settings that the server
 -- computes, and addresses and file locations. Settings that may contain a password are excluded.

@@ -231,6 +231,13 @@ SELECT @@max_connections - (SELECT VARIABLE_VALUE FROM performance_schema.global
             THEN @@max_user_connections - (SELECT COUNT(*) FROM information_schema.PROCESSLIST
                                            WHERE USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)) END;
 
+-- name: statement_limit
+-- The limit of prepared statements of all sessions; those in use, and those of this session.
+SELECT 'max_prepared_stmt_count', @@GLOBAL.max_prepared_stmt_count,
+       (SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Prepared_stmt_count'),
+       (SELECT SUM(CASE VARIABLE_NAME WHEN 'Com_prepare_sql' THEN VARIABLE_VALUE ELSE -VARIABLE_VALUE END)
+        FROM performance_schema.session_status WHERE VARIABLE_NAME IN ('Com_prepare_sql', 'Com_dealloc_sql'));
+
 -- name: read_settings
 -- Every setting of the server: value, default (not available: null), and whether it was set explicitly, except
 -- settings that the server computes, and addresses and file locations. Settings that may contain a password are

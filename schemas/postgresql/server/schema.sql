@@ -64,6 +64,33 @@ ORDER BY relname;
 SELECT DISTINCT proname FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace
 WHERE nspname = lower(current_setting('search_path')) ORDER BY proname;
 
+-- name: list_objects
+-- Objects of the schemas in the search path, without partitions: their kind, their name and their definition.
+SELECT o.kind, o.name, o.definition
+FROM (
+    SELECT c.relnamespace AS of_schema, 'table' AS kind, c.relname::text AS name,
+           concat_ws(' ', c.relpersistence, c.reloptions::text, c.reltablespace) AS definition
+    FROM pg_class AS c WHERE c.relkind IN ('r', 'p', 'v', 'm') AND NOT c.relispartition
+    UNION ALL
+    SELECT c.relnamespace, 'column', c.relname || '.' || a.attname,
+           concat_ws(' ', format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstattarget, a.attstorage)
+    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+    WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped
+    UNION ALL
+    SELECT c.relnamespace, 'index', c.relname, concat_ws(' ', pg_get_indexdef(c.oid), i.indisvalid)
+    FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid WHERE NOT c.relispartition
+    UNION ALL
+    SELECT c.relnamespace, 'trigger', c.relname || '.' || t.tgname,
+           concat_ws(' ', pg_get_triggerdef(t.oid), t.tgenabled)
+    FROM pg_class AS c JOIN pg_trigger AS t ON t.tgrelid = c.oid WHERE NOT t.tgisinternal AND NOT c.relispartition
+    UNION ALL
+    SELECT p.pronamespace, 'routine', p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
+           md5(concat_ws(' ', p.prosrc, p.provolatile, p.prosecdef, p.proconfig::text))
+    FROM pg_proc AS p
+) AS o
+JOIN pg_namespace AS n ON n.oid = o.of_schema
+WHERE n.nspname = ANY (current_schemas(false));
+
 -- name: list_unanalyzed
 -- Tables of more than 64 kB in the search path of which the planner has no statistics, or those of less than half of
 -- the rows; and why. The last are by the server's estimates.

@@ -118,6 +118,7 @@ def admin(server: PrivateServer) -> Iterator[Any]:
         "local_infile",
         "max_allowed_packet",
         "max_connections",
+        "max_prepared_stmt_count",
         "sql_mode",
         *limits,
         "default_storage_engine",
@@ -534,6 +535,33 @@ def test_a_lack_of_connections_is_reported(server: PrivateServer, admin: Any, co
     with pytest.raises(CannotConnect, match="no more connections are allowed; use fewer virtual users"):
         for _ in range(12):  # one more is kept for its administrator, and sessions of before may end only now
             connect()
+
+
+def test_a_limit_of_prepared_statements_is_a_lack_of_resources_which_is_known_before_the_run(
+    server: PrivateServer, admin: Any, connect: Sessions, tmp_path: Path
+) -> None:
+    """By the statements that a session of the load prepares; where none is free, the server's own error counts."""
+    limit = database(server.target).statement_limit(admin)
+    assert limit is None or limit.setting == "max_prepared_stmt_count"
+    if "execute_with_values" not in statements(database(server.target).dialects, "server"):
+        pytest.skip("clients of this server send their statements as text")
+    (tmp_path / "workload.yaml").write_text("operations: {one: {}, two: {}}\nvariables: {n: {uniform: {max: 9}}}\n")
+    (tmp_path / "all.sql").write_text("-- name: one\nSELECT :n\n-- name: two\nSELECT :n + 1\n")
+    assert limit is not None
+    used = limit.used
+    admin.execute(f"SET GLOBAL max_prepared_stmt_count = {used + 3}")
+    load = Load(virtual_users=2, rampup_s=0, duration_s=0.3)
+    with pytest.raises(InputError, match=r"is \d+, of which 3 are free, but 2 virtual users prepare at least 2 st"):
+        hdbkit.run(server.target, tmp_path, load)
+    admin.execute(f"SET GLOBAL max_prepared_stmt_count = {used}")
+    with pytest.raises(InputError, match=r"cannot be prepared in .* raise max_prepared_stmt_count"):
+        hdbkit.run(server.target, tmp_path, load)
+    session = connect()
+    with pytest.raises(TransactionError, match="raise max_prepared_stmt_count, or use fewer") as raised:
+        session.prepare(["client_select_named"])
+    assert raised.value.error_class is ErrorClass.RESOURCES
+    admin.execute(f"SET GLOBAL max_prepared_stmt_count = {used + 4}")
+    assert hdbkit.run(server.target, tmp_path, load).manifest.status == "done"
 
 
 def test_lines_and_history_are_partitioned_and_history_keyed_unseen(connect: Sessions) -> None:

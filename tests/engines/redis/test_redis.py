@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,7 @@ from hdbkit.errors import (
 )
 from hdbkit.execution.network import network_facts
 from hdbkit.loading import build, drop
+from hdbkit.readings import IDLE_SESSIONS
 from hdbkit.servers import PrivateServer, control, find_binaries, private_server
 from hdbkit.sql import SERVER_STATEMENTS, find
 from hdbkit.workloads import workload
@@ -349,9 +351,32 @@ def test_settings_that_evict_rows_or_end_idle_sessions_are_named(server: Target,
         command = session.command  # type: ignore[attr-defined]
         command("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru", "timeout", "30")
         try:
-            assert [one.setting for one in engine.disturbances(session)] == ["maxmemory-policy", "timeout"]
+            assert [one.setting for one in engine.disturbances(session)] == ["maxmemory-policy"]
+            assert [(one.ends, one.seconds) for one in engine.timeouts(session)] == [(IDLE_SESSIONS, 30)]
         finally:
             command("CONFIG", "SET", "maxmemory", "0", "maxmemory-policy", "noeviction", "timeout", "0")
+
+
+def test_a_load_that_pauses_for_longer_than_its_sessions_may_be_idle_is_warned_of_and_its_errors_name_the_timeout(
+    server: Target, warehouse: Target
+) -> None:
+    """The server closes a connection that was idle without a word."""
+    load = TprocCLoad(virtual_users=2, rampup_s=0, duration_s=10, rate=1)
+
+    def end_idle_sessions(after_s: int) -> None:
+        with closing(database("redis").connect(server)) as session:
+            session.command("CONFIG", "SET", "timeout", after_s)  # type: ignore[attr-defined]
+
+    end_idle_sessions(1)
+    try:
+        result = hdbkit.run(warehouse, load=load)
+    finally:
+        end_idle_sessions(0)
+    limit = "idle sessions end after 1 s, which the server (timeout) sets"
+    assert f"{limit}, and users of this load pause for up to 20 s" in "; ".join(result.warnings)
+    failed = result.checks.set_index("name").loc["no transaction failed"]
+    assert not failed["passed"]
+    assert re.search(rf"\d of \d lost connections? had been idle for longer: {re.escape(limit)}", failed["detail"])
 
 
 def test_a_closed_connection_is_lost(run: Run, db: AsSql, connect: Connect) -> None:
