@@ -54,6 +54,21 @@ def test_a_statement_that_waits_is_cancelled_in_the_server_by_an_interrupt(conne
     assert small.row("warehouse", w_id=1)["w_ytd"] % 1000 == 101
 
 
+@pytest.mark.needs(Capability.SERVER, "there is no server that could go on", tried=False)
+@pytest.mark.needs(Capability.WRITERS_WAIT, "nothing waits", tried=False)
+def test_a_server_that_does_not_cancel_a_statement_loses_the_connection(
+    connect: Connect, small: Small, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, waiting = connect(is_own=False), connect()
+    holder.begin()
+    holder.call(PAY, Decimal(1), 1)
+    monkeypatch.setattr(type(waiting), "cancel", lambda _: None)
+    interrupted_in(waiting)
+    with pytest.raises(KeyboardInterrupt, match="the connection was closed"):
+        waiting.query(PAY, h_amount=Decimal(10), w_id=1)
+    holder.rollback()
+
+
 @pytest.mark.needs(Capability.WRITERS_WAIT, "nothing waits", tried=False)
 def test_the_holder_of_a_lock_that_is_waited_for_is_reported(
     connect: Connect, small: Small, engine: Database, target: Target, monkeypatch: pytest.MonkeyPatch

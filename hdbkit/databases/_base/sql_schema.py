@@ -395,13 +395,17 @@ class SqlSchema(Schema):
             return error
         doing = names[len(dropped)]
         cause = _STATEMENT.sub(f"the DROP of {doing}", str(error)) or "the rest was not sent"
+        is_known = False
         with suppress(TransactionError):
             self.session.rollback()
             kind, name = doing.split()
             if name not in (self._routines() if kind == "routine" else self._listed("tables")):
                 dropped = [*dropped, doing]
-        left = [one for one in names if one not in dropped]
-        gone = f"dropped: {', '.join(dropped)}; not dropped: {', '.join(left)}" if dropped else "nothing was dropped"
+            is_known = True
+        left = [one for one in names if one not in dropped and (is_known or one != doing)]
+        gone = f"dropped: {', '.join(dropped)}; not dropped: {', '.join(left) or 'nothing else'}"
+        if not dropped:
+            gone = "nothing was dropped" if is_known else "nothing else was dropped"
         text = f"{cause}: {gone}; to drop the rest, repeat the drop" if dropped and left else f"{cause}: {gone}"
         if isinstance(error, GivenUp):
             return GivenUp(error.error_class, error.code, text, error.lost)

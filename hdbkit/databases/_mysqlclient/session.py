@@ -82,6 +82,7 @@ class MysqlclientSession(AskingSession):
 
     def __init__(self, connection: Any, dialects: tuple[str, ...], scope: Scope) -> None:
         self._driver, self._wire = connection, wire(connection)
+        self._descriptor = int(connection.fileno())
         self.number = connection.thread_id()
         self.dialects, self._own = dialects, scope.statements
         self._templates: dict[str, Template] = {}
@@ -215,8 +216,8 @@ class MysqlclientSession(AskingSession):
         return result
 
     def fileno(self) -> int:
-        """The connection's socket."""
-        return int(self._driver.fileno())
+        """The connection's socket; the driver tells it to no other thread while it waits for an answer."""
+        return self._descriptor
 
     def sender(self, perform: Callable[[Any], Any]) -> Callable[[Any], None] | None:
         """What sends an operation of ``perform``."""
@@ -315,6 +316,7 @@ class MysqlclientSession(AskingSession):
         self._begun = self._sent_begin = False
         if self._wire:
             self._wire.close()
+        self._descriptor = -1
         with suppress(Error):
             self._driver.close()
 
