@@ -33,6 +33,7 @@ class Exit(IntEnum):
     TERMINATED = 143
 
 
+_AGAIN_S = 0.05
 USAGE: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """A wrong command line. Some versions of typer bring their own click, others import it."""
 
@@ -92,11 +93,27 @@ def _ended_in_order(came: list[int]) -> Iterator[None]:
     numbers = [one for one in (signal.SIGTERM, signal.SIGHUP) if in_main and signal.getsignal(one) is signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, stop)
+    report = sys.unraisablehook
+    sys.unraisablehook = lambda lost: _again(came, own) if _is_stop(lost) else report(lost)
     try:
         yield
     finally:
+        sys.unraisablehook = report
         for number in numbers:
             signal.signal(number, signal.SIG_DFL)
+
+
+def _is_stop(lost: Any) -> bool:
+    return issubclass(lost.exc_type, KeyboardInterrupt)
+
+
+def _again(came: list[int], own: int) -> None:
+    """Repeat a signal a moment later: Python drops what a handler raises inside a callback, as of the collector."""
+    number = signal.SIGTERM if signal.SIGTERM in came else signal.SIGINT
+    if os.getpid() == own:
+        later = threading.Timer(_AGAIN_S, os.kill, (own, number))
+        later.daemon = True
+        later.start()
 
 
 def _full_place() -> str:
