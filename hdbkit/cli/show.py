@@ -51,8 +51,8 @@ class _Screen(Console):
             yield one if one.control else one._replace(text=without_controls(one.text))
 
 
-console = _Screen(highlight=False, soft_wrap=True)
-notes = _Screen(stderr=True, highlight=False, soft_wrap=True)
+console = _Screen(highlight=False, soft_wrap=True, emoji=False)
+notes = _Screen(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def print_json(content: Any) -> None:

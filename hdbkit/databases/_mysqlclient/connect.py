@@ -398,7 +398,9 @@ ENCODERS: defaultdict[type, Callable[[Any], bytes]] = defaultdict(
 
 
 def result_of(raw: Any) -> tuple[str, list[Row]]:
-    """The name of the first column and the rows of a stored result."""
+    """The name of the first column and the rows of a stored result; no rows of a statement without a result."""
+    if raw is None:
+        return "", []
     raw.data_seek(0)
     return raw.describe()[0][0], list(raw.fetch_row(0))
 
