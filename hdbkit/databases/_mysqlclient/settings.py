@@ -35,7 +35,7 @@ ACCESS: Final[tuple[str, ...]] = (
     *("*password*", "authentication*", "*_authentication_*", "caching_sha2*", "sha256*", "mysql_native*", "ed25519*"),
     *("*validation*", "cracklib*", "check_proxy_users", "mandatory_roles", "activate_all_roles_on_login"),
     *("automatic_sp_privileges", "partial_revokes", "log_bin_trust_function_creators", "sql_require_primary_key"),
-    *("event_scheduler", "allow_*", "local_infile", "symbolic_links"),
+    *("event_scheduler", "allow_*", "local_infile", "symbolic_links", "mysql_firewall_*", "pam_*"),
     *("old_passwords", "enforce_*", "restrict_*", "keyring*", "*encrypt*", "*redaction*", "version_tokens*"),
     # whom commits wait for, and where the server's data go
     *("wsrep*", "group_replication*", "replicate_*", "slave_*", "replica_*", "rpl_*", "gtid_*"),
@@ -43,14 +43,17 @@ ACCESS: Final[tuple[str, ...]] = (
     *("sql_log_bin", "sql_log_off", "relay_log*"),
     # what is written down of the statements of others
     *("general_log*", "slow_query_log*", "log_slow_query*", "log_output", "log_raw", "log_queries_*", "log_error*"),
+    *("log_slow_admin_statements", "log_slow_slave_statements", "log_slow_replica_statements", "log_syslog*"),
     *(
         "log_warnings",
-        "log_slow_admin_statements",
-        "log_slow_slave_statements",
-        "log_slow_replica_statements",
-        "log_syslog*",
+        "log_*disabled_statements",
+        "server_audit*",
+        "audit*",
+        "sql_error_log*",
+        "query_response_time*",
+        "core_file",
+        "*in_core_*",
     ),
-    *("log_warnings", "server_audit*", "audit*", "sql_error_log*", "query_response_time*", "core_file", "*in_core_*"),
 )
 PLAIN_TEXTS: Final = frozenset(
     {
