@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -55,7 +56,8 @@ def test_a_process_that_does_not_answer_is_an_error_and_is_ended(
 
 
 def test_times_that_a_full_disk_did_not_take_are_reported(tmp_path: Path, client: subprocess.Popen[bytes]) -> None:
-    own = Injector(NULL, Faults.parse("kill client at 0 s").each, 1, tmp_path, Path("/dev/full"))
+    own = Injector(NULL, Faults.parse("kill client at 0 s").each, 1, tmp_path, tmp_path / "notes")
+    resource.prlimit(own.pid, resource.RLIMIT_FSIZE, (0, 0))
     own.begin(time.monotonic_ns(), [client.pid])
     until(own.over, "the fault is over")
     assert client.wait() == -signal.SIGKILL

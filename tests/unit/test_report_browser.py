@@ -10,18 +10,13 @@ import pytest
 from hdbkit import api
 from hdbkit.analysis.run.records import read_table
 from hdbkit.report.run_report import run_report
-from tests.accessibility import serious
+from tests.accessibility import FITS, serious
 from tests.conftest import PATIENCE_MS
 from tests.unit.every_chart import finished
 from tests.unit.synthetic import write_run
 from tests.unit.test_report import runs_of_sweep, write_sweep
 
 pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=1)]
-FITS = """async page => {
-    for (let waited = 0; page.scrollWidth > innerWidth && waited < 200; waited++)  // charts follow a new width later
-        await new Promise(done => setTimeout(done, 100))
-    if (page.scrollWidth > innerWidth) throw new Error("the page scrolls sideways")
-}"""
 NEVER_IDLE = "window.requestIdleCallback = () => 0"
 PLOTS = {"run": 10, "sweep": 6, "comparison": 5}
 

@@ -16,8 +16,8 @@ from hdbkit.sql import Statement
 
 
 def test_only_options_that_are_given_are_settings_of_a_session() -> None:
-    assert session_settings("", SessionOptions()) == {}
-    given = SessionOptions(statement_timeout_ms=5, parallel_workers=0)
+    assert session_settings("", SessionOptions(is_own=False)) == {}
+    given = SessionOptions(is_own=False, statement_timeout_ms=5, parallel_workers=0)
     assert session_settings("own", given) == {
         "search_path": "own",
         "statement_timeout": 5,

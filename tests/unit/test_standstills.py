@@ -46,9 +46,9 @@ def test_a_standstill_fails_a_check_that_names_its_time_its_wait_and_who_held_it
     assert "sessions waited for relation on stock (100 % of the samples), held by session 77" in failed.detail
     named = pd.DataFrame({"t_us": [7_000_000], "kind": [BLOCKER], "text": ["session 77 (pg_dump of backup, idle)"]})
     write_table(run.folder.table("events"), named, columns.EVENTS)
-    assert "held by session 77 (pg_dump of backup, idle)" in check(run).detail
+    assert "(100 % of the samples): session 77 (pg_dump of backup, idle)" in check(run).detail
     (warning,) = [str(one) for one in run_warnings(with_result(run).manifest) if "completed for" in one]
-    assert "held by session 77 (pg_dump of backup, idle)" in warning
+    assert "(100 % of the samples): session 77 (pg_dump of backup, idle)" in warning
 
 
 def test_a_standstill_that_moves_the_mean_by_less_than_a_drift_may_is_a_warning_and_no_failure(
