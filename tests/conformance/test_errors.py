@@ -84,12 +84,12 @@ def test_a_statement_that_takes_too_long_is_a_statement_timeout(connect: Connect
 
 @pytest.mark.needs(Capability.STATEMENT_TIMEOUT, "it has none")
 def test_the_timeout_of_a_session_and_who_sets_it_are_known(engine: Database, connect: Connect) -> None:
-    assert engine.timeouts(connect()) == []
-    (found,) = engine.timeouts(connect(statement_timeout_ms=2500))
+    assert engine.timeouts(connect(is_own=False)) == []
+    (found,) = engine.timeouts(connect(is_own=False, statement_timeout_ms=2500))
     assert found.ends == STATEMENTS
     assert found.seconds in (2.5, 3)  # a driver may know whole seconds only
     assert found.setter.startswith("hdbkit")
-    waits = [one for one in engine.timeouts(connect(lock_timeout_ms=3000)) if one.ends != STATEMENTS]
+    waits = [one for one in engine.timeouts(connect(is_own=False, lock_timeout_ms=3000)) if one.ends != STATEMENTS]
     assert [one.seconds for one in waits] == [3]
 
 

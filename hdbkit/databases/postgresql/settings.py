@@ -30,7 +30,7 @@ ACCESS: Final[tuple[str, ...]] = (
     *("supautils.*", "anon.*"),
     # whom commits wait for, and where the server's data go
     *("synchronous_standby_names", "synchronized_standby_slots", "primary_*"),
-    *("recovery_target*", "archive_*", "zero_damaged_pages", "ignore_*"),
+    *("recovery_target*", "archive_mode", "zero_damaged_pages", "ignore_*"),
     # what is written down of the statements of others, and who may read it
     *("log_statement*", "log_duration", "log_min_duration_*", "log_min_error_statement", "log_parameter_*"),
     *("log_file_mode", "log_transaction_sample_rate", "log_replication_commands", "log_destination"),
