@@ -11,6 +11,7 @@ import html
 import importlib.util
 import io
 import json
+import math
 import re
 import string
 import threading
@@ -228,9 +229,14 @@ _TAG = re.compile(r"<(?!/?(?:br|b|extra)>)(?=[/!?a-zA-Z])")
 
 
 def _inert(part: Any) -> Any:
-    """A part of a figure whose texts are shown as they are: plotly would make links of their tags."""
+    """A part of a figure for JSON, without values that are not known.
+
+    Its texts are shown as they are: plotly would make links of their tags.
+    """
     if isinstance(part, str):
         return _TAG.sub("&lt;", part)
+    if isinstance(part, float) and not math.isfinite(part):
+        return None
     if isinstance(part, Mapping):
         return {name: _inert(one) for name, one in part.items()}
     return [_inert(one) for one in part] if isinstance(part, list | tuple) else part
