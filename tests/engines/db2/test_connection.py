@@ -108,8 +108,8 @@ def test_a_new_session_has_isolation_timeouts_and_workers(ibm_db: Module) -> Non
     with closing(connected(options)) as made:
         assert [one for one in ibm_db.texts if one != "commit"] == [
             "SET CURRENT ISOLATION = RR",
-            "SET CURRENT LOCK TIMEOUT 2",
             "SELECT 'SET CURRENT DEGREE = ''' || TRIM(CHAR(4)) || '''' FROM SYSIBM.SYSDUMMY1",
+            "SET CURRENT LOCK TIMEOUT 2",
         ]
         ibm_db.answers = lambda text, _: [result("E M S", ("waits for a lock", 2000, "hdbkit"))] if text else None
         found = [(one.ends, one.seconds, one.setter) for one in database(TARGET).timeouts(made)]

@@ -172,6 +172,7 @@ def test_an_error_in_a_transaction_rolls_it_back(session: OracleSession, oracled
 def test_an_error_has_a_class_by_its_code(
     code: str, expected: ErrorClass, session: OracleSession, oracledb: Module
 ) -> None:
+    session.is_own = False  # of a load, whose errors stay as the server words them
     oracledb.answers = lambda text, _: failure(code) if text else None
     session.begin()
     with pytest.raises(TransactionError) as caught:
