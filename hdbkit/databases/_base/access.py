@@ -120,11 +120,13 @@ def connect_timeout_s(target: Target, max_s: int | None) -> int:
     return wanted_s if max_s is None else min(wanted_s, max_s)
 
 
-def connected_in_time(target: Target, options: SessionOptions, connect: Callable[[], S]) -> tuple[S, int | None]:
+def connected_in_time(
+    target: Target, options: SessionOptions, connect: Callable[[], S], *, by_thread: bool = True
+) -> tuple[S, int | None]:
     """A connection of a driver that waits in C, and the descriptor of its socket, if that is known.
 
     A session of a load connects as its driver does. Any other is given up some seconds after the timeout of the
-    connection, which not every driver keeps, and at a signal.
+    connection, which not every driver keeps, and at a signal; without ``by_thread`` when its driver ends.
 
     Raises:
         CannotConnect: there is no answer.
@@ -133,7 +135,8 @@ def connected_in_time(target: Target, options: SessionOptions, connect: Callable
         return connect(), None
     before, timeout_s = _sockets(), connect_timeout_s(target, options.connect_timeout_s)
     try:
-        connection = in_time(connect, timeout_s + _LATE_S, lambda one: cast(Any, one).close())
+        limit_s = timeout_s + _LATE_S
+        connection = in_time(connect, limit_s, lambda one: cast(Any, one).close()) if by_thread else connect()
     except TimeoutError:
         where = f" from {target.host}, port {target.port or 'not given'}" if target.host else ""
         raise CannotConnect(target.url, f"no answer came{where} in time", "check host, port and firewall") from None

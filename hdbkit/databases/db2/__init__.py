@@ -20,7 +20,7 @@ from pydantic import Field
 
 from hdbkit.config import Isolation, Target
 from hdbkit.contracts import Capability, Row, SchemaOptions, Scope, Session, SessionOptions, Table
-from hdbkit.databases._base.access import password_of
+from hdbkit.databases._base.access import connected_in_time, password_of
 from hdbkit.databases._base.dbapi import Bound, DbapiDatabase, DbapiSession, ExploredDatabase
 from hdbkit.databases._base.dbapi_statements import Piece, ProcedureAnswer, plain_rows
 from hdbkit.databases._base.sql_schema import SqlSchema, SqlSchemaOptions
@@ -334,6 +334,10 @@ class Db2(ExploredDatabase):
         if isinstance(session, Db2Session) and session.summary:
             found |= {str(name): float(value or 0) for name, value in self.asked(session, "summary")}
         return found
+
+    def _opened(self, target: Target, options: SessionOptions) -> tuple[Any, int | None]:
+        """In this thread: after a fork, the driver prepares nothing in a connection that another thread opened."""
+        return connected_in_time(target, options, lambda: self.opened(target, options), by_thread=False)
 
     def set_up(self, session: DbapiSession, target: Target, options: SessionOptions) -> None:
         """Schema, isolation, workers and timeouts; that of statements is kept by the driver, in whole seconds."""
