@@ -183,7 +183,7 @@ def _number(account: str) -> int | None:
 def name_of(account: int | None) -> str:
     """The name of an account, or its number."""
     if account is None:
-        return "that cannot be told"
+        return "(unknown)"
     try:
         return pwd.getpwuid(account).pw_name
     except KeyError:
