@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import codecs
+import errno
+import os
 from pathlib import Path
 
 from hdbkit.errors import InputError
+from hdbkit.files import opened
 
 MAX_BYTES = 64 << 20
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL, errno.ENXIO)
+"""Errors of :func:`opened` where there is nothing, or no regular file."""
 
 
 def content_of(path: Path) -> bytes:
     """The content of a regular file. Raises ``InputError`` if there is none, or it is larger than the maximum."""
     try:
-        if not path.is_file():  # reading a pipe or a device may never end
-            raise InputError(f"{path} is not a regular file, or there is none")
-        with path.open("rb") as file:
+        with os.fdopen(opened(path), "rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
+        if error.errno in _NO_FILE:
+            raise InputError(f"{path} is not a regular file, or there is none") from None
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     if len(content) > MAX_BYTES:
         raise InputError(f"{path} is larger than {MAX_BYTES >> 20} MB, the maximum")
