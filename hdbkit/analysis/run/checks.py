@@ -42,6 +42,8 @@ SURE = 1e-4
 """A statistical check of inputs fails only where chance alone would do so once in ten thousand runs."""
 MIX_TOLERANCE_PCT = 0.1
 _WHOLE = 0.99
+_MIN_USERS = 4
+"""With fewer users, one long operation is a gap without a completed one."""
 _TO_THE_END_US = 2_000_000
 """A user that is refused tries again within a second."""
 _LOST = ErrorClass.CONNECTION_LOST.value
@@ -425,14 +427,19 @@ def _steady(run: _Run) -> Line:
 
 
 def _no_standstill(run: _Run) -> Line:
-    """A standstill fails the check from the share of the window on by which a drift does."""
+    """A standstill fails the check from the share of the window on by which a drift does, and from four users on.
+
+    The gaps of fewer users may be single long operations: in simulations with service times of heavy tails, one user
+    had an unusual gap in up to 33 of 40 runs, four users in 1 of 40, sixteen in none.
+    """
     gaps = sampling_gaps(run.folder, run.window)
     unsampled = f"; hdbkit's own samples have gaps: {', '.join(gaps)}" if gaps else ""
     longest = run.result.standstill
     if longest is None or not run.result.completed:
         return None, f"fewer than {MIN_COMPLETED} {plural(run.noun)} were completed{unsampled}"
     detail = f"no {run.noun} was completed {longest.text}{unsampled}"
-    if not longest.unusual or longest.length_s < MAX_DRIFT * run.window.duration_s:
+    is_long = longest.length_s >= MAX_DRIFT * run.window.duration_s
+    if not longest.unusual or not is_long or run.manifest.plan.load.sessions < _MIN_USERS:
         return True, detail
     return False, f"{detail}; the throughput is a mean over working and standing still"
 
