@@ -349,7 +349,7 @@ def test_settings_that_evict_rows_or_end_idle_sessions_are_named(server: Target,
     with closing(engine.connect(server)) as session:
         assert engine.disturbances(session) == []
         command = session.command  # type: ignore[attr-defined]
-        command("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru", "timeout", "30")
+        command("CONFIG", "SET", "maxmemory", "100gb", "maxmemory-policy", "allkeys-lru", "timeout", "30")
         try:
             assert [one.setting for one in engine.disturbances(session)] == ["maxmemory-policy"]
             assert [(one.ends, one.seconds) for one in engine.timeouts(session)] == [(IDLE_SESSIONS, 30)]
