@@ -180,12 +180,12 @@ class Redis(BaseDatabase):
             connection.send_command("HELLO")
             said = connection.read_response()
             connection._sock.settimeout(None)  # from here on, each question has its own limit
-        except CannotConnect:
-            connection.disconnect()
-            raise
         except (RedisError, OSError) as error:
             connection.disconnect()
             raise _refusal(target, str(error)) from None
+        except BaseException:  # such as an interrupt
+            connection.disconnect()
+            raise
         if (dict(zip(said[::2], said[1::2], strict=True)).get(b"mode") == b"cluster") is not self.is_cluster:
             connection.disconnect()
             raise CannotConnect(target.url, *_NO_CLUSTER if self.is_cluster else _A_CLUSTER)
