@@ -118,7 +118,7 @@ def test_a_watched_load_of_others_is_a_run_that_compares(built: PrivateServer) -
 
 def test_a_standstill_names_the_foreign_session_that_held_the_lock(built: PrivateServer, tmp_path: Path) -> None:
     own = hdbkit.Workspace(results=tmp_path)
-    running = own.start(built.target, load=TprocCLoad(virtual_users=2, rampup_s=1, duration_s=6, waits_hz=20))
+    running = own.start(built.target, load=TprocCLoad(virtual_users=4, rampup_s=1, duration_s=6, waits_hz=20))
     held = database(built.target).connect(built.target, SERVER, SessionOptions(application="nightly export"))
     with closing(held) as session:
         until(lambda: running.status is Status.MEASURING, "the run measures")

@@ -348,7 +348,7 @@ def watched_while_others_run(server: PrivateServer, sleeping: Path) -> None:
     """What is recorded for a watch is left alone by a run, and reported when it was turned off."""
     before = recorded(server)
     with ThreadPoolExecutor(1) as thread:
-        watched = thread.submit(hdbkit.watch, server.target, WAITING.with_(duration_s=3))
+        watched = thread.submit(hdbkit.watch, server.target, WAITING.with_(duration_s=12))
         while recorded(server) == before:
             time.sleep(0.05)
         beside = hdbkit.run(server.target, sleeping, WAITING.with_(duration_s=0.2, waits=Waits.BASIC))
