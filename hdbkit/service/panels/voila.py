@@ -17,6 +17,8 @@ from hdbkit.processes import die_with_parent
 
 MAX_PAGES = 20
 """Pages that may be open at once: each has a kernel."""
+_ANSWER_S = 600
+"""How long a page waits for what its kernel shows; by default 4 s, after which it stays empty on a busy host."""
 _IDLE_S = 900
 """A kernel that no page has been connected to for so long ends."""
 
@@ -60,6 +62,7 @@ def main() -> None:
         "VoilaConfiguration.file_allowlist": [],
         "VoilaConfiguration.http_header_envs": [header],
         "VoilaConfiguration.prelaunch_hook": _require_place,
+        "VoilaExecutor.iopub_timeout": _ANSWER_S,
         "AsyncMappingKernelManager.cull_idle_timeout": _IDLE_S,
         "AsyncMappingKernelManager.cull_interval": 60,
         "KernelManager.transport": "ipc",  # sockets in a folder of this account: any account reads a port's messages
