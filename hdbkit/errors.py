@@ -2,7 +2,7 @@
 
     HdbkitError                 base of all errors that hdbkit raises
     +-- InputError              invalid input; nothing was started (exit 2)
-    |   +-- ConfigErrors        all errors of one file, reported together
+    |   +-- ConfigErrors        all errors of one file or run, reported together
     |   +-- MissingDriver       the Python driver of a database is not installed
     |   +-- CannotConnect       wrong host, port, account, database or certificate
     |   |   +-- NothingListens  no server listens at the address
@@ -59,7 +59,7 @@ class Problem:
 
 
 class ConfigErrors(InputError):
-    """All errors of one file or call, reported together; ``outcome`` is what follows from them."""
+    """All errors of one file, call or run, reported together; ``outcome`` is what follows from them."""
 
     def __init__(self, source: str, problems: Sequence[Problem], outcome: str = "nothing was started") -> None:
         super().__init__(source, tuple(problems), outcome)

@@ -14,7 +14,7 @@ from hdbkit.api.connection import Connection as Connection
 from hdbkit.api.connection import DropResult as DropResult
 from hdbkit.api.connection import Maintenance as Maintenance
 from hdbkit.api.connection import datagen as datagen
-from hdbkit.api.discovery import list_databases as list_databases
+from hdbkit.api.diagnosis import list_databases as list_databases
 from hdbkit.api.engines import list_engines as list_engines
 from hdbkit.api.engines import new_engine as new_engine
 from hdbkit.api.engines import new_workload as new_workload

@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 from pydantic import SecretStr
 
-from hdbkit.api.discovery import host_facts
 from hdbkit.config import Target, WorkloadSpec
 from hdbkit.config.cluster import Cluster
 from hdbkit.config.passwords import ADMIN_PASSWORD_VARIABLE, PASSWORD_VARIABLE, of_variable
@@ -23,6 +22,7 @@ from hdbkit.contracts import Capability, Check, Database, PlannedCheck, Schema, 
 from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import CannotConnect, HalfBuilt, InputError, NoAccess, TransactionError
+from hdbkit.execution.server_host import host_facts
 from hdbkit.loading import BuildProgress, BuildResult, DataFiles, Format, Progress, Written, write_population
 from hdbkit.loading import build as build_schema
 from hdbkit.loading import drop as drop_schema

@@ -11,7 +11,6 @@ import pandas as pd
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.statistics.block_model import usable
 from hdbkit.api.compare import of_sides
-from hdbkit.api.discovery import host_facts
 from hdbkit.api.executing import executed
 from hdbkit.api.experiment_result import COMPARED, ExperimentResult
 from hdbkit.api.left_settings import advised
@@ -33,6 +32,7 @@ from hdbkit.errors import (
     SchemaProblem,
     ServerFailed,
 )
+from hdbkit.execution.server_host import host_facts
 from hdbkit.experiment import Watcher
 from hdbkit.experiment.events import ignore_event
 from hdbkit.experiment.executing import check

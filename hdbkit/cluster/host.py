@@ -27,31 +27,20 @@ from hdbkit.control_groups import limits
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError
 from hdbkit.execution.control import Control, Field, Stop
-from hdbkit.execution.failures import PATTERN as ERRORS
 from hdbkit.execution.host import process_cpu_s, waited_for_core_s
 from hdbkit.execution.live_sums import Sums
-from hdbkit.execution.load_hosts import ENDINGS, HOST_SAMPLES, ends
+from hdbkit.execution.load_hosts import ends
 from hdbkit.paths import data_folder, state_folder
 from hdbkit.plan import RunPlan
 from hdbkit.processes import ONE_THREAD, birth_of, boot_id
 from hdbkit.programs import DEVNULL, Process, start_program
+from hdbkit.results.columns import ERROR_LINES, OF_CLIENTS
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import SpoolTails, trim
 
 ORDER = "order.json"
 PROCESS = "process"
-_COLLECTED = (
-    "*.spool",
-    ERRORS,
-    "*.usage.json",
-    "*.switches",
-    "*.sessions",
-    "*.slow_plans",
-    "*.traces",
-    "*.reason",
-    HOST_SAMPLES,
-    ENDINGS,
-)
+_COLLECTED = ("*.spool", "*.reason", *(source.name for source in OF_CLIENTS))
 
 
 def runs_folder() -> Path:
@@ -171,7 +160,7 @@ class LoadHost:
 
     def _error(self) -> str:
         """The newest text of an error of the first client that has one."""
-        for path in sorted(self.folder.spools.glob(ERRORS))[:1]:
+        for path in sorted(self.folder.spools.glob(ERROR_LINES.name))[:1]:
             with suppress(OSError, ValueError):
                 return str(max(json.loads(path.read_bytes()), key=lambda row: row["last_ns"])["text"])
         return ""

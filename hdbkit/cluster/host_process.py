@@ -20,10 +20,10 @@ from hdbkit.cluster.host import ORDER
 from hdbkit.config.cluster import CutOff
 from hdbkit.execution import host
 from hdbkit.execution.control import NEVER_NS, Control, Field, Stop
-from hdbkit.execution.load_hosts import ENDINGS, HOST_SAMPLES
 from hdbkit.execution.local_pool import LocalPool
 from hdbkit.files import JsonLines, replace_file
 from hdbkit.plan import RunPlan
+from hdbkit.results.columns import ENDING_LINES, HOST_LINES
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.spool import trim
 
@@ -45,7 +45,7 @@ class UsersOfHost:
         self._limit_s: float | None = order["limit_s"]
         self._page = Control(folder.control)
         self._pool = LocalPool(folder, self._plan, range(*order["clients"]))
-        self._samples = JsonLines(folder.spools / HOST_SAMPLES)
+        self._samples = JsonLines(folder.spools / HOST_LINES.name)
         self._host = host.HostSamples()
         self._sampled_s = 0.0
         self._known = -1
@@ -90,8 +90,8 @@ class UsersOfHost:
         endings = self._pool.endings()
         if len(endings) != self._known:
             self._known = len(endings)
-            content = {str(client): ending.value for client, ending in endings.items()}
-            replace_file(self._folder.spools / ENDINGS, json.dumps(content).encode())
+            content = [{"client": client, "ended": ending.value} for client, ending in endings.items()]
+            replace_file(self._folder.spools / ENDING_LINES.name, json.dumps(content).encode())
 
 
 def main() -> None:

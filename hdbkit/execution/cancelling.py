@@ -10,8 +10,8 @@ from pathlib import Path
 from hdbkit.contracts import SERVER, SessionOptions
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, TransactionError
-from hdbkit.execution.waits import sessions_path
 from hdbkit.plan import RunPlan
+from hdbkit.results.columns import SESSION_LINES
 from hdbkit.sql import SERVER_STATEMENTS, statements
 
 _CANCEL = "cancel_statement"
@@ -21,7 +21,7 @@ _CONNECT_S = 2
 def cancel_left(plan: RunPlan, spools: Path, clients: Sequence[int]) -> None:
     """Cancel what the last sessions of these clients execute, as far as their numbers are known."""
     engine = database(plan.target)
-    numbers = [number for client in clients for number in _numbers(sessions_path(spools, client))]
+    numbers = [number for client in clients for number in _numbers(SESSION_LINES.of(spools, client))]
     if not numbers or _CANCEL not in statements(engine.dialects, SERVER_STATEMENTS):
         return
     options = SessionOptions(connect_timeout_s=_CONNECT_S, application="hdbkit stop")

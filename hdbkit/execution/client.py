@@ -22,19 +22,19 @@ from hdbkit.awaiting import report_to
 from hdbkit.contracts import Capability, UserPlan
 from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, is_disk_full
-from hdbkit.execution.client_notes import SlowPlans, traces_path
+from hdbkit.execution.client_notes import SlowPlans
 from hdbkit.execution.control import HEAD_START_S, NEVER_NS, ClientState, Control, Field
 from hdbkit.execution.failures import ErrorCounts
 from hdbkit.execution.overlap import Waiting, overlap, take_turns
 from hdbkit.execution.pacing import sleep_until
-from hdbkit.execution.switching import switches_path
 from hdbkit.execution.usage import Usage
 from hdbkit.execution.user import End
 from hdbkit.execution.virtual_user import Shared, VirtualUser
-from hdbkit.execution.waits import numbers_sessions, sessions_path
+from hdbkit.execution.waits import numbers_sessions
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.processes import die_with_parent
+from hdbkit.results.columns import SESSION_LINES, SWITCH_LINES, TRACE_LINES
 from hdbkit.results.spool import SpoolWriter, spool_path
 from hdbkit.workloads import workload
 
@@ -127,9 +127,9 @@ class Client:
             self._page.fields,
             SpoolWriter(spool_path(self._spools, self._number), self._number, load.details),
             ErrorCounts(self._spools, self._number, load.operations),
-            JsonLines(switches_path(self._spools, f"{self._number:05d}")) if in_session else None,
-            JsonLines(sessions_path(self._spools, self._number)) if numbers_sessions(plan) else None,
-            JsonLines(traces_path(self._spools, self._number)) if plan.load.traceparent_share else None,
+            JsonLines(SWITCH_LINES.of(self._spools, self._number)) if in_session else None,
+            JsonLines(SESSION_LINES.of(self._spools, self._number)) if numbers_sessions(plan) else None,
+            JsonLines(TRACE_LINES.of(self._spools, self._number)) if plan.load.traceparent_share else None,
             SlowPlans(self._spools, self._number) if plan.load.slow_plans_ms else None,
         )
 

@@ -22,7 +22,7 @@ from hdbkit.contracts import Prepared
 from hdbkit.errors import RETRIED, ErrorClass, HdbkitError, RolledBackByDesign, TransactionError, login_refusal
 from hdbkit.execution.control import Field
 from hdbkit.files import replace_file
-from hdbkit.results.columns import CONNECTING, ERROR_CLASSES, LOGIN_REFUSED, Outcome
+from hdbkit.results.columns import CONNECTING, ERROR_CLASSES, ERROR_LINES, LOGIN_REFUSED, Outcome
 
 _CODES = {name: code for code, name in enumerate(ERROR_CLASSES)}
 _SAVE_EVERY_NS = 1_000_000_000
@@ -31,7 +31,6 @@ _FAILURES_WITHOUT_PAUSE = 4
 _MIN_PAUSE_S, _MAX_PAUSE_S = 0.01, 1.0
 _MIN_BACKOFF_S, _MAX_BACKOFF_S = 0.001, 0.1
 
-PATTERN = "*.errors.json"
 """The files that clients write beside their spools."""
 
 
@@ -50,7 +49,7 @@ class ErrorCounts:
     """The errors of one client process by class, code, text and operation, in a small file of its own."""
 
     def __init__(self, spools: Path, client: int, operations: Sequence[str]) -> None:
-        self._path = spools / PATTERN.replace("*", f"{client:05d}")
+        self._path = ERROR_LINES.of(spools, client)
         self._operations = operations
         self._seen: dict[tuple[str, str, str, str], dict[str, int]] = {}
         self._saved_ns = 0

@@ -18,14 +18,12 @@ import numpy as np
 from hdbkit.analysis.run.waits import CLASSES
 from hdbkit.config import Load
 from hdbkit.config.metric import Metric
-from hdbkit.execution import failures, waits
 from hdbkit.execution.control import ClientState, Control
 from hdbkit.execution.host import process_cpu_s
 from hdbkit.execution.live_schedule import LiveSchedule, ScheduleTick
 from hdbkit.execution.live_sums import LiveTail, Sums
-from hdbkit.execution.load_hosts import HOST_SAMPLES
 from hdbkit.files import opened, read_bytes
-from hdbkit.results.columns import Outcome
+from hdbkit.results.columns import ERROR_LINES, HOST_LINES, SESSION_LINES, WAIT_LINES, Outcome
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest, Status
 from hdbkit.results.spool import Records, SpoolTails
@@ -97,7 +95,7 @@ class LiveWaits:
         """The mean number of the load's ``sessions`` by class; None without a new sample, or if clients note none."""
         lines = self._lines()
         if lines and len(self._own) < sessions:  # one that connects again later is missing: this is a view, no result
-            noted = (row for path in self._spools.glob(waits.PATTERN) for row in read_lines(path))
+            noted = (row for path in self._spools.glob(SESSION_LINES.name) for row in read_lines(path))
             self._own = {int(row["number"]) for row in noted}
         if not lines or not self._own:
             return None
@@ -106,7 +104,7 @@ class LiveWaits:
 
     def _lines(self) -> list[dict[str, Any]]:
         """The samples that were added since the last call; the first one only finds the end of the file."""
-        with suppress(OSError, ValueError), os.fdopen(opened(self._spools / waits.FILE), "rb") as file:
+        with suppress(OSError, ValueError), os.fdopen(opened(self._spools / WAIT_LINES.name), "rb") as file:
             file.seek(0, os.SEEK_END) if self._offset is None else file.seek(self._offset)
             whole = file.read().rpartition(b"\n")[0]
             self._offset = file.tell() if self._offset is None else self._offset + len(whole)
@@ -234,7 +232,7 @@ class LiveView:
             "headline": manifest.headline,
             "noun": manifest.noun,
             "connected": _users_of(ready, manifest.plan.load),
-            "server_cpu_cores": _server_cpu_cores(self._folder.spools / HOST_SAMPLES),
+            "server_cpu_cores": _server_cpu_cores(self._folder.spools / HOST_LINES.name),
             "time": "response" if manifest.paced else "service",
             "waits": self._waits.new(manifest.plan.load.sessions),
         }
@@ -303,7 +301,7 @@ def _last_worked_ns(records: Records) -> int:
 def _newest_error(spools: Path, since_ns: int) -> str:
     """The text of the newest error of the first clients since then; empty if there is none."""
     newest = (since_ns, "")
-    for path in sorted(spools.glob(failures.PATTERN))[:_CLIENTS_ASKED]:
+    for path in sorted(spools.glob(ERROR_LINES.name))[:_CLIENTS_ASKED]:
         with suppress(OSError, ValueError, KeyError):
             newest = max([newest, *((row["last_ns"], row["text"]) for row in json.loads(read_bytes(path)))])
     return newest[1]

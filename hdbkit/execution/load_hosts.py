@@ -21,15 +21,13 @@ from pydantic import BaseModel, Field
 from hdbkit.errors import DamagedResult
 from hdbkit.files import read_bytes, replace_file
 from hdbkit.results import columns
+from hdbkit.results.columns import Source
 from hdbkit.results.host_clock import Estimate, HostClock, reliable
 from hdbkit.results.manifest import LoadHost
 from hdbkit.results.spool import SpoolReader
 from hdbkit.results.writer import read_lines
 from hdbkit.text import many
 
-HOST_SAMPLES = "host.ndjson"
-ENDINGS = "endings.json"
-"""The file of a load host with how its clients ended, by their numbers."""
 _FILE = "load_hosts.json"
 _FOLDER = "hosts"
 _MAX_ESTIMATES = 500
@@ -78,6 +76,8 @@ class ClientFiles:
 
     folder: Path
     clock: HostClock = field(default_factory=HostClock)
+    load_host: int | None = None
+    """The number of the load host that wrote them; None: this host."""
 
 
 def folder_of(spools: Path, number: int) -> Path:
@@ -117,23 +117,24 @@ def lost(hosts: Sequence[LoadHost], run_id: str) -> list[str]:
 
 def client_files(spools: Path) -> list[ClientFiles]:
     """Where files of clients are: the folder of spools, and those of load hosts that are complete."""
-    found = [one for one in noted_hosts(spools) if one.is_complete]
-    return [ClientFiles(spools), *(ClientFiles(folder_of(spools, one.number), one.clock) for one in found)]
+    hosts = [host for host in noted_hosts(spools) if host.is_complete]
+    of_hosts = (ClientFiles(folder_of(spools, host.number), host.clock, host.number) for host in hosts)
+    return [ClientFiles(spools), *of_hosts]
 
 
 def ends(folder: Path) -> list[dict[str, Any]]:
     """How the clients of a load host ended, as fields of the table ``clients``."""
-    path = folder / ENDINGS
-    known = json.loads(read_bytes(path)) if path.is_file() else {}
-    return [{"client": int(client), "ended": ending} for client, ending in known.items()]
+    return read_lines(folder / columns.ENDING_LINES.name)
 
 
-def lines_of(files: Iterable[ClientFiles], pattern: str, times: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The JSON lines of all files that match, with these times on the coordinator's clock."""
+def lines_of(files: Iterable[ClientFiles], source: Source, start_ns: int) -> Iterator[dict[str, Any]]:
+    """The lines of a source in these folders, with the columns that are times, and the number of their load host."""
     for each in files:
-        for path in sorted(each.folder.glob(pattern)):
+        more = {} if each.load_host is None else {"load_host": each.load_host}
+        for path in sorted(each.folder.glob(source.name)):
             for line in read_lines(path):
-                yield line | {name: each.clock.one_here(line[name]) for name in times}
+                at_ns = {column: each.clock.one_here(line[name]) for column, name in source.times.items()}
+                yield line | more | {column: round((t_ns - start_ns) / 1000) for column, t_ns in at_ns.items()}
 
 
 def described(spools: Path, start_ns: int) -> list[LoadHost]:
@@ -178,15 +179,6 @@ def _first_ns(spools: Path, one: NotedHost) -> int | None:
     return one.clock.one_here(min(times)) if times else None
 
 
-def host_rows(spools: Path) -> list[dict[str, Any]]:
-    """Rows of the table ``load_hosts``: the samples of each host, with ``t_ns`` of the coordinator."""
-    rows = []
-    for one in noted_hosts(spools):
-        for line in lines_of([ClientFiles(folder_of(spools, one.number), one.clock)], HOST_SAMPLES, ["t_ns"]):
-            rows.append({**line, "load_host": one.number})
-    return rows
-
-
 def together(rows: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]], spools: Path, here: str) -> list[Any]:
     """The table ``host`` of a run on load hosts: their totals added up, each machine once, second by second.
 
@@ -199,21 +191,21 @@ def together(rows: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]], spoo
     ]
     if not series:
         return list(own)
-    first = max(one[0]["t_ns"] for one in series)
-    last = min(one[-1]["t_ns"] for one in series)
-    at = np.append(np.arange(first, last, 1_000_000_000), last)
-    added: dict[str, Any] = {"t_ns": at}
+    first = max(one[0]["t_us"] for one in series)
+    last = min(one[-1]["t_us"] for one in series)
+    at = np.append(np.arange(first, last, 1_000_000), last)
+    added: dict[str, Any] = {"t_us": at}
     for name, kind in columns.HOST.items():
         if name == "t_us":
             continue
         if kind.startswith("list"):  # one machine's after the other's
             added[name] = [[*chain(*each)] for each in zip(*(_lists(at, one, name) for one in series), strict=True)]
             continue
-        total = sum(np.interp(at, [r["t_ns"] for r in one], [r.get(name, np.nan) for r in one]) for one in series)
+        total = sum(np.interp(at, [r["t_us"] for r in one], [r.get(name, np.nan) for r in one]) for one in series)
         added[name] = total / len(series) if name == "cpu_pressure_s" else total
     known = own if here in machines and len(own) > 1 else []
     for name in ("server_cpu_s", "server_waited_s", "supervisor_cpu_s"):
-        values = np.interp(at, [r["t_ns"] for r in known], [r[name] for r in known]) if known else None
+        values = np.interp(at, [r["t_us"] for r in known], [r[name] for r in known]) if known else None
         added[name] = np.full(at.size, np.nan if name.startswith("server") else 0.0) if values is None else values
     return [{name: values[i] for name, values in added.items()} for i in range(at.size)]
 
@@ -223,6 +215,6 @@ def _lists(at: NDArray[Any], samples: Sequence[dict[str, Any]], name: str) -> li
     rows = [one.get(name, []) for one in samples]
     if len({len(row) for row in rows}) > 1:
         return [[] for _ in at]
-    times = [one["t_ns"] for one in samples]
+    times = [one["t_us"] for one in samples]
     values = [np.interp(at, times, of_one) for of_one in zip(*rows, strict=True)]
     return [[float(one[i]) for one in values] for i in range(at.size)]

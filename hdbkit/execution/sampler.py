@@ -24,10 +24,10 @@ from hdbkit.databases import database
 from hdbkit.errors import HdbkitError, ServerFailed
 from hdbkit.execution import host
 from hdbkit.execution.beside import Beside
-from hdbkit.execution.waits import EVENTS_FILE
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import ENDS, LAG, STATEMENT_TOTALS, answered
+from hdbkit.results import columns
 from hdbkit.results.columns import COUNTED
 from hdbkit.sql import SERVER_STATEMENTS, statements
 from hdbkit.workloads import metric_of
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from hdbkit.servers.agent_client import AgentClient
 
 
-STATEMENTS_FILE = "statements.ndjson"
 _TIME_MS = 2 + STATEMENT_TOTALS.index("time_ms")
 """The position of that total in a line, after the statement and its text."""
 WINDOW_EDGES = ("start", "end")
@@ -133,7 +132,8 @@ class Sampler(threading.Thread):
     def __init__(self, plan: RunPlan, folder: Path, interval_s: float, work: Workload | None) -> None:
         super().__init__(name="hdbkit-sampler", daemon=True)
         self._plan, self._interval_s = plan, interval_s
-        self._counters, self._host = JsonLines(folder / "counters.ndjson"), JsonLines(folder / "host.ndjson")
+        self._counters = JsonLines(folder / columns.COUNTER_LINES.name)
+        self._host = JsonLines(folder / columns.HOST_LINES.name)
         self._asked: queue.Queue[tuple[str, Future[float]] | None] = queue.Queue()
         self._database, self._scope = database(plan.target), SERVER
         self._counter: str | None = None
@@ -145,7 +145,8 @@ class Sampler(threading.Thread):
         self._host_samples = host.HostSamples()
         self._full_pages = FullPages()
         self._replicas = Replicas(plan)
-        self._statements, self._events = JsonLines(folder / STATEMENTS_FILE), JsonLines(folder / EVENTS_FILE)
+        self._statements = JsonLines(folder / columns.STATEMENT_LINES.name)
+        self._events = JsonLines(folder / columns.EVENT_LINES.name)
         self._tells_events = True
         self._statements_due_s = math.inf
         self._statement_ms: dict[str, float] = {}
@@ -320,7 +321,6 @@ def _count(session: Session, counter: str) -> float:
         raise HdbkitError(f"the statement '{counter}' returned no number") from None
 
 
-FILE = "server_host.ndjson"
 _EVERY_S = 1.0
 _PATIENCE_S = 5.0
 
@@ -341,7 +341,7 @@ class ServerHost(Beside):
         """Query and write at once, each second, until ``stop``."""
         from hdbkit.servers.agent_client import AgentClient
 
-        lines = JsonLines(self._spools / FILE)
+        lines = JsonLines(self._spools / columns.SERVER_HOST_LINES.name)
         try:
             with AgentClient(self._target.control, keep=True) as agent:
                 lines.try_to_add(_asked(agent))
@@ -350,16 +350,6 @@ class ServerHost(Beside):
         except HdbkitError as error:  # access is denied, or it is no such agent: a retry would not help
             self.problem = f"the database's host was not sampled to the end: {error}"
         lines.close()
-
-
-def rows(lines: list[dict[str, Any]], start_ns: int) -> list[dict[str, Any]]:
-    """The rows of the table ``server_host``, each at the middle of its query."""
-    return [
-        {"t_us": round(((line["sent_ns"] + line["returned_ns"]) / 2 - start_ns) / 1000)}
-        | {"name": name, "device": device, "by_core" if isinstance(value, list) else "value": value}
-        for line in lines
-        for name, device, value in line.get("metrics", ())
-    ]
 
 
 _Total = Annotated[float, Field(strict=True, allow_inf_nan=False)]

@@ -44,6 +44,7 @@ from hdbkit.execution.waits import WaitSampler
 from hdbkit.files import JsonLines, results_umask
 from hdbkit.plan import RunPlan
 from hdbkit.readings import PoolMode
+from hdbkit.results.columns import CLIENT_LINES
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.kept import write_plans
 from hdbkit.results.manifest import CheckLine, Clock, HostFacts, Manifest, Status
@@ -98,7 +99,7 @@ class Supervisor:
         self._phases = self._workload.phases(self._plan.load)
         self._page = Control(folder.control)
         self._log = JsonLines(folder.log)
-        self._clients = JsonLines(folder.spools / "clients.ndjson")
+        self._clients = JsonLines(folder.spools / CLIENT_LINES.name)
         self._new_generator = generator
         self._generator = generator(folder, self._plan)
         self._sampler = Sampler(self._plan, folder.spools, self._plan.load.counter_interval_s, self._workload)

@@ -8,20 +8,12 @@ the analysis measures how long all clients took.
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 from hdbkit.contracts import Prepared, Session
 from hdbkit.errors import HdbkitError, TransactionError
 from hdbkit.execution.pacing import Pacing
 from hdbkit.files import JsonLines
 from hdbkit.slices import SliceOrder, Slices
-
-PATTERN = "*.switches"
-
-
-def switches_path(spools: Path, changer: str) -> Path:
-    """The file in which a client, or the sweep, notes its changes; ``changer`` names it."""
-    return spools / f"{changer}.switches"
 
 
 def noted(user: int, number: int, position: int, due_ns: int, start_ns: int, end_ns: int) -> dict[str, int]:

@@ -18,12 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hdbkit.files import read_bytes
+from hdbkit.results.columns import USAGE_LINES
 
 NAMES = ("context_switches", "sent_bytes", "received_bytes", "sent_segments")
 """The columns of ``clients.parquet`` that this module fills."""
-PATTERN = "*.usage.json"
-"""The files that clients write beside their spools."""
 
 _OPEN_FILES = "/proc/self/fd"
 _OWN = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # not every system counts by thread
@@ -52,16 +50,7 @@ class Usage:
         """Write the figures beside the spool; they may be lost if the disk is full."""
         with suppress(OSError):
             text = json.dumps({"client": client, **self.spent})
-            (spools / PATTERN.replace("*", f"{client:05d}")).write_text(text, encoding="utf-8")
-
-
-def saved(spools: Path) -> list[dict[str, float]]:
-    """Read the clients' files, one per client; incomplete files are skipped."""
-    found = []
-    for path in sorted(spools.glob(PATTERN)):
-        with suppress(ValueError):
-            found.append(json.loads(read_bytes(path)))
-    return found
+            USAGE_LINES.of(spools, client).write_text(text, encoding="utf-8")
 
 
 def _switches() -> int:

@@ -23,6 +23,7 @@ from hdbkit.execution.beside import Beside
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
 from hdbkit.readings import BLOCKER, PoolMode
+from hdbkit.results.columns import EVENT_LINES, WAIT_LINES
 from hdbkit.servers import settings_account
 from hdbkit.sql import SERVER_STATEMENTS, Statement, statements
 
@@ -35,10 +36,6 @@ _AGE = 6
 """The column with the age of a row that the server noted before it was asked."""
 _UNSAMPLED = "what sessions wait for was not sampled"
 _TURNED_OFF = "the server stopped recording some of it: it was restarted, or another run with waits=full ended"
-PATTERN = "*.sessions"
-FILE = "waits.ndjson"
-EVENTS_FILE = "events.ndjson"
-"""What happened in the server during a run, by the samples of its waits and of its counters."""
 _TIMEOUT_MS = 5_000
 _AGAIN_S = 1.0
 _HELD_NS = 1_000_000_000
@@ -116,11 +113,6 @@ def numbers_sessions(plan: RunPlan) -> bool:
     return sampled(plan) and own and not plan.load.connect_per_operation
 
 
-def sessions_path(spools: Path, client: int) -> Path:
-    """The file in which a client notes the numbers of its sessions."""
-    return spools / PATTERN.replace("*", f"{client:05d}")
-
-
 class WaitSampler(Beside):
     """Asks what sessions wait for until ``stop``; ends early where the server answers with an error."""
 
@@ -138,8 +130,8 @@ class WaitSampler(Beside):
 
     def run(self) -> None:
         """Ask once in each interval."""
-        lines, draw = JsonLines(self._spools / FILE), random.Random()  # the moments need no seed
-        self._events = JsonLines(self._spools / EVENTS_FILE)
+        lines, draw = JsonLines(self._spools / WAIT_LINES.name), random.Random()  # the moments need no seed
+        self._events = JsonLines(self._spools / EVENT_LINES.name)
         interval_s, begin_s = self._interval_s, time.monotonic()
         apart_s, next_s = self._database.waits_apart_s, begin_s
         while not self.ended.wait(max(begin_s + draw.uniform(0, interval_s), next_s) - time.monotonic()):

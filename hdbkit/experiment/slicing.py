@@ -19,11 +19,12 @@ from hdbkit.databases import database
 from hdbkit.errors import ConfigErrors, DamagedResult, HdbkitError, Problem, ServerFailed, TransactionError
 from hdbkit.execution.beside import Beside
 from hdbkit.execution.handle import RunHandle
-from hdbkit.execution.switching import noted, switches_path
+from hdbkit.execution.switching import noted
 from hdbkit.experiment.preparing import shares_connections
 from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.files import JsonLines
 from hdbkit.plan import RunPlan
+from hdbkit.results.columns import SWITCH_LINES
 from hdbkit.results.folder import RunFolder
 from hdbkit.servers.trial import in_session_values, lacking, settable
 from hdbkit.slices import SERVER, SliceOrder, Slices
@@ -232,7 +233,7 @@ class _ServerSwitch(Beside):
         known = self._control.settings()
         number = 0
         with (
-            closing(JsonLines(switches_path(self._run.spools, "server"))) as notes,
+            closing(JsonLines(SWITCH_LINES.of(self._run.spools, "server"))) as notes,
             closing(database(self._plan.target).connect(self._plan.target)) as open_session,
         ):
             while not self._sleep_until(start_ns + number * slice_ns, open_session):

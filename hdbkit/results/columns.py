@@ -6,7 +6,10 @@ time of that start, so changes of the wall clock affect neither durations nor wi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import Final
 
 from hdbkit.readings import STATEMENT_TOTALS
@@ -222,3 +225,68 @@ SCHEDULE: Final = {
 
 LATENCY_BUCKETS_US: Final = tuple(round(10 ** (1 + i / 10)) for i in range(61))
 """Upper bounds of the histogram's buckets: 10 us to 10 s, ten per decade."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of JSON lines in the folder of spools; ``*`` in its name: one for each client.
+
+    ``times``: by column, the time of a line that it shows, in ns of the clock of the host that wrote the file.
+    """
+
+    name: str
+    times: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, spools: Path, client: int | str) -> Path:
+        """The file of a client, or of another writer."""
+        return spools / self.name.replace("*", f"{client:05d}" if isinstance(client, int) else client)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that is made of the lines of its sources; one that is not ``optional`` is written without rows, too."""
+
+    columns: Mapping[str, str]
+    sources: tuple[Source, ...]
+    optional: bool = True
+
+
+_MOMENT: Final = {"t_us": "t_ns"}
+COUNTER_LINES: Final = Source("counters.ndjson", {"t_sent_us": "sent_ns", "t_returned_us": "returned_ns"})
+HOST_LINES: Final = Source("host.ndjson", _MOMENT)
+SERVER_HOST_LINES: Final = Source("server_host.ndjson", {"t_sent_us": "sent_ns", "t_returned_us": "returned_ns"})
+CLIENT_LINES: Final = Source("clients.ndjson")
+USAGE_LINES: Final = Source("*.usage.json")
+ENDING_LINES: Final = Source("endings.json")
+"""How the clients of a load host ended."""
+ERROR_LINES: Final = Source("*.errors.json", {"first_us": "first_ns", "last_us": "last_ns"})
+WAIT_LINES: Final = Source("waits.ndjson", {"t_us": "sent_ns"})
+SESSION_LINES: Final = Source("*.sessions", _MOMENT)
+"""The numbers that a client's sessions have in the server."""
+TRACE_LINES: Final = Source("*.traces", _MOMENT)
+SLOW_PLAN_LINES: Final = Source("*.slow_plans", _MOMENT)
+STATEMENT_LINES: Final = Source("statements.ndjson", _MOMENT)
+EVENT_LINES: Final = Source("events.ndjson", _MOMENT)
+"""What happened in the server during a run, by the samples of its waits and of its counters."""
+SWITCH_LINES: Final = Source("*.switches", {"t_due_us": "due_ns", "t_start_us": "start_ns", "t_end_us": "end_ns"})
+OF_CLIENTS: Final = (
+    *(USAGE_LINES, ENDING_LINES, ERROR_LINES, SESSION_LINES, TRACE_LINES, SLOW_PLAN_LINES, SWITCH_LINES, HOST_LINES),
+)
+"""What a load host keeps of its clients and of itself."""
+TABLES: Final[Mapping[str, Table]] = {
+    "counters": Table(COUNTERS, (COUNTER_LINES,), optional=False),
+    "load_hosts": Table(LOAD_HOSTS, (HOST_LINES,)),
+    "host": Table(HOST, (HOST_LINES,), optional=False),
+    "host_devices": Table(HOST_DEVICES, (HOST_LINES,)),
+    "server_host": Table(SERVER_HOST, (SERVER_HOST_LINES,)),
+    "clients": Table(CLIENTS, (CLIENT_LINES, USAGE_LINES, ENDING_LINES), optional=False),
+    "errors": Table(ERRORS, (ERROR_LINES,), optional=False),
+    "waits": Table(WAITS, (WAIT_LINES,)),
+    "traces": Table(TRACES, (TRACE_LINES,)),
+    "slow_plans": Table(SLOW_PLANS, (SLOW_PLAN_LINES,)),
+    "statements": Table(STATEMENTS, (STATEMENT_LINES,)),
+    "statement_courses": Table(STATEMENT_COURSES, (STATEMENT_LINES,)),
+    "events": Table(EVENTS, (EVENT_LINES,)),
+    "switches": Table(SWITCHES, (SWITCH_LINES,)),
+}
+"""By name, the tables that are made of lines."""

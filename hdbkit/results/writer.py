@@ -84,7 +84,7 @@ def write_rows(path: Path, table: Mapping[str, str], rows: Sequence[Mapping[str,
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The objects of a file with one JSON object per line; incomplete lines are skipped."""
+    """The objects of a file with one JSON object, or a list of them, per line; incomplete lines are skipped."""
     if not path.is_file():
         return []
     return list(_objects(read_bytes(path).decode(errors="replace").splitlines()))
@@ -93,9 +93,10 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def _objects(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
     for line in lines:
         try:
-            yield json.loads(line)
+            content = json.loads(line)
         except ValueError:
             continue
+        yield from content if isinstance(content, list) else (content,)
 
 
 def _operations_writer(path: Path, table: pa.Schema) -> pq.ParquetWriter:

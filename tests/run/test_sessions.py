@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ import pytest
 
 import hdbkit
 from hdbkit.config import Load, Target, TprocCLoad
-from hdbkit.errors import InputError
+from hdbkit.errors import ConfigErrors, InputError
 from hdbkit.execution import precheck
 from hdbkit.servers import PrivateServer
 from tests.conftest import HdbkitCommand
@@ -152,11 +154,14 @@ def test_what_the_host_does_not_allow_is_refused_before_the_start(
     ports.write_text("32768\t33000\n")
     monkeypatch.setattr(precheck, "_PORTS", ports)
     there = Target(kind="postgresql", host="db1", database="lab")
-    with pytest.raises(
-        InputError, match=r"300 sessions each need 300 ports .* but 233 are available; use fewer sessions"
-    ):
-        precheck._check_ports(there, Load(sessions_per_user=300))
-    precheck._check_ports(there, Load(sessions_per_user=200))
+    (problem,) = _ports_of(there, 300)
+    assert re.search(r"300 sessions each need 300 ports .* but 233 are available; use fewer sessions", problem)
+    assert _ports_of(there, 200) == []
+
+
+def _ports_of(target: Target, sessions: int) -> list[str]:
+    at = SimpleNamespace(target=target, plan=SimpleNamespace(load=Load(sessions_per_user=sessions)))
+    return [str(problem) for problem in precheck._ports(at)]  # type: ignore[arg-type]
 
 
 def test_the_server_must_allow_a_connection_for_each_session(null_target: NullTarget) -> None:
@@ -164,3 +169,10 @@ def test_the_server_must_allow_a_connection_for_each_session(null_target: NullTa
         InputError, match=r"2 virtual users with 6 sessions each need 13 more .* allows 12; use fewer s"
     ):
         hdbkit.run(null_target(connections=12), load=Load(virtual_users=2, sessions_per_user=6))
+
+
+def test_all_problems_of_a_run_are_reported_together(null_target: NullTarget) -> None:
+    load = Load(virtual_users=2, sessions_per_user=6, slow_plans_ms=5, cache="flush")
+    with pytest.raises(ConfigErrors, match=r"^the run in .* has 3 errors; nothing was started:\n") as refused:
+        hdbkit.run(null_target(connections=12), load=load)
+    assert [problem.where for problem in refused.value.problems] == ["capabilities", "cache", "free connections"]

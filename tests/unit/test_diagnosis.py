@@ -7,10 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from hdbkit.api.diagnosis import State, _encryption, _settings_control
 from hdbkit.config import Target
 from hdbkit.contracts import Capability
 from hdbkit.databases import database
+from hdbkit.execution.diagnosis import State
+from hdbkit.execution.questions import _encryption, _settings_control
 from hdbkit.readings import Encryption
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 import hdbkit
 from hdbkit.databases._mysqlclient.database import latest_deadlock
-from hdbkit.execution.finish import _events
+from hdbkit.execution.table_rows import events_once
 from hdbkit.results.kept import EarlierPlan, QueryPlan, write_plans
 from tests.unit.synthetic import operations, with_result, write_run
 
@@ -84,8 +84,8 @@ def test_stalls_of_clients_and_changed_plans_are_events(tmp_path: Path) -> None:
 
 
 def test_an_event_that_the_server_names_again_is_one() -> None:
-    seen = [{"t_ns": t_ns, "kind": "checkpoint", "text": "began"} for t_ns in (1e9, 1.3e9, 9e9, 9.4e9)]
-    assert [one["t_us"] for one in _events(seen, 0)] == [1_000_000, 9_000_000]
+    seen = [{"t_us": t_us, "kind": "checkpoint", "text": "began"} for t_us in (1e6, 1.3e6, 9e6, 9.4e6)]
+    assert [one["t_us"] for one in events_once(seen)] == [1_000_000, 9_000_000]
 
 
 def test_a_deadlock_of_innodb_has_both_statements_and_its_age() -> None:

@@ -22,7 +22,7 @@ from hdbkit.analysis.comparison.explanation import (
 from hdbkit.analysis.comparison.replication import BASE, NEW
 from hdbkit.analysis.run.waits import OUTSIDE, PROCESSORS, SERVER_CPU, with_tables
 from hdbkit.charts.wait_charts import explained
-from hdbkit.execution.finish import statement_growth
+from hdbkit.execution.table_rows import statement_growth
 from hdbkit.results.manifest import NetworkFacts
 from tests.unit.synthetic import changed, with_result, write_run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hdbkit import api, sql
-from hdbkit.api.discovery import drivers
+from hdbkit.api.diagnosis import drivers
 from hdbkit.config import Target
 from hdbkit.databases import GROUP, built_in, database, external, kinds, unusable
 from hdbkit.engines import write_skeleton

@@ -6,6 +6,8 @@ import json
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,10 +17,13 @@ from hdbkit.contracts import Row
 from hdbkit.databases._base.access import connect_timeout_s
 from hdbkit.databases.nulldb import NullDatabase, NullSession
 from hdbkit.errors import HdbkitError
-from hdbkit.execution import finish, host_counters, waits
+from hdbkit.execution import host_counters
 from hdbkit.execution import sampler as sampler_module
-from hdbkit.execution.sampler import STATEMENTS_FILE, WINDOW_EDGES, Replicas, Sampler
+from hdbkit.execution.load_hosts import ClientFiles
+from hdbkit.execution.sampler import WINDOW_EDGES, Replicas, Sampler
+from hdbkit.execution.table_rows import ROWS, Noted
 from hdbkit.plan import RunPlan
+from hdbkit.results import columns
 from hdbkit.servers.agent_client import AgentClient
 from hdbkit.workloads import workload
 
@@ -74,7 +79,7 @@ def test_a_statement_whose_time_is_unknown_is_read_between_the_edges(
     monkeypatch.setattr(sampler_module, "statements", lambda *_: {"counts_statements", "statement_totals"})
     for edge in (WINDOW_EDGES[0], ""):
         sampler._sample_statements(edge, 1000)
-    (*_, between) = map(json.loads, (tmp_path / STATEMENTS_FILE).read_text().splitlines())
+    (*_, between) = map(json.loads, (tmp_path / columns.STATEMENT_LINES.name).read_text().splitlines())
     assert [row[3] for row in between["rows"]] == [None, 5.0]
 
 
@@ -115,8 +120,9 @@ def test_the_timeout_of_a_connection_is_never_above_the_maximum_that_the_sampler
 
 def test_a_sample_that_the_server_took_itself_has_its_own_time(tmp_path: Path) -> None:
     rows = [[7, "lock", "enq", None, 8, 0, 0.75], [0, "running", None, None, None, 1, 0.75]]
-    (tmp_path / waits.FILE).write_text(json.dumps({"sent_ns": 5_000_000_000, "rows": rows}) + "\n")
-    found = list(finish._wait_rows([], tmp_path, 1_000_000_000))
+    (tmp_path / columns.WAIT_LINES.name).write_text(json.dumps({"sent_ns": 5_000_000_000, "rows": rows}) + "\n")
+    manifest: Any = SimpleNamespace(clock=SimpleNamespace(start_monotonic_ns=1_000_000_000))
+    found = ROWS["waits"](Noted(manifest, tmp_path, [ClientFiles(tmp_path)], {}))
     assert [(row["t_us"], row["class"], row["blocked_by"]) for row in found] == [
         (3_250_000, "lock", 8),
         (3_250_000, "sampler", -1),

@@ -20,8 +20,8 @@ from hdbkit.analysis.run.warnings import run_warnings
 from hdbkit.analysis.sweep.warnings import data_by_block, start_warnings
 from hdbkit.caution import Kind
 from hdbkit.config import Load
-from hdbkit.execution.finish import statement_courses, statement_growth
 from hdbkit.execution.sampler import FullPages
+from hdbkit.execution.table_rows import statement_courses, statement_growth
 from hdbkit.readings import LAG
 from hdbkit.report.server_work import growth_table, server_work, statements_work, work_by_configuration
 from hdbkit.report.tables import UNKNOWN
@@ -223,16 +223,16 @@ def test_the_statements_of_a_range_of_time_are_those_that_its_operations_execute
     ]
     ms = [done[12] - done[2], done[12] - done[2] + 3 * (done[22] - done[12])]
     lines = [
-        {"t_ns": 2 * 10**9, "edge": "start", "rows": [["1", "SELECT a", 5, 7.0, *5 * [None]]]},
-        {"t_ns": 12 * 10**9, "edge": "", "rows": [["1", "", 5 + done[12] - done[2], 7.0 + ms[0], *5 * [None]]]},
+        {"t_us": 2 * 10**6, "edge": "start", "rows": [["1", "SELECT a", 5, 7.0, *5 * [None]]]},
+        {"t_us": 12 * 10**6, "edge": "", "rows": [["1", "", 5 + done[12] - done[2], 7.0 + ms[0], *5 * [None]]]},
         {
-            "t_ns": 22 * 10**9,
+            "t_us": 22 * 10**6,
             "edge": "end",
             "rows": [["1", "SELECT a", 5 + done[22] - done[2], 7.0 + ms[1], *5 * [None]]],
         },
     ]
     write_rows(made.folder.table("statements"), columns.STATEMENTS, statement_growth(lines))
-    write_rows(made.folder.table("statement_courses"), columns.STATEMENT_COURSES, statement_courses(lines, 0))
+    write_rows(made.folder.table("statement_courses"), columns.STATEMENT_COURSES, statement_courses(lines))
     (shown,) = statements_work(made.folder, made.manifest)
     assert shown.course
     ended, calls, time_ms = (np.array(one) for one in shown.course.series[0])

@@ -13,8 +13,9 @@ import pytest
 from hdbkit.contracts import Prepared, Session
 from hdbkit.errors import ErrorClass, HdbkitError, TransactionError
 from hdbkit.execution.pacing import Pacing
-from hdbkit.execution.switching import SessionSwitch, switches_path
+from hdbkit.execution.switching import SessionSwitch
 from hdbkit.files import JsonLines
+from hdbkit.results.columns import SWITCH_LINES
 from hdbkit.results.writer import read_lines
 from hdbkit.slices import SliceOrder, Slices
 
@@ -46,7 +47,7 @@ class FakeSession:
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Iterator[JsonLines]:
-    with closing(JsonLines(switches_path(tmp_path, "00000"))) as lines:
+    with closing(JsonLines(SWITCH_LINES.of(tmp_path, 0))) as lines:
         yield lines
 
 
@@ -66,7 +67,7 @@ def test_the_configuration_of_the_slice_is_set_once_and_noted(tmp_path: Path, no
     assert getattr(at, call)(PREPARED) == 0
     position = SliceOrder(SLICES).position(2)
     assert session.asked == list(SLICES.settings[position].items())
-    (line,) = read_lines(switches_path(tmp_path, "00000"))
+    (line,) = read_lines(SWITCH_LINES.of(tmp_path, 0))
     assert (line["virtual_user"], line["slice"], line["position"]) == (7, 2, position)
     assert line["due_ns"] < line["start_ns"] <= line["end_ns"]
 
@@ -101,7 +102,7 @@ def test_a_lost_connection_is_left_to_the_operation_and_not_noted(tmp_path: Path
     session = FakeSession(ErrorClass.CONNECTION_LOST)
     switch(notes, 5, session).wait(PREPARED)
     assert session.asked == []
-    assert read_lines(switches_path(tmp_path, "00000")) == []
+    assert read_lines(SWITCH_LINES.of(tmp_path, 0)) == []
 
 
 def test_a_refused_value_ends_the_client(notes: JsonLines) -> None:

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hdbkit.execution.usage import NAMES, Usage, saved
+from hdbkit.execution.load_hosts import ClientFiles, lines_of
+from hdbkit.execution.usage import NAMES, Usage
+from hdbkit.results.columns import USAGE_LINES
+from hdbkit.results.writer import read_lines
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not tell")
 
@@ -54,7 +57,7 @@ def test_a_connection_that_was_lost_takes_its_traffic_with_it(tmp_path: Path) ->
         near.close()
         far.close()
     usage.save(tmp_path, 7)
-    (row,) = saved(tmp_path)
+    (row,) = read_lines(USAGE_LINES.of(tmp_path, 7))
     assert row["client"] == 7
     assert set(row) == {"client", *NAMES}
     assert math.isnan(row["sent_bytes"])
@@ -64,4 +67,4 @@ def test_a_connection_that_was_lost_takes_its_traffic_with_it(tmp_path: Path) ->
 def test_a_torn_file_is_skipped(tmp_path: Path) -> None:
     Usage().save(tmp_path, 1)
     (tmp_path / "00002.usage.json").write_text('{"client": 2, "sent')
-    assert [row["client"] for row in saved(tmp_path)] == [1]
+    assert [row["client"] for row in lines_of([ClientFiles(tmp_path)], USAGE_LINES, 0)] == [1]

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import hdbkit
-from hdbkit.api.discovery import kernel_parameters
 from hdbkit.config import Target
 from hdbkit.contracts import OPERATIONS, Operation
 from hdbkit.databases.timesten import TimesTenSession, shared_memory
 from hdbkit.databases.timesten.connect import CLASS_OF
 from hdbkit.errors import ErrorClass, RolledBackByDesign, TransactionError
+from hdbkit.execution.server_host import kernel_parameters
 from hdbkit.readings import HostNeeds
 from hdbkit.sql import SERVER_STATEMENTS, folders, statements
 from hdbkit.workloads.tproc_c import client

@@ -1,4 +1,4 @@
-"""Discovers drivers, servers, kinds of databases, sources of passwords, and facts about hosts and their kernels."""
+"""The database's host: its memory and cores, and what its kernel allows, read here or by its agent."""
 
 from __future__ import annotations
 
@@ -7,64 +7,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-import pandas as pd
-
 from hdbkit.config import Target
 from hdbkit.config.hosts import is_local
 from hdbkit.config.quantities import Dimension, Quantity, quantity_text
-from hdbkit.databases import database, kinds, unusable
-from hdbkit.errors import CannotConnect, MissingDriver
+from hdbkit.errors import CannotConnect
 from hdbkit.execution import host
 from hdbkit.readings import HostNeeds
-from hdbkit.servers import find_binaries, startable_kinds
 from hdbkit.servers.agent_client import AgentAway, AgentClient
-from hdbkit.workspace import BareWorkspace
 
-
-def drivers() -> pd.DataFrame:
-    """List the drivers and servers that are usable on this host; one row each: what, name, usable, detail."""
-    rows = []
-    for kind in kinds():
-        driver = _driver(kind)
-        detail = driver["driver"] or driver["problem"]
-        rows.append({"what": "driver", "name": kind, "usable": bool(driver["driver"]), "detail": detail})
-    rows += [{"what": "driver", "name": kind, "usable": False, "detail": why} for kind, why in unusable().items()]
-    for found in find_binaries():
-        detail = f"{found.version}, {found.source}, {found.folder}"
-        rows.append({"what": "server", "name": found.kind, "usable": True, "detail": detail})
-    return pd.DataFrame(rows, columns=["what", "name", "usable", "detail"])
-
-
-def list_databases() -> pd.DataFrame:
-    """List the kinds of databases; one row each: kind, title, driver (or ""), problem (a sentence or ""), private.
-
-    Kinds that hdbkit can start come first, in order of preference. ``private`` states whether hdbkit can start a
-    server of this kind if its binaries are installed (``doctor`` finds them).
-
-    Example:
-        >>> hdbkit.list_databases().query("private")["kind"].tolist()  # doctest: +SKIP
-    """
-    startable = startable_kinds()
-    ordered = [*startable, *(kind for kind in kinds() if kind not in startable)]
-    rows = [{"kind": kind, **_driver(kind), "private": kind in startable} for kind in ordered]
-    return pd.DataFrame(rows, columns=["kind", "title", "driver", "problem", "private"])
-
-
-class DiscoveryVerbs(BareWorkspace):
-    """Verbs that look at what a target needs."""
-
-    def password_source(self, target: Target | str) -> str | None:
-        """The source of the password for ``target``, as text; None if there is none. Never reveals the password.
-
-        Searched in this order: memory, ``HDBKIT_PASSWORD``, the keyring, then the driver's own sources.
-
-        Example:
-            >>> hdbkit.password_source("postgresql://bench@db1/tpcc")  # doctest: +SKIP
-            '~/.pgpass'
-        """
-        target = self.target(target)
-        found = target.found_password()
-        return found.source if found else database(target).password_source(target)
+_PAGE_BYTES, _HUGE_PAGE_BYTES = 4096, 2 << 20
+_OTHER_SEMAPHORES: Final = (2000, 2560)
+"""Operations of one call, and sets, where the host's own numbers are unknown."""
 
 
 def host_facts(target: Target) -> dict[str, str]:
@@ -103,19 +56,6 @@ def _of_agent(target: Target, what: str = "host") -> dict[str, Any]:
 def _as_written(known: dict[str, Any]) -> dict[str, str]:
     ram = Quantity(Fraction(known["memory_bytes"]), Dimension.SIZE)
     return {"ram": quantity_text(ram), "cpus": str(known["cores"])}
-
-
-def _driver(kind: str) -> dict[str, str]:
-    engine = database(kind)
-    try:
-        return {"title": engine.title, "driver": engine.driver_version(), "problem": ""}
-    except MissingDriver as error:
-        return {"title": engine.title, "driver": "", "problem": str(error)}
-
-
-_PAGE_BYTES, _HUGE_PAGE_BYTES = 4096, 2 << 20
-_OTHER_SEMAPHORES: Final = (2000, 2560)
-"""Operations of one call, and sets, where the host's own numbers are unknown."""
 
 
 @dataclass(frozen=True)
