@@ -16,9 +16,9 @@ from hdbkit.errors import HdbkitError, InputError
 from hdbkit.execution.handle import OnPoll, execute, execute_together
 from hdbkit.experiment import EventKind, ExperimentEvent, Watcher, prepare, resume, start, take_over
 from hdbkit.experiment.events import ignore_event
+from hdbkit.experiment.kinds import read_plan
+from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import SlowCommitPlan
-from hdbkit.experiment.sources import read_plan
 from hdbkit.files import read_bytes
 from hdbkit.plan import RunPlan
 from hdbkit.programs import Process, waiting_program

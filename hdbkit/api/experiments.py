@@ -34,11 +34,15 @@ from hdbkit.experiment import (
     take_over,
 )
 from hdbkit.experiment.events import ignore_event
-from hdbkit.experiment.max_rate import MaxRatePlan
+from hdbkit.experiment.kinds import read_plan
+from hdbkit.experiment.kinds.comparison import ComparisonPlan
+from hdbkit.experiment.kinds.engines import EnginesPlan
+from hdbkit.experiment.kinds.max_rate import MaxRatePlan
+from hdbkit.experiment.kinds.profile import ProfilePlan
+from hdbkit.experiment.kinds.releases import ReleasesPlan
+from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan
+from hdbkit.experiment.kinds.sweep.plan import SweepPlan
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ProfilePlan, ReleasesPlan, SlowCommitPlan
-from hdbkit.experiment.sources import read_plan
-from hdbkit.experiment.sweep import SweepPlan
 from hdbkit.programs import Process
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folders, find_experiment
 from hdbkit.results.folder import RunFolder

@@ -32,8 +32,10 @@ from hdbkit.errors import InputError
 from hdbkit.experiment import ExperimentStatus, Watcher, experiment_progress
 from hdbkit.experiment.course import Course
 from hdbkit.experiment.events import search_steps
+from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
+from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan
 from hdbkit.experiment.plan import new_experiment_id
-from hdbkit.experiment.sides import Commit, ReleasesPlan, Side, SlowCommitPlan, in_blocks
+from hdbkit.experiment.sides import Side, in_blocks
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.journal import Step
 from hdbkit.servers import launcher, startable_kinds

@@ -17,8 +17,9 @@ from hdbkit.config import Target
 from hdbkit.contracts import Capability
 from hdbkit.control_groups import limits
 from hdbkit.databases import database
+from hdbkit.experiment.kinds.engines import EnginesPlan
+from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import Commit, EnginesPlan, ReleasesPlan
 from hdbkit.loading import build
 from hdbkit.servers import launcher, private_server
 from hdbkit.servers.private import kept_server, kept_servers

@@ -9,9 +9,9 @@ from enum import StrEnum
 from itertools import count, takewhile
 
 from hdbkit.errors import DamagedResult
+from hdbkit.experiment.kinds import read_plan
+from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
-from hdbkit.experiment.sides import SlowCommitPlan
-from hdbkit.experiment.sources import read_plan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.journal import RUN_ENDS, ExperimentState, JournalLine, Step

@@ -12,11 +12,11 @@ from hdbkit.contracts import ServerControl
 from hdbkit.errors import CannotConnect, ConfigErrors, DamagedResult, InputError, Problem, ServerFailed
 from hdbkit.experiment.course import Course
 from hdbkit.experiment.events import EventKind, ExperimentEvent, Watcher, ignore_event
+from hdbkit.experiment.kinds import kind_of, read_plan
 from hdbkit.experiment.plan import ExperimentPlan, PlannedRun
 from hdbkit.experiment.preparing import too_few_connections, unprepared
 from hdbkit.experiment.servers import Controls, Servers, save
 from hdbkit.experiment.settling import resumed_by, settle, settle_earlier, undo_faults
-from hdbkit.experiment.sources import following, read_plan
 from hdbkit.experiment.turns import RunOne, RunTogether, Turns
 from hdbkit.results.experiment_folder import (
     ExperimentFolder,
@@ -149,7 +149,7 @@ def _with_blocks(
     if asked is None:
         return plan, None
     if state.next_number > len(plan.runs):
-        plan = following(plan, folder)  # the look at its present end counts
+        plan = kind_of(plan).following(plan, folder)  # the look at its present end counts
     done = plan.runs[state.next_number - 2].block if state.next_number > 1 else 0
     longer = plan.extended(asked, done)
     return longer, None if longer == plan else asked

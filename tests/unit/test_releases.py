@@ -14,7 +14,8 @@ from hdbkit.api.releases import Release, Releases, bisected, planned_sides
 from hdbkit.config import Load, TprocCSpec
 from hdbkit.errors import InputError
 from hdbkit.experiment import ExperimentStatus, experiment_progress
-from hdbkit.experiment.sides import Commit, ReleasesPlan, SlowCommitPlan
+from hdbkit.experiment.kinds.releases import Commit, ReleasesPlan
+from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan
 from hdbkit.results.experiment_folder import ExperimentFolder, experiment_folder
 
 releases = import_module("hdbkit.api.releases")  # the package has a verb of this name

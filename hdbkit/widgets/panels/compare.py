@@ -14,8 +14,8 @@ from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
+from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.plan import ExperimentPlan
-from hdbkit.experiment.sides import ComparisonPlan, EnginesPlan, ReleasesPlan, SlowCommitPlan
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import has_value
 from hdbkit.text import many
@@ -28,7 +28,6 @@ from hdbkit.widgets.parts.run_view import Seen
 _RUNS, _TARGETS, _STORED = "Groups of runs", "Two targets in turn", "An experiment"
 _OF_SIDES = ("changes", "ratios")
 """The charts of a comparison that charts of groups do not have."""
-_PLANS = (ComparisonPlan, ReleasesPlan, SlowCommitPlan, EnginesPlan)
 
 
 class ComparePanel(LoadPanel[api.ExperimentResult | None]):
@@ -41,7 +40,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
     """
 
     title, noun = "Compare", "comparison"
-    verb, plans = ("Compare", "compare what is chosen"), _PLANS
+    verb, plans = ("Compare", "compare what is chosen"), (ExperimentPlan,)
     call, planned_by = ("measure_in_turn", "found"), "plan_comparison"
     view: ExperimentView
 
