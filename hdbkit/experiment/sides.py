@@ -1,4 +1,4 @@
-"""The sources whose cells are sides: the two targets of a comparison, the one of a profile, and several engines.
+"""Plans whose cells are sides: the targets of a comparison, the one of a profile, commits, or engines.
 
 A block has one run of each side at each number of virtual users. The user counts come in random order, the sides of
 a count next to each other; which of them comes first changes from block to block (``run_order``), so that what
@@ -21,6 +21,9 @@ from hdbkit.config.model import ConfigModel
 from hdbkit.config.specs import AnyLoad, AnyWorkload
 from hdbkit.errors import InputError
 from hdbkit.experiment.plan import MAX_RUNS, Cell, Design, ExperimentPlan, PlannedRun
+from hdbkit.results.experiment_folder import ExperimentFolder
+from hdbkit.results.folder import RunFolder
+from hdbkit.results.journal import Step
 from hdbkit.run_order import in_turn
 
 
@@ -112,6 +115,17 @@ class SidesPlan(ExperimentPlan):
         )
         looks = (*self.looks, self.blocks) if more else self.looks
         return self.model_copy(update={"blocks": blocks, "runs": (*self.runs, *more), "looks": looks})
+
+
+def finished_runs(plan: SidesPlan, folder: ExperimentFolder) -> list[list[RunFolder]]:
+    """The finished runs of each side, in the order of the plan."""
+    lines = folder.journal.state.runs
+    found: list[list[RunFolder]] = [[] for _ in plan.sides]
+    for planned in plan.runs:
+        line = lines.get(planned.number)
+        if line is not None and line.step is Step.RUN_FINISHED:
+            found[planned.configuration].append(RunFolder(folder.root / line.run_id))
+    return found
 
 
 def in_blocks(

@@ -51,15 +51,15 @@ def read_plan(folder: ExperimentFolder) -> ExperimentPlan:
 
 
 @cache
-def _modules() -> dict[str, str]:
-    """The modules of hdbkit's own kinds, by name."""
+def built_in() -> dict[str, str]:
+    """The modules of hdbkit's own kinds, by the name of the kind."""
     return {one.name.replace("_", "-"): f"{__name__}.{one.name}" for one in pkgutil.iter_modules(__path__)}
 
 
 def _found(name: str) -> Kind[Any] | None:
     """A kind that is registered, of hdbkit itself, or of another package. Raises ``InputError``."""
-    if name not in _known and name in _modules():
-        _known[name] = importlib.import_module(_modules()[name]).KIND
+    if name not in _known and name in built_in():
+        _known[name] = importlib.import_module(built_in()[name]).KIND
     elif name not in _known:
         for entry in entry_points(group=GROUP, name=name):
             try:

@@ -19,9 +19,7 @@ from hdbkit.charts.chart import Chart
 from hdbkit.charts.sweep_charts import sweep_charts
 from hdbkit.charts.view import ChartView
 from hdbkit.errors import HdbkitError, InputError
-from hdbkit.experiment.events import search_steps
-from hdbkit.experiment.kinds import kind_of, read_plan
-from hdbkit.experiment.kinds.slow_commit import SlowCommitPlan
+from hdbkit.experiment.kinds import kind_of
 from hdbkit.results.experiment_folder import runs_frame
 from hdbkit.results.folder import RunFolder
 from hdbkit.results.manifest import Manifest
@@ -187,13 +185,8 @@ def left_words(now: api.ExperimentProgress) -> str:
 
 
 def grid_html(running: api.RunningExperiment[Any]) -> str:
-    """A row per configuration and count of virtual users, a column per block; each run by its result or its state.
-
-    Of a search for a commit, the runs of its present step.
-    """
+    """A row per configuration and count of virtual users, a column per block; each run by its result or its state."""
     plan, folder = running.plan, running.folder
-    if isinstance(plan, SlowCommitPlan) and (steps := search_steps(plan, folder)):
-        plan, folder = read_plan(steps[-1]), steps[-1]
     labels = {at: ", ".join(f"{k}={v}" for k, v in one.items()) for at, one in enumerate(plan.configurations)}
     figure = kind_of(plan).figure(plan)
 
