@@ -14,8 +14,8 @@ from hdbkit.analysis.comparison.sides import DEFAULT_BLOCKS
 from hdbkit.api.run_list import RunList
 from hdbkit.config import Load, Target, WorkloadSpec
 from hdbkit.errors import InputError
-from hdbkit.experiment.kinds.comparison import ComparisonPlan
 from hdbkit.experiment.plan import ExperimentPlan
+from hdbkit.experiment.sides import SidesPlan
 from hdbkit.report.tables import cell
 from hdbkit.results.catalog import has_value
 from hdbkit.text import many
@@ -118,7 +118,7 @@ class ComparePanel(LoadPanel[api.ExperimentResult | None]):
     def show_plan(self, plan: ExperimentPlan) -> None:
         """Fill the fields from a comparison of targets."""
         self.mode.value = _TARGETS
-        if isinstance(plan, ComparisonPlan):
+        if isinstance(plan, SidesPlan) and not plan.own_servers and len(plan.sides) == 2:
             base, new = plan.sides
             self.form.show(base.load)
             self.new.value, self.blocks.value = new.target.given, plan.blocks
