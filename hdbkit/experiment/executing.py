@@ -230,9 +230,10 @@ class _Execution:
     def execute(self) -> None:
         course = self.course
         with course.resumed_after_full_disk():
-            while course.turn():
+            continues = bool(course.turn())
+            while continues:
                 with course.noted(), resumed_by(course.folder.experiment_id), self._servers() as servers:
-                    self._execute(servers)
+                    continues = self._execute(servers)
             if not course.folder.journal.state.finished:
                 course.folder.append(Step.FINISHED)
 
@@ -250,8 +251,8 @@ class _Execution:
                 servers.say_to(course.waits)
                 yield servers
 
-    def _execute(self, servers: Servers) -> None:
-        """Execute turns to the end, or until the plan continues on other servers of its own."""
+    def _execute(self, servers: Servers) -> bool:
+        """Execute turns to the end, or until the plan continues on other servers of its own; whether it does."""
         course = self.course
         turns, targets = Turns(course, servers, self.run_one, self.run_together), course.plan.targets
         try:
@@ -261,6 +262,7 @@ class _Execution:
                 turns.execute(turn)
                 self._stop_if_all_failed(turn[-1])
                 self._stop_without_slices(turn[-1])
+            return bool(turn)
         except KeyboardInterrupt:
             if course.folder.journal.state.changed:
                 course.waits(

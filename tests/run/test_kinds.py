@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -119,3 +120,14 @@ def test_a_name_belongs_to_one_kind(stairs: StairsPlan) -> None:
 
 def test_every_module_of_kinds_is_named_as_its_kind() -> None:
     assert {kinds.kind_named(name).name for name in kinds.built_in()} == set(kinds.built_in())
+
+
+def test_a_kind_of_another_package_is_an_entry_point(stairs: StairsPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds._known.clear()
+    kind = _Stairs(StairsPlan)
+    packages = {"stairs": SimpleNamespace(load=lambda: kind, module="stairs_of_others"),
+                "broken": SimpleNamespace(load=lambda: kind, module="broken_kinds")}  # fmt: skip
+    monkeypatch.setattr(kinds, "entry_points", lambda name, **_: [packages[name]] if name in packages else [])
+    assert kinds.kind_of(stairs) is kind
+    with pytest.raises(InputError, match=r"'broken' cannot be used .*it is no Kind .*; correct broken_kinds"):
+        kinds.kind_named("broken")

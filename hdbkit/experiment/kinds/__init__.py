@@ -63,9 +63,15 @@ def _found(name: str) -> Kind[Any] | None:
     elif name not in _known:
         for entry in entry_points(group=GROUP, name=name):
             try:
-                _known[name] = entry.load()
+                _known[name] = _checked(entry.load(), name)
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}"
                 advice = f"correct {entry.module}, or remove it"
                 raise InputError(f"the kind of experiment '{name}' cannot be used ({reason}); {advice}") from error
     return _known.get(name)
+
+
+def _checked(kind: object, name: str) -> Kind[Any]:
+    if not isinstance(kind, Kind) or kind.name != name:
+        raise TypeError(f"it is no Kind whose plans have the kind '{name}'")
+    return kind
